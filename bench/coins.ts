@@ -11,7 +11,7 @@ import { feeAt } from "../workers/chains/bitcoin/fees.ts";
 import { COIN_TABLES } from "../workers/chains/bitcoin/networks.ts";
 import { planDraft } from "../workers/chains/bitcoin/payment.ts";
 import type { Coin, Draft } from "../workers/chains/outgoing.ts";
-import type { Watch } from "../workers/chains/observations.ts";
+import type { WatchList } from "../workers/chains/observations.ts";
 import { median } from "./processes.ts";
 import { writeBitcoin } from "../domain/chains/bitcoin_addresses.ts";
 
@@ -70,7 +70,7 @@ function serve({ hash, hex }: ReturnType<typeof makeBlock>): Deno.HttpServer<Den
   });
 }
 
-async function watchOf(): Promise<Watch> {
+async function watchOf(): Promise<WatchList> {
   const addresses = new Set<string>();
   for (let at = 0; at < WATCHED; at++) {
     const bytes = Uint8Array.fromHex(scriptAt(at));
@@ -138,7 +138,7 @@ async function scanning(): Promise<Line[]> {
   const chain = await openCoins("BITCOIN", "regtest", [`http://127.0.0.1:${server.addr.port}`]);
   try {
     const watch = await watchOf();
-    const scan = async (seen: Watch) => await Array.fromAsync(chain.scan(HEIGHT, HEIGHT, seen));
+    const scan = async (seen: WatchList) => await Array.fromAsync(chain.scan(HEIGHT, HEIGHT, seen));
     const first = await timed(() => scan(watch));
     const again = await timed(() => scan({ ...watch, addresses: new Set([...watch.addresses]) }));
     const [{ transfers, consumed }] = await scan(watch);

@@ -5,10 +5,10 @@
  * @module
  */
 import { type AssetState, HELD, TOKENS } from "./asset_registry.ts";
-import { type ChainFacts, type ChainId, CHAINS } from "./chain_registry.ts";
+import { type ChainId, type ChainInfo, CHAINS } from "./chain_registry.ts";
 
 export { type AssetState } from "./asset_registry.ts";
-export { type ChainFacts, type ChainId, CHAINS } from "./chain_registry.ts";
+export { type ChainId, type ChainInfo, CHAINS } from "./chain_registry.ts";
 
 /** Describes an asset. */
 export interface Asset {
@@ -38,7 +38,7 @@ export interface Asset {
   readonly reason: string | null;
 }
 
-const FACTS: ReadonlyMap<ChainId, ChainFacts> = new Map(CHAINS.map((chain) => [chain.id, chain]));
+const FACTS: ReadonlyMap<ChainId, ChainInfo> = new Map(CHAINS.map((chain) => [chain.id, chain]));
 
 const NATIVES: ReadonlyMap<ChainId, Asset> = new Map(
   CHAINS.map((chain) => [chain.id, native(chain)]),
@@ -85,7 +85,7 @@ export function tokenByContract(chain: ChainId, contract: string): Asset | null 
 
 /** Tells whether a contract is a chain's own coin in the form of a token: what it moves is the coin. */
 export function isCoinContract(chain: ChainId, contract: string): boolean {
-  return chainFacts(chain).coinContracts?.includes(contract.toLowerCase()) === true;
+  return chainInfo(chain).coinContracts?.includes(contract.toLowerCase()) === true;
 }
 
 /** Tells whether what arrives from the chain may be booked. */
@@ -104,13 +104,13 @@ export function nativeAsset(chain: ChainId): Asset {
 }
 
 /** Describes a chain. */
-export function chainFacts(chain: ChainId): ChainFacts {
+export function chainInfo(chain: ChainId): ChainInfo {
   return FACTS.get(chain)!;
 }
 
 /** Writes the explorer page of a transaction, or null where no explorer is known. */
 export function explorerUrl(chain: ChainId, testnet: boolean, hash: string): string | null {
-  const pages = chainFacts(chain).explorer[testnet ? "testnet" : "main"];
+  const pages = chainInfo(chain).explorer[testnet ? "testnet" : "main"];
   return pages?.tx.replace("{hash}", encodeURIComponent(hash)) ?? null;
 }
 
@@ -120,7 +120,7 @@ function tokens(): Asset[] {
       code,
       class: group.class,
       chain: group.chain,
-      blockchain: chainFacts(group.chain).name,
+      blockchain: chainInfo(group.chain).name,
       gas: group.gas?.symbol ?? null,
       gasAsset: group.gas?.asset ?? null,
       decimals,
@@ -133,7 +133,7 @@ function tokens(): Asset[] {
   );
 }
 
-function native(chain: ChainFacts): Asset {
+function native(chain: ChainInfo): Asset {
   return {
     code: chain.native.code,
     class: "Native",
@@ -162,5 +162,5 @@ function bookOf(assets: readonly Asset[]): AssetBook {
 
 /** Writes a contract as what identifies it. */
 export function contractKey(chain: ChainId, contract: string): string {
-  return `${chain} ${chainFacts(chain).family === "evm" ? contract.toLowerCase() : contract}`;
+  return `${chain} ${chainInfo(chain).family === "evm" ? contract.toLowerCase() : contract}`;
 }

@@ -29,7 +29,7 @@ export interface Explorer {
 }
 
 /** Describes a chain. */
-export interface ChainFacts {
+export interface ChainInfo {
   /** Identifier, unique among chains. */
   readonly id: ChainId;
   /** Name as people write it. */
@@ -56,7 +56,7 @@ export interface ChainFacts {
 }
 
 /** Lists the chains. */
-export const CHAINS: readonly ChainFacts[] = [
+export const CHAINS: readonly ChainInfo[] = [
   {
     id: "BITCOIN",
     name: "Bitcoin",

@@ -1,9 +1,9 @@
 /** Statements on addresses that are not ours and are watched for an account. @module */
-import type { PlaceKey } from "../chains/cursors.ts";
+import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** A watched address as stored. */
-export interface ExternalAddressRow extends PlaceKey {
+export interface ExternalAddressRow extends NetworkKey {
   id: string;
   account: string;
   address: string;

@@ -1,5 +1,5 @@
 /** Statements on balances as last seen on the chains, in base units. @module */
-import type { PlaceKey } from "../chains/cursors.ts";
+import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** An address, ours or watched, whose balances are to be read. */
@@ -38,7 +38,7 @@ export interface GainRow {
  */
 export async function selectHoldingTargets(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   of: { since: number; stale: number; native: string },
 ): Promise<HoldingTarget[]> {
   return await db<HoldingTarget[]>`
@@ -71,7 +71,7 @@ export async function selectHoldingTargets(
 /** Begins the balances of a new address with nothing, at the height scanned so far. */
 export async function insertEmptyHolding(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   of: { address: string; contract: string | null },
   at: number,
 ): Promise<void> {
@@ -86,7 +86,7 @@ export async function insertEmptyHolding(
 /** Reads the balances of addresses as last seen. */
 export async function selectHoldings(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   addresses: readonly string[],
 ): Promise<HoldingRow[]> {
   return await db<HoldingRow[]>`
@@ -99,7 +99,7 @@ export async function selectHoldings(
 /** Stores balances; one read at a lower height never replaces one read higher. */
 export async function upsertHoldings(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   seen: { height: number; at: number },
   holdings: readonly Omit<HoldingRow, "height">[],
 ): Promise<void> {
@@ -118,7 +118,7 @@ export async function upsertHoldings(
 /** Records a gain that nothing explains so far, or how the last search for it went. */
 export async function upsertGain(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   gain: Omit<GainRow, "tries"> & { error: string; at: number },
 ): Promise<void> {
   await tx`
@@ -134,7 +134,7 @@ export async function upsertGain(
 }
 
 /** Reads gains whose turn it is to be searched again. */
-export async function selectGains(db: Db, place: PlaceKey, limit: number): Promise<GainRow[]> {
+export async function selectGains(db: Db, place: NetworkKey, limit: number): Promise<GainRow[]> {
   return await db<GainRow[]>`
     select address, contract, above::float8 as above, height::float8 as height,
       gained::text as gained, searched::float8 as searched, found::text as found, tries
@@ -146,7 +146,7 @@ export async function selectGains(db: Db, place: PlaceKey, limit: number): Promi
 /** Takes away a gain that was explained. */
 export async function deleteGain(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   gain: Pick<GainRow, "address" | "contract" | "height">,
 ): Promise<void> {
   await tx`
@@ -155,15 +155,15 @@ export async function deleteGain(
 }
 
 /** Takes away the gains of blocks above a height, which a reorganisation took away. */
-export async function deleteGainsAbove(tx: Tx, place: PlaceKey, height: number): Promise<void> {
+export async function deleteGainsAbove(tx: Tx, place: NetworkKey, height: number): Promise<void> {
   await tx`
     delete from unexplained_gains where chain = ${place.chain} and network = ${place.network}
       and height > ${height}`;
 }
 
 /** Counts the gains of each place that nothing explains. */
-export async function countGains(db: Db): Promise<(PlaceKey & { count: number })[]> {
-  return await db<(PlaceKey & { count: number })[]>`
+export async function countGains(db: Db): Promise<(NetworkKey & { count: number })[]> {
+  return await db<(NetworkKey & { count: number })[]>`
     select chain, network, count(*)::integer as count from unexplained_gains
     group by chain, network`;
 }
@@ -171,7 +171,7 @@ export async function countGains(db: Db): Promise<(PlaceKey & { count: number })
 /** Reads the balance of an address as last stored, in base units; "0" where none is stored. */
 export async function selectHeld(
   db: Db,
-  of: PlaceKey & { address: string; contract: string },
+  of: NetworkKey & { address: string; contract: string },
 ): Promise<string> {
   const [row] = await db<{ amount: string }[]>`
     select amount::text as amount from holdings

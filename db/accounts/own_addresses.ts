@@ -1,9 +1,9 @@
 /** Statements on which addresses are our own: handed out, or reserved to be. @module */
-import type { PlaceKey } from "../chains/cursors.ts";
+import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** What an address of ours is for. */
-export interface OwnAddressRow extends PlaceKey {
+export interface OwnAddressRow extends NetworkKey {
   asset: string;
   /** Whether it is the address of a ramp itself. */
   ramp: boolean;

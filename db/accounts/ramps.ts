@@ -1,6 +1,6 @@
 /** Statements on ramps and the addresses below them. @module */
 import type { LedgerTx } from "../transaction.ts";
-import type { PlaceKey } from "../chains/cursors.ts";
+import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** A ramp: where an account's keys and addresses come from. */
@@ -225,7 +225,7 @@ export async function selectHoldings(
 /** Freezes the ramps of some addresses; linked addresses have none. */
 export async function freezeRamps(
   tx: LedgerTx,
-  place: PlaceKey,
+  place: NetworkKey,
   addresses: readonly string[],
 ): Promise<void> {
   await tx`

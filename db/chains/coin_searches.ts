@@ -1,11 +1,11 @@
 /** Statements on the search for coins that the database does not know. @module */
-import type { PlaceKey } from "./cursors.ts";
+import type { NetworkKey } from "./cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** Reads the addresses that come next in the search, at most `limit`. */
 export async function selectNextAddresses(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   limit: number,
 ): Promise<{ id: string; address: string }[]> {
   return await db<{ id: string; address: string }[]>`
@@ -25,7 +25,7 @@ export interface LastSearch {
 }
 
 /** Reads what came of the search before; null if there was none. */
-export async function selectLastSearch(db: Db, place: PlaceKey): Promise<LastSearch | null> {
+export async function selectLastSearch(db: Db, place: NetworkKey): Promise<LastSearch | null> {
   const [row] = await db<LastSearch[]>`
     select asked, fruitless from coin_searches
     where chain = ${place.chain} and network = ${place.network}`;
@@ -35,7 +35,7 @@ export async function selectLastSearch(db: Db, place: PlaceKey): Promise<LastSea
 /** Notes what a search has asked for, and the address at which it has arrived; null: the next begins anew. */
 export async function upsertSearched(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   address: string | null,
   { asked, fruitless }: LastSearch,
 ): Promise<void> {
@@ -50,7 +50,7 @@ export async function upsertSearched(
 /** Of some coins, named as claims, those that the database does not have in a block. */
 export async function selectUnknownCoins(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   claims: readonly string[],
 ): Promise<string[]> {
   const rows = await db<{ claim: string }[]>`

@@ -1,11 +1,11 @@
 /** Sums of coins (unspent outputs). @module */
-import type { PlaceKey } from "./cursors.ts";
+import type { NetworkKey } from "./cursors.ts";
 import type { Db } from "../database.ts";
 
 /** Adds up the mined coins of each address, in base units. */
 export async function sumMinedCoins(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
 ): Promise<{ address: string; amount: string }[]> {
   return await db<{ address: string; amount: string }[]>`
     select a.address, coalesce(sum(c.amount), 0) as amount
@@ -17,7 +17,7 @@ export async function sumMinedCoins(
 /** Adds up the mined, unspent coins of an address, in base units, and counts them. */
 export async function sumUnspentCoins(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   address: string,
 ): Promise<{ sum: string; count: number }> {
   const [row] = await db<{ sum: string; count: number }[]>`
@@ -30,7 +30,7 @@ export async function sumUnspentCoins(
 /** Adds up the coins of each ramp that were there at a height, in base units. */
 export async function sumCoinsOfRamps(
   db: Db,
-  of: PlaceKey & { asset: string; testnet: boolean; height: number },
+  of: NetworkKey & { asset: string; testnet: boolean; height: number },
 ): Promise<{ ramp: string; units: string }[]> {
   return await db<{ ramp: string; units: string }[]>`
     select c.ramp, sum(c.amount)::text as units from (

@@ -5,13 +5,13 @@
 import type { Db, Tx } from "../database.ts";
 
 /** A chain on a network, as rows name it. */
-export interface PlaceKey {
+export interface NetworkKey {
   chain: string;
   network: string;
 }
 
 /** The cursor of a network: how far a realm has scanned it. */
-export interface CursorRow extends PlaceKey {
+export interface CursorRow extends NetworkKey {
   height: number;
   hash: string;
   /** The newest block that the node has shown. */
@@ -35,7 +35,7 @@ export interface ChainBlockRow {
 }
 
 /** Reads how far a place was scanned; null if never. */
-export async function selectCursor(db: Db, place: PlaceKey): Promise<CursorRow | null> {
+export async function selectCursor(db: Db, place: NetworkKey): Promise<CursorRow | null> {
   const [row] = await db<CursorRow[]>`
     select chain, network, height::float8 as height, hash, head::float8 as head,
       finalized::float8 as finalized, balances_height::float8 as balances_height, halted, error, warning, scanned_at
@@ -54,7 +54,7 @@ export async function selectCursors(db: Db): Promise<CursorRow[]> {
 /** Begins a place's cursor, unless it has begun. */
 export async function insertCursor(
   tx: Tx,
-  cursor: PlaceKey & { height: number; hash: string; at: number },
+  cursor: NetworkKey & { height: number; hash: string; at: number },
 ): Promise<void> {
   await tx`
     insert into chain_cursors (chain, network, height, hash, head, scanned_at, created_at)
@@ -66,7 +66,7 @@ export async function insertCursor(
 /** Moves a cursor, if it stands where the caller believes; false if another moved it. */
 export async function moveCursor(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   from: { height: number; hash: string },
   to: { height: number; hash: string },
 ): Promise<boolean> {
@@ -80,7 +80,7 @@ export async function moveCursor(
 /** Records the newest block of a poll, or the error that ended it. */
 export async function updateScanState(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   state: { head: number | null; finalized: number | null; error: string | null; at: number },
 ): Promise<void> {
   await db`
@@ -95,7 +95,7 @@ export async function updateScanState(
 /** Records a problem that an operator should look at while scanning goes on. */
 export async function updateWarning(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   warning: string | null,
 ): Promise<void> {
   await db`
@@ -105,7 +105,11 @@ export async function updateWarning(
 }
 
 /** Records the height at which balances were last compared. */
-export async function updateBalancesHeight(db: Db, place: PlaceKey, height: number): Promise<void> {
+export async function updateBalancesHeight(
+  db: Db,
+  place: NetworkKey,
+  height: number,
+): Promise<void> {
   await db`
     update chain_cursors set balances_height = ${height}
     where chain = ${place.chain} and network = ${place.network}`;
@@ -114,7 +118,7 @@ export async function updateBalancesHeight(db: Db, place: PlaceKey, height: numb
 /** Records why scanning halted until an operator acts; null ends the halt. */
 export async function updateHalted(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   halted: Record<string, unknown> | null,
 ): Promise<void> {
   await tx`
@@ -125,7 +129,7 @@ export async function updateHalted(
 /** Adds scanned blocks. */
 export async function insertChainBlocks(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   blocks: readonly ChainBlockRow[],
 ): Promise<void> {
   await tx`
@@ -141,7 +145,7 @@ export async function insertChainBlocks(
 /** Reads the window of scanned blocks from the top down. */
 export async function selectChainBlocks(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   below: number,
   limit: number,
 ): Promise<ChainBlockRow[]> {
@@ -154,7 +158,7 @@ export async function selectChainBlocks(
 /** Reads the hash of a scanned block; null where none is kept of that height. */
 export async function selectScannedBlock(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   height: number,
 ): Promise<string | null> {
   const [row] = await db<{ hash: string }[]>`
@@ -166,7 +170,7 @@ export async function selectScannedBlock(
 /** Removes blocks above a height, and those too deep to matter. */
 export async function deleteChainBlocks(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   keep: { from: number; to: number },
 ): Promise<void> {
   await tx`
@@ -177,7 +181,7 @@ export async function deleteChainBlocks(
 /** Whether a contract was verified as an asset's. */
 export async function selectTokenProof(
   db: Db,
-  of: PlaceKey & { contract: string; asset: string },
+  of: NetworkKey & { contract: string; asset: string },
 ): Promise<boolean> {
   const rows = await db`
     select 1 from token_proofs where chain = ${of.chain} and network = ${of.network}
@@ -188,7 +192,7 @@ export async function selectTokenProof(
 /** Whether a contract was ever verified as the contract of any asset here. */
 export async function existsTokenProof(
   db: Db,
-  of: PlaceKey & { contract: string },
+  of: NetworkKey & { contract: string },
 ): Promise<boolean> {
   const rows = await db`
     select 1 from token_proofs where chain = ${of.chain} and network = ${of.network}
@@ -199,7 +203,7 @@ export async function existsTokenProof(
 /** Records that a contract was verified as an asset's. */
 export async function insertTokenProof(
   db: Db,
-  proof: PlaceKey & { contract: string; asset: string; created_at: number },
+  proof: NetworkKey & { contract: string; asset: string; created_at: number },
 ): Promise<void> {
   await db`insert into token_proofs ${db(proof)} on conflict do nothing`;
 }
@@ -207,7 +211,7 @@ export async function insertTokenProof(
 /** Reads when a network was last scanned, in milliseconds since the epoch; null if never. */
 export async function selectSeenAt(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
 ): Promise<number | null> {
   const [row] = await db<{ scanned_at: number }[]>`
     select scanned_at from chain_cursors

@@ -1,5 +1,5 @@
 /** Statements on what blocks showed of our coins and claims. @module */
-import type { PlaceKey } from "./cursors.ts";
+import type { NetworkKey } from "./cursors.ts";
 import type { Tx } from "../database.ts";
 
 /** A coin that a block made; amount in base units. */
@@ -15,7 +15,7 @@ export interface SeenCoin {
 /** Adds coins at addresses of ours, or gives known ones the block they were seen in. */
 export async function upsertCoins(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   coins: readonly SeenCoin[],
   at: number,
 ): Promise<void> {
@@ -35,7 +35,7 @@ export async function upsertCoins(
 /** Notes which claims and coins a block showed to be used up, and by what. */
 export async function markConsumed(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   consumed: readonly { claim: string; hash: string; height: number }[],
 ): Promise<void> {
   await tx`
@@ -53,7 +53,7 @@ export async function markConsumed(
  * Takes back what blocks above a height had shown; coins of strangers go; our own change
  * and what a finished payment spent stay.
  */
-export async function forgetAbove(tx: Tx, place: PlaceKey, height: number): Promise<void> {
+export async function forgetAbove(tx: Tx, place: NetworkKey, height: number): Promise<void> {
   await tx`
     update claims set consumed_by = null, consumed_height = null
     where chain = ${place.chain} and network = ${place.network} and consumed_height > ${height}`;

@@ -1,5 +1,5 @@
 /** Statements on fungible tokens: those deployed here, and those that others made. @module */
-import type { PlaceKey } from "../chains/cursors.ts";
+import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** A token as stored; supply in whole units. */
@@ -118,7 +118,7 @@ export async function selectTokenBySymbol(db: Db, symbol: string): Promise<Token
 /** Reads the token of a contract. */
 export async function selectTokenByContract(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   contract: string,
 ): Promise<TokenRow | null> {
   const [row] = await db<TokenRow[]>`
@@ -181,7 +181,7 @@ export interface KeptToken {
 }
 
 /** Lists the registered tokens of a place with the addresses that they are kept at. */
-export async function selectKeptTokens(db: Db, place: PlaceKey): Promise<KeptToken[]> {
+export async function selectKeptTokens(db: Db, place: NetworkKey): Promise<KeptToken[]> {
   return await db<KeptToken[]>`
     select t.contract, t.symbol, t.decimals, d.address, a.id as account, a.owner,
       t.since::float8 as since

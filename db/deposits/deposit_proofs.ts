@@ -1,5 +1,5 @@
 /** Statements on what has to be proven of deposits before they are booked, and on sums of them. @module */
-import type { PlaceKey } from "../chains/cursors.ts";
+import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import { columnsOf, type PendingRow, type SeenDeposit } from "./deposits.ts";
 
@@ -28,7 +28,7 @@ export async function deferDeposits(tx: Tx, deferred: readonly Deferred[]): Prom
 /** Reads deposits that the quorum denied and that are due to be asked for again, longest due first. */
 export async function selectDenied(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   limit: number,
 ): Promise<PendingRow[]> {
   return await db<PendingRow[]>`
@@ -68,7 +68,7 @@ export async function putOffDenied(
 /** Takes away what was seen in no block, where its block has it otherwise. */
 export async function deleteUnlike(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   seen:
     readonly (Pick<SeenDeposit, "hash" | "index" | "address" | "asset" | "contract" | "amount">)[],
 ): Promise<void> {
@@ -83,7 +83,7 @@ export async function deleteUnlike(
 }
 
 /** Counts the deposits that nodes do not bear out so far. */
-export async function countUnconfirmed(db: Db, place: PlaceKey, code: string): Promise<number> {
+export async function countUnconfirmed(db: Db, place: NetworkKey, code: string): Promise<number> {
   const [row] = await db<{ count: number }[]>`
     select count(*)::integer as count from deposits
     where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
@@ -103,7 +103,7 @@ export interface ClaimedRow {
 /** Adds up what all deposits claim of the balances that some deposits of coins changed. */
 export async function selectClaimed(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   ids: readonly string[],
 ): Promise<ClaimedRow[]> {
   return await db<ClaimedRow[]>`
@@ -123,7 +123,7 @@ export async function selectClaimed(
 /** Adds up what arrived at an address in a range of blocks, in whole units. */
 export async function sumArrived(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   of: { address: string; contract: string | null; from: number; to: number },
 ): Promise<string> {
   const [row] = await db<{ sum: string }[]>`

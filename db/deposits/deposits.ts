@@ -1,10 +1,10 @@
 /** Statements on deposits: what was seen to arrive, and what became of it. @module */
-import type { PlaceKey } from "../chains/cursors.ts";
+import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import type { Fragment } from "../collections/filter.ts";
 
 /** A deposit as stored; amounts in whole units of the asset. */
-export interface DepositRow extends PlaceKey {
+export interface DepositRow extends NetworkKey {
   id: string;
   hash: string;
   index: number;
@@ -97,7 +97,7 @@ export function columnsOf(db: Db): Fragment {
 /** Lists every address of a place that value may arrive at, with the codes of their assets. */
 export async function selectWatched(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
 ): Promise<{ address: string; asset: string }[]> {
   return await db<{ address: string; asset: string }[]>`
     select address, asset from addresses
@@ -109,7 +109,7 @@ export async function selectWatched(
 }
 
 /** Lists the assets of a place that something pending is of. */
-export async function selectPendingAssets(db: Db, place: PlaceKey): Promise<string[]> {
+export async function selectPendingAssets(db: Db, place: NetworkKey): Promise<string[]> {
   const rows = await db<{ asset: string }[]>`
     select distinct asset from deposits
     where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'`;
@@ -127,7 +127,7 @@ export interface Hold {
 /** Marks pending deposits that may not be booked now, and clears the mark of those that may again. */
 export async function holdDeposits(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   holds: readonly Hold[],
   code: string,
 ): Promise<void> {
@@ -146,7 +146,7 @@ export async function holdDeposits(
 }
 
 /** Lists what a scan should see used up: living claims, and coins that nobody has spent. */
-export async function selectWatchedClaims(db: Db, place: PlaceKey): Promise<string[]> {
+export async function selectWatchedClaims(db: Db, place: NetworkKey): Promise<string[]> {
   const rows = await db<{ claim: string }[]>`
     select claim from claims where chain = ${place.chain} and network = ${place.network}
     union
@@ -158,7 +158,7 @@ export async function selectWatchedClaims(db: Db, place: PlaceKey): Promise<stri
 /** Finds whose some addresses are: our own, else those that are watched for somebody. */
 export async function selectTargets(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   addresses: readonly string[],
 ): Promise<TargetRow[]> {
   return await tx<TargetRow[]>`
@@ -179,7 +179,7 @@ export async function selectTargets(
 /** Which of some transactions are our own, what they were for, and who sent them. */
 export async function selectOwnTransactions(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   hashes: readonly string[],
 ): Promise<{ hash: string; purpose: string; sender: string }[]> {
   return await tx<{ hash: string; purpose: string; sender: string }[]>`
@@ -214,7 +214,7 @@ export type SeenDeposit = Pick<
  */
 export async function upsertDeposits(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   seen: readonly SeenDeposit[],
   at: number,
 ): Promise<DepositRow[]> {
@@ -255,7 +255,7 @@ export async function upsertDeposits(
 }
 
 /** Counts the blocks on top of what is pending, as of a head. */
-export async function updateConfirmations(db: Db, place: PlaceKey, head: number): Promise<void> {
+export async function updateConfirmations(db: Db, place: NetworkKey, head: number): Promise<void> {
   await db`
     update deposits set confirmations = greatest(0, ${head} - block + 1)
     where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
@@ -268,7 +268,7 @@ export async function updateConfirmations(db: Db, place: PlaceKey, head: number)
  */
 export async function selectRipe(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   at: { settled: number; head: number; after: string | null; limit: number },
 ): Promise<PendingRow[]> {
   return await db<PendingRow[]>`
@@ -284,7 +284,7 @@ export async function selectRipe(
 /** Reads pending deposits that are in no block. */
 export async function selectDetached(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   limit: number,
 ): Promise<PendingRow[]> {
   return await db<PendingRow[]>`
@@ -390,9 +390,9 @@ export async function putOffDeposit(tx: Tx, id: string, error: unknown): Promise
 }
 
 /** Takes the block from deposits above a height, and gives them as they are then. */
-export async function detachAbove(tx: Tx, place: PlaceKey, height: number): Promise<DepositRow[]> {
+export async function detachAbove(tx: Tx, key: NetworkKey, height: number): Promise<DepositRow[]> {
   return await tx<DepositRow[]>`
     update deposits set block = null, block_hash = null, confirmations = 0, updated_at = now()
-    where chain = ${place.chain} and network = ${place.network} and block > ${height}
+    where chain = ${key.chain} and network = ${key.network} and block > ${height}
     returning ${columns(tx)}`;
 }

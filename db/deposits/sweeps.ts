@@ -1,10 +1,10 @@
 /** Statements on sweeps: what carries a deposit account's value to its ramp. @module */
-import type { PlaceKey } from "../chains/cursors.ts";
+import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import type { OrderRow } from "../sending/chain_orders.ts";
 
 /** A sweep as stored; amounts in whole units, the fee's of the coin it was paid in. */
-export interface SweepRow extends PlaceKey {
+export interface SweepRow extends NetworkKey {
   id: string;
   account: string;
   ramp: string;
@@ -66,7 +66,7 @@ const COLUMNS = [
 /** Finds the open sweep of an account, or begins one, and keeps others from it. */
 export async function lockOpenSweep(
   tx: Tx,
-  sweep: PlaceKey & { id: string; account: string; ramp: string; created_at: number },
+  sweep: NetworkKey & { id: string; account: string; ramp: string; created_at: number },
 ): Promise<SweepRow> {
   const [open] = await tx<SweepRow[]>`
     select ${tx(COLUMNS)} from sweeps
@@ -159,7 +159,7 @@ export async function leaveSweep(tx: Tx, sweep: string): Promise<void> {
  */
 export async function selectForgotten(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   of: { seconds: number; limit: number },
 ): Promise<string[]> {
   const rows = await db<{ account: string }[]>`
@@ -179,7 +179,7 @@ export async function selectForgotten(
 /** Lists sweeps of a place that are through on the chain, and whose booking was lost. */
 export async function selectUnsettled(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   of: { seconds: number; limit: number },
 ): Promise<string[]> {
   const rows = await db<{ id: string }[]>`
@@ -191,7 +191,7 @@ export async function selectUnsettled(
 }
 
 /** What a sweep is through with on its chain, in base units, and between which addresses. */
-export interface SweptRow extends PlaceKey {
+export interface SweptRow extends NetworkKey {
   hash: string;
   contract: string;
   from_address: string;
@@ -241,7 +241,7 @@ export async function touchSweeps(tx: Tx, accounts: readonly string[]): Promise<
 }
 
 /** A deposit account that can be swept: its balance in the ledger and the two addresses. */
-export interface SweepableRow extends PlaceKey {
+export interface SweepableRow extends NetworkKey {
   account: string;
   ramp: string;
   serves: string | null;

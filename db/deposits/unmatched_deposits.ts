@@ -2,11 +2,11 @@
  * Statements on unmatched deposits: value in an asset that its address does not accept.
  * @module
  */
-import type { PlaceKey } from "../chains/cursors.ts";
+import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** An unmatched deposit as stored. */
-export interface UnmatchedDepositRow extends PlaceKey {
+export interface UnmatchedDepositRow extends NetworkKey {
   id: string;
   hash: string;
   index: number;
@@ -33,7 +33,7 @@ export type SeenUnmatchedDeposit = Omit<
 /** Adds unmatched deposits; known ones get the block and the asset that were read last. */
 export async function upsertUnmatchedDeposits(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   seen: readonly SeenUnmatchedDeposit[],
   at: number,
 ): Promise<void> {
@@ -53,7 +53,7 @@ export async function upsertUnmatchedDeposits(
 /** Deletes unmatched deposits that were read in blocks above a height. */
 export async function deleteUnmatchedAbove(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   height: number,
 ): Promise<void> {
   await tx`
@@ -64,7 +64,7 @@ export async function deleteUnmatchedAbove(
 /** Deletes unmatched deposits that have become deposits. */
 export async function deleteMatched(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   found: readonly { hash: string; index: number; address: string }[],
 ): Promise<void> {
   await tx`
@@ -77,7 +77,7 @@ export async function deleteMatched(
 /** Deletes unmatched deposits at a ramp's address that are part of a registered token's supply. */
 export async function deleteUnmatchedInSupply(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   of: { ramp: string; contract: string; height: number },
 ): Promise<void> {
   await tx`

@@ -1,11 +1,11 @@
 /** Statements on what a reconciliation finds: our own transactions that the database had lost. @module */
-import type { PlaceKey } from "../chains/cursors.ts";
+import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import { ORDER_COLUMNS, type OrderRow } from "../sending/chain_orders.ts";
 import type { Quarantine } from "../accounts/ramps.ts";
 
 /** A ramp that is to be reconciled. */
-export interface QuarantinedRamp extends PlaceKey {
+export interface QuarantinedRamp extends NetworkKey {
   account: string;
   xpub: string;
   next_index: number;
@@ -32,7 +32,7 @@ export interface KnownSender {
 /** Lists the addresses below some ramps, with their nonces. */
 export async function selectSenders(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   ramps: readonly string[],
 ): Promise<KnownSender[]> {
   return await db<KnownSender[]>`
@@ -47,7 +47,7 @@ export async function selectSenders(
 /** Lists what living orders of some ramps have reserved without a signature. */
 export async function selectUnsignedInputs(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   ramps: readonly string[],
 ): Promise<string[]> {
   const rows = await db<{ claim: string }[]>`
@@ -61,7 +61,7 @@ export async function selectUnsignedInputs(
 /** Lists transactions that spent coins of some ramps and are none of ours; oldest first. */
 export async function selectUnknownSpends(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   ramps: readonly string[],
 ): Promise<{ hash: string; height: number }[]> {
   return await db<{ hash: string; height: number }[]>`
@@ -75,7 +75,7 @@ export async function selectUnknownSpends(
 /** Adds up coins of ours by their names, in base units; null where one is not known. */
 export async function sumClaimed(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   claims: readonly string[],
 ): Promise<string | null> {
   const [row] = await db<{ sum: string; count: number }[]>`
@@ -95,7 +95,7 @@ export async function selectKnownHashes(db: Db, hashes: readonly string[]): Prom
 /** Moves nonces on. */
 export async function raiseNonce(
   tx: Tx,
-  of: PlaceKey & { address: string; next: number },
+  of: NetworkKey & { address: string; next: number },
 ): Promise<void> {
   await tx`
     insert into nonces (chain, network, address, next)
@@ -112,7 +112,7 @@ export async function skipIndices(tx: Tx, ramp: string, next: number): Promise<v
 /** Lists orders of some ramps whose bytes may be on the chain, and the looks that are due; oldest first. */
 export async function selectSignedOrders(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   ramps: readonly string[],
 ): Promise<{ order: string; look: number; state: string }[]> {
   return await db<{ order: string; look: number; state: string }[]>`
@@ -127,7 +127,7 @@ export async function selectSignedOrders(
 /** Lists orders of some ramps none of whose living bytes has left, oldest first. */
 export async function selectUnsigned(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   ramps: readonly string[],
 ): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
@@ -197,7 +197,7 @@ export interface HeldRow {
 /** Lists the held deposits of some transactions, or all below some ramps. */
 export async function selectHeldDeposits(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   of: { hashes: readonly string[] } | { ramps: readonly string[] },
 ): Promise<HeldRow[]> {
   const some = "hashes" in of
@@ -222,7 +222,7 @@ export async function releaseDeposits(tx: Tx, ids: readonly string[]): Promise<v
 /** Withdrawals that an operator has called paid and whose transaction was not found yet. */
 export async function selectPaidUnfound(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   ramps: readonly string[],
 ): Promise<
   {
@@ -253,7 +253,7 @@ export interface OwnPlace {
 /** Which of some addresses are ours. */
 export async function selectOwnPlaces(
   db: Db,
-  place: PlaceKey,
+  place: NetworkKey,
   addresses: readonly string[],
 ): Promise<OwnPlace[]> {
   return await db<OwnPlace[]>`
@@ -265,7 +265,7 @@ export async function selectOwnPlaces(
 /** Reads the next nonce that is known of a sender; 0 where it never sent anything. */
 export async function selectNextNonce(
   db: Db,
-  of: PlaceKey & { sender: string },
+  of: NetworkKey & { sender: string },
 ): Promise<number> {
   const [row] = await db<{ next: number }[]>`
     select next from nonces where chain = ${of.chain} and network = ${of.network}
@@ -276,7 +276,7 @@ export async function selectNextNonce(
 /** Lists the largest free coins of an address that are in blocks, named as claims. */
 export async function selectMinedCoins(
   db: Db,
-  of: PlaceKey & { sender: string },
+  of: NetworkKey & { sender: string },
   limit: number,
 ): Promise<{ claim: string; amount: string }[]> {
   return await db<{ claim: string; amount: string }[]>`

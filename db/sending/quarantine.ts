@@ -1,5 +1,5 @@
 /** Statements on ramps in quarantine, and on what is held back for them. @module */
-import type { PlaceKey } from "../chains/cursors.ts";
+import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import type { Quarantine } from "../accounts/ramps.ts";
 
@@ -48,8 +48,8 @@ export async function selectMayCancel(db: Db, order: string): Promise<boolean> {
 /** Lists the places where ramps are in quarantine, with why of one of them. */
 export async function selectQuarantinedPlaces(
   db: Db,
-): Promise<(PlaceKey & { ramps: number; detail: string })[]> {
-  return await db<(PlaceKey & { ramps: number; detail: string })[]>`
+): Promise<(NetworkKey & { ramps: number; detail: string })[]> {
+  return await db<(NetworkKey & { ramps: number; detail: string })[]>`
     select chain, network, count(*)::integer as ramps, min(quarantined->>'detail') as detail
     from ramps where quarantined is not null group by chain, network order by chain, network`;
 }
@@ -57,7 +57,7 @@ export async function selectQuarantinedPlaces(
 /** Of some coins of ours, those that a transaction spent which is none of ours; with their ramps. */
 export async function selectStolenCoins(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   consumed: readonly { claim: string; hash: string }[],
 ): Promise<{ claim: string; hash: string; ramp: string }[]> {
   return await tx<{ claim: string; hash: string; ramp: string }[]>`
@@ -72,7 +72,7 @@ export async function selectStolenCoins(
 /** Of some nonces of ours, those that a transaction used which is none of ours; with their ramps. */
 export async function selectStolenNonces(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   consumed: readonly { claim: string; hash: string }[],
 ): Promise<{ claim: string; hash: string; ramp: string }[]> {
   return await tx<{ claim: string; hash: string; ramp: string }[]>`
@@ -87,7 +87,7 @@ export async function selectStolenNonces(
 /** Of some senders, those that are addresses of ours; with their ramps. */
 export async function selectOwnSenders(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   senders: readonly string[],
 ): Promise<{ address: string; ramp: string }[]> {
   return await tx<{ address: string; ramp: string }[]>`
@@ -99,7 +99,7 @@ export async function selectOwnSenders(
 /** Holds back pending deposits of some transactions. */
 export async function holdTransactions(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   hashes: readonly string[],
   why: string,
 ): Promise<void> {
@@ -115,7 +115,7 @@ export async function holdTransactions(
  */
 export async function holdOwnReceipts(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   hashes: readonly string[],
 ): Promise<void> {
   const why = "the ramp is in quarantine, and this may be its own change: it waits for `reconcile`";

@@ -37,7 +37,7 @@ import { isId, newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import { add, compare, DecimalText, subtract, trim } from "../money.ts";
 import { assertMay, assertMayAssign, notFound } from "../permissions.ts";
-import { placeFor } from "../chains/networks.ts";
+import { chainNetworkFor } from "../chains/networks.ts";
 import { assertReceivable, registerRamp, resolveRamp } from "./ramps.ts";
 
 /** What is asked for when an account is made. */
@@ -119,7 +119,7 @@ export async function createAccount(
   const asset = await resolveAsset(tx, input.asset, input.testnet);
   if (input.type === "ramp") {
     assertReceivable(asset.registered);
-    const place = placeFor(actor.settings.chains, asset.registered.chain, input.testnet);
+    const place = chainNetworkFor(actor.settings.chains, asset.registered.chain, input.testnet);
     const row = await openAccount(tx, actor, { ...input, ramp: undefined, asset, enabled: false });
     await registerRamp(tx, actor, row, place);
     return row;

@@ -4,7 +4,7 @@
  * and what came there is the ramp's.
  * @module
  */
-import type { PlaceKey } from "../../db/chains/cursors.ts";
+import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { endAssignments } from "../../db/accounts/external_addresses.ts";
 import { insertReserved, isReserved, selectOwnAddress } from "../../db/accounts/own_addresses.ts";
@@ -57,7 +57,7 @@ export function ours(): DomainError {
  */
 export async function assertNotStranding(
   db: Db,
-  payment: { place: PlaceKey; address: string; asset: string; fromRamp: boolean },
+  payment: { place: NetworkKey; address: string; asset: string; fromRamp: boolean },
 ): Promise<void> {
   const { place, address, asset, fromRamp } = payment;
   const own = await selectOwnAddress(db, address);

@@ -13,7 +13,7 @@ import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import { assertMay, notFound } from "../permissions.ts";
-import type { ChainPlace } from "../chains/networks.ts";
+import type { ChainNetwork } from "../chains/networks.ts";
 
 /**
  * Refuses assets that cannot be received from a chain.
@@ -38,7 +38,7 @@ export async function registerRamp(
   tx: Tx,
   actor: Actor,
   account: AccountRow,
-  place: ChainPlace,
+  place: ChainNetwork,
 ): Promise<void> {
   if (!await insertRamp(tx, { account: account.id, ...place, created_at: actor.at })) {
     const why = "no ramp is made before a worker has confirmed that the database is the newest";

@@ -4,7 +4,7 @@
  * somebody holds its key cannot be known.
  * @module
  */
-import { chainFacts, type ChainId, isCoinContract, tokenByContract } from "../assets.ts";
+import { type ChainId, chainInfo, isCoinContract, tokenByContract } from "../assets.ts";
 import { type Network, parseBitcoin, type Payee, type Refusal } from "./bitcoin_addresses.ts";
 import { DomainError } from "../errors.ts";
 
@@ -38,7 +38,7 @@ export async function parseAddress(
   network: Network,
   address: string,
 ): Promise<ParsedAddress> {
-  if (chainFacts(chain).family === "bitcoin") {
+  if (chainInfo(chain).family === "bitcoin") {
     const payee = await parsePayee(chain, network, address);
     return payee.ok ? { ok: true, address: payee.address } : payee;
   }
@@ -54,7 +54,7 @@ export async function parseAddress(
 export async function parseContract(chain: ChainId, address: string): Promise<ParsedAddress> {
   const fault = lengthFault(address);
   if (fault) return refuse(fault);
-  switch (chainFacts(chain).family) {
+  switch (chainInfo(chain).family) {
     case "evm":
       return await evm(address);
     case "tron":
@@ -62,7 +62,7 @@ export async function parseContract(chain: ChainId, address: string): Promise<Pa
     case "solana":
       return await solana(address);
     case "bitcoin":
-      return refuse(`${chainFacts(chain).name} has no contracts`);
+      return refuse(`${chainInfo(chain).name} has no contracts`);
   }
 }
 
@@ -91,7 +91,7 @@ export async function scriptOf(
   network: Network,
   address: string,
 ): Promise<Uint8Array> {
-  if (chainFacts(chain).family !== "bitcoin") {
+  if (chainInfo(chain).family !== "bitcoin") {
     throw new TypeError(`${chain} has no output scripts`);
   }
   const payee = await parsePayee(chain, network, address);
@@ -169,7 +169,7 @@ async function solanaWallet(text: string): Promise<ParsedAddress> {
 function invalid(chain: ChainId, refusal: Refusal): DomainError {
   return new DomainError(
     "address.invalid",
-    `not an address to pay on ${chainFacts(chain).name}: ${refusal.reason}`,
+    `not an address to pay on ${chainInfo(chain).name}: ${refusal.reason}`,
   );
 }
 

@@ -3,7 +3,7 @@
  * forms that one may safely pay to are read; which account an address belongs to is not known here.
  * @module
  */
-import { chainFacts, type ChainId } from "../assets.ts";
+import { type ChainId, chainInfo } from "../assets.ts";
 
 /** Names a network of a chain. */
 export type Network = "main" | "testnet" | "signet" | "regtest";
@@ -61,7 +61,7 @@ export async function parseBitcoin(
 ): Promise<Payee | Refusal> {
   if (chain === "BITCOIN_CASH") return await cash(network, text);
   const form = FORMS.get(`${chain} ${network}`);
-  if (!form) return refuse(`${chainFacts(chain).name} has no ${network} network`);
+  if (!form) return refuse(`${chainInfo(chain).name} has no ${network} network`);
   const hrp = /^([a-z]+)1/i.exec(text)?.[1].toLowerCase() ?? "";
   if (hrp === "ltcmweb" || hrp === "tmweb") {
     return refuse("addresses of the MWEB extension are not supported");
@@ -202,7 +202,7 @@ function payToScript(hash: Uint8Array): Uint8Array {
 function owners(test: (form: Form) => boolean): string {
   return [...FORMS].filter(([, form]) => test(form)).map(([key]) => {
     const [chain, network] = key.split(" ");
-    return `${chainFacts(chain as ChainId).name} ${network}`;
+    return `${chainInfo(chain as ChainId).name} ${network}`;
   }).join(", ");
 }
 

@@ -5,7 +5,7 @@
  */
 import type { BIP32API } from "bip32";
 import type { Network } from "./addresses.ts";
-import { chainFacts, type ChainId } from "../assets.ts";
+import { type ChainId, chainInfo } from "../assets.ts";
 
 /** The step below an account for addresses that are given out. */
 const EXTERNAL = 0;
@@ -53,7 +53,7 @@ export function hdVersion(network: Network): HdVersion {
 
 /** Writes the path of an account, as `m/84'/0'/7'`. Test networks have coin type 1. */
 export function accountPath(chain: ChainId, network: Network, account: number): string {
-  const { purpose, coinType } = chainFacts(chain);
+  const { purpose, coinType } = chainInfo(chain);
   return `m/${purpose}'/${network === "main" ? coinType : 1}'/${checkIndex(account)}'`;
 }
 
@@ -92,7 +92,7 @@ export async function deriveAddresses(
   const account = (await hdKeys()).fromBase58(xpub, hdVersion(network));
   if (account.depth !== 3) throw new TypeError("the xpub is not of an account");
   const keys = await childKeys(account.derive(EXTERNAL), of);
-  const compressed = chainFacts(chain).family === "bitcoin";
+  const compressed = chainInfo(chain).family === "bitcoin";
   return await Promise.all(keys.map((key) => addressOfKey(chain, network, key(compressed))));
 }
 
@@ -149,7 +149,7 @@ export async function addressOfKey(
   key: Uint8Array,
 ): Promise<string> {
   const place = `${chain} ${network}`;
-  switch (chainFacts(chain).family) {
+  switch (chainInfo(chain).family) {
     case "evm": {
       const { computeAddress } = await import("ethers/transaction");
       return computeAddress(`0x${hex(key)}`);

@@ -1,15 +1,15 @@
 /**
- * Where chains can be reached in this installation, as plain data: the serving half decides by it
- * what can be made, without asking a node.
+ * Networks of chains that this installation has nodes of. It is plain data, so the serving half decides
+ * what can be created without asking a node.
  * @module
  */
 import type { Network } from "./addresses.ts";
-import { chainFacts, type ChainId } from "../assets.ts";
+import { type ChainId, chainInfo } from "../assets.ts";
 import { DomainError } from "../errors.ts";
 import type { ChainSettings } from "../installation_settings.ts";
 
 /** One chain on one network. */
-export interface ChainPlace {
+export interface ChainNetwork {
   /** Which chain. */
   readonly chain: ChainId;
   /** Which network. */
@@ -19,7 +19,7 @@ export interface ChainPlace {
 /** Tells which network of a chain accounts are on. Only the Bitcoin family has several for tests. */
 export function networkOf(settings: ChainSettings, chain: ChainId, testnet: boolean): Network {
   if (!testnet) return "main";
-  return chainFacts(chain).family === "bitcoin" ? settings[chain].testnetNetwork : "testnet";
+  return chainInfo(chain).family === "bitcoin" ? settings[chain].testnetNetwork : "testnet";
 }
 
 /** Tells whether a chain's network has a node. */
@@ -29,7 +29,7 @@ export function isConfigured(settings: ChainSettings, chain: ChainId, testnet: b
 
 /** Tells the depth at which a deposit counts; 1 is the block it is in. */
 export function depthOf(settings: ChainSettings, chain: ChainId, testnet: boolean): number {
-  const { confirmations } = chainFacts(chain);
+  const { confirmations } = chainInfo(chain);
   const net = testnet ? "testnet" : "main";
   return settings[chain][net].confirmations ?? confirmations[net];
 }
@@ -45,13 +45,17 @@ export function witnessesOf(
 }
 
 /**
- * Tells where accounts of a chain live.
+ * Gives the network of a chain's accounts.
  *
- * @throws {DomainError} chain.not_configured if no node is configured there
+ * @throws {DomainError} chain.not_configured if it has no node
  */
-export function placeFor(settings: ChainSettings, chain: ChainId, testnet: boolean): ChainPlace {
+export function chainNetworkFor(
+  settings: ChainSettings,
+  chain: ChainId,
+  testnet: boolean,
+): ChainNetwork {
   if (!isConfigured(settings, chain, testnet)) {
-    const name = chainFacts(chain).name;
+    const name = chainInfo(chain).name;
     throw new DomainError(
       "chain.not_configured",
       `no node is configured for ${name}${testnet ? "'s test network" : ""}`,

@@ -21,7 +21,7 @@ import { lockOrder } from "../../db/sending/chain_orders.ts";
 import type { QuoteRow } from "../../db/sending/fee_quotes.ts";
 import { assertAccount, findAccount } from "../accounts/accounts.ts";
 import type { Actor, RequestActor } from "../actor.ts";
-import { chainFacts, nativeAsset } from "../assets.ts";
+import { chainInfo, nativeAsset } from "../assets.ts";
 import { assertSendable, type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
 import type {
   ConsolidationList,
@@ -43,7 +43,7 @@ import { compare, fromUnits, toUnits } from "../money.ts";
 import { createOrder, speedUpOrder } from "../sending/chain_orders.ts";
 import { notFound } from "../permissions.ts";
 import { chargeRamp } from "../sending/ramp_charges.ts";
-import { type ChainPlace, depthOf, placeFor } from "../chains/networks.ts";
+import { type ChainNetwork, chainNetworkFor, depthOf } from "../chains/networks.ts";
 import type { ChainSettings } from "../installation_settings.ts";
 import { assertSolvent, findOwnAddress, rampOf } from "../sending/funds.ts";
 import { raiseBudget } from "../sending/order_states.ts";
@@ -53,7 +53,7 @@ interface ConsolidationTarget {
   account: AccountRow;
   asset: ChainAsset;
   limits: ConsolidationLimits;
-  place: ChainPlace;
+  place: ChainNetwork;
   address: string;
 }
 
@@ -147,13 +147,13 @@ async function resolveTarget(
   const asset = await resolveChainAsset(tx, account.asset);
   const limits = CONSOLIDATION_LIMITS[asset.chain];
   if (limits === undefined) {
-    const why = `${chainFacts(asset.chain).name} keeps balances, not coins`;
+    const why = `${chainInfo(asset.chain).name} keeps balances, not coins`;
     throw new DomainError("account.asset_mismatch", why);
   }
   await rampOf(tx, account, asset);
   assertSendable(asset.code);
   await assertSolvent(tx, { asset: asset.code, testnet: account.testnet });
-  const place = placeFor(actor.settings.chains, asset.chain, account.testnet);
+  const place = chainNetworkFor(actor.settings.chains, asset.chain, account.testnet);
   const address = await findOwnAddress(tx, account.id);
   return { account, asset, limits, place, address };
 }
@@ -174,7 +174,7 @@ async function estimateInputs(
 ): Promise<{ coins: number; units: bigint; estimate: string }> {
   const cursor = await selectCursor(tx, place);
   if (cursor === null) {
-    const why = `${chainFacts(place.chain).name} was not scanned yet`;
+    const why = `${chainInfo(place.chain).name} was not scanned yet`;
     throw new DomainError("chain.stale", why, { retryAfterS: 10 });
   }
   const settled = cursor.head - depthOf(chains, place.chain, account.testnet) + 1;
@@ -245,7 +245,7 @@ export async function speedUpConsolidation(
   const { speed } = input;
   const account = await writableRamp(tx, actor, input.account);
   const row = await ofAccount(tx, account, input.consolidation);
-  const place = { chain: row.chain, network: row.network } as ChainPlace;
+  const place = { chain: row.chain, network: row.network } as ChainNetwork;
   const limits = CONSOLIDATION_LIMITS[place.chain]!;
   const asset = nativeAsset(place.chain);
   if (!limits.replaceable) {

@@ -41,7 +41,7 @@ import { enqueue } from "../jobs.ts";
 import { Amount, AmountOrZero, assertScale, fromUnits, toUnits } from "../money.ts";
 import { createOrder } from "../sending/chain_orders.ts";
 import { chargeRamp } from "../sending/ramp_charges.ts";
-import { type ChainPlace, placeFor } from "../chains/networks.ts";
+import { type ChainNetwork, chainNetworkFor } from "../chains/networks.ts";
 import { TOKEN_COLLECTION } from "./token_collection.ts";
 import { viewDeployed, viewRegistered } from "./token_views.ts";
 import { assertGas, findOwnAddress } from "../sending/funds.ts";
@@ -90,7 +90,7 @@ const DEPLOYS_AS_PAYMENTS = 45n;
 /** The ramp and network of a token. */
 interface Home {
   account: AccountRow;
-  place: ChainPlace;
+  place: ChainNetwork;
   suffix: string;
 }
 
@@ -310,7 +310,11 @@ async function homeOf(tx: Tx, actor: RequestActor, id: string): Promise<Home> {
     throw new DomainError("token.unsupported_chain", "a ramp of a chain with tokens is expected");
   }
   assertUsable(account, "ramp");
-  return { account, place: placeFor(actor.settings.chains, asset.chain, account.testnet), suffix };
+  return {
+    account,
+    place: chainNetworkFor(actor.settings.chains, asset.chain, account.testnet),
+    suffix,
+  };
 }
 
 async function assertFree(tx: Tx, symbol: string): Promise<void> {
@@ -322,7 +326,7 @@ async function assertFree(tx: Tx, symbol: string): Promise<void> {
 }
 
 /** Refuses a contract that is registered or was an asset's: its value would be owed twice. */
-async function assertContractFree(tx: Tx, place: ChainPlace, contract: string): Promise<void> {
+async function assertContractFree(tx: Tx, place: ChainNetwork, contract: string): Promise<void> {
   const taken = await selectTokenByContract(tx, place, contract);
   if (taken === null && await existsTokenProof(tx, { ...place, contract })) {
     throw new DomainError(
@@ -334,7 +338,7 @@ async function assertContractFree(tx: Tx, place: ChainPlace, contract: string): 
   throw new DomainError("token.invalid", `it is the contract of ${taken.symbol} already`);
 }
 
-function rowFor(actor: Actor, account: AccountRow, { chain, network }: ChainPlace) {
+function rowFor(actor: Actor, account: AccountRow, { chain, network }: ChainNetwork) {
   const common = { chain, network, currency: null, status: "pending" as const, data: {} };
   return { ...common, account: account.id, owner: actor.user, created_at: actor.at };
 }

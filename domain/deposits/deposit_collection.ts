@@ -10,7 +10,7 @@ import { viewDeposit } from "./deposit_views.ts";
 import { Flag } from "../entity.ts";
 import { enqueue } from "../jobs.ts";
 import { assertRealmAdmin } from "../permissions.ts";
-import { placeFor } from "../chains/networks.ts";
+import { chainNetworkFor } from "../chains/networks.ts";
 
 /** The collection of deposits: records that no request changes. */
 export const DEPOSITS: Collection<DepositRow> = {
@@ -80,7 +80,7 @@ export async function requestRescan(
   wanted: z.infer<typeof Rescan>,
 ): Promise<z.infer<typeof RescanView>> {
   assertRealmAdmin(actor);
-  placeFor(actor.settings.chains, wanted.chain, wanted.testnet);
+  chainNetworkFor(actor.settings.chains, wanted.chain, wanted.testnet);
   await enqueue(tx, actor, "deposit.rescan", wanted);
   return { queued: true, ...wanted };
 }

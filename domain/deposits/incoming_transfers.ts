@@ -5,7 +5,7 @@
  * never booked.
  * @module
  */
-import type { PlaceKey } from "../../db/chains/cursors.ts";
+import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import {
   type SeenDeposit,
@@ -51,7 +51,7 @@ const INWARD = new Set(["sweep", "gas", "fill", "consolidation"]);
  */
 export async function classifyTransfers(
   tx: Tx,
-  place: PlaceKey,
+  place: NetworkKey,
   input: { transfers: readonly SeenTransfer[]; at: number },
 ): Promise<ClassifiedTransfers> {
   const { transfers } = input;
@@ -159,7 +159,7 @@ function isUnmatched(transfer: SeenTransfer, target: TargetRow): boolean {
 
 function unmatchedOf(
   id: string,
-  place: PlaceKey,
+  place: NetworkKey,
   transfer: SeenTransfer,
   of: { target: TargetRow; token: KeptToken | undefined },
 ): SeenUnmatchedDeposit {

@@ -9,7 +9,7 @@ import {
   deleteChainBlocks,
   insertChainBlocks,
   moveCursor,
-  type PlaceKey,
+  type NetworkKey,
   updateHalted,
 } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
@@ -54,7 +54,7 @@ export const WINDOW = 1024;
 export async function recordRange(
   tx: Tx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   range: BlockRange,
 ): Promise<boolean> {
   const top = range.blocks[range.blocks.length - 1];
@@ -77,7 +77,7 @@ export async function recordRange(
 export async function recordTransfers(
   tx: Tx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   seen: Pick<BlockRange, "transfers" | "coins">,
 ): Promise<void> {
   if (seen.transfers.length === 0) return;
@@ -88,7 +88,7 @@ export async function recordTransfers(
 async function recordIncoming(
   tx: Tx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   seen: Pick<BlockRange, "transfers" | "coins">,
 ): Promise<void> {
   const { transfers } = seen;
@@ -122,7 +122,7 @@ async function recordIncoming(
 export async function rollBack(
   tx: LedgerTx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   to: {
     from: { height: number; hash: string };
     ancestor: { height: number; hash: string };
@@ -150,7 +150,12 @@ export async function rollBack(
 }
 
 /** Halts the scanning of a network until an operator names a block to resume from. */
-export async function halt(tx: Tx, place: PlaceKey, detail: string, at: number): Promise<void> {
+export async function halt(
+  tx: Tx,
+  place: NetworkKey,
+  detail: string,
+  at: number,
+): Promise<void> {
   await updateHalted(tx, place, { detail, at });
 }
 
@@ -158,7 +163,7 @@ export async function halt(tx: Tx, place: PlaceKey, detail: string, at: number):
 export async function resume(
   tx: LedgerTx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   to: Parameters<typeof rollBack>[3],
 ): Promise<void> {
   await rollBack(tx, actor, place, to);
@@ -168,7 +173,7 @@ export async function resume(
 async function recordCoins(
   tx: Tx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   transfers: readonly SeenTransfer[],
 ): Promise<void> {
   const mined = transfers.filter((one) => one.block !== null && one.contract === null);

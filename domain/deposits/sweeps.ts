@@ -41,7 +41,7 @@ import {
   type NewOrder,
   type OrderRow,
 } from "../sending/chain_orders.ts";
-import type { ChainPlace } from "../chains/networks.ts";
+import type { ChainNetwork } from "../chains/networks.ts";
 import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts";
 import { releaseGas } from "../sending/token_gas.ts";
 import { bookGas } from "../sending/network_fees.ts";
@@ -85,7 +85,7 @@ export async function scheduleSweep(
 }
 
 /** Schedules sweeps that wait, and those whose job was lost. */
-export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainPlace): Promise<void> {
+export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainNetwork): Promise<void> {
   const of = { seconds: RESUMED_AFTER_S, limit: REVIVED_AT_ONCE };
   for (const sweep of await selectUnsettled(tx, place, of)) {
     await enqueue(tx, actor, "deposit.swept", { sweep }, { dedupe: sweep });

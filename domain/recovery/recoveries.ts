@@ -5,7 +5,7 @@
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
-import type { PlaceKey } from "../../db/chains/cursors.ts";
+import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import { markOrphaned } from "../../db/deposits/deposits.ts";
 import { selectKeptTokens } from "../../db/currencies/tokens.ts";
@@ -90,7 +90,7 @@ interface Part {
 export async function takeIn(
   tx: LedgerTx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   found: FoundTransaction,
 ): Promise<Taken | null> {
   if ((await selectKnownHashes(tx, [found.hash])).length > 0) return null;
@@ -114,7 +114,7 @@ export async function takeIn(
 async function takeSweep(
   tx: LedgerTx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   of: { found: FoundTransaction; sender: OwnPlace; payment: FoundPayment },
 ): Promise<Taken> {
   const { found, sender, payment } = of;
@@ -155,7 +155,7 @@ async function takeSweep(
 async function takePayments(
   tx: LedgerTx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   of: {
     found: FoundTransaction;
     sender: OwnPlace;
@@ -200,7 +200,7 @@ async function takePayments(
 async function matchParts(
   tx: LedgerTx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   { sender, external }: { sender: OwnPlace; external: readonly FoundPayment[] },
 ): Promise<Part[]> {
   const waiting = (await selectUnsigned(tx, place, [sender.ramp]))
@@ -232,7 +232,7 @@ async function matchParts(
 async function keepFound(
   tx: Tx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   of: {
     found: FoundTransaction;
     id: string;
@@ -260,7 +260,7 @@ async function keepFound(
 async function settleHeld(
   tx: Tx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   { found, external }: { found: FoundTransaction; external: ReadonlySet<string> },
 ): Promise<void> {
   const held = await selectHeldDeposits(tx, place, { hashes: [found.hash] });

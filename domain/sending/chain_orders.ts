@@ -26,7 +26,7 @@ import { selectWaiting } from "../../db/sending/nonces.ts";
 import type { Actor } from "../actor.ts";
 import { newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
-import type { ChainPlace } from "../chains/networks.ts";
+import type { ChainNetwork } from "../chains/networks.ts";
 import {
   isOpen,
   leaveBatch,
@@ -64,7 +64,7 @@ export type Wish =
 
 /** What is asked for when something shall be sent. */
 export interface NewOrder {
-  place: ChainPlace;
+  place: ChainNetwork;
   /** The ramp account below which the sender's key lies. */
   ramp: string;
   purpose: OrderRow["purpose"];
@@ -284,7 +284,7 @@ export async function fillNonce(
   beside: Pick<OrderRow, "chain" | "network" | "ramp" | "sender">,
   nonce: number,
 ): Promise<string> {
-  const place = { chain: beside.chain, network: beside.network } as ChainPlace;
+  const place = { chain: beside.chain, network: beside.network } as ChainNetwork;
   const id = await createOrder(tx, actor, {
     place,
     ramp: beside.ramp,

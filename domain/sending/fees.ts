@@ -14,13 +14,13 @@ import { selectAddressOf } from "../../db/accounts/ramps.ts";
 import { assertAccount } from "../accounts/accounts.ts";
 import type { Actor, RequestActor } from "../actor.ts";
 import { checkAddress } from "../chains/addresses.ts";
-import { chainFacts } from "../assets.ts";
+import { chainInfo } from "../assets.ts";
 import { type ChainAsset, resolveChainAsset, sendingRamp } from "../chains/onchain_assets.ts";
 import { Id, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { Amount, assertScale, fromUnits, scaleOf, toUnits } from "../money.ts";
-import { type ChainPlace, placeFor } from "../chains/networks.ts";
+import { type ChainNetwork, chainNetworkFor } from "../chains/networks.ts";
 
 /** How soon a withdrawal shall be mined. */
 export const Speed = z.enum(["slow", "medium", "fast"]).meta({ id: "Speed" });
@@ -58,7 +58,7 @@ export interface Price {
 /** What is to be priced. */
 export interface Priced {
   asset: ChainAsset;
-  place: ChainPlace;
+  place: ChainNetwork;
   speed: Speed;
   /** Whole units of the asset. */
   amount: string;
@@ -133,11 +133,11 @@ function roundUp(amount: string, decimals: number): string {
 export async function recentQuote(
   db: Db,
   actor: Actor,
-  of: ChainPlace & { contract: string; speed: Speed },
+  of: ChainNetwork & { contract: string; speed: Speed },
 ): Promise<QuoteRow> {
   const quote = await selectQuote(db, of);
   if (quote !== null && actor.at - quote.quoted_at <= QUOTE_AGE_MAX_MS) return quote;
-  throw new DomainError("chain.stale", `no recent prices of ${chainFacts(of.chain).name}`, {
+  throw new DomainError("chain.stale", `no recent prices of ${chainInfo(of.chain).name}`, {
     retryAfterS: 10,
   });
 }
@@ -181,7 +181,7 @@ export async function estimateFee(
   assertAccount(actor, "read", account);
   const asset = await resolveChainAsset(db, account.asset);
   assertScale(input.amount, asset.decimals, "/amount");
-  const place = placeFor(
+  const place = chainNetworkFor(
     actor.settings.chains,
     asset.chain,
     asset.token?.testnet ?? account.testnet,

@@ -9,12 +9,12 @@ import { selectHeld } from "../../db/accounts/onchain_balances.ts";
 import { selectSeenAt } from "../../db/chains/cursors.ts";
 import { assertUsable } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
-import { chainFacts } from "../assets.ts";
+import { chainInfo } from "../assets.ts";
 import type { ChainAsset } from "../chains/onchain_assets.ts";
 import { DomainError } from "../errors.ts";
 import type { Price } from "./fees.ts";
 import { toUnits } from "../money.ts";
-import type { ChainPlace } from "../chains/networks.ts";
+import type { ChainNetwork } from "../chains/networks.ts";
 
 /** Balances older than this say nothing about now. */
 const SIGHT_AGE_MAX_MS = 600_000;
@@ -80,12 +80,12 @@ export async function assertSolvent(
 export async function assertOnChain(
   db: Db,
   actor: Actor,
-  wanted: { asset: ChainAsset; place: ChainPlace; sender: string; amount: string; price: Price },
+  wanted: { asset: ChainAsset; place: ChainNetwork; sender: string; amount: string; price: Price },
 ): Promise<void> {
   const { asset, place, sender, price } = wanted;
   const seenAt = await selectSeenAt(db, place);
   if (seenAt !== null && actor.at - seenAt > SIGHT_AGE_MAX_MS) {
-    throw new DomainError("chain.stale", `${chainFacts(place.chain).name} was not seen lately`, {
+    throw new DomainError("chain.stale", `${chainInfo(place.chain).name} was not seen lately`, {
       retryAfterS: 10,
     });
   }
@@ -102,7 +102,7 @@ export async function assertOnChain(
 /** Refuses what would take more coins than one transaction is offered; account chains have none. */
 async function assertFewCoins(
   db: Db,
-  place: ChainPlace,
+  place: ChainNetwork,
   sender: string,
   needed: bigint,
 ): Promise<void> {
@@ -120,7 +120,7 @@ async function assertFewCoins(
  */
 export async function assertGas(
   db: Db,
-  place: ChainPlace,
+  place: ChainNetwork,
   sender: string,
   gas: { code: string; units: bigint },
 ): Promise<void> {
@@ -131,7 +131,7 @@ export async function assertGas(
 
 async function freeOf(
   db: Db,
-  place: ChainPlace,
+  place: ChainNetwork,
   sender: string,
   contract: string,
 ): Promise<bigint> {

@@ -4,7 +4,7 @@
  * which nothing here knows puts its ramp into quarantine, as the scanner would have.
  * @module
  */
-import type { PlaceKey } from "../../db/chains/cursors.ts";
+import type { NetworkKey } from "../../db/chains/cursors.ts";
 import { markSpentBy, recountHoldings, reviveCoins } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import type { Actor } from "../actor.ts";
@@ -25,7 +25,7 @@ export interface SpentCoin {
 export async function correctCoins(
   tx: Tx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   spent: readonly SpentCoin[],
 ): Promise<string[]> {
   if (spent.length === 0) return [];
@@ -46,7 +46,7 @@ export async function correctCoins(
 export async function restoreCoins(
   tx: Tx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   claims: readonly string[],
 ): Promise<void> {
   if (claims.length === 0) return;

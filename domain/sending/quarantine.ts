@@ -5,7 +5,7 @@
  * our own addresses sent is held.
  * @module
  */
-import type { PlaceKey } from "../../db/chains/cursors.ts";
+import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import { selectOwnTransactions } from "../../db/deposits/deposits.ts";
 import {
@@ -50,7 +50,7 @@ export async function quarantine(
 export async function checkConsumed(
   tx: Tx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   consumed: readonly { claim: string; hash: string }[],
 ): Promise<boolean> {
   if (consumed.length === 0) return false;
@@ -80,7 +80,7 @@ export async function checkConsumed(
 export async function checkSenders(
   tx: Tx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   transfers: readonly SeenTransfer[],
 ): Promise<void> {
   await holdOwnReceipts(tx, place, transfers.map(({ hash }) => hash));
@@ -104,7 +104,7 @@ export async function checkSenders(
 }
 
 /** Internal calls are a contract's; a stranger's token may log what it likes. */
-function isSigned(place: PlaceKey, { contract, index }: SeenTransfer): boolean {
+function isSigned(place: NetworkKey, { contract, index }: SeenTransfer): boolean {
   if (contract === null) return index === -1;
   return place.network === "main" && tokenByContract(place.chain as ChainId, contract) !== null;
 }
@@ -112,7 +112,7 @@ function isSigned(place: PlaceKey, { contract, index }: SeenTransfer): boolean {
 async function act(
   tx: Tx,
   actor: Actor,
-  place: PlaceKey,
+  place: NetworkKey,
   evidence: readonly Evidence[],
 ): Promise<void> {
   for (const { ramp, detail } of evidence) await quarantine(tx, actor, [ramp], detail);

@@ -30,7 +30,7 @@ import { add, compare, subtract, toUnits } from "../money.ts";
 import { type OrderRow, speedUpOrder } from "../sending/chain_orders.ts";
 import { isOpen, markSpedUp, type Raise, raiseBudget } from "../sending/order_states.ts";
 import { raiseGas } from "../sending/token_gas.ts";
-import type { ChainPlace } from "../chains/networks.ts";
+import type { ChainNetwork } from "../chains/networks.ts";
 import { budgetFor } from "../sending/cost_budget.ts";
 import { reachWithdrawal } from "./withdrawal_reach.ts";
 import { announce } from "./withdrawal_settlement.ts";
@@ -102,7 +102,7 @@ async function lockCarrying(tx: Tx, id: string): Promise<OrderRow | null> {
 /** Gives the newest block seen, and refuses a second wish before there is one. */
 async function nextBlock(tx: Tx, order: OrderRow): Promise<number> {
   const place = { chain: order.chain as ChainId, network: order.network };
-  const head = (await selectCursor(tx, place as ChainPlace))?.head ?? 0;
+  const head = (await selectCursor(tx, place as ChainNetwork))?.head ?? 0;
   if (order.hastened_at === null || head > order.hastened_at) return head;
   const why = "it was sped up since the last block; what was sent then has not had its chance";
   throw new DomainError("rate.limited", why, { retryAfterS: RETRY_S });
@@ -115,7 +115,7 @@ async function riseOf(
 ): Promise<Rise> {
   const { row, order, account, speed } = of;
   const asset = await resolveChainAsset(tx, row.asset);
-  const place = { chain: row.chain, network: row.network } as ChainPlace;
+  const place = { chain: row.chain, network: row.network } as ChainNetwork;
   const quote = await recentQuote(tx, actor, { ...place, contract: row.contract ?? "", speed });
   const siblings = order.purpose === "payout"
     ? await selectWithdrawals(tx, (await selectBatched(tx, order.id)).map((one) => one.subject!))

@@ -10,7 +10,7 @@ import { assertAccount, availableOf } from "../accounts/accounts.ts";
 import { assertNotStranding } from "../accounts/own_addresses.ts";
 import type { Actor, RequestActor } from "../actor.ts";
 import { checkAddress } from "../chains/addresses.ts";
-import { type ChainPlace, placeFor } from "../chains/networks.ts";
+import { type ChainNetwork, chainNetworkFor } from "../chains/networks.ts";
 import {
   assertSendable,
   type ChainAsset,
@@ -46,7 +46,7 @@ interface Route {
   /** The ramp on whose account the value is blocked. */
   ramp: AccountRow;
   asset: ChainAsset;
-  place: ChainPlace;
+  place: ChainNetwork;
   /** The address that sends. */
   sender: string;
   destination: string;
@@ -99,7 +99,7 @@ async function checkRoute(tx: Tx, actor: RequestActor, input: NewWithdrawal): Pr
   assertSendable(asset.code);
   assertScale(input.value, asset.decimals, "/value");
   const testnet = asset.token?.testnet ?? account.testnet;
-  const place = placeFor(actor.settings.chains, asset.chain, testnet);
+  const place = chainNetworkFor(actor.settings.chains, asset.chain, testnet);
   const sender = await findOwnAddress(tx, sendingRamp(asset, ramp.id));
   const destination = await checkAddress(place.chain, place.network, input.destination.address);
   if (destination === sender) {

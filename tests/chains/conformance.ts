@@ -16,7 +16,7 @@ import {
   type TransactionStatus,
   writePlan,
 } from "../../workers/chains/outgoing.ts";
-import type { Scanned, Watch } from "../../workers/chains/observations.ts";
+import type { Scanned, WatchList } from "../../workers/chains/observations.ts";
 
 /** A real chain to play on. */
 export interface Fixture extends AsyncDisposable {
@@ -102,13 +102,13 @@ export async function scanned(
   chain: Chain,
   from: number,
   to: number,
-  watch: Watch,
+  watch: WatchList,
 ): Promise<Scanned[]> {
   return await Array.fromAsync(chain.scan(from, to, watch));
 }
 
 /** Makes a watch of addresses, and of claims where they matter. */
-export function watching(addresses: readonly string[], claims: readonly string[] = []): Watch {
+export function watching(addresses: readonly string[], claims: readonly string[] = []): WatchList {
   return { addresses: new Set(addresses), claims: new Set(claims), contracts: null };
 }
 

@@ -2,8 +2,8 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { parseContract } from "../../domain/chains/addresses.ts";
 import {
   allAssets,
-  chainFacts,
   type ChainId,
+  chainInfo,
   CHAINS,
   explorerUrl,
   findAsset,
@@ -65,7 +65,7 @@ Deno.test("every token has a well-formed contract of its own and its chain's coi
     });
     equal(seen.has(`${asset.chain} ${asset.contract}`), false, asset.code);
     seen.add(`${asset.chain} ${asset.contract}`);
-    if (asset.chain !== "CELO") equal(asset.gasAsset, chainFacts(asset.chain).native.code);
+    if (asset.chain !== "CELO") equal(asset.gasAsset, chainInfo(asset.chain).native.code);
     ok(asset.symbols.length > 0, asset.code);
     equal(tokenByContract(asset.chain, asset.contract), asset);
   }

@@ -22,7 +22,7 @@ import {
 import { reading, snapshot } from "../../db/transaction.ts";
 import { type ChainId, findAsset } from "../../domain/assets.ts";
 import { isNegative, toUnits } from "../../domain/money.ts";
-import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import {
   compareSides,
   concludeSolvency,
@@ -57,7 +57,7 @@ export async function checkSolvency(context: WorkerContext): Promise<void> {
   const verified = new Set<string>();
   for (const ramped of await reading(context.pool, selectRamped)) {
     try {
-      const place = { chain: ramped.chain as ChainId, network: ramped.network } as ChainPlace;
+      const place = { chain: ramped.chain as ChainId, network: ramped.network } as ChainNetwork;
       const chain = await context.chains.open({
         chain: place.chain,
         testnet: place.network !== "main",

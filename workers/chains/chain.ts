@@ -41,7 +41,7 @@ import type {
   Scanned,
   TokenDetails,
   Transfer,
-  Watch,
+  WatchList,
 } from "./observations.ts";
 
 /** Facts that the code above may ask instead of asking which chain it is. */
@@ -81,18 +81,18 @@ export interface Chain {
    * Reads every block of `from..to` (both included), oldest first, each with what concerns us.
    * A block that the node should have and has not is `unavailable`: a lagging node, no fork.
    */
-  scan(from: number, to: number, watch: Watch): AsyncIterable<Scanned>;
+  scan(from: number, to: number, watch: WatchList): AsyncIterable<Scanned>;
   /**
    * Reads one transaction or block as deep as the node permits, calls inside contracts included.
    * With `enough`, calls are left out where the rest explains so many base units of the coin.
    */
   search(
     where: { hash: string } | { height: number },
-    watch: Watch,
+    watch: WatchList,
     enough?: bigint,
   ): Promise<Transfer[]>;
   /** Reads what waits to be mined; empty where the chain or its node does not show it. */
-  mempool(watch: Watch): Promise<Transfer[]>;
+  mempool(watch: WatchList): Promise<Transfer[]>;
   /**
    * Reads a transfer again before it is credited, from as many nodes as the quorum demands; null if
    * they agree that the chain does not have it.

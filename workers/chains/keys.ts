@@ -5,7 +5,7 @@
  * @module
  */
 import type { Network } from "../../domain/chains/addresses.ts";
-import { chainFacts, type ChainId } from "../../domain/assets.ts";
+import { type ChainId, chainInfo } from "../../domain/assets.ts";
 import { accountPath, addressOfKey, hdKeys, hdVersion } from "../../domain/chains/derivation.ts";
 
 /** A private key with the address it signs for. Wipe it after use. */
@@ -41,7 +41,7 @@ export async function accountXpub(
   network: Network,
   account: number,
 ): Promise<string | null> {
-  if (chainFacts(chain).family === "solana") return null;
+  if (chainInfo(chain).family === "solana") return null;
   const root = await rootOf(seed, network);
   return root.derivePath(accountPath(chain, network, account)).neutered().toBase58();
 }
@@ -55,7 +55,7 @@ export async function addressKey(
   index: number,
 ): Promise<AddressKey> {
   const path = accountPath(chain, network, account);
-  if (chainFacts(chain).family === "solana") return await solanaKey(seed, `${path}/${index}'`);
+  if (chainInfo(chain).family === "solana") return await solanaKey(seed, `${path}/${index}'`);
   const node = (await rootOf(seed, network)).derivePath(`${path}/0/${index}`);
   if (!node.privateKey) throw new TypeError("the seed gave no private key");
   const address = await addressOfKey(chain, network, node.publicKey);

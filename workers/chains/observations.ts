@@ -32,8 +32,8 @@ export interface Head extends Block {
   readonly finalized: number | null;
 }
 
-/** What a scan looks for. Adapters index it once, so keep it between scans; if it changes, make a new one. */
-export interface Watch {
+/** What a scan looks for. Adapters index a list once: keep it between scans, and make a new one for a change. */
+export interface WatchList {
   /** Where value may arrive. */
   readonly addresses: ReadonlySet<Address>;
   /** Coins we hold and nonces we reserved, as {@link Plan.claims} writes them. */

@@ -1,18 +1,18 @@
 /**
- * The configured chains. Each is opened when first asked for, and its family's code and libraries are
- * loaded only then.
+ * Registry of the configured chains. A chain is opened on its first use; the code and libraries of its
+ * family are loaded only then.
  * @module
  */
 import type { ChainConfig, Config } from "../../config.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
-import { chainFacts, type ChainId } from "../../domain/assets.ts";
+import { type ChainId, chainInfo } from "../../domain/assets.ts";
 import { type Chain, ChainError } from "./chain.ts";
 import { isCoinChain } from "./bitcoin/networks.ts";
 import { isEvm } from "./evm/networks.ts";
 import type { NodeOptions } from "./node_pool.ts";
 
-/** A chain and which of its two networks. */
-export interface ChainPlace {
+/** A chain, and its main or its test network as the configuration has them. */
+export interface ConfiguredNetwork {
   /** The chain. */
   readonly chain: ChainId;
   /** Its test network, or the main one. */
@@ -22,16 +22,16 @@ export interface ChainPlace {
 /** The chains of an installation. */
 export interface Chains {
   /** Those that have a node. */
-  readonly configured: readonly ChainPlace[];
+  readonly configured: readonly ConfiguredNetwork[];
   /**
    * Opens a chain, once.
    * @throws {ChainError} `unavailable` if it has no node, `unsupported` if nobody has built it yet
    */
-  open(place: ChainPlace): Promise<Chain>;
-  /** Tells which address parameters a place has, configured or not. */
-  network(place: ChainPlace): Network;
+  open(of: ConfiguredNetwork): Promise<Chain>;
+  /** Gives the network, which tells the form of its addresses; it need not be configured. */
+  network(of: ConfiguredNetwork): Network;
   /** Tells the depth at which a deposit counts; 1 is the block it is in. */
-  depth(place: ChainPlace): number;
+  depth(of: ConfiguredNetwork): number;
   /** Ends all calls in flight; they fail as `unavailable`. */
   close(): void;
 }
@@ -39,26 +39,26 @@ export interface Chains {
 /** Makes the registry; nothing is opened yet. */
 export function openChains(config: Config["chains"]): Chains {
   const opened = new Map<string, Promise<Chain>>();
-  const placed = (place: ChainPlace) => nodesOf(config[place.chain], place.testnet);
-  const network = ({ chain, testnet }: ChainPlace): Network =>
+  const nodesAt = (of: ConfiguredNetwork) => nodesOf(config[of.chain], of.testnet);
+  const network = ({ chain, testnet }: ConfiguredNetwork): Network =>
     testnet ? testNetwork(chain, config[chain]) : "main";
   return {
     configured: (Object.keys(config) as ChainId[])
       .flatMap((chain) => [{ chain, testnet: false }, { chain, testnet: true }])
-      .filter((place) => placed(place).rpcUrls.length > 0),
+      .filter((of) => nodesAt(of).rpcUrls.length > 0),
     network,
-    depth: (place) => {
-      const { confirmations } = chainFacts(place.chain);
-      return placed(place).confirmations ?? confirmations[place.testnet ? "testnet" : "main"];
+    depth: (of) => {
+      const { confirmations } = chainInfo(of.chain);
+      return nodesAt(of).confirmations ?? confirmations[of.testnet ? "testnet" : "main"];
     },
-    open: (place) => {
-      const key = `${place.chain} ${place.testnet}`;
+    open: (of) => {
+      const key = `${of.chain} ${of.testnet}`;
       const known = opened.get(key);
       if (known) return known;
-      const { timeoutMs } = config[place.chain];
-      const { rpcUrls, quorum } = placed(place);
+      const { timeoutMs } = config[of.chain];
+      const { rpcUrls, quorum } = nodesAt(of);
       const limits = timeoutMs === null ? {} : { timeoutMs };
-      const chain = openChain(place.chain, network(place), rpcUrls, { limits, quorum });
+      const chain = openChain(of.chain, network(of), rpcUrls, { limits, quorum });
       opened.set(key, chain);
       // What failed to open is tried again; the caller gets the error either way.
       chain.catch(() => opened.delete(key));
@@ -94,5 +94,5 @@ function nodesOf(config: ChainConfig, testnet: boolean) {
 
 /** Only the Bitcoin family has several test networks. */
 function testNetwork(chain: ChainId, config: ChainConfig): Network {
-  return chainFacts(chain).family === "bitcoin" ? config.testnetNetwork : "testnet";
+  return chainInfo(chain).family === "bitcoin" ? config.testnetNetwork : "testnet";
 }

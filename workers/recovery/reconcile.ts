@@ -31,7 +31,7 @@ import { deriveAddresses } from "../../domain/chains/derivation.ts";
 import { enqueue } from "../../domain/jobs.ts";
 import { type OrderRow, scheduleOrder } from "../../domain/sending/chain_orders.ts";
 import { reserveAddresses } from "../../domain/accounts/own_addresses.ts";
-import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import { settlePaid } from "../../domain/withdrawals/withdrawal_settlement.ts";
@@ -89,7 +89,7 @@ const LOOKS = 2;
 interface Work {
   context: WorkerContext;
   chain: Chain;
-  place: ChainPlace;
+  place: ChainNetwork;
   ramps: readonly QuarantinedRamp[];
   options: ReconcileOptions;
   /** First block that is read. */
@@ -125,7 +125,7 @@ export async function reconcileRealm(
 
 async function reconcilePlace(
   context: WorkerContext,
-  place: ChainPlace,
+  place: ChainNetwork,
   ramps: readonly QuarantinedRamp[],
   options: ReconcileOptions,
 ): Promise<PlaceReport> {

@@ -13,17 +13,17 @@ import {
 } from "../../db/accounts/onchain_balances.ts";
 import { reading } from "../../db/transaction.ts";
 import { toUnits } from "../../domain/money.ts";
-import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Watch } from "../chains/observations.ts";
+import type { WatchList } from "../chains/observations.ts";
 
 /** The network whose gains are explained, and the node that is asked first. */
 export interface GainWork {
   context: WorkerContext;
-  place: ChainPlace;
-  watch: Watch;
+  place: ChainNetwork;
+  watch: WatchList;
   reader: ReturnType<Chain["through"]>;
   /** The scale of a token that is known, or of the coin. */
   decimals(contract: string | null): number | null;

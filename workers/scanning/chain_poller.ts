@@ -9,7 +9,7 @@ import { selectPlaces } from "../../db/accounts/ramps.ts";
 import { realmPages } from "../../db/realms/realm_pages.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";
 import { locking, reading } from "../../db/transaction.ts";
-import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import type { Chains } from "../chains/registry.ts";
 import { startHeartbeat } from "../lease_heartbeat.ts";
@@ -118,7 +118,7 @@ async function pollAll(state: PollerState, until: number): Promise<void> {
 /** Queues a poll of each network of a realm; one that fails does not keep the others. */
 async function pollRealm(state: PollerState, realm: RealmRow, until: number): Promise<void> {
   const shared = state.database.sharedPool(locationOf(realm));
-  const places = await reading(shared, selectPlaces) as unknown as ChainPlace[];
+  const places = await reading(shared, selectPlaces) as unknown as ChainNetwork[];
   const pool = state.database.working(locationOf(realm));
   for (const place of places.filter((one) => isOpen(state.chains, one))) {
     const { chain, network } = place;
@@ -137,7 +137,7 @@ function queueOf(state: PollerState, name: string): TaskQueue {
   return queue;
 }
 
-function isOpen(chains: Chains, place: ChainPlace): boolean {
+function isOpen(chains: Chains, place: ChainNetwork): boolean {
   return chains.configured.some((one) =>
     one.chain === place.chain && chains.network(one) === place.network
   );
@@ -149,7 +149,7 @@ function isOpen(chains: Chains, place: ChainPlace): boolean {
 async function poll(
   state: PollerState,
   realm: RealmRow,
-  at: { pool: Pool; place: ChainPlace; until: number },
+  at: { pool: Pool; place: ChainNetwork; until: number },
 ): Promise<boolean> {
   const { pool, place } = at;
   const { now, owner } = state;

@@ -10,17 +10,17 @@ import { reading } from "../../db/transaction.ts";
 import { placeOf } from "../../domain/deposits/incoming_transfers.ts";
 import { orphanDeposit } from "../../domain/deposits/deposits.ts";
 import { toUnits } from "../../domain/money.ts";
-import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Transfer, Watch } from "../chains/observations.ts";
+import type { Transfer, WatchList } from "../chains/observations.ts";
 import { errorField } from "../../domain/errors.ts";
 
 /** The network that is asked about, and its watch list. */
 export interface Asked {
-  place: ChainPlace;
-  watch: Watch;
+  place: ChainNetwork;
+  watch: WatchList;
   depth: number;
 }
 
@@ -75,7 +75,7 @@ export async function askAgain(context: WorkerContext, chain: Chain, scan: Asked
 /** Finds the transfer that the quorum reports under a deposit's key; null if there is none. */
 async function toldOtherwise(
   chain: Chain,
-  watch: Watch,
+  watch: WatchList,
   row: PendingRow,
 ): Promise<Transfer | null> {
   for (const one of await chain.search({ hash: row.hash }, watch)) {
@@ -89,7 +89,7 @@ async function toldOtherwise(
 /** Records a deposit as the quorum reports it, in place of one node's report from the scan. */
 export async function recordAnew(
   context: WorkerContext,
-  place: ChainPlace,
+  place: ChainNetwork,
   row: PendingRow,
   transfer: Transfer,
 ): Promise<void> {

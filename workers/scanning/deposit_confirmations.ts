@@ -25,7 +25,7 @@ import { type ChainId, findAsset, takesDeposits } from "../../domain/assets.ts";
 import { deriveAddress } from "../../domain/chains/derivation.ts";
 import { creditDeposits, orphanDeposit, type Proof } from "../../domain/deposits/deposits.ts";
 import { toUnits } from "../../domain/money.ts";
-import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
@@ -34,7 +34,7 @@ import {
   type Evidence,
   type Head,
   settledHeight,
-  type Watch,
+  type WatchList,
 } from "../chains/observations.ts";
 import { askAgain, DENIED, denied, recordAnew, transferOf, wasDenied } from "./denied_deposits.ts";
 import { verifyToken } from "../tokens/token_verification.ts";
@@ -43,12 +43,12 @@ import { proveAddresses } from "../../domain/deposits/address_handout.ts";
 
 /** The result of a scanning pass. */
 export interface ScanResult {
-  place: ChainPlace;
+  place: ChainNetwork;
   head: Head;
   /** Height of the cursor. */
   reached: number;
   depth: number;
-  watch: Watch;
+  watch: WatchList;
   caughtUp: boolean;
 }
 
@@ -91,7 +91,7 @@ export async function settleDeposits(
  * registry, and of contracts that an asset no longer has. They stay pending with an error and are
  * credited once they may be.
  */
-async function holdBack(context: WorkerContext, chain: Chain, place: ChainPlace): Promise<void> {
+async function holdBack(context: WorkerContext, chain: Chain, place: ChainNetwork): Promise<void> {
   const codes = await reading(context.pool, (db) => selectPendingAssets(db, place));
   const holds: Hold[] = [];
   for (const code of codes) {

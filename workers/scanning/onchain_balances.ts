@@ -17,11 +17,11 @@ import {
 import { sumMinedCoins } from "../../db/chains/coin_sums.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { findAsset, nativeAsset, tokenByContract } from "../../domain/assets.ts";
-import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { WINDOW } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Holding, Watch } from "../chains/observations.ts";
+import type { Holding, WatchList } from "../chains/observations.ts";
 import {
   arrivedIn,
   explainAgain,
@@ -33,10 +33,10 @@ import {
 
 /** The network whose balances are read. */
 export interface BalanceScan {
-  place: ChainPlace;
+  place: ChainNetwork;
   /** Height of the cursor: everything up to here was scanned. */
   height: number;
-  watch: Watch;
+  watch: WatchList;
 }
 
 /** State of one pass over the balances of a network. */

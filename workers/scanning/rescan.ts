@@ -2,7 +2,7 @@
 import { selectCursor } from "../../db/chains/cursors.ts";
 import { reading } from "../../db/transaction.ts";
 import type { JobPayloads } from "../../domain/jobs.ts";
-import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { recordTransfers, resume } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import type { Chain } from "../chains/chain.ts";
@@ -40,7 +40,7 @@ export async function rescanJob(
 async function resumeAt(
   context: WorkerContext,
   chain: Chain,
-  at: ChainPlace & { from: number },
+  at: ChainNetwork & { from: number },
 ): Promise<void> {
   const cursor = await reading(context.pool, (db) => selectCursor(db, at));
   if (cursor === null || cursor.halted === null) return;

@@ -17,12 +17,12 @@ import { selectWatched, selectWatchedClaims } from "../../db/deposits/deposits.t
 import { selectKeptTokens } from "../../db/currencies/tokens.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { allAssets } from "../../domain/assets.ts";
-import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { halt, recordRange, rollBack, WINDOW } from "../../domain/deposits/scan_results.ts";
 import { reviveSweeps } from "../../domain/deposits/sweeps.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Head, Scanned, Watch } from "../chains/observations.ts";
+import type { Head, Scanned, WatchList } from "../chains/observations.ts";
 import { settleDeposits, UNCONFIRMED } from "./deposit_confirmations.ts";
 import { refreshHoldings } from "./onchain_balances.ts";
 import { beginCursor } from "./ramp_opening.ts";
@@ -50,7 +50,7 @@ const ANY_TOKEN_ADDRESSES = 400;
  *
  * @returns how it ended
  */
-export async function scanPlace(context: WorkerContext, place: ChainPlace): Promise<Pass> {
+export async function scanPlace(context: WorkerContext, place: ChainNetwork): Promise<Pass> {
   const seen: Seen = { head: null };
   try {
     return await scanNetwork(context, place, seen);
@@ -73,7 +73,7 @@ interface Seen {
   head: number | null;
 }
 
-async function scanNetwork(context: WorkerContext, place: ChainPlace, seen: Seen): Promise<Pass> {
+async function scanNetwork(context: WorkerContext, place: ChainNetwork, seen: Seen): Promise<Pass> {
   const at = { chain: place.chain, testnet: place.network !== "main" };
   const chain = await context.chains.open(at);
   await beginCursor(context, place);
@@ -140,7 +140,7 @@ async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Pro
  * found. With very many addresses only known tokens are watched in every block; a rescan finds the
  * others.
  */
-export async function loadWatch(context: WorkerContext, place: ChainPlace): Promise<Watch> {
+export async function loadWatch(context: WorkerContext, place: ChainNetwork): Promise<WatchList> {
   const watched = await reading(context.pool, (db) => selectWatched(db, place));
   const claims = await reading(context.pool, (db) => selectWatchedClaims(db, place));
   const addresses = new Set(watched.map((one) => one.address));
@@ -154,7 +154,7 @@ export async function loadWatch(context: WorkerContext, place: ChainPlace): Prom
 /** The contracts of a network: those of the registry and of the realm's own tokens. */
 async function knownTokens(
   context: WorkerContext,
-  place: ChainPlace,
+  place: ChainNetwork,
 ): Promise<ReadonlySet<string>> {
   const kept = await reading(context.pool, (db) => selectKeptTokens(db, place));
   const registered = place.network !== "main" ? [] : allAssets()
@@ -166,7 +166,7 @@ async function knownTokens(
 async function scanTo(
   context: WorkerContext,
   chain: Chain,
-  of: { place: ChainPlace; start: CursorRow; to: number; watch: Watch },
+  of: { place: ChainNetwork; start: CursorRow; to: number; watch: WatchList },
 ): Promise<number> {
   let cursor = { height: of.start.height, hash: of.start.hash };
   let range: Scanned[] = [];

@@ -17,7 +17,7 @@ import { selectPlaces } from "../../db/accounts/ramps.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import { enqueue } from "../../domain/jobs.ts";
-import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 
@@ -37,7 +37,7 @@ const LATEST = 400;
 /** Searches the coins of every UTXO network of a realm. */
 export async function searchCoins(context: WorkerContext): Promise<void> {
   for (const { chain: id, network } of await reading(context.pool, selectPlaces)) {
-    const place = { chain: id as ChainId, network } as ChainPlace;
+    const place = { chain: id as ChainId, network } as ChainNetwork;
     try {
       const chain = await context.chains.open({ chain: place.chain, testnet: network !== "main" });
       await searchPlace(context, chain, place);
@@ -56,7 +56,7 @@ export async function searchCoins(context: WorkerContext): Promise<void> {
 export async function searchPlace(
   context: WorkerContext,
   chain: Chain,
-  place: ChainPlace,
+  place: ChainNetwork,
 ): Promise<readonly string[] | null> {
   if (chain.coins === null) return null;
   const addresses = await reading(
@@ -109,7 +109,7 @@ export async function searchPlace(
  * Counts the searches in a row whose rescans found little of a node's list. Such a node lists coins
  * that no block holds, and each further search rescans half as many blocks.
  */
-async function fruitlessOnes(db: Db, place: ChainPlace): Promise<number> {
+async function fruitlessOnes(db: Db, place: ChainNetwork): Promise<number> {
   const last = await selectLastSearch(db, place);
   if (last === null || last.asked.length === 0) return 0;
   const unknown = await selectUnknownCoins(db, place, last.asked);
@@ -117,7 +117,7 @@ async function fruitlessOnes(db: Db, place: ChainPlace): Promise<number> {
 }
 
 /** Queues a rescan of the blocks scanned since the last search. */
-async function readAgain(context: WorkerContext, place: ChainPlace): Promise<null> {
+async function readAgain(context: WorkerContext, place: ChainNetwork): Promise<null> {
   await context.step(async (tx) => {
     const cursor = await selectCursor(tx, place);
     if (cursor === null) return;

@@ -10,7 +10,7 @@ import { type ChainId, findAsset } from "../../domain/assets.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import { SPEEDS } from "../chains/outgoing.ts";
-import type { ChainPlace, Chains } from "../chains/registry.ts";
+import type { Chains, ConfiguredNetwork } from "../chains/registry.ts";
 
 /** Prices of a moment serve all realms. */
 const SHARED_MS = 10_000;
@@ -63,7 +63,7 @@ async function quotesOf(context: WorkerContext, wanted: QuotedRow): Promise<Quot
 /** Asks for prices, or gives those that another realm has just asked for. */
 function askFor(
   { chains }: WorkerContext,
-  place: ChainPlace,
+  place: ConfiguredNetwork,
   contract: string | null,
 ): { at: number; fees: Promise<Fees> } {
   const known = shared.get(chains) ?? new Map<string, { at: number; fees: Promise<Fees> }>();

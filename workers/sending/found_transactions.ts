@@ -1,5 +1,5 @@
 /** Reads transactions that our own keys signed and the database does not know. @module */
-import { type PlaceKey, selectCursor } from "../../db/chains/cursors.ts";
+import { type NetworkKey, selectCursor } from "../../db/chains/cursors.ts";
 import {
   insertFoundAttempt,
   selectKnownHashes,
@@ -32,7 +32,7 @@ import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 export async function readFound(
   context: WorkerContext,
   chain: Chain,
-  place: PlaceKey,
+  place: NetworkKey,
   mined: { hash: string; height: number },
 ): Promise<FoundTransaction | null> {
   const raw = await chain.raw(mined);

@@ -12,7 +12,7 @@ import type { OrderRow } from "../../domain/sending/chain_orders.ts";
 import { isOpen } from "../../domain/sending/order_states.ts";
 import type { Chain } from "../chains/chain.ts";
 import type { Plan } from "../chains/outgoing.ts";
-import type { ChainPlace } from "../chains/registry.ts";
+import type { ConfiguredNetwork } from "../chains/registry.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
 /** Points between two steps of an order, in the order in which a run passes them. */
@@ -79,7 +79,7 @@ export type OrderHandlers = Readonly<Record<OrderRow["purpose"], OrderHandler>>;
 export interface OrderWork {
   readonly context: WorkerContext;
   readonly chain: Chain;
-  readonly place: ChainPlace;
+  readonly place: ConfiguredNetwork;
   readonly handlers: OrderHandlers;
   readonly onCheckpoint: OnCheckpoint;
   /** The look that is taken: once another number is due, it may write nothing. */

@@ -22,7 +22,7 @@ import {
   type SpentCoin,
   UNKNOWN_SPENDER,
 } from "../../domain/sending/missing_coins.ts";
-import type { ChainPlace } from "../../domain/chains/networks.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import { signedOf } from "./signing.ts";
@@ -41,7 +41,7 @@ const SEARCHES_MAX = 10;
 export async function verifyRound(
   context: WorkerContext,
   chain: Chain,
-  place: ChainPlace,
+  place: ChainNetwork,
 ): Promise<void> {
   const cursor = await reading(context.pool, (db) => selectCursor(db, place));
   if (cursor === null || cursor.halted !== null || chain.coins === null) return;
@@ -60,7 +60,11 @@ export async function verifyRound(
 }
 
 /** Sends again what was booked as paid and whose block the chain has lost: the same bytes. */
-async function resendLost(context: WorkerContext, chain: Chain, place: ChainPlace): Promise<void> {
+async function resendLost(
+  context: WorkerContext,
+  chain: Chain,
+  place: ChainNetwork,
+): Promise<void> {
   const lost = await reading(context.pool, (db) => selectLostPayments(db, place, RESENT_MAX));
   for (const one of lost) {
     const { outcome, obstacle } = await chain.broadcast(signedOf(one));
@@ -76,7 +80,7 @@ async function resendLost(context: WorkerContext, chain: Chain, place: ChainPlac
 async function searchAgain(
   context: WorkerContext,
   witness: CoinWitness,
-  place: ChainPlace,
+  place: ChainNetwork,
 ): Promise<void> {
   const lost = await reading(context.pool, (db) => selectSpenderless(db, place, SPENDERLESS_MAX));
   if (lost.length === 0) return;
@@ -108,7 +112,7 @@ async function searchAgain(
 export async function verifyCoins(
   context: WorkerContext,
   chain: Chain,
-  place: ChainPlace,
+  place: ChainNetwork,
   claims: readonly string[],
 ): Promise<void> {
   const cursor = await reading(context.pool, (db) => selectCursor(db, place));
@@ -130,7 +134,7 @@ export async function verifyCoins(
 export async function markTaken(
   context: WorkerContext,
   chain: Chain,
-  place: ChainPlace,
+  place: ChainNetwork,
   of: { claims: readonly string[]; own: ReadonlySet<string> },
 ): Promise<{ first: number; last: number } | null> {
   if (chain.coins === null) return null;
@@ -156,7 +160,7 @@ export async function markTaken(
 async function verify(
   context: WorkerContext,
   witness: CoinWitness,
-  place: ChainPlace,
+  place: ChainNetwork,
   coins: readonly BelievedCoin[],
 ): Promise<boolean> {
   if (coins.length === 0) return true;
@@ -198,7 +202,7 @@ async function spendersOf(
 /** Writes a correction down, unless the chain took another course meanwhile. */
 async function correct(
   context: WorkerContext,
-  place: ChainPlace,
+  place: ChainNetwork,
   spent: readonly SpentCoin[],
   at: { hash: string } | null = null,
 ): Promise<void> {

@@ -4,7 +4,7 @@
  * @module
  */
 import { parseAddress } from "../../../domain/chains/addresses.ts";
-import { chainFacts } from "../../../domain/assets.ts";
+import { chainInfo } from "../../../domain/assets.ts";
 import { ChainError } from "../chain.ts";
 import type { Budget, Draft, Order, Payment, Speed } from "../outgoing.ts";
 import type { CoinChain } from "./context.ts";
@@ -71,7 +71,7 @@ async function canonical(chain: CoinChain, order: Order): Promise<Order> {
   const from = await address(chain, order.from);
   if (order.kind === "noop") return { kind: "noop", from };
   if (order.kind === "deploy" || order.contract !== null) {
-    throw new ChainError("unsupported", `${chainFacts(chain.table.id).name} has no tokens`);
+    throw new ChainError("unsupported", `${chainInfo(chain.table.id).name} has no tokens`);
   }
   if (order.feePayer !== undefined && order.feePayer !== from) {
     throw new ChainError("unsupported", "only the sender pays the fee");

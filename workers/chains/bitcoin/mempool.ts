@@ -6,7 +6,7 @@
 import { readList, readRecord } from "../answers.ts";
 import type { Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
-import type { Transfer, Watch } from "../observations.ts";
+import type { Transfer, WatchList } from "../observations.ts";
 import { readRaw } from "./block.ts";
 import type { CoinChain } from "./context.ts";
 import { type CoinTransaction, hash } from "./node_answers.ts";
@@ -29,7 +29,7 @@ const READ_AT_ONCE = 50;
  * Lists what the mempool holds for a watch. Each transaction is read from its own bytes, so that none
  * is told otherwise than it will be mined; where several nodes must agree, as many must have it.
  */
-export async function readPool(chain: CoinChain, watch: Watch): Promise<Transfer[]> {
+export async function readPool(chain: CoinChain, watch: WatchList): Promise<Transfer[]> {
   const index = await chain.scripts.index(watch);
   await chain.nodes.ask((peer) => refreshPool(chain, peer));
   const found = [...chain.pool.values()]

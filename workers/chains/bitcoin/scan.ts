@@ -5,7 +5,7 @@
  */
 import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node_pool.ts";
-import type { Block, Consumed, Head, Scanned, Transfer, Watch } from "../observations.ts";
+import type { Block, Consumed, Head, Scanned, Transfer, WatchList } from "../observations.ts";
 import { type CoinBlock, wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
 import { type CoinTransaction, hash, hashAt, headerOf } from "./node_answers.ts";
@@ -33,7 +33,7 @@ export async function* scanRange(
   chain: CoinChain,
   from: number,
   to: number,
-  watch: Watch,
+  watch: WatchList,
 ): AsyncGenerator<Scanned> {
   const index = await chain.scripts.index(watch);
   const claims = new Set(watch.claims);

@@ -4,7 +4,7 @@
  * @module
  */
 import { type Network, scriptOf } from "../../../domain/chains/addresses.ts";
-import type { Watch } from "../observations.ts";
+import type { WatchList } from "../observations.ts";
 import type { CoinChainId, CoinTable } from "./networks.ts";
 
 /** Turns addresses into scripts. */
@@ -12,7 +12,7 @@ export interface Scripts {
   /** The script of an address, in hexadecimal. */
   script(address: string): Promise<string>;
   /** Scripts of all addresses of a watch, with the addresses. */
-  index(watch: Watch): Promise<ReadonlyMap<string, string>>;
+  index(watch: WatchList): Promise<ReadonlyMap<string, string>>;
 }
 
 /** Scripts kept between watches, so that one more address costs one more script. */
@@ -22,7 +22,7 @@ const AT_ONCE = 1_000;
 
 /** Makes an index of scripts. */
 export function openScripts(chain: CoinChainId, network: Network): Scripts {
-  const indexes = new WeakMap<Watch, Promise<ReadonlyMap<string, string>>>();
+  const indexes = new WeakMap<WatchList, Promise<ReadonlyMap<string, string>>>();
   const kept = new Map<string, string>();
   async function script(address: string): Promise<string> {
     const known = kept.get(address);
@@ -32,7 +32,7 @@ export function openScripts(chain: CoinChainId, network: Network): Scripts {
     kept.set(address, made);
     return made;
   }
-  async function build(watch: Watch): Promise<ReadonlyMap<string, string>> {
+  async function build(watch: WatchList): Promise<ReadonlyMap<string, string>> {
     const index = new Map<string, string>();
     let made = 0;
     for (const address of watch.addresses) {

@@ -16,7 +16,7 @@ import type {
   Evidence,
   Holding,
   Transfer,
-  Watch,
+  WatchList,
 } from "../observations.ts";
 import { wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
@@ -44,7 +44,7 @@ const TRIED: readonly (readonly [number, number])[] = [[0, 20], [20, 500]];
 export async function searchTransaction(
   chain: CoinChain,
   hash: string,
-  watch: Watch,
+  watch: WatchList,
 ): Promise<Transfer[]> {
   if (!/^[0-9a-f]{64}$/.test(hash)) return [];
   const index = await chain.scripts.index(watch);
@@ -66,7 +66,7 @@ export async function searchTransaction(
 export async function searchBlock(
   chain: CoinChain,
   height: number,
-  watch: Watch,
+  watch: WatchList,
 ): Promise<Transfer[]> {
   const found: Transfer[] = [];
   for await (const { transfers } of scanRange(chain, height, height, watch)) {

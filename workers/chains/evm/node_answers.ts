@@ -4,7 +4,7 @@
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
-import { chainFacts } from "../../../domain/assets.ts";
+import { chainInfo } from "../../../domain/assets.ts";
 import { malformedAnswer, readList, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node_pool.ts";
@@ -100,7 +100,7 @@ export function openEvmNodes(
   async function identifyAfter(earlier: Promise<void>, peer: Peer): Promise<void> {
     const id = await askChainId(peer);
     if (network !== "main" && known === null) await earlier;
-    const wanted = chainFacts(chain).evmChainId?.main;
+    const wanted = chainInfo(chain).evmChainId?.main;
     const fits = network === "main" ? id === wanted : !MAIN_CHAIN_IDS.has(id);
     if (!fits || (known !== null && known !== id)) {
       const other = network === "main" ? wanted : known ?? "a test network's";

@@ -8,7 +8,7 @@ import { readList } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
-import type { Block, Transfer, Watch } from "../observations.ts";
+import type { Block, Transfer, WatchList } from "../observations.ts";
 import { bitsOf, type BloomBits, permits } from "./bloom.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
@@ -54,10 +54,10 @@ interface Filters {
   readonly contracts: readonly BloomBits[] | null;
 }
 const FILTERS = new WeakMap<WatchIndex, Filters>();
-const INDEXES = new WeakMap<Watch, WatchIndex>();
+const INDEXES = new WeakMap<WatchList, WatchIndex>();
 
 /** Puts a watch into the form that blocks are compared with, once per watch. */
-export function indexOf(watch: Watch): WatchIndex {
+export function indexOf(watch: WatchList): WatchIndex {
   const known = INDEXES.get(watch);
   if (known) return known;
   const index = {
@@ -142,7 +142,7 @@ export async function scanPart(
   peer: Peer,
   from: number,
   to: number,
-  watch: Watch,
+  watch: WatchList,
 ): Promise<Told[]> {
   const blocks = await blocksOf(peer, from, to);
   for (const [at, block] of blocks.entries()) {

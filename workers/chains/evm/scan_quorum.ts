@@ -7,7 +7,7 @@
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { campOf, campsOf, type Heard, unconfirmed, type Witness } from "../quorum.ts";
-import type { Checked, Consumed, Scanned, Transfer, Watch } from "../observations.ts";
+import type { Checked, Consumed, Scanned, Transfer, WatchList } from "../observations.ts";
 import type { Evm } from "./context.ts";
 
 /** What one node tells of a block. */
@@ -43,7 +43,7 @@ const OPEN_MAX = 64;
 /** Reads the blocks of a part. */
 export async function mergedPart(
   { nodes }: Pick<Evm, "nodes">,
-  watch: Watch,
+  watch: WatchList,
   readers: Readers,
   what: string,
 ): Promise<Scanned[]> {

@@ -6,7 +6,7 @@
 import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
-import type { Block, Scanned, Transfer, Watch } from "../observations.ts";
+import type { Block, Scanned, Transfer, WatchList } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { mergedPart, type Told } from "./scan_quorum.ts";
 import { hash } from "./node_answers.ts";
@@ -22,7 +22,7 @@ export async function* scanRange(
   evm: Evm,
   from: number,
   to: number,
-  watch: Watch,
+  watch: WatchList,
 ): AsyncGenerator<Scanned> {
   let last: Block | null = null;
   for (let at = from; at <= to; at += BLOCKS_AT_ONCE) {
@@ -38,7 +38,7 @@ export async function* scanRange(
   }
 }
 
-async function readPart(evm: Evm, from: number, to: number, watch: Watch): Promise<Scanned[]> {
+async function readPart(evm: Evm, from: number, to: number, watch: WatchList): Promise<Scanned[]> {
   const readers = {
     part: (peer: Peer) => scanPart(evm, peer, from, to, watch),
     logs: (peer: Peer, blocks: readonly Told[]) => readLogs(evm, peer, blocks, watch),
@@ -52,7 +52,7 @@ async function readLogs(
   evm: Evm,
   peer: Peer,
   blocks: readonly Told[],
-  watch: Watch,
+  watch: WatchList,
 ): Promise<Transfer[]> {
   const places = blocks.map(({ block }) => block);
   const logged = await loggedIn(evm, peer, places, indexOf(watch));
@@ -74,7 +74,7 @@ async function readLogs(
 export async function searchBlock(
   evm: Evm,
   height: number,
-  watch: Watch,
+  watch: WatchList,
   enough?: bigint,
 ): Promise<Transfer[]> {
   const found: Transfer[] = [];

@@ -8,7 +8,7 @@ import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { campOf, campsOf, heldAtLeast, unconfirmed } from "../quorum.ts";
 import { type Call, RpcError } from "../rpc.ts";
-import type { Balances, Block, Checked, Holding, Transfer, Watch } from "../observations.ts";
+import type { Balances, Block, Checked, Holding, Transfer, WatchList } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { balanceCall, readNumber } from "./erc20.ts";
 import {
@@ -51,7 +51,7 @@ const TOLD_MAX = 256;
 export async function searchTransaction(
   evm: Evm,
   hash: string,
-  watch: Watch,
+  watch: WatchList,
   recheck: (transfer: Transfer) => Promise<Checked | null>,
 ): Promise<Transfer[]> {
   const find = (peer: Peer) => findTransaction(evm, peer, { hash, watch });
@@ -82,7 +82,7 @@ export async function searchTransaction(
 export async function findTransaction(
   evm: Evm,
   peer: Peer,
-  { hash, watch, calls = true }: { hash: string; watch: Watch; calls?: boolean },
+  { hash, watch, calls = true }: { hash: string; watch: WatchList; calls?: boolean },
 ): Promise<Found | null> {
   const receipt = readReceipt(await peer.call("eth_getTransactionReceipt", [hash]));
   if (receipt === null || !receipt.success) return null;
