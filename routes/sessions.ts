@@ -199,13 +199,13 @@ async function realmOf<P, Q, B>(
   const turn = { realm: guard.isKnown(hex) ? hex : "applications", network, signal: call.signal() };
   const found = await guard.inTurn(turn, async () => {
     guard.check(subject); // others may have used up its tries meanwhile
-    const looked = await runQuery(
+    const realmFound = await runQuery(
       services.platform,
       (db) => findRealmByKeys(db, digest, realmKey),
     );
-    guard.remember(hex, looked.keyKnown);
-    if (looked.realm === null) guard.countWrong(subject);
-    return looked;
+    guard.remember(hex, realmFound.keyKnown);
+    if (realmFound.realm === null) guard.countWrong(subject);
+    return realmFound;
   });
   if (found.realm !== null) return (await services.realms.find(found.realm))!;
   if (!found.keyKnown) throw new DomainError("auth.invalid", "this takes an application key");

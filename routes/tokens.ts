@@ -61,7 +61,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
       "stop.active",
     ],
     handle: (call) =>
-      patiently(
+      commandAndWait(
         call,
         async (tx) => viewDeployed(await deployToken(tx, call.actor, call.body)),
         { ready: { among: deployedAmong, view: findDeployed }, lockLedger: true },
@@ -81,7 +81,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
     answer: RegisteredView,
     errors: [...ERRORS, "token.not_found", "token.pending", "token.invalid", "address.invalid"],
     handle: (call) =>
-      patiently(
+      commandAndWait(
         call,
         async (tx) => viewRegistered(await registerToken(tx, call.actor, call.body)),
         { ready: { among: registeredAmong, view: findRegistered }, lockLedger: true },
@@ -98,7 +98,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
 ];
 
 /** Waits for the worker also where the caller did not ask for it. */
-async function patiently<P, Q, B>(
+async function commandAndWait<P, Q, B>(
   call: Call<P, Q, B>,
   work: (tx: LedgerTx) => Promise<unknown>,
   options: ExecutionOptions<true>,

@@ -29,7 +29,7 @@ export interface Tier {
 }
 
 /** Counts what realms use. */
-export interface Meter {
+export interface UsageCounter {
   /**
    * Counts one request; waits only when a realm is first seen in a month.
    *
@@ -62,7 +62,7 @@ const COUNTS_MAX = 5000;
 const GAP_MS = 2500;
 
 /** Opens a meter over the platform's table; `now` gives milliseconds since the epoch. */
-export function openMeter(platform: Pool, now: () => number): Meter {
+export function openUsageCounter(platform: Pool, now: () => number): UsageCounter {
   const counts = new Map<string, Count>();
 
   async function load(realm: string, month: string): Promise<Count> {

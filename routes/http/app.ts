@@ -11,10 +11,10 @@ import { failureOf } from "../../domain/failures.ts";
 import { newId } from "../../domain/ids.ts";
 import { encodeLong, isLong } from "../../domain/slices.ts";
 import {
-  type Arrival,
   type Authenticator,
   type Caller,
   openAuthenticator,
+  type RequestMeta,
 } from "./authentication.ts";
 import { callerAddress, readNetworks } from "./caller_address.ts";
 import { claimOf } from "./execution.ts";
@@ -24,9 +24,9 @@ import { watchLeaving } from "./shutdown.ts";
 import { headersOf, type LimitHeaders } from "./rate_limits.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./route_list.ts";
-import { type Place, placeOfLarge } from "./concurrency_limit.ts";
+import { type LargeBodySlot, reserveLargeBody } from "./concurrency_limit.ts";
 import type { Services } from "./services.ts";
-import { openStrays } from "./unmatched_requests.ts";
+import { openUnmatchedRequests } from "./unmatched_requests.ts";
 import { authorityOf, hostOf, pathOf, pathStart, withoutPort } from "./request_targets.ts";
 import { conditionsOf } from "./preconditions.ts";
 import {
@@ -158,34 +158,33 @@ function createServer(
     let [status, who] = [0, ""];
     let limits: LimitHeaders | undefined;
     const leaving = watchLeaving(request, services.ending);
-    let place: Place | undefined;
+    let slot: LargeBodySlot | undefined;
     try {
       const { headers } = request;
       if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) {
         throw noRoute();
       }
       assertAcceptable(headers.get("accept"), types);
-      const arrival = { at: services.now(), requestId, address };
-      const given = authenticator.authenticate(headers, route.access, arrival);
+      const meta = { at: services.now(), requestId, address };
+      const given = authenticator.authenticate(headers, route.access, meta);
       const caller = given instanceof Promise ? await given : given;
       who = caller.actor.user || caller.actor.kind;
       const left = caller.realm === null ? undefined : services.limits.admit(caller.realm, cost);
       limits = left instanceof Promise ? await left : left;
       const bare = route.body === undefined && request.method === "GET";
       const max = route.bodyMax ?? BODY_MAX;
-      const onLarge = () => place = placeOfLarge(caller.realm!.pool, caller.actor.user);
+      const onLarge = () => slot = reserveLargeBody(caller.realm!.pool, caller.actor.user);
       const reading = { ending: services.ending, onLarge };
       const text = bare ? "" : await readBody(uncoverBody(request), max, reading);
-      await place?.turn(leaving.signal());
+      await slot?.turn(leaving.signal());
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
-      const whole = { ...arrival, at: timeOf(services, caller) };
+      const whole = { ...meta, at: timeOf(services, caller) };
       const call = callOf({ services, route }, request, whole, caller, {
         params,
         text,
         long,
         signal: leaving.signal,
-        actorNow: () =>
-          callerNow(authenticator, headers, route, { ...arrival, at: services.now() }),
+        actorNow: () => callerNow(authenticator, headers, route, { ...meta, at: services.now() }),
       });
       assertFresh(call);
       const reply = await route.handle(call);
@@ -197,7 +196,7 @@ function createServer(
       status = PROBLEMS[known.code].status;
       return problem(services, requestId, known, limits);
     } finally {
-      place?.leave();
+      slot?.leave();
       leaving.forget();
       const level = code === "internal" ? "error" : status >= 500 ? "warn" : "info";
       services.log(level, "request", {
@@ -238,10 +237,10 @@ async function callerNow(
   authenticator: Authenticator,
   headers: Headers,
   { access }: AnyRoute,
-  arrival: Arrival,
+  meta: RequestMeta,
 ): Promise<Actor | null> {
   try {
-    return (await authenticator.authenticate(headers, access, arrival)).actor;
+    return (await authenticator.authenticate(headers, access, meta)).actor;
   } catch (error) {
     if (error instanceof DomainError) return null;
     throw error;
@@ -259,21 +258,21 @@ type Read = Pick<Call<Record<string, string>, 0, 0>, "params" | "signal" | "acto
 function callOf(
   { services, route }: { services: Services; route: AnyRoute },
   request: Request,
-  arrival: Arrival,
+  meta: RequestMeta,
   caller: Caller,
   { params, text, long, signal, actorNow }: Read,
 ): Call<unknown, unknown, unknown> {
   const { headers } = request;
   const { chains, hotFeeMaxFactor } = services.config;
-  const actor = { ...caller.actor, at: arrival.at, settings: { chains, hotFeeMaxFactor } };
+  const actor = { ...caller.actor, at: meta.at, settings: { chains, hotFeeMaxFactor } };
   const keyed = route.method === "POST" || route.method === "PATCH";
   return {
     services,
     route,
-    requestId: arrival.requestId,
-    address: arrival.address,
+    requestId: meta.requestId,
+    address: meta.address,
     agent: headers.get("user-agent"),
-    at: arrival.at,
+    at: meta.at,
     applicationKey: caller.applicationKey,
     actor,
     actorNow,
@@ -366,10 +365,10 @@ function problem(
 
 /** Refuses what leads to no route. It stands in the log without its path, which can hold anything. */
 function openUnrouted(services: Services) {
-  const strays = openStrays(services.now);
+  const unmatched = openUnmatchedRequests(services.now);
   return (request: Request, address: string, error: DomainError): Response => {
     const requestId = requestIdOf(request.headers, services);
-    const over = strays.count(address);
+    const over = unmatched.count(address);
     const refused = over?.error ?? error;
     if (over === null || over.isFirst) {
       services.log("info", "request", {

@@ -1,4 +1,4 @@
-/** The key at the door: who is asking, by which key, for which realm. @module */
+/** Authentication: the caller, its key and its realm. @module */
 import type { Actor } from "../../domain/actor.ts";
 import { type ApiKeyGrant, assertGranted, realmOfApiKey } from "../../domain/identity/api_keys.ts";
 import { ROLES, SCOPES } from "../../domain/actor.ts";
@@ -19,16 +19,16 @@ export interface Caller {
   applicationKey: string;
 }
 
-/** The facts of a request that an actor carries. */
-export interface Arrival {
+/** What an actor carries of its request. */
+export interface RequestMeta {
   at: number;
   requestId: string;
   address: string;
 }
 
-/** Finds who is asking. */
+/** Finds the caller. */
 export interface Authenticator {
-  authenticate(headers: Headers, access: Access, arrival: Arrival): Promise<Caller> | Caller;
+  authenticate(headers: Headers, access: Access, meta: RequestMeta): Promise<Caller> | Caller;
 }
 
 const REMEMBERED_MAX = 10_000;
@@ -46,7 +46,7 @@ const OPERATOR: typeof NOBODY = {
   scopes: ["realm", "own"],
 };
 
-/** Prepares the door. Verified keys are remembered, so that a repeated one costs no signature check. */
+/** Opens the authentication. Verified keys are cached, so a repeated one costs no signature check. */
 export function openAuthenticator(services: Services, platformKey: string): Authenticator {
   const remembered = new Map<string, Claims>();
   const previous = services.config.previousPlatformKey;
@@ -76,36 +76,36 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
     return claims;
   }
 
-  async function asUser(key: string, arrival: Arrival): Promise<Caller> {
+  async function asUser(key: string, meta: RequestMeta): Promise<Caller> {
     const claims = remembered.get(key) ?? await verify(key);
     const realm = await services.realms.find(claims.realm);
     if (realm === null) throw new DomainError("auth.invalid", "the key's realm is gone");
-    return admitUnlessRevoked(claims, realm, arrival);
+    return admitUnlessRevoked(claims, realm, meta);
   }
 
   /** Answers without a wait where all is in memory: the case of nearly every request. */
-  function asKnownUser(key: string, arrival: Arrival): Promise<Caller> | Caller {
+  function asKnownUser(key: string, meta: RequestMeta): Promise<Caller> | Caller {
     const claims = remembered.get(key);
     const machineRealm = claims === undefined ? realmOfApiKey(key) : null;
-    if (machineRealm !== null) return asMachine(services, key, machineRealm, arrival);
-    if (claims === undefined) return asUser(key, arrival);
+    if (machineRealm !== null) return asMachine(services, key, machineRealm, meta);
+    if (claims === undefined) return asUser(key, meta);
     const realm = services.realms.find(claims.realm);
-    if (realm instanceof Promise) return asUser(key, arrival);
-    return admitUnlessRevoked(claims, realm, arrival);
+    if (realm instanceof Promise) return asUser(key, meta);
+    return admitUnlessRevoked(claims, realm, meta);
   }
 
   return {
-    authenticate(headers, access, arrival) {
-      if (access === "open") return { actor: { ...NOBODY, ...arrival }, ...nothing() };
+    authenticate(headers, access, meta) {
+      if (access === "open") return { actor: { ...NOBODY, ...meta }, ...nothing() };
       const key = keyOf(headers);
       if (key === null) throw new DomainError("auth.missing", "send a key in x-api-key");
       if (access === "application") {
-        return { actor: { ...NOBODY, ...arrival }, ...nothing(), applicationKey: key };
+        return { actor: { ...NOBODY, ...meta }, ...nothing(), applicationKey: key };
       }
-      if (access === "user") return asKnownUser(key, arrival);
+      if (access === "user") return asKnownUser(key, meta);
       return isPlatformKey(key).then((yes) => {
-        if (yes) return { actor: { ...OPERATOR, ...arrival }, ...nothing() };
-        if (access === "platform or user") return asKnownUser(key, arrival);
+        if (yes) return { actor: { ...OPERATOR, ...meta }, ...nothing() };
+        if (access === "platform or user") return asKnownUser(key, meta);
         throw new DomainError("auth.invalid", "this takes the platform key");
       });
     },
@@ -120,19 +120,19 @@ function nothing(): Omit<Caller, "actor"> {
 function admitUnlessRevoked(
   claims: Claims,
   realm: RealmContext,
-  arrival: Arrival,
+  meta: RequestMeta,
 ): Promise<Caller> | Caller {
   const revoked = realm.isRevoked(claims);
-  if (typeof revoked === "boolean") return admit(claims, realm, revoked, arrival);
-  return revoked.then((yes) => admit(claims, realm, yes, arrival));
+  if (typeof revoked === "boolean") return admit(claims, realm, revoked, meta);
+  return revoked.then((yes) => admit(claims, realm, yes, meta));
 }
 
-function admit(claims: Claims, realm: RealmContext, revoked: boolean, arrival: Arrival): Caller {
-  if (claims.expiresAt * 1000 <= realm.time(arrival.at)) {
+function admit(claims: Claims, realm: RealmContext, revoked: boolean, meta: RequestMeta): Caller {
+  if (claims.expiresAt * 1000 <= realm.time(meta.at)) {
     throw new DomainError("auth.expired", "the key has expired: log in again");
   }
   if (revoked) throw new DomainError("auth.revoked", "the key was revoked: log in again");
-  realm.noteLogin(claims, arrival.at);
+  realm.noteLogin(claims, meta.at);
   return {
     actor: {
       user: claims.user,
@@ -140,9 +140,9 @@ function admit(claims: Claims, realm: RealmContext, revoked: boolean, arrival: A
       realm: realm.defaults(),
       roles: claims.roles,
       scopes: claims.scopes,
-      at: arrival.at,
-      requestId: arrival.requestId,
-      address: arrival.address,
+      at: meta.at,
+      requestId: meta.requestId,
+      address: meta.address,
     },
     claims,
     realm,
@@ -150,23 +150,23 @@ function admit(claims: Claims, realm: RealmContext, revoked: boolean, arrival: A
   };
 }
 
-/** A key of a machine. Made-up ones cost their network a few looks at the database and no more. */
+/** Authenticates a machine key. Invented keys cost their network a few queries and no more. */
 async function asMachine(
   services: Services,
   key: string,
   realmId: string,
-  arrival: Arrival,
+  meta: RequestMeta,
 ): Promise<Caller> {
   const realm = services.realms.peek(realmId);
   const found = realm?.knowsKey(key)
     ? { realm, grant: await realm.grantOf(key) }
-    : await lookUp(services, { key, realmId, network: networkOf(arrival.address) });
+    : await lookUp(services, { key, realmId, network: networkOf(meta.address) });
   if (found === null || found.grant === null) {
     throw new DomainError("auth.invalid", "the key is not one of ours");
   }
-  assertGranted(found.grant, found.realm.time(arrival.at), arrival.address);
-  found.realm.noteUse(found.grant, arrival.at);
-  return admitMachine(found.grant, found.realm, arrival);
+  assertGranted(found.grant, found.realm.time(meta.at), meta.address);
+  found.realm.noteUse(found.grant, meta.at);
+  return admitMachine(found.grant, found.realm, meta);
 }
 
 /** A key that is not known here, and whose network asks. */
@@ -190,10 +190,10 @@ function lookUp(services: Services, { key, realmId, network }: Unknown): Promise
   if (known !== undefined) return known;
   const guard = guardOf(services);
   const subject = `machine ${network}`;
-  const inTurn = <T>(realm: string, look: () => T | Promise<T>, isRight: (found: T) => boolean) =>
+  const inTurn = <T>(realm: string, load: () => T | Promise<T>, isRight: (found: T) => boolean) =>
     guard.inTurn({ realm, network }, async () => {
       guard.check(subject);
-      const found = await look();
+      const found = await load();
       if (!isRight(found)) guard.countWrong(subject);
       return found;
     });
@@ -202,8 +202,8 @@ function lookUp(services: Services, { key, realmId, network }: Unknown): Promise
     const realm = services.realms.peek(realmId) ??
       await inTurn("machines", () => services.realms.find(realmId), (found) => found !== null);
     if (realm === null) return null;
-    const look = () => realm.grantOf(key);
-    const grant = await inTurn(`machines of ${realmId}`, look, (found) => found?.alive ?? false);
+    const load = () => realm.grantOf(key);
+    const grant = await inTurn(`machines of ${realmId}`, load, (found) => found?.alive ?? false);
     return grant === null ? null : { realm, grant };
   };
   const found = find().finally(() => running.delete(key));
@@ -211,8 +211,8 @@ function lookUp(services: Services, { key, realmId, network }: Unknown): Promise
   return found;
 }
 
-function admitMachine(grant: ApiKeyGrant, realm: RealmContext, arrival: Arrival): Caller {
-  const { at, requestId, address } = arrival;
+function admitMachine(grant: ApiKeyGrant, realm: RealmContext, meta: RequestMeta): Caller {
+  const { at, requestId, address } = meta;
   const roles = ROLES.filter((role) => grant.roles.includes(role));
   const scopes = SCOPES.filter((scope) => grant.scopes.includes(scope));
   return {

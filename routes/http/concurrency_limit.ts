@@ -1,48 +1,51 @@
 /**
- * Seats: how many requests may be at the database of a realm at once, and for how long. Whoever finds
- * none free is told to come back, before memory grows; and nobody waits for ever on a connection that
- * was lost at a moment when the driver does not notice.
+ * Concurrency limits: how many requests of a realm are at the database at once, and for how long. A
+ * request beyond the limit is answered 503 with retry-after, which bounds memory. The time-out ends
+ * requests whose connection was lost without the driver noticing.
  * @module
  */
 import { DomainError } from "../../domain/errors.ts";
 
-const SEATS_MAX = 1000;
+const REQUESTS_MAX = 1000;
 /** Longer than any statement may run, so that the database's own answer comes first. */
-const PATIENCE_MS = 60_000;
-/** Searches of a realm that run at once: they may be slow, and what moves value must pass beside them. */
+const DATABASE_TIMEOUT_MS = 60_000;
+/** Searches of a realm that run at once: they may be slow, and transfers must pass beside them. */
 const SEARCHES_MAX = 2;
 const SEARCHES_WAITING_MAX = 50;
-/** Long lists that are read at once: each keeps the process busy, and must leave it time for others. */
+/** Long lists that are read at once: each keeps the process busy, and must leave time for others. */
 const LISTS_MAX = 2;
-/** Large bodies that are handled at once, in a realm and in all: meanwhile each takes many times its size of memory. */
+/** Large bodies that are handled at once, in a realm and in all: each takes many times its size of memory. */
 const LARGE_MAX = 2;
 const LARGE_EVERYWHERE_MAX = 4;
 /** Large bodies that wait for their turn, as they came. */
 const LARGE_WAITING_MAX = 10;
-/** Large bodies in memory, those too that are still coming in: in a realm, of one user, and in all realms. */
-const PLACES_MAX = LARGE_MAX + LARGE_WAITING_MAX;
-const PLACES_PER_USER = 8;
-const PLACES_EVERYWHERE_MAX = 32;
+/** Large bodies in memory, also those still coming in: in a realm, of one user, and in all realms. */
+const LARGE_BODIES_MAX = LARGE_MAX + LARGE_WAITING_MAX;
+const LARGE_BODIES_PER_USER = 8;
+const LARGE_BODIES_EVERYWHERE_MAX = 32;
 /** Chains of hashes that are recomputed at once, in a realm and in all: each keeps a processor busy for seconds. */
 const CHAINS_MAX = 1;
 const CHAINS_EVERYWHERE_MAX = 2;
 const CHAINS_WAITING_MAX = 20;
-/** Pages of long answers that are read at once, whoever gets them. */
+/** Pages of long answers that are read at once, for all callers. */
 const PAGES_MAX = 2;
 
 const taken = new WeakMap<object, number>();
 
 /**
- * Does work that uses a pool, if a seat is free there.
+ * Does work that uses a pool, unless too many requests use it already.
  *
  * @throws {DomainError} service.overloaded
  */
 export async function withConcurrencyLimit<T>(pool: object, work: () => Promise<T>): Promise<T> {
   const before = taken.get(pool) ?? 0;
-  if (before >= SEATS_MAX) throw busy("too many requests are waiting in this realm");
+  if (before >= REQUESTS_MAX) throw busy("too many requests are waiting in this realm");
   taken.set(pool, before + 1);
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(busy("the database did not answer in time")), PATIENCE_MS);
+  const timer = setTimeout(
+    () => reject(busy("the database did not answer in time")),
+    DATABASE_TIMEOUT_MS,
+  );
   try {
     return await Promise.race([work(), late]);
   } finally {
@@ -51,7 +54,7 @@ export async function withConcurrencyLimit<T>(pool: object, work: () => Promise<
   }
 }
 
-/** A line of work of which only so much is done at once. */
+/** A queue of work of which a limited part runs at once. */
 interface Line {
   running: number;
   waiting: (() => void)[];
@@ -64,9 +67,9 @@ const pages = new WeakMap<object, Line>();
 const chains = new WeakMap<object, Line>();
 const chainsEverywhere: Line = { running: 0, waiting: [] };
 const largeEverywhere: Line = { running: 0, waiting: [] };
-/** Places of large bodies that are taken, by user. */
-const places = new WeakMap<object, Map<string, number>>();
-let placesEverywhere = 0;
+/** Slots of large bodies in use, by user. */
+const largeBodies = new WeakMap<object, Map<string, number>>();
+let largeBodiesEverywhere = 0;
 
 /**
  * Does a search, in its turn, unless its caller leaves before.
@@ -96,39 +99,39 @@ export async function listing<T>(
   signal: AbortSignal,
 ): Promise<T> {
   const line = lineOf(lists, pool);
-  if (line.waiting.length >= SEATS_MAX) throw busy("too many lists are waiting in this realm");
+  if (line.waiting.length >= REQUESTS_MAX) throw busy("too many lists are waiting in this realm");
   return await inTurn(line, LISTS_MAX, work, signal);
 }
 
-/** The place of a request with a large body, from before the body is read until the request has ended. */
-export interface Place {
+/** The slot of a request with a large body, from before the body is read until the request has ended. */
+export interface LargeBodySlot {
   /**
    * Waits for its turn to be handled, unless its caller leaves before.
    *
    * @throws {DomainError} service.overloaded
    */
   turn(signal: AbortSignal): Promise<void>;
-  /** Ends its turn and gives the place to others. */
+  /** Ends its turn and gives the slot to others. */
   leave(): void;
 }
 
 /**
- * Takes a place for a large body of a user, before it is read: bodies that come in slowly, or that nobody
- * has looked at yet, fill the memory as those do that are handled.
+ * Reserves a slot for a large body of a user, before it is read: bodies that come in slowly, or wait,
+ * use as much memory as those that are handled.
  *
  * @throws {DomainError} service.overloaded
  */
-export function placeOfLarge(pool: object, user: string): Place {
-  const taken = places.get(pool) ?? new Map<string, number>();
-  places.set(pool, taken);
+export function reserveLargeBody(pool: object, user: string): LargeBodySlot {
+  const taken = largeBodies.get(pool) ?? new Map<string, number>();
+  largeBodies.set(pool, taken);
   const mine = taken.get(user) ?? 0;
-  if (mine >= PLACES_PER_USER) throw busy("this user has too many large requests at once");
+  if (mine >= LARGE_BODIES_PER_USER) throw busy("this user has too many large requests at once");
   const all = taken.values().reduce((sum, count) => sum + count, 0);
-  if (all >= PLACES_MAX || placesEverywhere >= PLACES_EVERYWHERE_MAX) {
+  if (all >= LARGE_BODIES_MAX || largeBodiesEverywhere >= LARGE_BODIES_EVERYWHERE_MAX) {
     throw busy("there are too many large requests at once");
   }
   taken.set(user, mine + 1);
-  placesEverywhere++;
+  largeBodiesEverywhere++;
   let endTurn = () => {};
   return {
     async turn(signal) {
@@ -136,7 +139,7 @@ export function placeOfLarge(pool: object, user: string): Place {
     },
     leave() {
       endTurn();
-      placesEverywhere--;
+      largeBodiesEverywhere--;
       const left = taken.get(user)! - 1;
       if (left > 0) taken.set(user, left);
       else taken.delete(user);

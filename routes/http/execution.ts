@@ -1,6 +1,7 @@
 /**
- * The ways inward. command() changes things in one serializable transaction, query() reads, and
- * postTransfer() sends a transfer down the realm's queue. Idempotency keys are read here and nowhere else.
+ * How a handler reaches the domain. command() changes things in one serializable transaction, query()
+ * reads, and postTransfer() sends a transfer through the realm's posting queue. Idempotency keys are read here
+ * and nowhere else.
  * @module
  */
 import { hash } from "node:crypto";
@@ -38,7 +39,7 @@ import { type Among, becomesReady } from "./waiting.ts";
 const SEARCH_MS = 5_000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** What tells that an entity is ready, and shows it then to whoever may see it. */
+/** How to find that an entity is ready, and its view for an actor that may see it. */
 export interface Readiness {
   among: Among;
   view: (db: Db, actor: Actor, id: string) => Promise<unknown | null>;
@@ -46,7 +47,7 @@ export interface Readiness {
 
 /** How a command runs. */
 export interface ExecutionOptions<Locked extends boolean = boolean> {
-  /** Takes the ledger lock: for whatever writes an account row. */
+  /** Takes the ledger lock: for commands that write account rows. */
   lockLedger?: Locked;
   /** The answer shows a secret: its copy under an idempotency key is encrypted. */
   secret?: boolean;
@@ -127,7 +128,7 @@ export async function query<P, Q, B>(
   return tagged({ status, body }, tag);
 }
 
-/** What a list or a count is asked for, as far as it decides how many rows are looked at. */
+/** The parameters of a list or a count that decide how many rows are read. */
 export interface Asked {
   query?: unknown;
   search?: unknown;
@@ -143,7 +144,7 @@ const ROWS_FEW = 100;
 const ROWS_USUAL = 10;
 
 /**
- * Runs a list or a count: one with a filter or an order of its own may have to look at every row, so it
+ * Runs a list or a count: one with a filter or an order of its own may have to read every row, so it
  * waits its turn. So does a list of many rows, among others of its kind.
  *
  * @param counts whether it counts rows that nobody has counted before
@@ -176,19 +177,19 @@ function isQuick({ query, search, sort = "created_at", scope = "own" }: Asked): 
   return /^-?(created_at|createdAt|id)$/.test(`${sort}`) && /^(own|all)$/.test(`${scope}`);
 }
 
-/** Sends a transfer down the realm's queue. */
+/** Sends a transfer through the realm's posting queue. */
 export async function postTransfer<P>(call: Call<P, DryRunQuery, NewTransaction>): Promise<Reply> {
   const request = transferRequest(call, call.route.status);
   return replyOf(await transfer(postingContextOf(call), call.actor, call.body, request));
 }
 
-/** Sends the transfers of one request down the realm's queue, as a batch of their own. */
+/** Sends the transfers of one request through the realm's posting queue, as a batch of their own. */
 export async function postTransfers<P>(call: Call<P, DryRunQuery, NewBatch>): Promise<Reply> {
   const request = transferRequest(call, call.body.atomic ? call.route.status : 200);
   return replyOf(await transferMany(postingContextOf(call), call.actor, call.body, request));
 }
 
-/** A trial claims no key: what it answers is not what happened. */
+/** A dry run claims no key: its answer did not happen. */
 function transferRequest<P, B>(call: Call<P, DryRunQuery, B>, status: number): TransferRequest {
   return {
     id: call.requestId,

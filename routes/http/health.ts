@@ -15,8 +15,8 @@ const HealthView = z.object({
   checks: z.record(z.string(), z.unknown()).optional(),
 }).meta({ id: "Health" });
 
-const PATIENCE_MS = 2000;
-const LOOK_MS = 1000;
+const PROBE_TIMEOUT_MS = 2000;
+const PROBE_INTERVAL_MS = 1000;
 /** A clock that is further from the database's is wrong: keys would live too long, or not at all. */
 const CLOCK_OFF_MS = 1000;
 
@@ -46,7 +46,7 @@ export const healthRoutes: readonly AnyRoute[] = [
     others: { 503: { description: "It cannot; `checks` tells why.", answer: HealthView } },
     errors: [],
     handle: async ({ services, at }) => {
-      const found = await soon(look(services, at));
+      const found = await soon(probe(services, at));
       const { chains = {}, ...signing } = found?.signing ?? {};
       const installation = found === null ? {} : { ...signing, platform_key: found.platformKey };
       const ok = found !== null && found.migrated && found.platformKey &&
@@ -85,15 +85,15 @@ interface Finding extends DatabaseHealth {
   clockAheadMs: number;
 }
 
-/** One look a second for all who ask: the route is open to everybody. */
-const looks = new WeakMap<Services, { at: number; finding: Promise<Finding> }>();
+/** One probe a second for all callers: the route is open to everybody. */
+const probes = new WeakMap<Services, { at: number; finding: Promise<Finding> }>();
 
-function look(services: Services, at: number): Promise<Finding> {
-  const last = looks.get(services);
-  if (last !== undefined && Math.abs(at - last.at) < LOOK_MS) return last.finding;
+function probe(services: Services, at: number): Promise<Finding> {
+  const last = probes.get(services);
+  if (last !== undefined && Math.abs(at - last.at) < PROBE_INTERVAL_MS) return last.finding;
   const finding = measure(services);
   finding.catch(() => {}); // those who wait see the failure
-  looks.set(services, { at, finding });
+  probes.set(services, { at, finding });
   return finding;
 }
 
@@ -111,7 +111,7 @@ async function measure(services: Services): Promise<Finding> {
 /** Gives a result if it comes soon; null where it fails or keeps one waiting. */
 async function soon<T>(result: Promise<T>): Promise<T | null> {
   const { promise, resolve } = Promise.withResolvers<T | null>();
-  const timer = setTimeout(() => resolve(null), PATIENCE_MS);
+  const timer = setTimeout(() => resolve(null), PROBE_TIMEOUT_MS);
   result.then(resolve, () => resolve(null));
   return await promise.finally(() => clearTimeout(timer));
 }

@@ -38,9 +38,9 @@ export function createSchemaWriter(): SchemaWriter {
     }) as Json & { $defs?: Record<string, Json> };
     for (const [name, part] of Object.entries($defs)) {
       const { id: _id, ...plain } = part;
-      components[name] ??= tidy(plain, direction) as Json;
+      components[name] ??= simplify(plain, direction) as Json;
     }
-    const made = tidy(rest, direction) as Json;
+    const made = simplify(rest, direction) as Json;
     known[direction].set(schema, made);
     return made;
   }
@@ -122,12 +122,12 @@ function nameOf(schema: Json): string | null {
 }
 
 /** Takes away what says nothing, and writes out what marks of ours stand for. */
-function tidy(value: unknown, direction: Direction): unknown {
-  if (Array.isArray(value)) return value.map((item) => tidy(item, direction));
+function simplify(value: unknown, direction: Direction): unknown {
+  if (Array.isArray(value)) return value.map((item) => simplify(item, direction));
   if (typeof value !== "object" || value === null) return value;
   const made: Json = {};
   for (const [key, item] of Object.entries(value)) {
-    made[key] = key === "$ref" ? `${item}`.replace("#/$defs/", PREFIX) : tidy(item, direction);
+    made[key] = key === "$ref" ? `${item}`.replace("#/$defs/", PREFIX) : simplify(item, direction);
   }
   // Answers may grow fields, and a bound that every integer has says nothing.
   if (direction === "output" && made.additionalProperties === false) {

@@ -1,10 +1,10 @@
 /**
- * Limits at the door: a request of a realm is counted before anything else is done for it, and its
- * answer says what is left. Realms without limits are not counted at all.
+ * Rate limits: a request of a realm is counted before anything else is done for it, and its answer
+ * says what is left. Realms without limits are not counted at all.
  * @module
  */
 import type { Allowance } from "../../domain/allowance.ts";
-import { type Cost, openMeter, type Tier } from "../../domain/realms/usage.ts";
+import { type Cost, openUsageCounter, type Tier } from "../../domain/realms/usage.ts";
 import type { Pool } from "../../domain/command.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Log } from "../../log.ts";
@@ -37,13 +37,13 @@ const UNLIMITED: LimitHeaders = headersOf({ limit: null, remaining: 0, resetS: 0
 export function openLimits(
   options: { platform: Pool; log: Log; now: () => number },
 ): Limits {
-  const meter = openMeter(options.platform, options.now);
+  const usage = openUsageCounter(options.platform, options.now);
   let timer: ReturnType<typeof setTimeout> | null = null;
   let running: Promise<void> = Promise.resolve();
   let closed = false;
 
   function flush(): Promise<void> {
-    running = running.then(() => meter.flush()).catch((error) => {
+    running = running.then(() => usage.flush()).catch((error) => {
       options.log("warn", "could not add up usage", { error });
     });
     return running;
@@ -54,7 +54,7 @@ export function openLimits(
     timer = setTimeout(() => {
       timer = null;
       flush().then(() => {
-        if (meter.dirty()) schedule(); // what arrived meanwhile, or could not be added up
+        if (usage.dirty()) schedule(); // what arrived meanwhile, or could not be added up
       }).catch((error) => options.log("warn", "could not add up usage", { error }));
     }, FLUSH_MS);
   }
@@ -64,11 +64,11 @@ export function openLimits(
       const tier = tierOf(realm);
       if (tier.requestsPerSecond === null && tier.creditsPerMonth === null) return UNLIMITED;
       schedule();
-      const allowance = meter.charge(realm.id, tier, cost);
+      const allowance = usage.charge(realm.id, tier, cost);
       return allowance instanceof Promise ? allowance.then(headersOf) : headersOf(allowance);
     },
     async credits(realm) {
-      return await meter.credits(realm.id, tierOf(realm)) ?? ENDLESS;
+      return await usage.credits(realm.id, tierOf(realm)) ?? ENDLESS;
     },
     flush,
     async close() {

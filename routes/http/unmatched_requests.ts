@@ -1,30 +1,30 @@
 /**
- * Requests that lead to no route: each network may send so many a minute. Whoever probes for paths is
- * then refused, and fills no log. What leads to a route is never counted here.
+ * Requests that match no route: each network may send a limited number a minute. Further ones are
+ * refused and not logged. Requests that match a route are never counted here.
  * @module
  */
 import { DomainError } from "../../domain/errors.ts";
 import { networkOf } from "./login_guard.ts";
 
-/** Counts requests that lead nowhere. */
-export interface Strays {
+/** Counts requests that match no route. */
+export interface UnmatchedRequests {
   /** Counts one from an address; gives its refusal where there were too many, else null. */
-  count(address: string): StrayRefusal | null;
+  count(address: string): UnmatchedRefusal | null;
 }
 
 /** How a further request is refused. */
-export interface StrayRefusal {
+export interface UnmatchedRefusal {
   error: DomainError;
   /** Whether it is the first one of its minute: the one that is logged. */
   isFirst: boolean;
 }
 
 const MINUTE_MS = 60_000;
-const STRAYS_MAX = 120;
+const REQUESTS_PER_MINUTE_MAX = 120;
 const NETWORKS_MAX = 10_000;
 
 /** Opens the counter of a process; `now` gives milliseconds since the epoch. */
-export function openStrays(now: () => number): Strays {
+export function openUnmatchedRequests(now: () => number): UnmatchedRequests {
   const counts = new Map<string, { count: number; since: number }>();
   return {
     count(address) {
@@ -37,12 +37,12 @@ export function openStrays(now: () => number): Strays {
         counts.set(network, { count: 1, since: at });
         return null;
       }
-      if (++known.count <= STRAYS_MAX) return null;
+      if (++known.count <= REQUESTS_PER_MINUTE_MAX) return null;
       const retryAfterS = Math.ceil((known.since + MINUTE_MS - at) / 1000);
       const message = "too many requests for what is not there";
       return {
         error: new DomainError("rate.limited", message, { retryAfterS }),
-        isFirst: known.count === STRAYS_MAX + 1,
+        isFirst: known.count === REQUESTS_PER_MINUTE_MAX + 1,
       };
     },
   };

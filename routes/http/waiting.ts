@@ -1,6 +1,6 @@
 /**
- * Requests that wait for an entity to become ready (RFC 7240, `Prefer: wait`). However many of a realm
- * wait, one look serves them all; there are only so many, and who has gone is not waited for.
+ * Requests that wait for an entity to become ready (RFC 7240, `Prefer: wait`). One query at a time
+ * serves all that wait in a realm. Their number is limited, and a caller that left is not waited for.
  * @module
  */
 import { type Db, type Pool, runQuery } from "../../domain/command.ts";
@@ -24,8 +24,8 @@ const PAUSE_MAX_MS = 250;
 
 interface Line {
   count: number;
-  isLooking: boolean;
-  /** Ends the pause between two looks. */
+  isPolling: boolean;
+  /** Ends the pause between two polls. */
   wake: () => void;
   pauseMs: number;
   /** Who waits for which entity, by what tells that it is ready. */
@@ -54,7 +54,7 @@ export async function becomesReady(pool: Pool, wait: Wait): Promise<boolean | nu
   const ready = () => resolve(true);
   wait.signal.addEventListener("abort", leave);
   enter(line, wait, ready);
-  if (!line.isLooking) look(pool, line).catch(() => {}); // it fails by no look
+  if (!line.isPolling) pollUntilReady(pool, line).catch(() => {}); // a poll that fails is repeated
   try {
     return await promise;
   } finally {
@@ -82,18 +82,18 @@ function exit(line: Line, { among, id }: Wait, ready: () => void): void {
 }
 
 /** Looks for all that wait, again and again until nobody does. */
-async function look(pool: Pool, line: Line): Promise<void> {
-  line.isLooking = true;
+async function pollUntilReady(pool: Pool, line: Line): Promise<void> {
+  line.isPolling = true;
   while (line.count > 0) {
     for (const [among, ids] of [...line.waiting]) {
-      // A look that fails is taken again: who waits is answered with what there was.
+      // A poll that fails is repeated; at the end of its time a request is answered with what there was.
       const found = await runQuery(pool, (db) => among(db, [...ids.keys()])).catch(() => []);
       for (const id of found) for (const ready of [...ids.get(id) ?? []]) ready();
     }
     if (line.count > 0) await pause(line);
     line.pauseMs = Math.min(PAUSE_MAX_MS, line.pauseMs * 1.5);
   }
-  line.isLooking = false;
+  line.isPolling = false;
 }
 
 async function pause(line: Line): Promise<void> {
@@ -107,7 +107,7 @@ async function pause(line: Line): Promise<void> {
 function newLine(): Line {
   return {
     count: 0,
-    isLooking: false,
+    isPolling: false,
     wake: () => {},
     pauseMs: PAUSE_FIRST_MS,
     waiting: new Map(),

@@ -7,8 +7,8 @@ import { openEnding, watchLeaving } from "../../routes/http/shutdown.ts";
 import {
   listing,
   paging,
-  placeOfLarge,
   recomputing,
+  reserveLargeBody,
   searching,
   turnOfLarge,
   withConcurrencyLimit,
@@ -33,7 +33,7 @@ Deno.test("withConcurrencyLimit() lets a thousand wait at one pool, and tells th
   equal(await withConcurrencyLimit(pool, () => Promise.resolve(2)), 2);
 });
 
-Deno.test("withConcurrencyLimit() frees the seat of work that fails", async () => {
+Deno.test("withConcurrencyLimit() counts work that failed as ended", async () => {
   const pool = {};
   for (let i = 0; i < 1500; i++) {
     await rejects(withConcurrencyLimit(pool, () => Promise.reject(new TypeError("no"))), TypeError);
@@ -289,10 +289,10 @@ Deno.test("large requests of all realms together have a bound, and what was left
   const realms = Array.from({ length: 4 }, () => ({}));
   const { signal } = new AbortController();
   const places = realms.slice(0, 3).flatMap((pool) =>
-    Array.from({ length: 10 }, (_, i) => placeOfLarge(pool, `user ${i % 2}`))
+    Array.from({ length: 10 }, (_, i) => reserveLargeBody(pool, `user ${i % 2}`))
   );
-  places.push(placeOfLarge(realms[3], "a"), placeOfLarge(realms[3], "b"));
-  throws(() => placeOfLarge(realms[3], "c"), { code: "service.overloaded" });
+  places.push(reserveLargeBody(realms[3], "a"), reserveLargeBody(realms[3], "b"));
+  throws(() => reserveLargeBody(realms[3], "c"), { code: "service.overloaded" });
   const turns = realms.slice(0, 3).map((
     pool,
   ) => [turnOfLarge(pool, signal), turnOfLarge(pool, signal)]);
@@ -308,7 +308,7 @@ Deno.test("large requests of all realms together have a bound, and what was left
   for (const leave of first) leave();
   for (const leave of await third) leave();
   for (const place of places) place.leave();
-  placeOfLarge(realms[3], "c").leave();
+  reserveLargeBody(realms[3], "c").leave();
 });
 
 Deno.test("of parts of the chain one of a realm is recomputed at once, two of all, and other reads pass beside them", async () => {
