@@ -110,16 +110,17 @@ export interface SigningRow {
 
 /**
  * Reads what keeps orders from being signed. Gaps are filled and parents paid for whatever is frozen:
- * they move nothing, and what is signed already waits for them.
+ * they move nothing, and what is signed already waits for them. So does a replacement that cancels.
  *
- * @param orders with the code of their chain's own coin
+ * @param orders with the code of their chain's own coin, and whether they are to be canceled by a replacement
  */
 export async function selectSigning(
   db: Db,
-  orders: readonly { id: string; coin: string }[],
+  orders: readonly { id: string; coin: string; cancels: boolean }[],
 ): Promise<SigningRow[]> {
   const ids = orders.map(({ id }) => id);
   const coins = orders.map(({ coin }) => coin);
+  const cancels = `{${orders.map((one) => one.cancels).join(",")}}`;
   return await db<SigningRow[]>`
     select o.id, o.purpose, q.asset,
       (select z.id from stops z where z.what = 'signing' and z.lifted_at is null
@@ -128,19 +129,20 @@ export async function selectSigning(
         and (z.chain is null or z.chain = o.chain)
         and (z.account is null or z.account in (o.ramp, w.account, w.ramp, s.account))
         and (z.user_id is null or z.user_id in (w.owner, a.owner, c.owner, t.owner))
-        and (z.destination is null or exists (
+        and (z.destination is null or not g.cancels and exists (
           select from jsonb_array_elements(o.wish -> 'payments') p
           where pays_destination(p ->> 'to', z.destinations)))
         order by z.id limit 1) as stop,
       (select p.quarantined ->> 'detail' from ramps p where p.account = o.ramp) as quarantined,
-      case when o.purpose in ('fill', 'child') then null when a.frozen then 'account'
+      case when g.cancels or o.purpose in ('fill', 'child') then null when a.frozen then 'account'
         when r.frozen or k.frozen then 'ramp' end as frozen,
-      o.purpose = 'withdrawal' and coalesce((select v.stopped from solvency v
+      w.id is not null and coalesce((select v.stopped from solvency v
         where v.asset = w.asset and v.testnet = a.testnet), false) as insolvent
-    from unnest(${ids as string[]}::uuid[], ${coins as string[]}::text[]) g(id, coin)
+    from unnest(${ids as string[]}::uuid[], ${coins as string[]}::text[], ${cancels}::text::boolean[])
+        g(id, coin, cancels)
       join chain_orders o on o.id = g.id
-      left join withdrawals w on w.id = o.subject and o.purpose = 'withdrawal'
-      left join sweeps s on s.id = o.subject and o.purpose in ('sweep', 'gas')
+      left join withdrawals w on w.id = o.subject and o.purpose = 'withdrawal' and not g.cancels
+      left join sweeps s on s.id = o.subject and o.purpose in ('sweep', 'gas') and not g.cancels
       left join consolidations c on c.id = o.subject and o.purpose = 'consolidation'
       left join fungible_tokens t on t.id = o.subject and o.purpose = 'deploy'
       left join accounts a on a.id = coalesce(w.account, s.account)

@@ -19,15 +19,18 @@ import { PURPOSE_RULES } from "./order_purposes.ts";
 /**
  * Says why an order may not be signed now; null if it may. A batch is held where one of the
  * withdrawals that it pays is.
+ *
+ * @param cancels it is about a replacement that moves nothing, which only what holds its ramp holds
  */
 export async function signingHold(
   db: Db,
   realm: RealmDefaults,
   order: OrderRow,
+  cancels = false,
 ): Promise<string | null> {
   const { isBatch } = PURPOSE_RULES[order.purpose];
   const orders = isBatch ? await selectBatched(db, order.id) : [order];
-  const [held] = (await signingHolds(db, realm, orders)).values();
+  const [held] = (await signingHolds(db, realm, orders, cancels)).values();
   return held ?? null;
 }
 
@@ -36,15 +39,19 @@ export async function signingHolds(
   db: Db,
   realm: RealmDefaults,
   orders: readonly OrderRow[],
+  cancels = false,
 ): Promise<Map<string, string>> {
   if (orders.length === 0) return new Map();
-  const named = orders.map(({ id, chain }) => ({ id, coin: nativeAsset(chain as ChainId).code }));
+  const named = orders.map(({ id, chain }) => {
+    return { id, coin: nativeAsset(chain as ChainId).code, cancels };
+  });
   const rows = await selectSigning(db, named);
   const holds = new Map(rows.flatMap((row) => {
     const reason = reasonOf(row);
     return reason === null ? [] : [[row.id, reason] as const];
   }));
   for (const [id, why] of await findUnjustified(db, orders)) if (!holds.has(id)) holds.set(id, why);
+  if (cancels) return holds;
   // They leave by the same ramp, so what holds one of them holds all.
   const costly = await costHold(db, realm, orders[0], orders);
   if (costly === null) return holds;

@@ -46,7 +46,7 @@ export async function overtaken(
   await raisePrice(funded, times);
   const fast = await funded.withdraw("1", { fee: { speed: "fast" } });
   await funded.look();
-  between();
+  await between();
   await age(funded, 20);
   return [slow.body.id, fast.body.id];
 }

@@ -258,6 +258,17 @@ Deno.test("a withdrawal that one of two nodes refuses by now, and that may not c
   await agree(funded);
 });
 
+Deno.test("a withdrawal that was sent, and whose user freezes the account, is canceled for those behind it", async () => {
+  await using funded = await openFundedRamp();
+  const between = async () => {
+    const path = `/v1/accounts/${funded.account}/freeze`;
+    equal((await funded.realm.admin.send("POST", path)).status, 200);
+  };
+  const [slow, fast] = await overtaken(funded, { to: TRAP, between });
+  await rounds(funded, 25n);
+  await canceledFor(funded, slow, fast);
+});
+
 Deno.test("a withdrawal that can pay the price, and not the eighth more that replaces it, is canceled for those behind it", async () => {
   await using funded = await openFundedRamp();
   const times = 29n;

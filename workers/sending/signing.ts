@@ -29,8 +29,13 @@ export async function assertMaySign(
 }
 
 /** Says why an order may not be signed now, or nothing at all; null if it may. */
-export async function holdOf(context: WorkerContext, order: OrderRow): Promise<string | null> {
-  const held = await reading(context.pool, (db) => signingHold(db, context.actor.realm, order));
+export async function holdOf(
+  context: WorkerContext,
+  order: OrderRow,
+  cancels = false,
+): Promise<string | null> {
+  const { realm } = context.actor;
+  const held = await reading(context.pool, (db) => signingHold(db, realm, order, cancels));
   return held ?? await context.signer.fault();
 }
 
@@ -47,13 +52,13 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
   const all = await reading(context.pool, (db) => selectAttempts(db, order.id));
   const pending = all.find((one) => one.raw === null && !one.dead);
   if (pending === undefined) return order;
-  const held = await holdOf(context, order);
+  const held = await holdOf(context, order, pending.cancels);
   if (held !== null) return await holdBack(work, order, held);
   const plan = readPlan(pending.plan);
   const signed = await sign(work, order, plan);
   await onCheckpoint("signed");
   const stored = await stepInTurn(work, async (tx, current) => {
-    const stopped = await signingHold(tx, context.actor.realm, current);
+    const stopped = await signingHold(tx, context.actor.realm, current, pending.cancels);
     if (stopped !== null) return stopped;
     const first = await markAttemptSigned(tx, { order: order.id, attempt: pending.attempt }, {
       hash: signed.hash,

@@ -18,7 +18,7 @@ import {
   quoteAgain,
   quoteCancellation,
 } from "./planning.ts";
-import { signedOf } from "./signing.ts";
+import { holdOf, signedOf } from "./signing.ts";
 import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { endReplacement, requestReplacement } from "../../domain/sending/order_states.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
@@ -63,7 +63,8 @@ async function relieve(
 ): Promise<void> {
   if (untaken && age > STUCK_AFTER_MS) return await cancelSent(work, order, UNTAKEN);
   const { spedUpByUser } = work.handlers[order.purpose];
-  const forgotten = age > STUCK_AFTER_MS && !spedUpByUser && order.speed !== "fast";
+  const forgotten = age > STUCK_AFTER_MS && !spedUpByUser && order.speed !== "fast" &&
+    !await isHeldAlone(work, order);
   const need = forgotten ? "haste" : await needOf(work, order, age);
   if (need === null) return;
   if (!work.chain.traits.replaceable) return await createCpfp(work, order);
@@ -99,7 +100,8 @@ async function needOf(
     const quote = await quoteAgain(work, hastened, last);
     if (!isDearer(quote, last)) return null;
     assertAffordable(work, quote, last);
-    return "haste";
+    if (!await isHeldAlone(work, order)) return "haste";
+    return age > STUCK_AFTER_MS ? "cancel" : null;
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     if (error.fault === "insufficient") return null;
@@ -107,6 +109,15 @@ async function needOf(
     if (age <= STUCK_AFTER_MS) return null;
     return error.fault === "refused" ? "refused" : "cancel";
   }
+}
+
+/**
+ * Whether an order may not be signed anew because of whom it is for, and not because of its ramp: who freezes
+ * an account of his own keeps nobody behind it waiting.
+ */
+async function isHeldAlone({ context, chain }: OrderWork, order: OrderRow): Promise<boolean> {
+  if (!chain.traits.nonces || await holdOf(context, order) === null) return false;
+  return await holdOf(context, order, true) === null;
 }
 
 /**
@@ -118,6 +129,7 @@ export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
   const last = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
   const unfit = !chain.traits.nonces || order.charged === "0" || order.state !== "sent";
   if (unfit || last === undefined || last.raw === null || last.cancels) return;
+  if (await holdOf(context, order) !== null) return; // nothing is planned that may not be signed
   try {
     const quote = await quoteAgain(work, { ...order, budget: order.charged }, last);
     if (!isDearer(quote, last)) return;
