@@ -229,7 +229,7 @@ async function copy(
     [of.account, of.owner, of.rows],
   );
   await transact(stand, id, of);
-  for (const table of ["accounts", "identities", "transactions", "entries", "tallies"]) {
+  for (const table of ["accounts", "identities", "transactions", "entries", "row_counts"]) {
     await stand.sql.unsafe(`vacuum analyze ${table}`);
   }
 }
@@ -255,11 +255,11 @@ async function transact(
     [of.account, of.rows],
   );
   await stand.sql.unsafe(
-    `insert into tallies (collection, owner, living, dead)
+    `insert into row_counts (collection, owner, living, dead)
       select 'transactions', a.owner, $2::int, 0 from accounts a where a.id = $1`,
     [of.account, of.rows],
   );
-  await stand.sql.unsafe(`update seal_head set seq = $1::int`, [of.rows]);
+  await stand.sql.unsafe(`update chain_head set seq = $1::int`, [of.rows]);
 }
 
 function since(collection: string, middle: string): string {

@@ -174,7 +174,7 @@ async function watched(args: readonly string[], env: Record<string, string>) {
 }
 
 async function sealedIn({ sql }: Stand, { schema }: BenchRealm): Promise<number> {
-  return Number((await sql.unsafe(`select seq from ${schema}.seal_head`))[0].seq);
+  return Number((await sql.unsafe(`select seq from ${schema}.chain_head`))[0].seq);
 }
 
 async function waitingIn({ sql }: Stand, { schema }: BenchRealm): Promise<number> {

@@ -61,6 +61,8 @@ CREATE INDEX accounts_deleted ON accounts USING btree (owner, id) WHERE (deleted
 CREATE INDEX accounts_holder ON accounts USING btree (holder, asset)
 CREATE INDEX accounts_owner ON accounts USING btree (owner, id)
 CREATE TRIGGER accounts_asset BEFORE INSERT OR UPDATE OF asset, type ON accounts FOR EACH ROW WHEN ((new.type = 'ramp'::text)) EXECUTE FUNCTION check_asset_once()
+CREATE TRIGGER accounts_count_changed_rows AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
+CREATE TRIGGER accounts_count_new_rows AFTER INSERT ON accounts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE TRIGGER accounts_deletable BEFORE UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL))) EXECUTE FUNCTION check_deletion()
 CREATE TRIGGER accounts_facts BEFORE UPDATE OF type, asset, testnet, decimals, currency, currency_places, holder, owner, system, ramp ON accounts FOR EACH ROW WHEN (((((((((((old.type IS DISTINCT FROM new.type) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.testnet IS DISTINCT FROM new.testnet)) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.currency IS DISTINCT FROM new.currency)) OR (old.currency_places IS DISTINCT FROM new.currency_places)) OR (old.holder IS DISTINCT FROM new.holder)) OR (old.owner IS DISTINCT FROM new.owner)) OR (old.system IS DISTINCT FROM new.system)) OR ((old.type <> 'virtual'::text) AND (old.ramp IS DISTINCT FROM new.ramp)))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER accounts_frozen AFTER UPDATE OF frozen ON accounts FOR EACH ROW WHEN ((old.frozen IS DISTINCT FROM new.frozen)) EXECUTE FUNCTION note_frozen()
@@ -68,8 +70,6 @@ CREATE TRIGGER accounts_linked_stays BEFORE UPDATE OF linked ON accounts FOR EAC
 CREATE TRIGGER accounts_noted AFTER INSERT ON accounts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER accounts_noted_change AFTER UPDATE OF id, type, asset, testnet, decimals, active, frozen, frozen_by, frozen_by_realm, enabled, is_default, currency, currency_places, country, holder, owner, system, ramp, reference, deleted_at, created_at ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER accounts_noted_end AFTER DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-CREATE TRIGGER accounts_tally_change AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
-CREATE TRIGGER accounts_tally_new AFTER INSERT ON accounts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 
 table addresses (
   id uuid not null
@@ -132,11 +132,11 @@ CREATE UNIQUE INDEX aliases_alias_look ON aliases USING btree (translate(alias, 
 CREATE INDEX aliases_deleted ON aliases USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX aliases_identity ON aliases USING btree (identity) WHERE (identity IS NOT NULL)
 CREATE INDEX aliases_owner ON aliases USING btree (owner, id)
+CREATE TRIGGER aliases_count_changed_rows AFTER UPDATE OF deleted_at ON aliases FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
+CREATE TRIGGER aliases_count_new_rows AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE TRIGGER aliases_noted AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER aliases_noted_change AFTER UPDATE OF id, alias, type, account, identity, owner, deleted_at, created_at ON aliases FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER aliases_noted_end AFTER DELETE ON aliases FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-CREATE TRIGGER aliases_tally_change AFTER UPDATE OF deleted_at ON aliases FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
-CREATE TRIGGER aliases_tally_new AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 
 table api_keys (
   id uuid not null
@@ -288,6 +288,34 @@ table chain_cursors (
   created_at timestamp with time zone not null
 )
 constraint chain_cursors_pkey PRIMARY KEY (chain, network)
+
+table chain_head (
+  one boolean not null default true
+  seq bigint not null
+  transactions bigint not null default 0
+  hash bytea not null
+)
+constraint chain_head_check CHECK (((transactions >= 0) AND (transactions <= seq)))
+constraint chain_head_hash_check CHECK ((octet_length(hash) = 32))
+constraint chain_head_one_check CHECK (one)
+constraint chain_head_pkey PRIMARY KEY (one)
+constraint chain_head_seq_check CHECK ((seq >= 0))
+
+table chain_links (
+  seq bigint not null
+  transaction uuid
+  event bigint
+  salt bytea not null
+  hash bytea not null
+)
+constraint chain_links_event_key UNIQUE (event)
+constraint chain_links_hash_check CHECK ((octet_length(hash) = 32))
+constraint chain_links_pkey PRIMARY KEY (seq)
+constraint chain_links_salt_check CHECK ((octet_length(salt) = 16))
+constraint chain_links_seq_check CHECK ((seq > 0))
+constraint chain_links_subject CHECK (((transaction IS NULL) <> (event IS NULL)))
+constraint chain_links_transaction_key UNIQUE (transaction)
+CREATE TRIGGER chain_links_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON chain_links FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table chain_orders (
   id uuid not null
@@ -510,12 +538,12 @@ CREATE INDEX currencies_deleted ON currencies USING btree (owner, id) WHERE (del
 CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
 CREATE TRIGGER currencies_asset BEFORE INSERT OR UPDATE OF name ON currencies FOR EACH ROW EXECUTE FUNCTION check_asset_once()
 CREATE TRIGGER currencies_backed AFTER UPDATE OF supply ON currencies FOR EACH ROW WHEN ((new.supply > old.supply)) EXECUTE FUNCTION check_token_supply()
+CREATE TRIGGER currencies_count_changed_rows AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
+CREATE TRIGGER currencies_count_new_rows AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE TRIGGER currencies_facts BEFORE UPDATE OF name, decimals, account, owner ON currencies FOR EACH ROW WHEN (((((old.name IS DISTINCT FROM new.name) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.account IS DISTINCT FROM new.account)) OR (old.owner IS DISTINCT FROM new.owner))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER currencies_noted AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER currencies_noted_change AFTER UPDATE OF id, name, decimals, base, rate, currency, country, symbol, symbol_url, sub_unit, account, active, owner, deleted_at, created_at ON currencies FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER currencies_noted_end AFTER DELETE ON currencies FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-CREATE TRIGGER currencies_tally_change AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
-CREATE TRIGGER currencies_tally_new AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 
 table currency_issues (
   transaction uuid not null
@@ -738,20 +766,6 @@ table holder_losses (
 constraint holder_losses_pkey PRIMARY KEY (holder, asset, testnet, day)
 CREATE TRIGGER holder_losses_kin AFTER INSERT OR UPDATE ON holder_losses FOR EACH ROW EXECUTE FUNCTION note_kin_loss()
 
-table holdings (
-  chain text not null
-  network text not null
-  address text not null
-  contract text not null default ''::text
-  amount numeric(78,0) not null default 0
-  height bigint not null
-  nonce bigint
-  seen_at timestamp with time zone not null
-)
-constraint holdings_amount_check CHECK ((amount >= (0)::numeric))
-constraint holdings_pkey PRIMARY KEY (chain, network, address, contract)
-CREATE TRIGGER holdings_served BEFORE INSERT ON holdings FOR EACH ROW EXECUTE FUNCTION check_served_chain()
-
 table idempotency (
   key uuid not null
   fingerprint uuid not null
@@ -785,11 +799,11 @@ constraint identities_pkey PRIMARY KEY (id)
 constraint identities_type_check CHECK ((type = ANY (ARRAY['neutral'::text, 'person'::text, 'company'::text])))
 CREATE INDEX identities_deleted ON identities USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX identities_owner ON identities USING btree (owner, id)
+CREATE TRIGGER identities_count_changed_rows AFTER UPDATE OF deleted_at ON identities FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
+CREATE TRIGGER identities_count_new_rows AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE TRIGGER identities_noted AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER identities_noted_change AFTER UPDATE OF id, type, country, currency, owner, deleted_at, created_at ON identities FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER identities_noted_end AFTER DELETE ON identities FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-CREATE TRIGGER identities_tally_change AFTER UPDATE OF deleted_at ON identities FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
-CREATE TRIGGER identities_tally_new AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 
 table jobs (
   id uuid not null
@@ -909,6 +923,20 @@ constraint nonces_floor_check CHECK ((floor >= 0))
 constraint nonces_next_check CHECK ((next >= 0))
 constraint nonces_pkey PRIMARY KEY (chain, network, address)
 CREATE TRIGGER nonces_step BEFORE INSERT OR UPDATE ON nonces FOR EACH ROW EXECUTE FUNCTION check_nonce()
+
+table onchain_balances (
+  chain text not null
+  network text not null
+  address text not null
+  contract text not null default ''::text
+  amount numeric(78,0) not null default 0
+  height bigint not null
+  nonce bigint
+  seen_at timestamp with time zone not null
+)
+constraint onchain_balances_amount_check CHECK ((amount >= (0)::numeric))
+constraint onchain_balances_pkey PRIMARY KEY (chain, network, address, contract)
+CREATE TRIGGER onchain_balances_served BEFORE INSERT ON onchain_balances FOR EACH ROW EXECUTE FUNCTION check_served_chain()
 
 table order_attempts (
   order_id uuid not null
@@ -1030,33 +1058,15 @@ constraint revocations_check CHECK (((jti IS NULL) <> (issued_before IS NULL)))
 constraint revocations_pkey PRIMARY KEY (id)
 CREATE INDEX revocations_xact ON revocations USING btree (xact)
 
-table seal_head (
-  one boolean not null default true
-  seq bigint not null
-  transactions bigint not null default 0
-  hash bytea not null
+table row_counts (
+  collection text not null
+  owner uuid not null
+  living bigint not null
+  dead bigint not null
+  summed boolean not null default false
 )
-constraint seal_head_check CHECK (((transactions >= 0) AND (transactions <= seq)))
-constraint seal_head_hash_check CHECK ((octet_length(hash) = 32))
-constraint seal_head_one_check CHECK (one)
-constraint seal_head_pkey PRIMARY KEY (one)
-constraint seal_head_seq_check CHECK ((seq >= 0))
-
-table seals (
-  seq bigint not null
-  transaction uuid
-  event bigint
-  salt bytea not null
-  hash bytea not null
-)
-constraint seals_event_key UNIQUE (event)
-constraint seals_hash_check CHECK ((octet_length(hash) = 32))
-constraint seals_pkey PRIMARY KEY (seq)
-constraint seals_salt_check CHECK ((octet_length(salt) = 16))
-constraint seals_seq_check CHECK ((seq > 0))
-constraint seals_subject CHECK (((transaction IS NULL) <> (event IS NULL)))
-constraint seals_transaction_key UNIQUE (transaction)
-CREATE TRIGGER seals_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+CREATE INDEX row_counts_new ON row_counts USING btree (collection, owner) WHERE (NOT summed)
+CREATE INDEX row_counts_owner ON row_counts USING btree (collection, owner)
 
 table second_factors (
   user_id uuid not null
@@ -1176,16 +1186,6 @@ CREATE INDEX sweeps_ahead ON sweeps USING btree (account) WHERE ((ahead > (0)::n
 CREATE INDEX sweeps_ended ON sweeps USING btree (account, id) WHERE (state = ANY (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_ramp ON sweeps USING btree (ramp) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
-
-table tallies (
-  collection text not null
-  owner uuid not null
-  living bigint not null
-  dead bigint not null
-  summed boolean not null default false
-)
-CREATE INDEX tallies_new ON tallies USING btree (collection, owner) WHERE (NOT summed)
-CREATE INDEX tallies_owner ON tallies USING btree (collection, owner)
 
 table token_proofs (
   chain text not null
@@ -1348,14 +1348,14 @@ CREATE INDEX users_owner ON users USING btree (owner, id)
 CREATE INDEX users_root ON users USING btree (identity, root) WHERE (root IS NOT NULL)
 CREATE INDEX users_rooted ON users USING btree (root, identity) WHERE (root IS NOT NULL)
 CREATE UNIQUE INDEX users_username_look ON users USING btree (translate(username, '‌‍'::text, ''::text))
+CREATE TRIGGER users_count_changed_rows AFTER UPDATE OF deleted_at ON users FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
+CREATE TRIGGER users_count_new_rows AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE TRIGGER users_kin AFTER INSERT ON users FOR EACH ROW WHEN ((new.root IS NOT NULL)) EXECUTE FUNCTION note_new_kin()
 CREATE TRIGGER users_kin_moved AFTER UPDATE ON users FOR EACH ROW WHEN (((pg_trigger_depth() = 0) AND (new.root IS DISTINCT FROM old.root))) EXECUTE FUNCTION move_kin()
 CREATE TRIGGER users_noted AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER users_noted_change AFTER UPDATE OF id, verifier, identity, roles, scopes, active, owner, root, deleted_at, created_at ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_noted_end AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_root BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION keep_root()
-CREATE TRIGGER users_tally_change AFTER UPDATE OF deleted_at ON users FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION tally_change()
-CREATE TRIGGER users_tally_new AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tally_new()
 
 table withdrawals (
   id uuid not null
@@ -1894,7 +1894,7 @@ declare
   fine boolean := current_user <> tg_table_schema;
 begin
   if fine then return new; end if;
-  if tg_table_name = 'holdings' then
+  if tg_table_name = 'onchain_balances' then
     fine := new.amount = 0 and coalesce(new.nonce, 0) = 0 and new.height <= (select c.height from chain_cursors c
       where (c.chain, c.network) = (new.chain, new.network));
   elsif tg_op = 'UPDATE' then
@@ -2064,6 +2064,22 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION count_changed_rows()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if new.owner is not null then
+    insert into row_counts (collection, owner, living, dead)
+      select tg_table_name, x.owner, case when new.deleted_at is null then 1 else -1 end,
+        case when new.deleted_at is null then -1 else 1 end
+      from (values (new.owner), ('00000000-0000-0000-0000-000000000000'::uuid)) x(owner);
+  end if;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION count_discarded(p_ramp uuid, p_subject uuid, OUT own bigint, OUT whole bigint)
  RETURNS record
  LANGUAGE plpgsql
@@ -2078,6 +2094,19 @@ begin
   from chain_orders o join withdrawals w on w.id = o.subject left join users u on u.id = w.owner
   where o.ramp = p_ramp and o.state = 'canceled' and o.purpose = 'withdrawal' and o.nonce is not null
     and o.hash is not null and o.updated_at > now() - interval '1 day';
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_new_rows()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  insert into row_counts (collection, owner, living, dead)
+    select tg_table_name, coalesce(f.owner, '00000000-0000-0000-0000-000000000000'), count(*), 0
+    from fresh f where f.owner is not null group by grouping sets ((f.owner), ()) having count(*) > 0;
+  return null;
 end $function$;
 
 CREATE OR REPLACE FUNCTION database_ms()
@@ -3349,35 +3378,6 @@ AS $function$
     when 'second_factors' then 'user_id' else 'id' end
 $function$;
 
-CREATE OR REPLACE FUNCTION tally_change()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'realm', 'pg_temp'
-AS $function$
-begin
-  if new.owner is not null then
-    insert into tallies (collection, owner, living, dead)
-      select tg_table_name, x.owner, case when new.deleted_at is null then 1 else -1 end,
-        case when new.deleted_at is null then -1 else 1 end
-      from (values (new.owner), ('00000000-0000-0000-0000-000000000000'::uuid)) x(owner);
-  end if;
-  return null;
-end $function$;
-
-CREATE OR REPLACE FUNCTION tally_new()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'realm', 'pg_temp'
-AS $function$
-begin
-  insert into tallies (collection, owner, living, dead)
-    select tg_table_name, coalesce(f.owner, '00000000-0000-0000-0000-000000000000'), count(*), 0
-    from fresh f where f.owner is not null group by grouping sets ((f.owner), ()) having count(*) > 0;
-  return null;
-end $function$;
-
 CREATE OR REPLACE FUNCTION tell_of(VARIADIC p_tables text[])
  RETURNS void
  LANGUAGE plpgsql
@@ -3504,7 +3504,7 @@ realm may insert (account, chain, contract, created_at, currency, data, decimals
 realm may insert (account, chain, created_at, network, number) on ramps
 realm may insert (action, actor, address, api_key, api_key_name, created_at, entity, fields, id, request_id) on audit
 realm may insert (active, asset, country, created_at, currency, currency_places, data, decimals, enabled, holder, id, is_default, owner, ramp, reference, system, testnet, type) on accounts
-realm may insert (address, chain, contract, height, network, nonce, seen_at) on holdings
+realm may insert (address, chain, contract, height, network, nonce, seen_at) on onchain_balances
 realm may insert (created_at, secret, user_id) on second_factors
 realm may insert (dedupe, id, name, payload, run_at, serial_key) on jobs
 realm may insert (fingerprint, key) on idempotency
@@ -3541,6 +3541,8 @@ realm may select on batches
 realm may select on blocks
 realm may select on chain_blocks
 realm may select on chain_cursors
+realm may select on chain_head
+realm may select on chain_links
 realm may select on chain_orders
 realm may select on claims
 realm may select on coin_rounds
@@ -3558,7 +3560,6 @@ realm may select on external_addresses
 realm may select on fee_quotes
 realm may select on fungible_tokens
 realm may select on holder_losses
-realm may select on holdings
 realm may select on idempotency
 realm may select on identities
 realm may select on jobs
@@ -3572,19 +3573,18 @@ realm may select on login_attempts
 realm may select on logins
 realm may select on migrations
 realm may select on nonces
+realm may select on onchain_balances
 realm may select on order_transitions
 realm may select on ramp_costs
 realm may select on ramps
 realm may select on rates
 realm may select on reserved_addresses
 realm may select on revocations
-realm may select on seal_head
-realm may select on seals
+realm may select on row_counts
 realm may select on second_factors
 realm may select on solvency
 realm may select on stops
 realm may select on sweeps
-realm may select on tallies
 realm may select on token_proofs
 realm may select on transaction_data
 realm may select on transaction_list
@@ -3628,7 +3628,7 @@ realm_worker may delete on ledger_commits
 realm_worker may delete on login_attempts
 realm_worker may delete on logins
 realm_worker may delete on revocations
-realm_worker may delete on tallies
+realm_worker may delete on row_counts
 realm_worker may delete on unexplained_gains
 realm_worker may delete on unmatched_deposits
 realm_worker may execute on ledger_book(text,boolean,text,text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
@@ -3637,6 +3637,7 @@ realm_worker may insert on addresses
 realm_worker may insert on attestations
 realm_worker may insert on chain_blocks
 realm_worker may insert on chain_cursors
+realm_worker may insert on chain_links
 realm_worker may insert on chain_orders
 realm_worker may insert on claims
 realm_worker may insert on coin_rounds
@@ -3649,22 +3650,21 @@ realm_worker may insert on events
 realm_worker may insert on external_addresses
 realm_worker may insert on fee_quotes
 realm_worker may insert on fungible_tokens
-realm_worker may insert on holdings
 realm_worker may insert on jobs
 realm_worker may insert on leases
 realm_worker may insert on login_attempts
 realm_worker may insert on nonces
+realm_worker may insert on onchain_balances
 realm_worker may insert on order_attempts
 realm_worker may insert on ramp_costs
 realm_worker may insert on ramps
 realm_worker may insert on rates
 realm_worker may insert on reserved_addresses
 realm_worker may insert on revocations
-realm_worker may insert on seals
+realm_worker may insert on row_counts
 realm_worker may insert on secrets
 realm_worker may insert on solvency
 realm_worker may insert on sweeps
-realm_worker may insert on tallies
 realm_worker may insert on token_proofs
 realm_worker may insert on unexplained_gains
 realm_worker may insert on unmatched_deposits
@@ -3681,6 +3681,8 @@ realm_worker may select on batches
 realm_worker may select on blocks
 realm_worker may select on chain_blocks
 realm_worker may select on chain_cursors
+realm_worker may select on chain_head
+realm_worker may select on chain_links
 realm_worker may select on chain_orders
 realm_worker may select on claims
 realm_worker may select on coin_rounds
@@ -3698,7 +3700,6 @@ realm_worker may select on external_addresses
 realm_worker may select on fee_quotes
 realm_worker may select on fungible_tokens
 realm_worker may select on holder_losses
-realm_worker may select on holdings
 realm_worker may select on idempotency
 realm_worker may select on identities
 realm_worker may select on jobs
@@ -3712,6 +3713,7 @@ realm_worker may select on login_attempts
 realm_worker may select on logins
 realm_worker may select on migrations
 realm_worker may select on nonces
+realm_worker may select on onchain_balances
 realm_worker may select on order_attempts
 realm_worker may select on order_transitions
 realm_worker may select on ramp_costs
@@ -3719,14 +3721,12 @@ realm_worker may select on ramps
 realm_worker may select on rates
 realm_worker may select on reserved_addresses
 realm_worker may select on revocations
-realm_worker may select on seal_head
-realm_worker may select on seals
+realm_worker may select on row_counts
 realm_worker may select on second_factors
 realm_worker may select on secrets
 realm_worker may select on solvency
 realm_worker may select on stops
 realm_worker may select on sweeps
-realm_worker may select on tallies
 realm_worker may select on token_proofs
 realm_worker may select on transaction_data
 realm_worker may select on transaction_list
@@ -3739,6 +3739,7 @@ realm_worker may update (hash, seq) on audit
 realm_worker may update on attestations
 realm_worker may update on chain_blocks
 realm_worker may update on chain_cursors
+realm_worker may update on chain_head
 realm_worker may update on chain_orders
 realm_worker may update on claims
 realm_worker may update on coin_rounds
@@ -3750,18 +3751,17 @@ realm_worker may update on deposits
 realm_worker may update on external_addresses
 realm_worker may update on fee_quotes
 realm_worker may update on fungible_tokens
-realm_worker may update on holdings
 realm_worker may update on jobs
 realm_worker may update on leases
 realm_worker may update on ledger_lock
 realm_worker may update on login_attempts
 realm_worker may update on nonces
+realm_worker may update on onchain_balances
 realm_worker may update on order_attempts
 realm_worker may update on ramp_costs
 realm_worker may update on ramps
 realm_worker may update on rates
 realm_worker may update on reserved_addresses
-realm_worker may update on seal_head
 realm_worker may update on solvency
 realm_worker may update on sweeps
 realm_worker may update on unexplained_gains

@@ -57,21 +57,21 @@ grant update (speed, max_fee, max_fee_rate, updated_at) on consolidations to :ro
 grant update (state, carrier, hash, height, confirmations, speed, replace, looks, looked_at, hastened_at, charged,
     budget, gas_block, error, updated_at) on chain_orders to :role;
 grant insert, delete on claims to :role;
-grant insert (chain, network, address, contract, height, nonce, seen_at) on holdings to :role; -- of nothing, at first
+grant insert (chain, network, address, contract, height, nonce, seen_at) on onchain_balances to :role; -- of nothing, at first
 grant delete on coins to :role;
 -- LOCK asks for a right to write; the table has no columns.
 grant update on ledger_lock to :role, :worker;
 
 grant :role to :worker;
 grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, unmatched_deposits,
-  coins, coin_rounds, coin_searches, holdings, unexplained_gains, fee_quotes, claims, sweeps, deposit_apps, nonces,
+  coins, coin_rounds, coin_searches, onchain_balances, unexplained_gains, fee_quotes, claims, sweeps, deposit_apps, nonces,
   ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, chain_orders, order_attempts, attestations,
   login_attempts, jobs, leases, rates to :worker;
-grant insert on addresses, token_proofs, tallies, revocations, events, seals to :worker;
-grant update on seal_head to :worker;
+grant insert on addresses, token_proofs, row_counts, revocations, events, chain_links to :worker;
+grant update on chain_head to :worker;
 -- What is lost with a seed is lost for ever: the owner alone wraps it anew.
 grant insert on secrets to :worker;
-grant delete on chain_blocks, deposits, unmatched_deposits, coins, unexplained_gains, claims, tallies, login_attempts, revocations,
+grant delete on chain_blocks, deposits, unmatched_deposits, coins, unexplained_gains, claims, row_counts, login_attempts, revocations,
   jobs to :worker;
 grant update (seq, hash) on audit to :worker;
 grant delete on ledger_commits, idempotency, batches, logins to :worker;
@@ -85,7 +85,7 @@ declare
   definers constant text[] := array['ledger_apply', 'ledger_queued', 'ledger_single', 'ledger_bulk', 'ledger_post',
     'ledger_book', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
     'note_frozen', 'note_loss', 'note_kin_loss', 'note_new_kin', 'move_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
-    'keep_closed', 'tally_new', 'tally_change'];
+    'keep_closed', 'count_new_rows', 'count_changed_rows'];
   -- What only the worker calls, and what only other functions do.
   working constant text[] := array['ledger_book', 'note_seen'];
   inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state', 'tell_of'];

@@ -52,7 +52,7 @@ export async function selectHoldingTargets(
           where o.chain = e.chain and o.network = e.network and o.address = e.address)
     ), mine as (
       select n.account, n.address, n.asset, n.derivation_key, h.height
-      from named n left join holdings h on h.chain = ${place.chain}
+      from named n left join onchain_balances h on h.chain = ${place.chain}
         and h.network = ${place.network} and h.address = n.address and h.contract = ''
     ), hot as (
       select address from mine where derivation_key = 0
@@ -76,7 +76,7 @@ export async function insertEmptyHolding(
   at: number,
 ): Promise<void> {
   await tx`
-    insert into holdings (chain, network, address, contract, height, nonce, seen_at)
+    insert into onchain_balances (chain, network, address, contract, height, nonce, seen_at)
     select chain, network, ${of.address}, c.contract, height, 0, ${at}
     from chain_cursors, (select '' union select coalesce(${of.contract}, '')) c(contract)
     where chain = ${place.chain} and network = ${place.network}
@@ -92,7 +92,7 @@ export async function selectHoldings(
   return await db<HoldingRow[]>`
     select address, contract, amount::text as amount, height::float8 as height,
       nonce::float8 as nonce
-    from holdings where chain = ${place.chain} and network = ${place.network}
+    from onchain_balances where chain = ${place.chain} and network = ${place.network}
       and address in (select jsonb_array_elements_text(${db.json([...addresses])}))`;
 }
 
@@ -104,7 +104,7 @@ export async function upsertHoldings(
   holdings: readonly Omit<HoldingRow, "height">[],
 ): Promise<void> {
   await tx`
-    insert into holdings (chain, network, address, contract, amount, height, nonce, seen_at)
+    insert into onchain_balances (chain, network, address, contract, amount, height, nonce, seen_at)
     select ${place.chain}, ${place.network}, h.address, h.contract, h.amount, ${seen.height},
       h.nonce, ${seen.at}
     from jsonb_to_recordset(${tx.json(holdings as never)})
@@ -112,7 +112,7 @@ export async function upsertHoldings(
     on conflict (chain, network, address, contract) do update
       set amount = excluded.amount, height = excluded.height, nonce = excluded.nonce,
         seen_at = excluded.seen_at
-      where holdings.height <= excluded.height`;
+      where onchain_balances.height <= excluded.height`;
 }
 
 /** Records a gain that nothing explains so far, or how the last search for it went. */
@@ -174,7 +174,7 @@ export async function selectHeld(
   of: NetworkKey & { address: string; contract: string },
 ): Promise<string> {
   const [row] = await db<{ amount: string }[]>`
-    select amount::text as amount from holdings
+    select amount::text as amount from onchain_balances
     where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
       and contract = ${of.contract}`;
   return row?.amount ?? "0";

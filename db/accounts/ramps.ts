@@ -217,7 +217,7 @@ export async function selectHoldings(
 ): Promise<HoldingRow[]> {
   return await db<HoldingRow[]>`
     select a.account, h.contract, h.amount
-    from addresses a join holdings h
+    from addresses a join onchain_balances h
       on h.chain = a.chain and h.network = a.network and h.address = a.address
     where a.account = any (${`{${accounts.join(",")}}`}::text::uuid[])`;
 }

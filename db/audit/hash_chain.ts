@@ -1,7 +1,7 @@
 /**
  * Statements of the chain of hashes: what was posted or noted and is not sealed yet, the
- * seals, and their head.
- * Whoever seals holds the head's row; posting never touches it, and so never waits.
+ * links, and their head.
+ * A process that appends locks the row of the head; posting never touches it, and so never waits.
  * @module
  */
 import type { Db, Tx } from "../database.ts";
@@ -56,10 +56,10 @@ export interface Place {
   sealed: string;
 }
 
-/** A seal with what it seals, or with what of it is gone. */
+/** A link with what it covers, or with what of it is gone. */
 export type SealedRow = Place & (Sealable | { event: null; id: null; missing: Missing });
 
-/** What a seal seals that is gone. */
+/** What a link covers that is gone. */
 export type Missing = "transaction" | "event";
 
 const FACTS =
@@ -68,12 +68,12 @@ const FACTS =
   "t.owner, t.created_at, null as event";
 const EVENT = "e.id as event, e.kind, e.subject, e.facts, e.noted_at";
 
-/** Locks the head of the chain; null while another process seals. */
+/** Locks the head of the chain; null while another process appends. */
 export async function lockHead(tx: Tx): Promise<(HeadRow & { heard: boolean }) | null> {
   const [row] = await tx<(HeadRow & { heard: boolean })[]>`
     select seq, encode(hash, 'hex') as hash, exists (select 1 from event_listeners
       where type = 'transaction.created' and until > now()) as heard
-    from seal_head for update of seal_head skip locked`;
+    from chain_head for update of chain_head skip locked`;
   return row ?? null;
 }
 
@@ -120,10 +120,10 @@ function listed(text: string): string[] {
   return text === "{}" ? [] : text.slice(1, -1).split(",");
 }
 
-/** Appends seals after `from`, forgets the commits that they cover, moves the head, and tallies. */
-export async function insertSeals(
+/** Appends links after `from`, forgets the commits that they cover, moves the head, and counts the rows. */
+export async function insertLinks(
   tx: Tx,
-  seals: {
+  links: {
     from: bigint;
     rows: readonly Sealable[];
     hashes: readonly string[];
@@ -134,7 +134,7 @@ export async function insertSeals(
     owners: ReadonlyMap<string, number>;
   },
 ): Promise<void> {
-  const { from, rows, hashes, salts, commits, owners } = seals;
+  const { from, rows, hashes, salts, commits, owners } = links;
   const transactions = rows.map((row) => row.event === null ? row.id : "NULL");
   const events = rows.map((row) => row.event ?? "NULL");
   const moved = rows.filter((row) => row.event === null).length;
@@ -142,13 +142,13 @@ export async function insertSeals(
     with gone as (delete from ledger_commits where id = any (${`{${
     commits.join(",")
   }}`}::text::bigint[])),
-    moved as (update seal_head set seq = ${`${from + BigInt(rows.length)}`},
+    moved as (update chain_head set seq = ${`${from + BigInt(rows.length)}`},
       transactions = transactions + ${moved}, hash = decode(${hashes.at(-1)!}, 'hex')),
-    tallied as (insert into tallies (collection, owner, living, dead)
+    counted as (insert into row_counts (collection, owner, living, dead)
       select 'transactions', o.id, o.count, 0 from unnest(
         ${`{${[...owners.keys()].join(",")}}`}::text::uuid[],
         ${`{${[...owners.values()].join(",")}}`}::text::bigint[]) o(id, count))
-    insert into seals (seq, transaction, event, salt, hash)
+    insert into chain_links (seq, transaction, event, salt, hash)
     select ${`${from}`}::bigint + u.ord, u.id, u.event,
       substr(h.salts, (u.ord * 16 - 15)::integer, 16),
       substr(h.hashes, (u.ord * 32 - 31)::integer, 32)
@@ -164,25 +164,25 @@ export async function selectHead(db: Db): Promise<HeadRow & { unsealed: string }
     select coalesce(h.seq, 0)::text as seq, coalesce(encode(h.hash, 'hex'), '') as hash,
       (select coalesce(sum(cardinality(transactions) + cardinality(events)), 0)
         from ledger_commits) as unsealed
-    from (values (true)) v left join seal_head h on true`;
+    from (values (true)) v left join chain_head h on true`;
   return row;
 }
 
 /** Reads one seal's hash; null where there is none. */
 export async function selectHash(db: Db, seq: bigint): Promise<string | null> {
   const [row] = await db<{ hash: string }[]>`
-    select encode(hash, 'hex') as hash from seals where seq = ${`${seq}`}`;
+    select encode(hash, 'hex') as hash from chain_links where seq = ${`${seq}`}`;
   return row?.hash ?? null;
 }
 
-/** Reads seals with what they seal, from a number on. */
+/** Reads links with what they cover, from a number on. */
 export async function selectSealed(db: Db, first: bigint, limit: number): Promise<SealedRow[]> {
   type Found = Place & { id: string | null; event: string | null; of: Missing };
   const rows = await db.unsafe<Found[]>(
     `select s.seq, encode(s.hash, 'hex') as hash, encode(s.salt, 'hex') as salt,
         coalesce(s.transaction::text, s.event::text) as sealed,
         case when s.event is null then 'transaction' else 'event' end as of, ${FACTS}
-      from seals s left join transactions t on t.id = s.transaction
+      from chain_links s left join transactions t on t.id = s.transaction
       where s.seq >= $1 order by s.seq limit $2`,
     [`${first}`, limit],
     { prepare: true },

@@ -321,7 +321,7 @@ export const CHECKS = {
   /** The balance of an address on a coin chain is that of its coins in blocks that nobody spent. */
   "coin.holding": `
     select h.address as subject, q.there as expected, h.amount as found
-    from holdings h join chain_cursors p on p.chain = h.chain and p.network = h.network
+    from onchain_balances h join chain_cursors p on p.chain = h.chain and p.network = h.network
       and p.height = h.height
     cross join lateral (select coalesce(sum(c.amount) filter (where c.height <= h.height
           and (c.spent_height is null or c.spent_height > h.height)), 0) as there,

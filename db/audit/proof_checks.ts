@@ -4,7 +4,7 @@
  * @module
  */
 
-/** The owner that stands for all owners in tallies. */
+/** The owner that stands for all owners in `row_counts`. */
 const EVERYONE = "'00000000-0000-0000-0000-000000000000'::uuid";
 const TALLIED = ["users", "identities", "accounts", "aliases", "currencies"].map((table) => `
   select '${table}' as collection, coalesce(owner, ${EVERYONE}) as owner,
@@ -17,7 +17,7 @@ export const PROOF_CHECKS = {
   /** Every transaction is sealed, or waits to be, and only once. */
   "seal.missing": `
     select t.id as subject, 1 as expected, count(q.id) as found
-    from transactions t left join (select transaction as id from seals
+    from transactions t left join (select transaction as id from chain_links
       union all select unnest(transactions) from ledger_commits) q on q.id = t.id
     group by t.id having count(q.id) <> 1
     union all select q.id, 1, null from (select unnest(transactions) as id from ledger_commits) q
@@ -25,7 +25,7 @@ export const PROOF_CHECKS = {
   /** Every event is sealed, or waits to be, and only once. */
   "seal.event": `
     select e.id as subject, 1 as expected, count(q.id) as found
-    from ledger_events e left join (select event as id from seals where event is not null
+    from ledger_events e left join (select event as id from chain_links where event is not null
       union all select unnest(events) from ledger_commits) q on q.id = e.id
     group by e.id having count(q.id) <> 1
     union all select q.id, 1, null from (select unnest(events) as id from ledger_commits) q
@@ -34,8 +34,8 @@ export const PROOF_CHECKS = {
   "seal.head": `
     select 'head' as subject, concat_ws(' ', s.seq, s.transactions) as expected,
       concat_ws(' ', h.seq, h.transactions) as found
-    from (select coalesce(max(seq), 0) as seq, count(transaction) as transactions from seals) s
-    left join seal_head h on true
+    from (select coalesce(max(seq), 0) as seq, count(transaction) as transactions from chain_links) s
+    left join chain_head h on true
     where (h.seq, h.transactions) is distinct from (s.seq, s.transactions)`,
   /** What decides whose money it is stands as its last event tells. */
   "event.facts": `
@@ -92,7 +92,7 @@ export const PROOF_CHECKS = {
     select account || ' ' || seq as subject, before as expected, sealed as found
     from (select e.account, e.seq, s.seq as sealed,
         lag(s.seq) over (partition by e.account order by e.seq) as before
-      from entries e join seals s on s.transaction = e.transaction) q
+      from entries e join chain_links s on s.transaction = e.transaction) q
     where sealed <= before`,
   /** A kept answer that stands for a transaction finds it, and no two stand for the same one. */
   "idempotency.transaction": `
@@ -122,10 +122,10 @@ export const PROOF_CHECKS = {
       concat_ws(' ', coalesce(c.living, 0), coalesce(c.dead, 0)) as expected,
       concat_ws(' ', coalesce(t.living, 0), coalesce(t.dead, 0)) as found
     from (${TALLIED.join(" union all ")} union all
-      select 'transactions', x.owner, count(*), 0 from seals s join transactions x
+      select 'transactions', x.owner, count(*), 0 from chain_links s join transactions x
         on x.id = s.transaction where x.owner is not null group by x.owner) c
     full join (select collection, owner, sum(living) as living, sum(dead) as dead
-      from tallies group by collection, owner) t
+      from row_counts group by collection, owner) t
       on t.collection = c.collection and t.owner = c.owner
     where (coalesce(c.living, 0), coalesce(c.dead, 0))
       <> (coalesce(t.living, 0), coalesce(t.dead, 0))`,

@@ -24,10 +24,10 @@ export interface Source {
   /** Whether rows can be deleted (a column deleted_at). */
   deletable: boolean;
   /**
-   * Whether `tallies` counts this table's rows by owner: in the transaction that adds them, or
+   * Whether `row_counts` counts this table's rows by owner: in the transaction that adds them, or
    * (`sealed`) when they are sealed, so that those posted since are counted one by one.
    */
-  tallied: boolean | "sealed";
+  counted: boolean | "sealed";
 }
 
 /** Which rows are visible: the union of some reaches, living, deleted or both. */
@@ -56,7 +56,7 @@ export interface Slice {
   after: string | null;
 }
 
-/** The owner that stands for all owners in tallies. */
+/** The owner that stands for all owners in `row_counts`. */
 const EVERYONE = "00000000-0000-0000-0000-000000000000";
 
 /** Gives the ids of a part of a list, in order; null if there is no row to begin after. */
@@ -87,17 +87,17 @@ export async function selectIds(
   return rows.map((row) => row.id);
 }
 
-/** Counts the rows that match; plain counts of a tallied table do not read it. */
+/** Counts the rows that match; plain counts of a counted table do not read it. */
 export async function countMatching(db: Db, source: Source, wish: Wish): Promise<number> {
   const { reaches, user, ownId, concealed } = wish.visibility;
-  const tallied = isPlain(wish) && reaches.length === 1 && !concealed?.shown;
-  if (tallied && source.tallied && (reaches[0] === "all" || reaches[0] === "own")) {
+  const counted = isPlain(wish) && reaches.length === 1 && !concealed?.shown;
+  if (counted && source.counted && (reaches[0] === "all" || reaches[0] === "own")) {
     const owner = reaches[0] === "all" ? EVERYONE : user;
-    if (source.tallied === "sealed") return await countSealed(db, owner);
+    if (source.counted === "sealed") return await countSealed(db, owner);
     const foreign = armed(wish.visibility)
       ? await countForeign(db, source, wish.visibility, ownId!)
       : 0;
-    return foreign + await countTallied(db, source, owner, wish.visibility.deleted);
+    return foreign + await sumCounts(db, source, owner, wish.visibility.deleted);
   }
   const query = db<{ n: string }[]>`
     select count(*) as n from ${listOf(db, source)}
@@ -106,14 +106,14 @@ export async function countMatching(db: Db, source: Source, wish: Wish): Promise
   return Number(row.n);
 }
 
-async function countTallied(
+async function sumCounts(
   db: Db,
   source: Source,
   owner: string,
   deleted: Visibility["deleted"],
 ): Promise<number> {
   const [row] = await db<{ living: string; dead: string }[]>`
-    select coalesce(sum(living), 0) as living, coalesce(sum(dead), 0) as dead from tallies
+    select coalesce(sum(living), 0) as living, coalesce(sum(dead), 0) as dead from row_counts
     where collection = ${source.table} and owner = ${owner}::uuid`;
   const living = deleted === "only" ? 0 : Number(row.living);
   return living + (deleted === "no" ? 0 : Number(row.dead));
@@ -132,15 +132,15 @@ async function countForeign(
   return rows.length;
 }
 
-/** Counts transactions: those sealed were tallied, those not yet are few. One statement, one moment. */
+/** Counts transactions: those sealed were counted, those not yet are few. One statement, one moment. */
 async function countSealed(db: Db, owner: string): Promise<number> {
   const [row] = owner === EVERYONE
     ? await db<{ n: string }[]>`
       select transactions
         + (select coalesce(sum(cardinality(c.transactions)), 0) from ledger_commits c) as n
-      from seal_head`
+      from chain_head`
     : await db<{ n: string }[]>`
-      select (select coalesce(sum(living), 0) from tallies
+      select (select coalesce(sum(living), 0) from row_counts
           where collection = 'transactions' and owner = ${owner}::uuid)
         + (select count(*) from ledger_commits c cross join lateral unnest(c.transactions) u(id)
           join transactions t on t.id = u.id where t.owner = ${owner}::uuid) as n`;
@@ -179,12 +179,12 @@ export async function compactTallies(db: Db): Promise<void> {
   await db`
     with busy as (
       select distinct collection, owner from (
-        select collection, owner from tallies where not summed limit 100000) fresh
+        select collection, owner from row_counts where not summed limit 100000) fresh
     ), gone as (
-      delete from tallies t using busy b where t.collection = b.collection and t.owner = b.owner
+      delete from row_counts t using busy b where t.collection = b.collection and t.owner = b.owner
       returning t.collection, t.owner, t.living, t.dead
     )
-    insert into tallies (collection, owner, living, dead, summed)
+    insert into row_counts (collection, owner, living, dead, summed)
     select collection, owner, sum(living), sum(dead), true from gone group by collection, owner`;
 }
 

@@ -111,6 +111,6 @@ export async function selectTransactions(db: Db, ids: string[]): Promise<Transac
     cross join lateral (select x.balance, x.blocked + coalesce(x.linked, 0) as held from entries x
       where x.account = t.destination and x.seq = t.destination_seq offset 0) de
     left join transaction_data d on d.transaction = t.id
-    left join seals q on q.transaction = t.id
+    left join chain_links q on q.transaction = t.id
     where t.id = any (${ids}::uuid[])`;
 }

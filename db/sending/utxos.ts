@@ -239,7 +239,7 @@ export async function recountHoldings(
   addresses: readonly string[],
 ): Promise<void> {
   await tx`
-    update holdings h set amount = (select coalesce(sum(c.amount), 0) from coins c
+    update onchain_balances h set amount = (select coalesce(sum(c.amount), 0) from coins c
       where c.chain = h.chain and c.network = h.network and c.address = h.address
         and c.height is not null and c.spent_by is null)
     where h.chain = ${of.chain} and h.network = ${of.network} and h.contract = ''

@@ -57,7 +57,7 @@ export const ACCOUNTS: Collection<AccountRow> = {
   name: "accounts",
   table: "accounts",
   deletable: true,
-  tallied: true,
+  counted: true,
   notFound: "account.not_found",
   populate: ["address"],
   relations: {

@@ -11,7 +11,7 @@ import { selectTransactions } from "../../db/ledger/posting.ts";
 import { insertEvents } from "../../db/records.ts";
 import {
   type HeadRow,
-  insertSeals,
+  insertLinks,
   lockHead,
   type Sealable,
   selectHash,
@@ -109,7 +109,7 @@ export async function sealNext(
   const hashes = rows.map((row, i) =>
     link(sealedForm(row, { seq: ++seq, salt: saltAt(salts, i) }))
   );
-  await insertSeals(tx, { from, rows, hashes, salts, commits, owners: ownersOf(rows) });
+  await insertLinks(tx, { from, rows, hashes, salts, commits, owners: ownersOf(rows) });
   const transactions = rows.flatMap((row) => row.event === null ? [row.id] : []);
   if (head.heard && transactions.length > 0) await announce(tx, by, transactions);
   return { links: rows.length, transactions: transactions.length };

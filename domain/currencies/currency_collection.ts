@@ -23,7 +23,7 @@ export const CURRENCY_COLLECTION: Collection<CurrencyRow> = {
   name: "currencies",
   table: "currencies",
   deletable: true,
-  tallied: true,
+  counted: true,
   notFound: "currency.not_found",
   relations: { account: { of: "accounts", id: (row) => row.account } },
   fields: ["issuing", "error", "deleted"],

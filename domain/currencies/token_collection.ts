@@ -16,7 +16,7 @@ export const TOKEN_COLLECTION: Collection<TokenRow> = {
   name: "fungible/token",
   table: "fungible_tokens",
   deletable: true,
-  tallied: false,
+  counted: false,
   notFound: "token.not_found",
   fields: ["testnet", "error", "deleted"],
   columns: {

@@ -43,7 +43,7 @@ export const DEPOSIT_APPS: Collection<DepositAppRow> = {
   name: "apps/deposit",
   table: "deposit_apps",
   deletable: true,
-  tallied: false,
+  counted: false,
   notFound: "deposit.not_found",
   relations: {
     "source.account": { of: "accounts", id: (row) => row.account },

@@ -17,7 +17,7 @@ export const DEPOSITS: Collection<DepositRow> = {
   name: "deposits",
   table: "deposits",
   deletable: false,
-  tallied: false,
+  counted: false,
   notFound: "deposit.not_found",
   fields: ["forward", "error"],
   columns: {

@@ -74,7 +74,7 @@ export const ALIASES: Collection<AliasRow> = {
   name: "aliases",
   table: "aliases",
   deletable: true,
-  tallied: true,
+  counted: true,
   notFound: "alias.not_found",
   relations: {
     account: { of: "accounts", id: (row) => row.account },

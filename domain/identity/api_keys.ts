@@ -69,7 +69,7 @@ export const API_KEYS: Collection<ApiKeyRow> = {
   name: "keys",
   table: "api_keys",
   deletable: true,
-  tallied: false,
+  counted: false,
   notFound: "key.not_found",
   fields: ["data", "error", "deleted"],
   columns: {

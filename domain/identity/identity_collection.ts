@@ -44,7 +44,7 @@ export const IDENTITIES: Collection<IdentityRow> = {
   name: "identities",
   table: "identities",
   deletable: true,
-  tallied: true,
+  counted: true,
   notFound: "identity.not_found",
   populate: ["person", "company"],
   fields: ["alias", "error", "deleted"],

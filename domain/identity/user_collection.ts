@@ -53,7 +53,7 @@ export const USERS: Collection<UserRow> = {
   name: "users",
   table: "users",
   deletable: true,
-  tallied: true,
+  counted: true,
   notFound: "user.not_found",
   fields: ["password", "error", "deleted"],
   columns: {

@@ -67,7 +67,7 @@ export const STOPS: Collection<StopRow> = {
   name: "stops",
   table: "stops",
   deletable: false,
-  tallied: false,
+  counted: false,
   shared: true,
   notFound: "stop.not_found",
   fields: ["reason", "active", "data", "error"],

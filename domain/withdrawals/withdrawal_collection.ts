@@ -8,7 +8,7 @@ export const WITHDRAWALS: Collection<WithdrawalRow> = {
   name: "withdrawals",
   table: "withdrawals",
   deletable: false,
-  tallied: false,
+  counted: false,
   notFound: "withdrawal.not_found",
   relations: { "source.account": { of: "accounts", id: (row) => row.account } },
   fields: ["source", "destination", "fee", "chain", "history", "error"],

@@ -1,4 +1,4 @@
--- What:     blocks with their rules, the history of what was blocked and frozen, seals and their head,
+-- What:     blocks with their rules, the history of what was blocked and frozen, links of the hash chain and their head,
 --           leases of repeated work, and who listens to transactions.
 -- Why:      contract, section 8: blocks (7), balance at a time (6), the chain of hashes (2).
 -- Locks:    share row exclusive on accounts for one trigger; the other tables are new.
@@ -141,29 +141,29 @@ begin
   return low;
 end $$;
 
-create table seals (
+create table chain_links (
   seq bigint primary key check (seq > 0),
   transaction uuid unique,
   event bigint unique,
   salt bytea not null check (octet_length(salt) = 16),
   hash bytea not null check (octet_length(hash) = 32),
-  constraint seals_subject check ((transaction is null) <> (event is null))
+  constraint chain_links_subject check ((transaction is null) <> (event is null))
 );
-comment on table seals is
+comment on table chain_links is
   'Append-only. Position and hash of each transaction and each event of the ledger, in the order of commit.';
-comment on column seals.salt is 'Random, and part of what is hashed: a hash tells nothing about what it covers.';
-create trigger seals_append_only before update or delete or truncate on seals
+comment on column chain_links.salt is 'Random, and part of what is hashed: a hash tells nothing about what it covers.';
+create trigger chain_links_append_only before update or delete or truncate on chain_links
   for each statement execute function refuse_change();
 
-create table seal_head (
+create table chain_head (
   one boolean primary key default true check (one),
   seq bigint not null check (seq >= 0),
   transactions bigint not null default 0 check (transactions between 0 and seq),
   hash bytea not null check (octet_length(hash) = 32)
 ) with (fillfactor = 10);
-comment on table seal_head is 'The last seal; its row is locked by whoever seals.';
-comment on column seal_head.transactions is 'How many of the seals are those of transactions.';
-insert into seal_head (seq, hash) values (0, decode(repeat('00', 32), 'hex'));
+comment on table chain_head is 'The last link; the process that appends locks its row.';
+comment on column chain_head.transactions is 'How many of the links are those of transactions.';
+insert into chain_head (seq, hash) values (0, decode(repeat('00', 32), 'hex'));
 
 create table event_listeners (
   type text primary key,

@@ -318,7 +318,7 @@ create table coin_rounds (
 ) with (fillfactor = 50);
 
 -- Balances of our addresses as last seen on the chain, in base units. contract '' is the chain's own coin.
-create table holdings (
+create table onchain_balances (
   chain text not null,
   network text not null,
   address text not null,
@@ -329,7 +329,7 @@ create table holdings (
   seen_at timestamptz not null,
   primary key (chain, network, address, contract)
 ) with (fillfactor = 80);
-comment on column holdings.nonce is 'Transactions that the address had sent by then; null where that was not asked.';
+comment on column onchain_balances.nonce is 'Transactions that the address had sent by then; null where that was not asked.';
 
 -- Balances that rose by more than the transfers that were found explain, until they are explained.
 create table unexplained_gains (

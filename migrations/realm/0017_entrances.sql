@@ -521,7 +521,7 @@ declare
   fine boolean := current_user <> tg_table_schema;
 begin
   if fine then return new; end if;
-  if tg_table_name = 'holdings' then
+  if tg_table_name = 'onchain_balances' then
     fine := new.amount = 0 and coalesce(new.nonce, 0) = 0 and new.height <= (select c.height from chain_cursors c
       where (c.chain, c.network) = (new.chain, new.network));
   elsif tg_op = 'UPDATE' then
@@ -538,7 +538,7 @@ end $$;
 create trigger ramps_served before insert on ramps for each row execute function check_served_chain();
 create trigger ramps_served_index before update of next_index on ramps for each row
   when (new.next_index <> old.next_index) execute function check_served_chain();
-create trigger holdings_served before insert on holdings for each row execute function check_served_chain();
+create trigger onchain_balances_served before insert on onchain_balances for each row execute function check_served_chain();
 
 -- What an order has reserved is given up when it has ended, and by the role that serves reserved only to fill a nonce.
 create function check_served_claim() returns trigger language plpgsql as $$

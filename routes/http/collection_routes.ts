@@ -70,7 +70,7 @@ function readingRoutes<Locked extends boolean>(
   const errors = ["permission.scope"] as const;
   const queries = queriesOf(collection);
   const among = { collection, all: COLLECTIONS };
-  const counts = collection.tallied === false;
+  const counts = collection.counted === false;
   return [
     route({
       ...shared,

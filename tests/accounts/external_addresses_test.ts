@@ -71,7 +71,8 @@ async function watching(fixture: RampFixture): Promise<string> {
   equal(assigned.status, 200, assigned.text);
   await fixture.mine();
   equal(
-    (await rowsOf(fixture.realm, "select 1 from holdings where address = $1", [OUTSIDE])).length,
+    (await rowsOf(fixture.realm, "select 1 from onchain_balances where address = $1", [OUTSIDE]))
+      .length,
     1,
   );
   return account;

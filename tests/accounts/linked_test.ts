@@ -216,7 +216,7 @@ Deno.test("rows of old that name one address as ours and as linked blind nobody,
   equal((await fixture.account(account)).balance.total, "0");
   await fixture.mine();
   const text =
-    "select (select max(height) from holdings)::int = (select max(head) from chain_cursors)::int as seen";
+    "select (select max(height) from onchain_balances)::int = (select max(head) from chain_cursors)::int as seen";
   deepEqual(await rowsOf(realm, text), [{ seen: true }]);
   const body = { source: { account: victim }, destination: { address: given.address }, value: "1" };
   const moved = await realm.admin.send("POST", "/v1/transactions", body);

@@ -27,7 +27,7 @@ async function fixture(realm: TestRealm, count: number) {
 async function numbers(realm: TestRealm): Promise<number[]> {
   const rows = await rowsOf<{ seq: string }>(
     realm,
-    "select seq from seals where transaction is not null order by seq",
+    "select seq from chain_links where transaction is not null order by seq",
   );
   return rows.map((row) => Number(row.seq));
 }
@@ -47,14 +47,14 @@ Deno.test("transactions are sealed in the order of commit, numbered without gaps
   deepEqual(head.unsealed, 0);
   const [{ gaps, links }] = await rowsOf<{ gaps: boolean; links: number }>(
     realm,
-    "select count(*) <> max(seq) as gaps, count(*)::int as links from seals",
+    "select count(*) <> max(seq) as gaps, count(*)::int as links from chain_links",
   );
   deepEqual([gaps, head.seq], [false, links]);
   equal(before.unsealed < links, true, "the audit trail's last line is named besides");
   const order = await rowsOf<{ same: boolean }>(
     realm,
     `select array_agg(s.transaction order by s.seq) = array_agg(t.id order by t.id) as same
-      from seals s join transactions t on t.id = s.transaction`,
+      from chain_links s join transactions t on t.id = s.transaction`,
   );
   equal(order[0].same, true);
   deepEqual((await realm.admin.send("GET", "/v1/transactions/verify")).body, {
@@ -110,7 +110,7 @@ Deno.test("verify names the first break: a change, a gap, a missing line, anothe
     equal(valid, false);
     return [found.seq, found.reason, checked];
   };
-  const at = (seq: number) => `(select transaction from seals where seq = ${seq})`;
+  const at = (seq: number) => `(select transaction from chain_links where seq = ${seq})`;
   const [, two, three, four, five, six, last] = await numbers(realm);
   const links = (await verify()).checked;
   await tamper(realm, `update transactions set amount = amount + 1 where id = ${at(four)}`);
@@ -123,17 +123,17 @@ Deno.test("verify names the first break: a change, a gap, a missing line, anothe
   await tamper(realm, `update transactions set testnet = not testnet where id = ${at(six)}`);
   deepEqual(await broken(), [six, "hash_mismatch", six - 1]);
   await tamper(realm, `update transactions set testnet = not testnet where id = ${at(six)}`);
-  await tamper(realm, `update seals set salt = ${ONES} where seq = ${six}`);
+  await tamper(realm, `update chain_links set salt = ${ONES} where seq = ${six}`);
   deepEqual(await broken(`?from=${six}&to=${last}`), [six, "hash_mismatch", 0]);
   deepEqual(await broken(`?to=${six}`), [six, "hash_mismatch", six - 1]);
-  await tamper(realm, "update seal_head set hash = decode(repeat('01', 32), 'hex')");
+  await tamper(realm, "update chain_head set hash = decode(repeat('01', 32), 'hex')");
   deepEqual(await broken(`?from=${six + 1}`), [links, "head_mismatch", links - six]);
   await tamper(realm, `delete from transactions where id = ${at(five)}`);
   deepEqual(await broken(), [five, "transaction_missing", five - 1]);
-  const events = `(select event from seals where seq = ${two - 1})`;
+  const events = `(select event from chain_links where seq = ${two - 1})`;
   await tamper(realm, `delete from ledger_events where id = ${events}`);
   deepEqual(await broken(), [two - 1, "event_missing", two - 2]);
-  await tamper(realm, `delete from seals where seq = ${two - 1}`);
+  await tamper(realm, `delete from chain_links where seq = ${two - 1}`);
   deepEqual(await broken(), [two - 1, "seq_missing", two - 2]);
   deepEqual(await broken(`?from=${two}&to=${two}`), [two - 1, "seq_missing", 0]);
 });
@@ -222,7 +222,7 @@ Deno.test("the ledger is append-only, for the realm's role and for the owner of 
   const tables = [
     "transactions",
     "entries",
-    "seals",
+    "chain_links",
     "account_states",
     "currency_issues",
     "ledger_events",

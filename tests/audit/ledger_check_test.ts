@@ -14,7 +14,7 @@ const WORLD = "(select id from accounts where asset = 'GOLD' and system = 'world
 const OTHER = "(select account from account_states where frozen)";
 /** The transaction of a number among those that are sealed. */
 const AT = (n: number) =>
-  `(select transaction from seals where transaction is not null order by seq limit 1 offset ${
+  `(select transaction from chain_links where transaction is not null order by seq limit 1 offset ${
     n - 1
   })`;
 
@@ -231,21 +231,21 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
       values ('LITECOIN', 'regtest', 9, 'h', 9, now(), now())`,
     `insert into coins (chain, network, hash, index, address, ramp, amount, height, created_at)
       values ('LITECOIN', 'regtest', repeat('a', 64), 0, 'x', gen_random_uuid(), 5, 3, now())`,
-    `insert into holdings (chain, network, address, amount, height, seen_at)
+    `insert into onchain_balances (chain, network, address, amount, height, seen_at)
       values ('LITECOIN', 'regtest', 'x', 6, 9, now())`,
   ],
   ["seal.missing", "delete from ledger_commits"],
   [
     "seal.missing",
-    "insert into ledger_commits (transactions) select array[transaction] from seals",
+    "insert into ledger_commits (transactions) select array[transaction] from chain_links",
   ],
   ["seal.event", "delete from ledger_commits"],
   ["seal.event", "insert into ledger_commits (transactions, events) values ('{}', '{1}')"],
   ["seal.event", "insert into ledger_commits (transactions, events) values ('{}', '{99999}')"],
-  ["seal.head", "delete from seal_head"],
-  ["seal.head_mismatch", "delete from seal_head"],
-  ["seal.head", "update seal_head set seq = seq - 1"],
-  ["seal.head", "update seal_head set transactions = transactions - 1"],
+  ["seal.head", "delete from chain_head"],
+  ["seal.head_mismatch", "delete from chain_head"],
+  ["seal.head", "update chain_head set seq = seq - 1"],
+  ["seal.head", "update chain_head set transactions = transactions - 1"],
   ["event.facts", `update accounts set owner = gen_random_uuid() where id = ${OTHER}`],
   ["event.facts", `update accounts set testnet = true where asset = 'GOLD'`],
   ["event.facts", "update currencies set rate = 7, base = 'BTC'"],
@@ -289,22 +289,22 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   ["idempotency.answer", "update batches set created_at = created_at - interval '9 days'"],
   [
     "seal.order",
-    `update seals set transaction = gen_random_uuid() where transaction = ${AT(2)}`,
-    `update seals set transaction = (select transaction from entries e where e.account = ${GOLD}
+    `update chain_links set transaction = gen_random_uuid() where transaction = ${AT(2)}`,
+    `update chain_links set transaction = (select transaction from entries e where e.account = ${GOLD}
       and e.seq = 2) where transaction = ${AT(8)}`,
   ],
   ["seal.hash_mismatch", `update transactions set seal = '{"n":2}' where id = ${AT(2)}`],
-  ["seal.hash_mismatch", "update seals set hash = sha256('x') where seq = 4"],
-  ["seal.hash_mismatch", "update seals set salt = substr(sha256('x'), 1, 16) where seq = 4"],
-  ["seal.seq_missing", "delete from seals where seq = 4"],
+  ["seal.hash_mismatch", "update chain_links set hash = sha256('x') where seq = 4"],
+  ["seal.hash_mismatch", "update chain_links set salt = substr(sha256('x'), 1, 16) where seq = 4"],
+  ["seal.seq_missing", "delete from chain_links where seq = 4"],
   ["seal.transaction_missing", `delete from transactions where id = ${AT(5)}`],
-  ["seal.head_mismatch", "update seal_head set hash = sha256('x')"],
+  ["seal.head_mismatch", "update chain_head set hash = sha256('x')"],
   [
     "idempotency.transaction",
     "update idempotency set transaction = gen_random_uuid() where transaction is not null",
   ],
-  ["tally.count", "delete from tallies where collection = 'accounts'"],
-  ["tally.count", "update tallies set living = living + 1 where collection = 'transactions'"],
+  ["tally.count", "delete from row_counts where collection = 'accounts'"],
+  ["tally.count", "update row_counts set living = living + 1 where collection = 'transactions'"],
   ["idempotency.transaction", "update batches set transactions = array[gen_random_uuid()]"],
   [
     "idempotency.twice",

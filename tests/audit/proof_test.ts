@@ -14,16 +14,16 @@ import { tamper, tampering } from "../support/tamper.ts";
 async function sealAnew(tx: Tx): Promise<void> {
   const rows = await selectSealed(tx, 1n, 100_000);
   const link = createLinker(GENESIS);
-  await tx.unsafe("alter table seals disable trigger user");
+  await tx.unsafe("alter table chain_links disable trigger user");
   let last = GENESIS;
   for (const [i, row] of rows.entries()) {
     if ("missing" in row) throw new Error("gone");
     last = link(sealedForm(row, { seq: BigInt(i + 1), salt: row.salt }));
-    await tx`update seals set hash = decode(${last}, 'hex') where seq = ${row.seq}`;
+    await tx`update chain_links set hash = decode(${last}, 'hex') where seq = ${row.seq}`;
   }
-  await tx`update seal_head set seq = ${rows.length}, hash = decode(${last}, 'hex'),
-    transactions = (select count(transaction) from seals)`;
-  await tx.unsafe("alter table seals enable trigger user");
+  await tx`update chain_head set seq = ${rows.length}, hash = decode(${last}, 'hex'),
+    transactions = (select count(transaction) from chain_links)`;
+  await tx.unsafe("alter table chain_links enable trigger user");
 }
 
 async function headOf(realm: TestRealm): Promise<string> {
@@ -38,7 +38,7 @@ Deno.test("a chain that was cut and sealed anew is sound in itself, and not for 
   deepEqual((await checkLedger(realm.pool, expect)).mismatches, []);
   const attacks: [string, string[]][] = [
     ["the last link is forgotten", [
-      "delete from seals where seq = (select max(seq) from seals) and event is not null",
+      "delete from chain_links where seq = (select max(seq) from chain_links) and event is not null",
       `delete from ledger_events where id = (select max(id) from ledger_events)`,
       "update audit set seq = null, hash = null where seq > (select max((facts ->> 'lines')::int) " +
       "from ledger_events where kind = 'audit')",

@@ -47,7 +47,7 @@ Deno.test("what was posted is sealed by the next look, at the latest by the one 
   const waiting = new Set<() => void>();
   await using process = realm.another({}, (text) => {
     if (/as unsealed/.test(text)) seen.push("look");
-    else if (/insert into seals/.test(text)) seen.push("seal");
+    else if (/insert into chain_links/.test(text)) seen.push("seal");
     for (const wake of waiting) wake();
   });
   /** Waits for something that the timetable does from a place in its history on. */
@@ -82,7 +82,7 @@ Deno.test("what was posted is sealed by the next look, at the latest by the one 
       await next("look", sealed); // it was committed by then
       const [row] = await rowsOf<{ seq: string }>(
         realm,
-        "select seq from seals where transaction = $1",
+        "select seq from chain_links where transaction = $1",
         [id],
       );
       ok(row !== undefined, "it was this one that was sealed");
@@ -106,7 +106,7 @@ Deno.test("a backlog drains in the order of commit, however much was committed a
   equal(await sealRealm(realm.pool, Date.now), 4508);
   const rows = await rowsOf<{ transaction: string }>(
     realm,
-    "select transaction from seals where transaction is not null order by seq",
+    "select transaction from chain_links where transaction is not null order by seq",
   );
   deepEqual(rows.map(({ transaction }) => transaction), ids);
   const { body } = await realm.admin.send("GET", "/v1/transactions/head");
@@ -121,7 +121,7 @@ Deno.test("sealing waits for no move, and no move waits for sealing", async () =
   const sealed = await realm.command(async () => await sealRealm(realm.pool, Date.now), true);
   equal(sealed, 2);
   await realm.pool.sql.begin(async (tx) => {
-    await tx`select seq from seal_head for update`; // as a sealer in the middle would
+    await tx`select seq from chain_head for update`; // as a sealer in the middle would
     await move();
     equal(await sealRealm(realm.pool, Date.now), 0);
   });

@@ -70,7 +70,7 @@ Deno.test("an auditor recomputes the chain from the API alone, and sees what was
   await tamper(
     realm,
     `update transactions set seal = '{"n":0.2}' where id =
-      (select transaction from seals where seq = ${moved.seq})`,
+      (select transaction from chain_links where seq = ${moved.seq})`,
   );
   const broken = await verify(...known);
   equal(broken.code, 1);
@@ -89,7 +89,7 @@ async function longChain(): Promise<{ realm: TestRealm; last: number }> {
   await sealRealm(realm.pool, Date.now);
   const [{ last }] = await rowsOf<{ last: number }>(
     realm,
-    "select max(seq)::int as last from seals where transaction is not null",
+    "select max(seq)::int as last from chain_links where transaction is not null",
   );
   return { realm, last };
 }
@@ -101,7 +101,7 @@ Deno.test("a chain of which a row is gone does not verify, also where it ends a 
   const { known } = service;
   equal((await verify(...known)).code, 0);
   const goneAt = (seq: number) =>
-    `delete from transactions where id = (select transaction from seals where seq = ${seq})`;
+    `delete from transactions where id = (select transaction from chain_links where seq = ${seq})`;
   for (const seq of [last, 1000]) {
     await tamper(realm, goneAt(seq));
     const { code, text } = await verify(...known);
@@ -114,7 +114,7 @@ Deno.test("a chain of which a row is gone does not verify, also where it ends a 
   }
   await tamper(
     realm,
-    `delete from ledger_events where id = (select event from seals where seq = 1)`,
+    `delete from ledger_events where id = (select event from chain_links where seq = 1)`,
   );
   match((await verify(...known)).text, /^BROKEN at 1: the event \d+ is missing$/);
 });

@@ -283,7 +283,7 @@ Deno.test("totals are exact at every moment, summed up or not", async () => {
   await reading(realm.pool, compactTallies);
   const rows = await rowsOf<{ n: string }>(
     realm,
-    "select count(*) as n from tallies group by collection, owner having count(*) > 1",
+    "select count(*) as n from row_counts group by collection, owner having count(*) > 1",
   );
   deepEqual(rows, []);
 });

@@ -47,7 +47,7 @@ async function paysOut(funded: FundedRamp, account: string, contract: string): P
   await refreshFees(funded.context);
   await rowsOf(
     funded.realm,
-    `insert into holdings (chain, network, address, contract, amount, height, seen_at)
+    `insert into onchain_balances (chain, network, address, contract, amount, height, seen_at)
       values ('ETHEREUM', 'main', $1, $2, 1000000000, 1, now())
       on conflict (chain, network, address, contract) do update set amount = excluded.amount`,
     [funded.address, contract],
@@ -101,7 +101,7 @@ Deno.test("what cannot be deployed is refused", async () => {
   }
   equal((await deploy(funded)).status, 201);
   equal((await deploy(funded)).body.code, "currency.taken");
-  await rowsOf(funded.realm, "update holdings set amount = 1000");
+  await rowsOf(funded.realm, "update onchain_balances set amount = 1000");
   equal((await deploy(funded, { symbol: "SILVER" })).body.code, "ramp.gas_insufficient");
 });
 

@@ -43,7 +43,7 @@ Deno.test("POST /v1/deposits/rescan finds what only a closer look shows, and cha
   const batcher = await anvil.deploy("Batcher");
   await fixture.mine(2);
   // As if balances had never been compared: the coins of the call stay unseen.
-  await rowsOf(realm, "delete from holdings");
+  await rowsOf(realm, "delete from onchain_balances");
   const data = CALLS.encodeFunctionData("payCoin", [[ramp.address], ETHER]);
   const hash = await anvil.pool({ to: batcher, value: ETHER, data });
   await fixture.mine(3);

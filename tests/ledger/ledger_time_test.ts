@@ -115,7 +115,7 @@ Deno.test("who follows the transactions by after= misses none, though two proces
   await sealRealm(realm.pool, Date.now);
   const sealed = await rowsOf<{ id: string }>(
     realm,
-    "select transaction as id from seals where transaction is not null order by seq",
+    "select transaction as id from chain_links where transaction is not null order by seq",
   );
   deepEqual(sealed.map(({ id }) => id), seen, "the order of ids is the order of commits");
 });

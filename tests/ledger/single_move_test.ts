@@ -76,7 +76,7 @@ async function rowsBetween(
         from entries e where e.transaction = t.id) as entries,
       (select count(*)::int from idempotency i where i.transaction = t.id) as keys,
       (select count(*)::int from ledger_commits c where t.id = any (c.transactions))
-        + (select count(*)::int from seals s where s.transaction = t.id) as commits
+        + (select count(*)::int from chain_links s where s.transaction = t.id) as commits
     from transactions t left join transaction_data d on d.transaction = t.id
     where t.type = 'transfer' and '${source}' in (source, destination)
       and '${destination}' in (source, destination) order by t.id`,

@@ -130,7 +130,7 @@ test("a statement injected into a worker deletes no seed, order, address or reco
       "update secrets set wrapped = ''",
       "update addresses set address = 'mine'",
       "update events set payload = '{}'",
-      "update tallies set living = 0",
+      "update row_counts set living = 0",
       ...[
         "secrets",
         "chain_orders",

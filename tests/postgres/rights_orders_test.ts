@@ -108,7 +108,7 @@ Deno.test("an injected statement burns no gas for nonces that nobody left, uses 
   await rejects(inject(ramp(1)), WORKERS);
   await inject(`${noted}; ${ramp(1)}`);
   const holding = (of: string) =>
-    `insert into holdings (chain, network, address, contract, height, nonce, seen_at)
+    `insert into onchain_balances (chain, network, address, contract, height, nonce, seen_at)
       select chain, network, '${THIEF}', '', ${of}, now() from chain_cursors`;
   for (const values of ["height + 1, 0", "9e18::bigint, 0", "height, 5"]) {
     await rejects(inject(holding(values)), WORKERS, values);

@@ -115,8 +115,8 @@ const hostile = (account: string, moved: string): string[] => [
         values (${id}, ${id}, ${id}, now())`,
   "delete from batches",
   "update batches set transactions = '{}'",
-  "insert into seals (seq, transaction, hash) values (9, gen_random_uuid(), sha256('x'))",
-  "update seal_head set seq = 0",
+  "insert into chain_links (seq, transaction, hash) values (9, gen_random_uuid(), sha256('x'))",
+  "update chain_head set seq = 0",
   "delete from transaction_data",
   "delete from audit",
   "delete from events",
@@ -180,9 +180,9 @@ Deno.test("an injected statement writes nothing that is seen or sent on a chain"
   for (
     const text of [
       "select wrapped from secrets",
-      `insert into holdings (chain, network, address, amount, height, seen_at)
+      `insert into onchain_balances (chain, network, address, amount, height, seen_at)
         values ('BTC', 'main', 'x', 1000, 1, now())`,
-      "update holdings set amount = 1000",
+      "update onchain_balances set amount = 1000",
       "update coins set amount = 1000",
       "insert into coins default values",
       "update deposits set status = 'CONFIRMED'",

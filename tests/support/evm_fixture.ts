@@ -148,7 +148,7 @@ function assemble(
       const units = BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
       await serializable(realm.pool, (tx) =>
         tx`
-          insert into holdings (chain, network, address, amount, height, seen_at)
+          insert into onchain_balances (chain, network, address, amount, height, seen_at)
           values (${chain}, 'main', ${address}, ${`${units}`}, 1, now())
           on conflict (chain, network, address, contract) do update
             set amount = excluded.amount, seen_at = excluded.seen_at`);

@@ -10,7 +10,7 @@ import { leaveBroken, type TestRealm } from "./realm.ts";
 const GUARDED = [
   "transactions",
   "entries",
-  "seals",
+  "chain_links",
   "account_states",
   "accounts",
   "blocks",

@@ -92,7 +92,7 @@ Deno.test("without gas at the ramp's address a token is refused at once", async 
   await using ramped = await openTokenRamp();
   await ramped.fixture.anvil.rpc("anvil_setBalance", ramped.ramp.address, "0x10");
   await ramped.fixture.realm.command((tx) =>
-    tx`update holdings set amount = 16 where address = ${ramped.ramp.address} and contract = ''`
+    tx`update onchain_balances set amount = 16 where address = ${ramped.ramp.address} and contract = ''`
   );
   const refused = await ramped.withdraw("30");
   deepEqual([refused.status, refused.body.code], [409, "ramp.gas_insufficient"]);

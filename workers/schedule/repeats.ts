@@ -57,7 +57,7 @@ export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
   },
   { name: "check solvency", everyMs: 60_000, leaseMs: 120_000, run: checkSolvency },
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
-  { name: "sum tallies", everyMs: 60_000, leaseMs: 60_000, run: sumTallies },
+  { name: "sum row counts", everyMs: 60_000, leaseMs: 60_000, run: sumRowCounts },
   {
     name: "note settings",
     everyMs: 60_000,
@@ -113,7 +113,7 @@ async function copyRealmRates(
   given.ratesUpTo.set(realm.id, await copyRates(given.database.platform, pool, after));
 }
 
-async function sumTallies({ pool }: WorkerContext): Promise<void> {
+async function sumRowCounts({ pool }: WorkerContext): Promise<void> {
   await locking(pool, compactTallies);
 }
 

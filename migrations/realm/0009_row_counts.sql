@@ -1,35 +1,35 @@
--- What:     tallies, how many rows each owner has in the collections that lists count; transactions as lists
+-- What:     row_counts, how many rows each owner has in the collections that lists count; transactions as lists
 --           see them.
 -- Why:      a page of millions of rows says its total without reading them (contract, section 6).
 -- Locks:    share row exclusive on five tables for their triggers and indexes.
 -- Backfill: none, no realm has rows yet.
 -- Undo:     forward only.
 
-create table tallies (
+create table row_counts (
   collection text not null,
   owner uuid not null,
   living bigint not null,
   dead bigint not null,
   summed boolean not null default false
 );
-create index tallies_owner on tallies (collection, owner);
-create index tallies_new on tallies (collection, owner) where not summed;
-comment on table tallies is
+create index row_counts_owner on row_counts (collection, owner);
+create index row_counts_new on row_counts (collection, owner) where not summed;
+comment on table row_counts is
   'Deltas, added in the transaction that causes them and summed up in the background: no row is contended for. '
   'The owner of zeros stands for all owners.';
 
-create function tally_new() returns trigger language plpgsql as $$
+create function count_new_rows() returns trigger language plpgsql as $$
 begin
-  insert into tallies (collection, owner, living, dead)
+  insert into row_counts (collection, owner, living, dead)
     select tg_table_name, coalesce(f.owner, '00000000-0000-0000-0000-000000000000'), count(*), 0
     from fresh f where f.owner is not null group by grouping sets ((f.owner), ()) having count(*) > 0;
   return null;
 end $$;
 
-create function tally_change() returns trigger language plpgsql as $$
+create function count_changed_rows() returns trigger language plpgsql as $$
 begin
   if new.owner is not null then
-    insert into tallies (collection, owner, living, dead)
+    insert into row_counts (collection, owner, living, dead)
       select tg_table_name, x.owner, case when new.deleted_at is null then 1 else -1 end,
         case when new.deleted_at is null then -1 else 1 end
       from (values (new.owner), ('00000000-0000-0000-0000-000000000000'::uuid)) x(owner);
@@ -42,10 +42,10 @@ declare t text;
 begin
   foreach t in array array['users', 'identities', 'accounts', 'aliases', 'currencies'] loop
     execute format('create trigger %I after insert on %I referencing new table as fresh
-      for each statement execute function tally_new()', t || '_tally_new', t);
+      for each statement execute function count_new_rows()', t || '_count_new_rows', t);
     execute format('create trigger %I after update of deleted_at on %I for each row
-      when ((old.deleted_at is null) <> (new.deleted_at is null)) execute function tally_change()',
-      t || '_tally_change', t);
+      when ((old.deleted_at is null) <> (new.deleted_at is null)) execute function count_changed_rows()',
+      t || '_count_changed_rows', t);
     -- Deleted rows are few: they are listed without passing by the living.
     execute format('create index %I on %I (owner, id) where deleted_at is not null', t || '_deleted', t);
   end loop;
@@ -61,5 +61,5 @@ create view transaction_list as
   from transactions t
   left join accounts s on s.id = t.source
   left join accounts e on e.id = t.destination
-  left join seals l on l.transaction = t.id
+  left join chain_links l on l.transaction = t.id
   left join transaction_data d on d.transaction = t.id;
