@@ -1,15 +1,14 @@
 /**
- * The quota of a process: how many connections the pools of its realms may have together. A pool that
- * finds no room waits in line; pools that nobody uses at the moment give way, the longest unused
- * first, and where all are in use, those that have been open longest finish what they do and make
- * room. Knows pools only by what they promise here.
+ * The connection quota of a process: how many connections the pools of its realms may have together. A
+ * pool waits where no connection is free. Idle pools are closed first, least recently used first. If none
+ * is idle, the pool that has been open for longest is drained and closed.
  * @module
  */
 import { Contention } from "./errors.ts";
 
-/** A pool under a quota. */
-export interface Keeper {
-  /** Connections of its own that it would like to have. */
+/** A pool whose connections count towards a quota. */
+export interface ManagedPool {
+  /** Most connections that it opens. */
   readonly max: number;
   /** Opens it for so many connections. */
   open(size: number): void;
@@ -17,33 +16,33 @@ export interface Keeper {
   close(): Promise<void>;
 }
 
-/** A pool's place under its quota. */
-export interface Tenure {
+/** A pool's access to its connections. */
+export interface Lease {
   /**
-   * Waits until the pool may be used; whoever comes back says that the use is over.
+   * Waits until the pool has connections; the function that it gives ends the use.
    *
-   * @throws {Contention} when no room was made in time
+   * @throws {Contention} when none was free in time
    */
   enter(): Promise<() => void>;
 }
 
-/** What the pools of a process share. */
+/** The connections that the pools of a process share. */
 export interface Quota {
   /** Puts a pool under the quota. */
-  admit(keeper: Keeper): Tenure;
-  /** Connections that are promised to pools now. */
+  admit(pool: ManagedPool): Lease;
+  /** Connections that pools have now. */
   taken(): number;
-  /** Sends everybody away who waits. */
+  /** Rejects all that wait. */
   close(): void;
 }
 
-interface Holder {
-  keeper: Keeper;
-  permits: number;
+interface PoolEntry {
+  pool: ManagedPool;
+  connections: number;
   uses: number;
   waiting: Waiter[];
-  /** Nobody is let in any more: it makes room as soon as nobody uses it. */
-  yielding: boolean;
+  /** No new use begins; its connections are released when the last use ends. */
+  draining: boolean;
   openedAt: number;
   leftAt: number;
 }
@@ -59,23 +58,23 @@ interface State {
   idleMs: number;
   closed: boolean;
   free: number;
-  /** Connections that are being given back. */
+  /** Connections that are being closed. */
   coming: number;
-  /** Holders of permits, the longest unused first. */
-  open: Set<Holder>;
-  /** Holders that wait for a permit. */
-  queue: Holder[];
+  /** Pools that have connections, least recently used first. */
+  open: Set<PoolEntry>;
+  /** Pools that wait for connections. */
+  queue: PoolEntry[];
 }
 
-/** So long a busy pool is left its connections while others wait. */
-const TENURE_MS = 250;
-const PATIENCE_MS = 20_000;
-/** What nobody has used for so long is given back unasked. */
+/** Shortest time that a busy pool keeps its connections while others wait. */
+const BUSY_MIN_MS = 250;
+const CONNECTION_WAIT_MAX_MS = 20_000;
+/** Connections that were not used for so long are released. */
 const IDLE_MS = 60_000;
-/** A pool takes at most this part of what is free. */
+/** A pool takes at most this part of the free connections. */
 const SHARE = 8;
 
-/** Makes a quota of so many connections. */
+/** Opens a quota of so many connections. */
 export function openQuota(total: number, idleMs = IDLE_MS): Quota {
   const state: State = {
     total,
@@ -87,28 +86,28 @@ export function openQuota(total: number, idleMs = IDLE_MS): Quota {
     queue: [],
   };
   return {
-    admit(keeper) {
-      const holder: Holder = {
-        keeper,
-        permits: 0,
+    admit(pool) {
+      const entry: PoolEntry = {
+        pool,
+        connections: 0,
         uses: 0,
         waiting: [],
-        yielding: false,
+        draining: false,
         openedAt: 0,
         leftAt: 0,
       };
-      return { enter: () => enter(state, holder) };
+      return { enter: () => enter(state, entry) };
     },
     taken: () => state.total - state.free,
     close() {
       state.closed = true;
-      dismiss(state);
+      rejectAll(state);
     },
   };
 }
 
-/** Sends those away who wait in line. */
-function dismiss(state: State): void {
+/** Rejects all that wait. */
+function rejectAll(state: State): void {
   for (const { waiting } of state.queue.splice(0)) {
     for (const { reject, timer } of waiting.splice(0)) {
       clearTimeout(timer);
@@ -117,113 +116,113 @@ function dismiss(state: State): void {
   }
 }
 
-function enter(state: State, holder: Holder): Promise<() => void> {
-  retireIdle(state, holder);
-  if (holder.permits > 0 && !holder.yielding) return Promise.resolve(use(state, holder));
+function enter(state: State, entry: PoolEntry): Promise<() => void> {
+  releaseIdle(state, entry);
+  if (entry.connections > 0 && !entry.draining) return Promise.resolve(use(state, entry));
   const { promise, resolve, reject } = Promise.withResolvers<() => void>();
-  const waiter: Waiter = { resolve, reject, timer: setTimeout(giveUp, PATIENCE_MS) };
-  function giveUp(): void {
-    holder.waiting = holder.waiting.filter((one) => one !== waiter);
+  const waiter: Waiter = { resolve, reject, timer: setTimeout(timeOut, CONNECTION_WAIT_MAX_MS) };
+  function timeOut(): void {
+    entry.waiting = entry.waiting.filter((one) => one !== waiter);
     reject(new Contention("no connection to the database was free in time"));
   }
-  holder.waiting.push(waiter);
-  queueUp(state, holder);
+  entry.waiting.push(waiter);
+  enqueue(state, entry);
   serve(state);
   return promise;
 }
 
-function use(state: State, holder: Holder): () => void {
-  holder.uses++;
-  touch(state, holder);
+function use(state: State, entry: PoolEntry): () => void {
+  entry.uses++;
+  touch(state, entry);
   let over = false;
   return () => {
     if (over) return;
     over = true;
-    holder.uses--;
-    if (holder.uses === 0) touch(state, holder);
-    holder.leftAt = performance.now();
-    const cramped = sizeFor(state, holder) >= 2 * holder.permits;
-    if (holder.uses === 0 && (holder.yielding || cramped)) giveWay(state, holder);
+    entry.uses--;
+    if (entry.uses === 0) touch(state, entry);
+    entry.leftAt = performance.now();
+    const tooSmall = sizeFor(state, entry) >= 2 * entry.connections;
+    if (entry.uses === 0 && (entry.draining || tooSmall)) release(state, entry);
     if (state.queue.length > 0) serve(state);
   };
 }
 
-/** Moves it to the young end. */
-function touch(state: State, holder: Holder): void {
-  state.open.delete(holder);
-  state.open.add(holder);
+/** Makes it the most recently used. */
+function touch(state: State, entry: PoolEntry): void {
+  state.open.delete(entry);
+  state.open.add(entry);
 }
 
-function queueUp(state: State, holder: Holder): void {
-  if (holder.permits === 0 && !state.queue.includes(holder)) state.queue.push(holder);
+function enqueue(state: State, entry: PoolEntry): void {
+  if (entry.connections === 0 && !state.queue.includes(entry)) state.queue.push(entry);
 }
 
-/** What a pool may have: all that it would like while most is free, at last a single one. */
-function sizeFor(state: State, { keeper, permits }: Holder): number {
-  return Math.max(1, Math.min(keeper.max, Math.floor((state.free + permits) / SHARE)));
+/** Connections that a pool may have: its most while many are free, else fewer, at least one. */
+function sizeFor(state: State, { pool, connections }: PoolEntry): number {
+  return Math.max(1, Math.min(pool.max, Math.floor((state.free + connections) / SHARE)));
 }
 
 function serve(state: State): void {
-  if (state.closed) return dismiss(state);
+  if (state.closed) return rejectAll(state);
   while (state.queue.length > 0 && state.free > 0) {
-    const holder = state.queue.shift()!;
-    if (holder.waiting.length === 0) continue;
-    const waiting = holder.waiting.splice(0);
+    const entry = state.queue.shift()!;
+    if (entry.waiting.length === 0) continue;
+    const waiting = entry.waiting.splice(0);
     for (const { timer } of waiting) clearTimeout(timer);
     try {
-      open(state, holder);
-      for (const { resolve } of waiting) resolve(use(state, holder));
+      open(state, entry);
+      for (const { resolve } of waiting) resolve(use(state, entry));
     } catch (error) {
       for (const { reject } of waiting) reject(error);
     }
   }
-  if (state.queue.length > 0) makeRoom(state);
+  if (state.queue.length > 0) reclaim(state);
 }
 
-function open(state: State, holder: Holder): void {
-  const size = sizeFor(state, holder);
-  holder.keeper.open(size); // throws where nobody knows how to reach the database
+function open(state: State, entry: PoolEntry): void {
+  const size = sizeFor(state, entry);
+  entry.pool.open(size); // throws where the address of the database cannot be decrypted
   state.free -= size;
-  holder.permits = size;
-  holder.openedAt = performance.now();
+  entry.connections = size;
+  entry.openedAt = performance.now();
 }
 
-function makeRoom(state: State): void {
+function reclaim(state: State): void {
   const missing = () => state.queue.length - state.coming;
-  for (const holder of [...state.open]) {
+  for (const entry of [...state.open]) {
     if (missing() <= 0) return;
-    if (holder.uses === 0) giveWay(state, holder);
+    if (entry.uses === 0) release(state, entry);
   }
   const oldest = [...state.open].sort((a, b) => a.openedAt - b.openedAt);
-  for (const holder of oldest) {
-    if (missing() <= 0 || performance.now() - holder.openedAt < TENURE_MS) return;
-    if (holder.yielding) continue;
-    holder.yielding = true;
-    state.coming += holder.permits;
+  for (const entry of oldest) {
+    if (missing() <= 0 || performance.now() - entry.openedAt < BUSY_MIN_MS) return;
+    if (entry.draining) continue;
+    entry.draining = true;
+    state.coming += entry.connections;
   }
 }
 
-/** Has pools give back what nobody has used for long, but not the one that is about to be used. */
-function retireIdle(state: State, coming: Holder): void {
+/** Releases connections that were not used for long, but not those of the pool that is about to be used. */
+function releaseIdle(state: State, coming: PoolEntry): void {
   const since = performance.now() - state.idleMs;
-  for (const holder of state.open) {
-    if (holder.uses > 0 || holder.leftAt > since) return; // so are all that follow, or nearly
-    if (holder !== coming) giveWay(state, holder);
+  for (const entry of state.open) {
+    if (entry.uses > 0 || entry.leftAt > since) return; // so are all that follow, or nearly
+    if (entry !== coming) release(state, entry);
   }
 }
 
-/** Ends the connections of a pool that nobody uses, and gives them to those who wait. */
-function giveWay(state: State, holder: Holder): void {
-  const { permits } = holder;
-  if (!holder.yielding) state.coming += permits;
-  holder.yielding = false;
-  holder.permits = 0;
-  state.open.delete(holder);
+/** Closes the connections of a pool that is not in use, and gives them to those that wait. */
+function release(state: State, entry: PoolEntry): void {
+  const { connections } = entry;
+  if (!entry.draining) state.coming += connections;
+  entry.draining = false;
+  entry.connections = 0;
+  state.open.delete(entry);
   const freed = () => {
-    state.free += permits;
-    state.coming -= permits;
+    state.free += connections;
+    state.coming -= connections;
     serve(state);
   };
-  holder.keeper.close().then(freed, freed);
-  if (holder.waiting.length > 0) queueUp(state, holder);
+  entry.pool.close().then(freed, freed);
+  if (entry.waiting.length > 0) enqueue(state, entry);
 }

@@ -33,10 +33,10 @@ export interface Migrations {
 }
 
 /**
- * Longest wait for a lock: whoever waits for a table keeps all others from it, so a migration behind
- * a long reader gives up, lets them pass and is tried again.
+ * Longest wait for a lock. A migration that waits for a table keeps all others from it, so behind
+ * a long reader it gives up, lets them pass and is tried again.
  */
-const PATIENCE = "set local lock_timeout = '2s'; set local statement_timeout = 0";
+const LOCK_WAIT_MAX = "set local lock_timeout = '2s'; set local statement_timeout = 0";
 /** A test parses the functions' bodies; parsing them for each realm is a third of the cost of making it. */
 const TRUST_BODIES = "set local check_function_bodies = off";
 /** A migration that finds a table in use is tried so often, after ever longer pauses. */
@@ -57,14 +57,14 @@ export function checksumOf(migrations: readonly Migration[]): string {
 export async function readMigrations(): Promise<Migrations> {
   const root = new URL("../migrations/", import.meta.url);
   const [platform, realm, rights] = await Promise.all([
-    readLadder(new URL("platform/", root)),
-    readLadder(new URL("realm/", root)),
+    readSequence(new URL("platform/", root)),
+    readSequence(new URL("realm/", root)),
     Deno.readTextFile(new URL("rights.sql", root)),
   ]);
   return { platform, realm, rights };
 }
 
-async function readLadder(folder: URL): Promise<Migration[]> {
+async function readSequence(folder: URL): Promise<Migration[]> {
   const names: string[] = [];
   for await (const entry of Deno.readDir(folder)) if (FILE.test(entry.name)) names.push(entry.name);
   return await Promise.all(
@@ -100,7 +100,7 @@ export async function migrateRealm(
   migrations: Migrations,
   location: { schema: string; role: string | null },
 ): Promise<number> {
-  await tx.unsafe(PATIENCE);
+  await tx.unsafe(LOCK_WAIT_MAX);
   await enterSchema(tx, location.schema);
   await lockMigrations(tx);
   const applied = await applyDue(tx, migrations.realm);
@@ -118,7 +118,7 @@ export async function restateRights(
   location: RealmLocation,
   logins?: Logins,
 ): Promise<void> {
-  await tx.unsafe(PATIENCE);
+  await tx.unsafe(LOCK_WAIT_MAX);
   await enterSchema(tx, location.schema);
   await lockMigrations(tx);
   await stateRoles(tx, location, logins);

@@ -208,21 +208,21 @@ export async function building<T>(pool: Pool, work: (sql: Sql) => Promise<T>): P
 /**
  * Runs `work` with connections that stay as long as it runs.
  *
- * @param patienceMs how long the caller waits, where it is less than the work may take: the connections stay
+ * @param waitMaxMs how long the caller waits, where it is less than the work may take: the connections stay
  * @throws {Contention} when the database did not answer in time; the outcome may be unknown
  */
 export async function using<T>(
   pool: Pool,
   work: (sql: Sql) => Promise<T>,
   deadlineMs = DEADLINE_MS,
-  patienceMs = deadlineMs,
+  waitMaxMs = deadlineMs,
 ): Promise<T> {
   const leave = await pool.enter();
   const run = untilDeadline(pool, work, deadlineMs, leave);
-  if (patienceMs >= deadlineMs) return await run;
-  run.catch(() => {}); // whoever waited is gone
+  if (waitMaxMs >= deadlineMs) return await run;
+  run.catch(() => {}); // nobody waits for it any more
   const { promise, resolve } = Promise.withResolvers<typeof LATE>();
-  const timer = setTimeout(() => resolve(LATE), patienceMs);
+  const timer = setTimeout(() => resolve(LATE), waitMaxMs);
   const result = await Promise.race([run, promise]).finally(() => clearTimeout(timer));
   if (result === LATE) throw new Contention("the database did not answer in time");
   return result;

@@ -1,7 +1,7 @@
 /**
- * Credits and rates of realms (contract, section 13.1), counted in memory: a bucket of requests and
- * the credits used this month. What is counted here is added up in the platform's table about once
- * a second, and what other processes counted comes back by the same statement.
+ * Usage of realms (contract, section 13.1), counted in memory: a token bucket of requests and the credits
+ * of the month. About once a second a process adds its counts to the platform's table; the same statement
+ * tells it the counts of other processes.
  * @module
  */
 import type { Allowance } from "../allowance.ts";
@@ -10,7 +10,7 @@ import type { Pool } from "../../db/database.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";
 
-/** What a request is, as far as credits go. */
+/** The kind of a request that decides its credits. */
 export type Cost = "none" | "read" | "write" | "message" | "chain";
 
 /** The price of each kind of request, in credits. */
@@ -28,7 +28,7 @@ export interface Tier {
   creditsPerMonth: number | null;
 }
 
-/** Counts what realms use. */
+/** Counts the requests and credits of realms. */
 export interface UsageCounter {
   /**
    * Counts one request; waits only when a realm is first seen in a month.
@@ -36,40 +36,40 @@ export interface UsageCounter {
    * @throws {DomainError} rate.limited, credits.exhausted
    */
   charge(realm: string, tier: Tier, cost: Cost): Allowance | Promise<Allowance>;
-  /** What is left of the month's credits. */
+  /** The credits left in the month; null without limit. */
   credits(realm: string, tier: Tier): Promise<number | null>;
-  /** Whether something is counted that has not been added up. */
+  /** Whether something was counted that is not in the table. */
   dirty(): boolean;
-  /** Adds up what was counted, and learns what others have. */
+  /** Adds the counts to the table, and reads those of other processes. */
   flush(): Promise<void>;
 }
 
-interface Count {
+interface RealmUsage {
   month: string;
-  /** Credits of the month: added up by all, and counted here since. */
+  /** Credits of the month: in the table, and counted here since. */
   usedByAll: number;
   usedHere: number;
   requestsHere: number;
-  /** Requests that all processes had added up when last seen, and when that was. */
+  /** Requests of all processes when the table was last read, and when that was. */
   requestsOfAll: number | null;
   seenAt: number;
   tokens: number;
   filledAt: number;
 }
 
-const COUNTS_MAX = 5000;
-/** What others counted while this process did not look says nothing about this moment. */
+const USAGES_MAX = 5000;
+/** Requests of others count against the bucket only where the last reading is at most so old. */
 const GAP_MS = 2500;
 
-/** Opens a meter over the platform's table; `now` gives milliseconds since the epoch. */
+/** Opens the counter over the platform's table; `now` gives milliseconds since the epoch. */
 export function openUsageCounter(platform: Pool, now: () => number): UsageCounter {
-  const counts = new Map<string, Count>();
+  const usages = new Map<string, RealmUsage>();
 
-  async function load(realm: string, month: string): Promise<Count> {
+  async function load(realm: string, month: string): Promise<RealmUsage> {
     const row = await reading(platform, (db) => selectUsage(db, realm, month));
-    const existing = counts.get(realm);
+    const existing = usages.get(realm);
     if (existing?.month === month) return existing;
-    const count: Count = {
+    const usage: RealmUsage = {
       month,
       usedByAll: Number(row?.credits ?? 0),
       usedHere: 0,
@@ -80,29 +80,29 @@ export function openUsageCounter(platform: Pool, now: () => number): UsageCounte
       filledAt: existing?.filledAt ?? now(),
     };
     if (existing !== undefined) await flushOne(platform, realm, existing);
-    if (counts.size >= COUNTS_MAX) forgetQuiet(counts);
-    counts.set(realm, count);
-    return count;
+    if (usages.size >= USAGES_MAX) forgetQuiet(usages);
+    usages.set(realm, usage);
+    return usage;
   }
 
   return {
     charge(realm, tier, cost) {
       const month = monthOf(now());
-      const count = counts.get(realm);
-      if (count?.month === month) return take(count, tier, cost, now());
+      const usage = usages.get(realm);
+      if (usage?.month === month) return take(usage, tier, cost, now());
       return load(realm, month).then((loaded) => take(loaded, tier, cost, now()));
     },
     async credits(realm, tier) {
       if (tier.creditsPerMonth === null) return null;
       const month = monthOf(now());
-      const held = counts.get(realm);
-      const count = held?.month === month ? held : await load(realm, month);
-      return Math.max(0, tier.creditsPerMonth - count.usedByAll - count.usedHere);
+      const held = usages.get(realm);
+      const usage = held?.month === month ? held : await load(realm, month);
+      return Math.max(0, tier.creditsPerMonth - usage.usedByAll - usage.usedHere);
     },
-    dirty: () => [...counts.values()].some((count) => count.requestsHere > 0),
+    dirty: () => [...usages.values()].some((usage) => usage.requestsHere > 0),
     async flush() {
-      const months = new Map<string, [string, Count][]>();
-      for (const entry of counts) {
+      const months = new Map<string, [string, RealmUsage][]>();
+      for (const entry of usages) {
         if (entry[1].requestsHere === 0) continue;
         const { month } = entry[1];
         months.set(month, [...months.get(month) ?? [], entry]);
@@ -117,57 +117,57 @@ function monthOf(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 7)}-01`;
 }
 
-function take(count: Count, tier: Tier, cost: Cost, at: number): Allowance {
+function take(usage: RealmUsage, tier: Tier, cost: Cost, at: number): Allowance {
   const rate = tier.requestsPerSecond;
   if (rate !== null) {
-    count.tokens = Math.min(rate, count.tokens + rate * Math.max(0, at - count.filledAt) / 1000);
-    count.filledAt = at;
-    if (count.tokens < 1) {
+    usage.tokens = Math.min(rate, usage.tokens + rate * Math.max(0, at - usage.filledAt) / 1000);
+    usage.filledAt = at;
+    if (usage.tokens < 1) {
       throw new DomainError("rate.limited", `the realm's tier has ${rate} requests a second`, {
-        retryAfterS: Math.max(1, Math.ceil((1 - count.tokens) / rate)),
-        allowance: allowanceOf(count, tier),
+        retryAfterS: Math.max(1, Math.ceil((1 - usage.tokens) / rate)),
+        allowance: allowanceOf(usage, tier),
       });
     }
   }
   const price = CREDITS[cost];
   const most = tier.creditsPerMonth;
-  if (most !== null && price > 0 && count.usedByAll + count.usedHere + price > most) {
+  if (most !== null && price > 0 && usage.usedByAll + usage.usedHere + price > most) {
     throw new DomainError("credits.exhausted", `the month's ${most} credits are used`, {
-      allowance: allowanceOf(count, tier),
+      allowance: allowanceOf(usage, tier),
     });
   }
-  count.usedHere += price;
-  count.requestsHere++;
-  if (rate !== null) count.tokens--;
-  return allowanceOf(count, tier);
+  usage.usedHere += price;
+  usage.requestsHere++;
+  if (rate !== null) usage.tokens--;
+  return allowanceOf(usage, tier);
 }
 
-function allowanceOf(count: Count, tier: Tier): Allowance {
+function allowanceOf(usage: RealmUsage, tier: Tier): Allowance {
   const { requestsPerSecond: rate, creditsPerMonth: most } = tier;
   return {
     limit: rate,
-    remaining: rate === null ? 0 : Math.max(0, Math.floor(count.tokens)),
-    resetS: rate === null ? 0 : Math.max(0, Math.ceil((rate - count.tokens) / rate)),
-    credits: most === null ? null : Math.max(0, most - count.usedByAll - count.usedHere),
+    remaining: rate === null ? 0 : Math.max(0, Math.floor(usage.tokens)),
+    resetS: rate === null ? 0 : Math.max(0, Math.ceil((rate - usage.tokens) / rate)),
+    credits: most === null ? null : Math.max(0, most - usage.usedByAll - usage.usedHere),
   };
 }
 
-async function flushOne(platform: Pool, realm: string, count: Count): Promise<void> {
-  if (count.requestsHere > 0) await addUp(platform, count.month, [[realm, count]], count.seenAt);
+async function flushOne(platform: Pool, realm: string, usage: RealmUsage): Promise<void> {
+  if (usage.requestsHere > 0) await addUp(platform, usage.month, [[realm, usage]], usage.seenAt);
 }
 
-/** Adds up the counts of one month; what others used meanwhile is taken out of the buckets. */
+/** Adds the usage of one month to the table; takes what others used meanwhile out of the buckets. */
 async function addUp(
   platform: Pool,
   month: string,
-  entries: readonly [string, Count][],
+  entries: readonly [string, RealmUsage][],
   at: number,
 ): Promise<void> {
-  const sent = new Map(entries.map(([realm, count]) => {
-    const part = { count, credits: count.usedHere, requests: count.requestsHere };
-    count.usedByAll += part.credits;
-    count.usedHere = 0;
-    count.requestsHere = 0;
+  const sent = new Map(entries.map(([realm, usage]) => {
+    const part = { usage, credits: usage.usedHere, requests: usage.requestsHere };
+    usage.usedByAll += part.credits;
+    usage.usedHere = 0;
+    usage.requestsHere = 0;
     return [realm, part];
   }));
   const used: UsageRow[] = [...sent].map(([realm, part]) => ({
@@ -179,10 +179,10 @@ async function addUp(
   try {
     rows = await locking(platform, (tx) => addUsage(tx, month, used));
   } catch (error) {
-    for (const { count, credits, requests } of sent.values()) {
-      count.usedByAll -= credits;
-      count.usedHere += credits;
-      count.requestsHere += requests;
+    for (const { usage, credits, requests } of sent.values()) {
+      usage.usedByAll -= credits;
+      usage.usedHere += credits;
+      usage.requestsHere += requests;
     }
     throw error;
   }
@@ -190,24 +190,24 @@ async function addUp(
 }
 
 function learn(
-  { count, requests }: { count: Count; requests: number },
+  { usage, requests }: { usage: RealmUsage; requests: number },
   row: UsageRow,
   at: number,
 ): void {
   const ofAll = Number(row.requests);
-  if (count.requestsOfAll !== null && at - count.seenAt <= GAP_MS) {
-    const others = Math.max(0, ofAll - count.requestsOfAll - requests);
-    count.tokens -= others;
+  if (usage.requestsOfAll !== null && at - usage.seenAt <= GAP_MS) {
+    const others = Math.max(0, ofAll - usage.requestsOfAll - requests);
+    usage.tokens -= others;
   }
-  count.usedByAll = Number(row.credits);
-  count.requestsOfAll = ofAll;
-  count.seenAt = at;
+  usage.usedByAll = Number(row.credits);
+  usage.requestsOfAll = ofAll;
+  usage.seenAt = at;
 }
 
-function forgetQuiet(counts: Map<string, Count>): void {
-  for (const [realm, count] of counts) {
-    if (count.requestsHere > 0) continue;
-    counts.delete(realm);
+function forgetQuiet(usages: Map<string, RealmUsage>): void {
+  for (const [realm, usage] of usages) {
+    if (usage.requestsHere > 0) continue;
+    usages.delete(realm);
     return;
   }
 }

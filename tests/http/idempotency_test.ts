@@ -1,7 +1,7 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { deleteOldAnswers } from "../../db/records.ts";
 import { locking } from "../../db/transaction.ts";
-import { tidy } from "../support/housekeeping.ts";
+import { purgeExpired } from "../support/housekeeping.ts";
 import { PASSWORD, rowsOf, type Send, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -136,10 +136,10 @@ Deno.test("kept answers are forgotten after seven days", async () => {
   const post = () => realm.admin.send("POST", "/v1/identities", {}, withKey("old"));
   const first = await post();
   await rowsOf(realm, "update idempotency set created_at = now() - interval '6 days 23 hours'");
-  await tidy(realm);
+  await purgeExpired(realm);
   equal((await post()).text, first.text);
   await rowsOf(realm, "update idempotency set created_at = now() - interval '7 days 1 minute'");
-  await tidy(realm);
+  await purgeExpired(realm);
   const second = await post();
   notEqual(second.body.id, first.body.id);
   ok(second.status === 201);

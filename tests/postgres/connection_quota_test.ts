@@ -11,19 +11,19 @@ import { type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
 /** A pool that notes what it is told. */
-function keeper(quota: Quota, max: number) {
+function managedPool(quota: Quota, max: number) {
   const told: string[] = [];
-  const tenure = quota.admit({
+  const lease = quota.admit({
     max,
     open: (size) => told.push(`open ${size}`),
     close: () => Promise.resolve(void told.push("close")),
   });
-  return { told, enter: tenure.enter };
+  return { told, enter: lease.enter };
 }
 
 Deno.test("a pool gets what it would like while most is free, at last a single connection", async () => {
   const quota = openQuota(32);
-  const pools = Array.from({ length: 21 }, () => keeper(quota, 4));
+  const pools = Array.from({ length: 21 }, () => managedPool(quota, 4));
   const leaves = [];
   for (const pool of pools) leaves.push(await pool.enter());
   const sizes = pools.map(({ told }) => told.join());
@@ -34,10 +34,10 @@ Deno.test("a pool gets what it would like while most is free, at last a single c
 
 Deno.test("what nobody uses for long is given back", async () => {
   const quota = openQuota(8, 0);
-  const pools = Array.from({ length: 7 }, () => keeper(quota, 4));
+  const pools = Array.from({ length: 7 }, () => managedPool(quota, 4));
   for (const pool of pools) (await pool.enter())();
   await new Promise((resolve) => setTimeout(resolve, 5));
-  const leave = await keeper(quota, 1).enter();
+  const leave = await managedPool(quota, 1).enter();
   ok(pools.every(({ told }) => told.at(-1) === "close"), "all are closed");
   equal(quota.taken(), 1);
   leave();
@@ -45,7 +45,7 @@ Deno.test("what nobody uses for long is given back", async () => {
 
 Deno.test("whoever finds no room gets that of the pool that was unused for longest", async () => {
   const quota = openQuota(2);
-  const [first, second, third] = [1, 2, 3].map(() => keeper(quota, 1));
+  const [first, second, third] = [1, 2, 3].map(() => managedPool(quota, 1));
   const [leaveFirst, leaveSecond] = [await first.enter(), await second.enter()];
   leaveSecond();
   leaveFirst();
@@ -56,7 +56,7 @@ Deno.test("whoever finds no room gets that of the pool that was unused for longe
 
 Deno.test("where all pools are in use, the one that was open for longest ends what it does", async () => {
   const quota = openQuota(1);
-  const [busy, waiting] = [keeper(quota, 1), keeper(quota, 1)];
+  const [busy, waiting] = [managedPool(quota, 1), managedPool(quota, 1)];
   const leaves = [await busy.enter()];
   let entered = 0;
   const turn = waiting.enter().then((leave) => {
@@ -88,13 +88,13 @@ Deno.test("a pool that cannot be opened says why, and takes nothing", async () =
   });
   await rejects(broken.enter(), /another key/);
   equal(quota.taken(), 0);
-  await keeper(quota, 1).enter();
+  await managedPool(quota, 1).enter();
 });
 
 Deno.test("a closed quota sends those away who wait", async () => {
   const quota = openQuota(1);
-  await keeper(quota, 1).enter();
-  const waiting = keeper(quota, 1).enter();
+  await managedPool(quota, 1).enter();
+  const waiting = managedPool(quota, 1).enter();
   quota.close();
   await rejects(waiting, { name: "Contention" });
 });

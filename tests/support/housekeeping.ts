@@ -8,6 +8,6 @@ import { locking } from "../../db/transaction.ts";
 import type { TestRealm } from "./realm.ts";
 
 /** Forgets kept answers as the timetable does. */
-export async function tidy(realm: TestRealm): Promise<void> {
+export async function purgeExpired(realm: TestRealm): Promise<void> {
   await locking(realm.pool, (tx) => deleteOldAnswers(tx, 1000));
 }

@@ -141,7 +141,7 @@ export async function testRealm(
   await migratePlatform(database.platform.sql, migrations.platform);
   const made = await makeRealm(database, migrations, config, options.tier ?? "unlimited");
   const services = wire(config, database, migrations);
-  return await furnish(services, database, made);
+  return await prepareTestRealm(services, database, made);
 }
 
 /** Wires a process around its pools. */
@@ -202,7 +202,7 @@ async function makeRealm(
   );
 }
 
-async function furnish(
+async function prepareTestRealm(
   services: Services,
   database: Database,
   made: CreatedRealm,
@@ -280,7 +280,7 @@ async function makeNeighbour(services: Services, database: Database): Promise<Te
     "unlimited",
     database.builder,
   );
-  const realm = await furnish(services, database, made);
+  const realm = await prepareTestRealm(services, database, made);
   return { ...realm, [Symbol.asyncDispose]: () => Promise.resolve(realm.leave()) };
 }
 

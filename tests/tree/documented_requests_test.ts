@@ -55,7 +55,7 @@ const PROMISED: readonly unknown[] = [
 
 Deno.test("the requests of docs/guide/paging_and_filters.md give what it says", async () => {
   await using realm = await testRealm();
-  await furnish(realm);
+  await fillRealm(realm);
   const requests = await requestsOf("docs/guide/paging_and_filters.md");
   equal(requests.length, PROMISED.length);
   let last = "";
@@ -202,7 +202,7 @@ async function requestsOf(page: string): Promise<string[]> {
 }
 
 /** What the page promises of a realm: a currency, three accounts of it, and transfers. */
-async function furnish(realm: TestRealm): Promise<void> {
+async function fillRealm(realm: TestRealm): Promise<void> {
   const { admin } = realm;
   const { account } = await realm.currency("1000", "GOLD");
   const shops = [
