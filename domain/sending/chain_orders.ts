@@ -36,12 +36,10 @@ import {
 } from "./order_states.ts";
 import { holdGas, passGasOn } from "./token_gas.ts";
 import { PURPOSE_RULES } from "./order_purposes.ts";
+import type { Speed } from "../speeds.ts";
 
 export { type OrderRow, type OrderState } from "../../db/sending/chain_orders.ts";
 export { type AttemptRow, type DropProof } from "../../db/sending/order_attempts.ts";
-
-/** How soon a payment should be mined. */
-export type Speed = OrderRow["speed"];
 
 /** What shall happen; amounts are base units as text, addresses in canonical form. */
 export type Wish =

@@ -21,9 +21,10 @@ import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { Amount, assertScale, fromUnits, scaleOf, toUnits } from "../money.ts";
 import { type ChainNetwork, chainNetworkFor } from "../chains/networks.ts";
+import { SPEEDS } from "../speeds.ts";
 
 /** How soon a withdrawal shall be mined. */
-export const Speed = z.enum(["slow", "medium", "fast"]).meta({ id: "Speed" });
+export const Speed = z.enum(SPEEDS).meta({ id: "Speed" });
 /** How soon a withdrawal shall be mined. */
 export type Speed = z.infer<typeof Speed>;
 

@@ -5,13 +5,13 @@
  */
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { type Chain, ChainError, type ChainFault } from "../../workers/chains/chain.ts";
+import { SPEEDS } from "../../domain/speeds.ts";
 import {
   feeOf,
   type Order,
   type Plan,
   readPlan,
   type Signed,
-  SPEEDS,
   type Stock,
   type TransactionStatus,
   writePlan,
@@ -117,13 +117,13 @@ export function pays(from: Party, to: string, amount: bigint | "all"): Order {
   return { kind: "pay", from: from.address, contract: null, payments: [{ to, amount }] };
 }
 
-/** Asserts a state, and gives the fate as of that state. */
+/** Asserts a state, and gives the status as of that state. */
 export function statusIs<S extends TransactionStatus["state"]>(
-  fate: TransactionStatus,
+  status: TransactionStatus,
   state: S,
 ): TransactionStatus & { state: S } {
-  equal(fate.state, state);
-  return fate as TransactionStatus & { state: S };
+  equal(status.state, state);
+  return status as TransactionStatus & { state: S };
 }
 
 async function blocksLink({ chain, mine }: Fixture): Promise<void> {
@@ -266,8 +266,8 @@ async function sweep(fixture: Fixture): Promise<void> {
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   await mine();
   const { height } = await chain.head();
-  const fate = await chain.status({ attempts: [bytes], since: height - 1, depth: 1 });
-  equal(statusIs(fate, "mined").fee, plan.fee);
+  const status = await chain.status({ attempts: [bytes], since: height - 1, depth: 1 });
+  equal(statusIs(status, "mined").fee, plan.fee);
   const both = [ours, target].map(({ address }) => ({ address, contract: null }));
   deepEqual((await chain.balances(both, null)).amounts, [0n, amount - plan.fee]);
 }

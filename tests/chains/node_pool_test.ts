@@ -12,9 +12,9 @@ import {
 
 const ASK = (peer: Peer) => peer.call("ping", []);
 
-function open(faultyNodes: readonly FaultyNode[], limits = {}, patienceMs?: number) {
+function open(faultyNodes: readonly FaultyNode[], limits = {}, nextNodeAfterMs?: number) {
   return openNodes({
-    ...(patienceMs === undefined ? {} : { patienceMs }),
+    ...(nextNodeAfterMs === undefined ? {} : { nextNodeAfterMs }),
     urls: faultyNodes.map(({ url }) => url),
     limits: { timeoutMs: 1_000, ...limits },
     identify: () => Promise.resolve(),

@@ -12,6 +12,7 @@
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import type { CoinWitness } from "./coins.ts";
+import type { Speed } from "../../domain/speeds.ts";
 import type {
   Broadcast,
   Budget,
@@ -23,7 +24,6 @@ import type {
   Plan,
   Redraft,
   Signed,
-  Speed,
   StatusQuery,
   Stock,
   TransactionStatus,

@@ -36,7 +36,7 @@ export interface NodeSettings extends PeerSettings {
   /** Nodes that must agree before value moves; 1 with one node, else 2, unless given. */
   readonly quorum?: number;
   /** Milliseconds that one node is waited for before the next is asked too. */
-  readonly patienceMs?: number;
+  readonly nextNodeAfterMs?: number;
   /** Tells an error about the node ("rate limit", "header not found") from one about the question. */
   blamesNode?(error: RpcError): boolean;
 }
@@ -103,7 +103,7 @@ export interface Nodes {
 
 const LIMITS: RpcLimits = { timeoutMs: 15_000, bytesMax: 64 * 2 ** 20, exactNumbers: false };
 /** One node is waited for at least so long, and a third of its time-out, before the next is asked. */
-const PATIENCE_MS = 5_000;
+const NEXT_NODE_AFTER_MS = 5_000;
 /** Reports that are kept, and for how many milliseconds. */
 const REPORTS_MAX = 20;
 const REPORTED_MS = 600_000;
@@ -113,7 +113,7 @@ interface Pool {
   readonly singles: readonly Single[];
   readonly settings: NodeSettings;
   readonly quorum: number;
-  readonly patienceMs: number;
+  readonly nextNodeAfterMs: number;
   report(what: string): void;
 }
 
@@ -126,9 +126,10 @@ export function openNodes(settings: NodeSettings): Nodes {
     openSingle(endpoint, settings, limits, closing)
   );
   const quorum = settings.quorum ?? Math.min(2, singles.length);
-  const patienceMs = settings.patienceMs ?? Math.max(PATIENCE_MS, limits.timeoutMs / 3);
+  const nextNodeAfterMs = settings.nextNodeAfterMs ??
+    Math.max(NEXT_NODE_AFTER_MS, limits.timeoutMs / 3);
   const { report, recent } = openReports();
-  const pool: Pool = { singles, settings, quorum, patienceMs, report };
+  const pool: Pool = { singles, settings, quorum, nextNodeAfterMs, report };
   function starting(turn: number): Nodes {
     const first = turn % singles.length;
     const ordered = [...singles.slice(first), ...singles.slice(0, first)];
@@ -213,11 +214,11 @@ async function fewOf<T>(
   work: (peer: Peer) => Promise<T>,
   isClear: Enough<T>,
 ): Promise<Hearing<T>> {
-  const { quorum, patienceMs } = pool;
+  const { quorum, nextNodeAfterMs } = pool;
   const task = revocable(work);
   const found = await hearFew(inRanks(ordered).flat(), resting(task.work), {
     quorum,
-    patienceMs,
+    nextNodeAfterMs,
     isClear,
   });
   task.end();
@@ -234,7 +235,7 @@ async function othersOf<T>(
   const now = performance.now();
   const others = pool.singles.filter((one) => !asked.includes(one) && one.restsUntil <= now);
   const task = revocable(work);
-  const found = await hearAll(others, task.work, () => false, pool.patienceMs);
+  const found = await hearAll(others, task.work, () => false, pool.nextNodeAfterMs);
   task.end();
   trail(pool, found.late);
   return found;
@@ -309,7 +310,7 @@ type Outcome<T> =
   & ({ readonly answer: T } | { readonly error: unknown });
 
 async function firstAnswer<T>(
-  { settings, patienceMs }: Pool,
+  { settings, nextNodeAfterMs }: Pool,
   ordered: readonly Single[],
   work: (peer: Peer) => Promise<T>,
 ): Promise<T> {
@@ -321,7 +322,10 @@ async function firstAnswer<T>(
     while (waiting.length > 0 || asked.size > 0) {
       const next = waiting.shift();
       if (next !== undefined) asked.set(next, outcomeOf(next, task.work));
-      const outcome = await firstOf([...asked.values()], waiting.length > 0 ? patienceMs : null);
+      const outcome = await firstOf(
+        [...asked.values()],
+        waiting.length > 0 ? nextNodeAfterMs : null,
+      );
       // The next one is asked too, and the first answer counts.
       if (outcome === null) continue;
       const { single } = outcome;

@@ -1,15 +1,10 @@
 /**
- * What is sent on a chain, from the wish to its fate: plain data, the same for account chains, coin
- * chains, Solana and Tron. Amounts are bigint base units; who signs and who stores is not known here.
+ * Outgoing transactions, from the order to its final status: plain data, the same for account chains,
+ * coin chains, Solana and Tron. Amounts are bigint base units; signing and storing happen elsewhere.
  * @module
  */
+import type { Speed } from "../../domain/speeds.ts";
 import type { Address, Block, Contract } from "./observations.ts";
-
-/** How soon a payment should be mined. */
-export type Speed = "slow" | "medium" | "fast";
-
-/** The speeds, slowest first. */
-export const SPEEDS: readonly Speed[] = ["slow", "medium", "fast"];
 
 /** What a transaction costs: `base + perInput × coins spent + perPayment × payments`. */
 export interface Fee {
@@ -149,7 +144,7 @@ export interface Plan {
   readonly body: string;
 }
 
-/** Private keys by address, lent for one call of `sign`; the lender wipes them after it. */
+/** Private keys by address, for one call of `sign`; the signer wipes them after it. */
 export type Keys = ReadonlyMap<Address, Uint8Array>;
 
 /** A transaction ready to be sent. It is stored before it is broadcast, and never made again. */

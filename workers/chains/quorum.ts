@@ -66,10 +66,10 @@ export async function hearAll<T, Peer extends Witness>(
 export async function hearFew<T, Peer extends Witness>(
   peers: readonly Peer[],
   work: (peer: Peer) => Promise<T>,
-  { quorum, patienceMs, isClear }: {
+  { quorum, nextNodeAfterMs, isClear }: {
     readonly quorum: number;
     /** How long some are waited for before others are asked. */
-    readonly patienceMs: number;
+    readonly nextNodeAfterMs: number;
     readonly isClear: Enough<T>;
   },
 ): Promise<Hearing<T>> {
@@ -84,7 +84,7 @@ export async function hearFew<T, Peer extends Witness>(
     const left = next < peers.length;
     await round.until(
       (heard) => suffices(heard) || (left && heard.length > told),
-      left ? patienceMs : null,
+      left ? nextNodeAfterMs : null,
     );
     if (suffices(round.heard)) break;
   }

@@ -9,7 +9,7 @@ import { reading } from "../../db/transaction.ts";
 import { type ChainId, findAsset } from "../../domain/assets.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import { SPEEDS } from "../chains/outgoing.ts";
+import { SPEEDS } from "../../domain/speeds.ts";
 import type { Chains, ConfiguredNetwork } from "../chains/registry.ts";
 
 /** Prices of a moment serve all realms. */

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Chain } from "../../../workers/chains/chain.ts";
 import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import { COIN_TABLES, type CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
-import { SPEEDS } from "../../../workers/chains/outgoing.ts";
+import { SPEEDS } from "../../../domain/speeds.ts";
 import { failsAs, pays } from "../conformance.ts";
 import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { newParty } from "./fixture.ts";

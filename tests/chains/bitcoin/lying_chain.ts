@@ -196,7 +196,7 @@ function coinTrials({ payer, payee, from, head, spent, coins }: Scene): Trial[] 
 /** Questions about what leaves. */
 function orderTrials(scene: Scene): Trial[] {
   const { payer, payee, from, mined, most, dead, pending, coins } = scene;
-  const fates = { mined, dead, pending };
+  const statuses = { mined, dead, pending };
   const own = coins.map(({ claim, amount }) => {
     const [hash, index] = claim.split(":");
     const place = { index: Number(index), height: from, parent: null };
@@ -236,9 +236,9 @@ function orderTrials(scene: Scene): Trial[] {
       between: same,
       alone: same,
     },
-    ...Object.entries(fates).map(([what, candidates]): Trial => ({
-      name: `fate of what is ${what}`,
-      ask: (chain) => chain.status({ attempts: candidates, since: from, depth: DEPTH }),
+    ...Object.entries(statuses).map(([what, attempts]): Trial => ({
+      name: `status of what is ${what}`,
+      ask: (chain) => chain.status({ attempts: attempts, since: from, depth: DEPTH }),
       between: statusBetween as Trial["between"],
       alone: statusAlone(most) as Trial["between"],
     })),

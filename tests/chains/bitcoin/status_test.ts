@@ -69,12 +69,12 @@ onLitecoind(
     await mine();
     const fresh = await fixture.open(fixture.node.url);
     const query = { attempts: [first.signed], since, depth: 2 };
-    const fate = statusIs(await fresh.status(query), "mined");
-    deepEqual([fate.hash, fate.block.height, fate.confirmations, fate.fee], [
+    const status = statusIs(await fresh.status(query), "mined");
+    deepEqual([status.hash, status.block.height, status.confirmations, status.fee], [
       ...[first.signed.hash, since + 1, 4],
       first.plan.fee,
     ]);
-    deepEqual(await fresh.status(query), fate);
+    deepEqual(await fresh.status(query), status);
     deepEqual(
       await chain.search({ hash: swept.hash }, {
         addresses: new Set([two.address]),
@@ -143,8 +143,8 @@ onLitecoind(
     const dead = statusIs(await ask(), "dropped");
     deepEqual([dead.proof, dead.by, dead.height], ["consumed", rival.signed.hash, since + 1]);
     const both = [never.signed, rival.signed];
-    const fate = await chain.status({ attempts: both, since, depth });
-    equal(statusIs(fate, "mined").hash, rival.signed.hash);
+    const status = await chain.status({ attempts: both, since, depth });
+    equal(statusIs(status, "mined").hash, rival.signed.hash);
     equal((await chain.broadcast(never.signed)).outcome, "unknown");
     await reorganise(depth);
     statusIs(await ask(), "unseen");

@@ -125,8 +125,8 @@ Deno.test("a reverted payment is mined without success, and its fee is told", as
   await anvil.rpc("anvil_setNonce", payer.address, nonceOf(bytes.claims[0]));
   await chain.broadcast(bytes);
   await mine();
-  const fate = statusIs(await chain.status({ attempts: [bytes], since: 0, depth: 1 }), "mined");
-  deepEqual([fate.success, fate.fee > 0n], [false, true]);
+  const status = statusIs(await chain.status({ attempts: [bytes], since: 0, depth: 1 }), "mined");
+  deepEqual([status.success, status.fee > 0n], [false, true]);
 });
 
 Deno.test("what the nodes do not agree on stays open", async () => {
@@ -177,8 +177,8 @@ Deno.test("the taker of a nonce is found also where old states are gone", async 
   });
   const poor = await fixture.open(pruned.url);
   for (const node of [chain, poor]) {
-    const fate = await node.status({ attempts: [first.signed], since, depth: 3 });
-    const { proof, by } = statusIs(fate, "dropped");
+    const status = await node.status({ attempts: [first.signed], since, depth: 3 });
+    const { proof, by } = statusIs(status, "dropped");
     deepEqual([proof, by], ["consumed", second.signed.hash]);
   }
   const early = await chain.status({ attempts: [first.signed], since, depth: 40 });

@@ -79,8 +79,8 @@ Deno.test("on a node without such a list the fee of CUSD is paid in coins", asyn
   equal(plan.feeContract, null);
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   await mine();
-  const fate = await chain.status({ attempts: [bytes], since: 0, depth: 1 });
-  equal(fate.state, "mined");
+  const status = await chain.status({ attempts: [bytes], since: 0, depth: 1 });
+  equal(status.state, "mined");
 });
 
 /** What only a real node of Celo answers. */

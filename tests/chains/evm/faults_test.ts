@@ -146,8 +146,8 @@ Deno.test("a node that is down, slow or busy is unavailable, and payments go thr
   const { signed: bytes } = await signed({ ...fixture, chain }, payer, order);
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   await mine();
-  const fate = await chain.status({ attempts: [bytes], since: 0, depth: 1 });
-  equal(fate.state, "mined");
+  const status = await chain.status({ attempts: [bytes], since: 0, depth: 1 });
+  equal(status.state, "mined");
   await slow.abort();
 });
 

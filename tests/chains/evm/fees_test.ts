@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { SPEEDS } from "../../../workers/chains/outgoing.ts";
+import { SPEEDS } from "../../../domain/speeds.ts";
 import { failsAs, pays, signed } from "../conformance.ts";
 import { startFaultyNode, type Trick } from "../../support/nodes/faulty_node.ts";
 import { newParty, openEvmFixture } from "./fixture.ts";

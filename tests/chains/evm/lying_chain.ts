@@ -191,7 +191,7 @@ function receivedAtMost(answer: Checked | null, amount: bigint): string | null {
 function orderTrials(scene: Scene): Trial[] {
   const { payer, payee, token, from, to, mined, most, dead, pending, plan } = scene;
   const [{ hash }] = mined;
-  const fates = { mined, dead, pending };
+  const statuses = { mined, dead, pending };
   const budget = { contract: null, units: 4n * most };
   const dearest = 21_000n * EVM_TABLES.ETHEREUM.gasPriceMax;
   const orders = {
@@ -236,9 +236,9 @@ function orderTrials(scene: Scene): Trial[] {
       between: same,
       alone: same,
     },
-    ...Object.entries(fates).map(([what, candidates]): Trial => ({
-      name: `fate of what is ${what}`,
-      ask: (chain) => chain.status({ attempts: candidates, since: from, depth: DEPTH }),
+    ...Object.entries(statuses).map(([what, attempts]): Trial => ({
+      name: `status of what is ${what}`,
+      ask: (chain) => chain.status({ attempts: attempts, since: from, depth: DEPTH }),
       between: statusBetween as Trial["between"],
       alone: statusAlone(most) as Trial["between"],
     })),

@@ -16,8 +16,8 @@ Deno.test("a token is paid out, its payment known by its log", async () => {
   deepEqual((await chain.inspect(bytes.raw)).payments, [{ to, contract: token, amount: 1234n }]);
   await chain.broadcast(bytes);
   await mine();
-  const fate = statusIs(await chain.status({ attempts: [bytes], since, depth: 1 }), "mined");
-  ok(fate.success && fate.fee <= plan.fee);
+  const status = statusIs(await chain.status({ attempts: [bytes], since, depth: 1 }), "mined");
+  ok(status.success && status.fee <= plan.fee);
   const [{ transfers: [transfer] }] = await scanned(chain, since + 1, since + 1, watching([to]));
   deepEqual([transfer.hash, transfer.index, transfer.contract], [bytes.hash, 0, token]);
   deepEqual(await chain.recheck(transfer), { transfer, received: 1234n, proven: true });
@@ -48,9 +48,9 @@ Deno.test("a token that says no is refused before a nonce is spent, and never a 
   await anvil.rpc("anvil_setCode", honest, code);
   await chain.broadcast(bytes);
   await mine();
-  const fate = await chain.status({ attempts: [bytes], since: 0, depth: 1 });
-  equal(statusIs(fate, "mined").success, false);
-  ok(statusIs(fate, "mined").fee > 0n);
+  const status = await chain.status({ attempts: [bytes], since: 0, depth: 1 });
+  equal(statusIs(status, "mined").success, false);
+  ok(statusIs(status, "mined").fee > 0n);
 });
 
 Deno.test("a token that keeps a part is credited with what arrived", async () => {
@@ -148,11 +148,11 @@ Deno.test("a token is deployed where the plan said, and describes itself", async
   equal((await chain.inspect(bytes.raw)).creates, plan.creates);
   await chain.broadcast(bytes);
   await mine();
-  const fate = statusIs(
+  const status = statusIs(
     await chain.status({ attempts: [bytes], since: 0, depth: 1 }),
     "mined",
   );
-  ok(fate.success);
+  ok(status.success);
   deepEqual(await chain.token(plan.creates!), {
     contract: plan.creates,
     symbol: "HRB",

@@ -173,7 +173,7 @@ function readMined(
   if ((flags & EXTENSION) !== 0 && take(reader, 1)[0] !== 0) throw fault("an unknown extension");
   const locktime = take(reader, 4);
   const bytes = reader.bytes.subarray(start, reader.at);
-  const id = hash256(flags === 0 ? bytes : joined(version, core, locktime));
+  const id = hash256(flags === 0 ? bytes : concatenated(version, core, locktime));
   const coinbase = inputs.length === 1 && inputs[0] === null;
   const spends = inputs.filter((claim) => claim !== null);
   return { id, transaction: { hash: idOf(id), coinbase, spends, outputs, bytes } };
@@ -244,7 +244,7 @@ function rootOf(leaves: readonly Uint8Array[], hash256: Hash): Uint8Array | null
       const left = level[at];
       const right = level[at + 1] ?? left;
       if (at + 1 < level.length && isSame(left, right)) return null;
-      above.push(hash256(joined(left, right)));
+      above.push(hash256(concatenated(left, right)));
     }
     level = above;
   }
@@ -276,7 +276,7 @@ function take(reader: Reader, count: number): Uint8Array {
   return taken;
 }
 
-function joined(...parts: readonly Uint8Array[]): Uint8Array {
+function concatenated(...parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

@@ -6,7 +6,8 @@
 import { parseAddress } from "../../../domain/chains/addresses.ts";
 import { chainInfo } from "../../../domain/assets.ts";
 import { ChainError } from "../chain.ts";
-import type { Budget, Draft, Order, Payment, Speed } from "../outgoing.ts";
+import type { Speed } from "../../../domain/speeds.ts";
+import type { Budget, Draft, Order, Payment } from "../outgoing.ts";
 import type { CoinChain } from "./context.ts";
 import { agreedRates, ceilingOf, feeAt } from "./fees.ts";
 import { dustOf, isOurKind } from "./scripts.ts";

@@ -5,7 +5,7 @@
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
 import type { ChainId } from "../../../domain/assets.ts";
-import type { Speed } from "../outgoing.ts";
+import type { Speed } from "../../../domain/speeds.ts";
 
 /** Names the chains of this family. */
 export type CoinChainId = Extract<

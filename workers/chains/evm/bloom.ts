@@ -12,8 +12,8 @@ export function bitsOf({ getBytes, keccak256 }: Ethers, value: string): BloomBit
   return [0, 2, 4].map((at) => ((digest[at] << 8) | digest[at + 1]) & 0x7ff);
 }
 
-/** Tells whether a filter permits something; one that is no filter rules nothing out. */
-export function permits(bloom: string, bits: BloomBits): boolean {
+/** Tells whether a filter may contain something; one that is no filter rules nothing out. */
+export function mayContain(bloom: string, bits: BloomBits): boolean {
   if (bloom.length !== 2 + 2 * BYTES) return true;
   return bits.every((bit) => {
     const at = 2 + 2 * (BYTES - 1 - (bit >> 3));

@@ -5,7 +5,8 @@
  */
 import { ChainError } from "../chain.ts";
 import { allOf, type Nodes, type Peer } from "../node_pool.ts";
-import type { Budget, Draft, NewToken, Order, Plan, Redraft, Speed } from "../outgoing.ts";
+import type { Speed } from "../../../domain/speeds.ts";
+import type { Budget, Draft, NewToken, Order, Plan, Redraft } from "../outgoing.ts";
 import { type Heard, unconfirmed } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../observations.ts";
@@ -56,7 +57,7 @@ export interface Body {
 }
 
 /** What a transaction calls, before its price. */
-interface Wish {
+interface UnpricedCall {
   readonly to: string | null;
   readonly value: bigint;
   readonly data: string;
@@ -223,17 +224,17 @@ async function draftThrough(evm: Evm, peer: Peer, terms: Terms): Promise<Draft> 
   const { order, feeToken } = terms;
   const contract = order.kind === "pay" ? order.contract : null;
   const held = await heldBy(peer, order.from, contract ?? feeToken);
-  const wish = wishOf(evm, order, held);
-  const gas = await gasFor(peer, order, wish, feeToken);
+  const call = callOf(evm, order, held);
+  const gas = await gasFor(peer, order, call, feeToken);
   const paying = feeToken === null ? held.coin : held.token;
-  return priceOf(evm, terms, { ...wish, contract, gas, held: paying });
+  return priceOf(evm, terms, { ...call, contract, gas, held: paying });
 }
 
 /** Prices what a transaction calls. */
 function priceOf(
   evm: Evm,
   { order, speed, budget, chainId, feeToken, prices }: Terms,
-  { to, value, data, amount, all, contract, gas, held }: Wish & {
+  { to, value, data, amount, all, contract, gas, held }: UnpricedCall & {
     readonly contract: Contract;
     readonly gas: bigint;
     /** Of what the fee is paid in. */
@@ -311,7 +312,7 @@ async function heldBy(peer: Peer, address: string, contract: Contract): Promise<
   };
 }
 
-function wishOf(evm: Evm, order: Order, held: Held): Wish {
+function callOf(evm: Evm, order: Order, held: Held): UnpricedCall {
   const plain = { value: 0n, amount: 0n, all: false };
   if (order.kind === "noop") return { ...plain, to: order.from, data: "0x" };
   if (order.kind === "deploy") return { ...plain, to: null, data: deployData(evm, order.token) };
@@ -336,16 +337,16 @@ function gasForNothing(feeToken: Contract): bigint {
 async function gasFor(
   peer: Peer,
   order: Order,
-  wish: Wish,
+  unpriced: UnpricedCall,
   feeToken: Contract,
 ): Promise<bigint> {
   if (order.kind === "noop") return gasForNothing(feeToken);
-  const { to, data } = wish;
+  const { to, data } = unpriced;
   if (data === "0x" && bytes(await peer.call("eth_getCode", [to, "latest"])) === "0x") {
     return GAS_NATIVE;
   }
   // Of a sweep the fee will be kept back, so it is tried with a little.
-  const value = wish.all && wish.value > 0n ? 1n : wish.value;
+  const value = unpriced.all && unpriced.value > 0n ? 1n : unpriced.value;
   const call = { from: order.from, to: to ?? undefined, data, value: toHex(value) };
   if (order.kind === "pay" && order.contract !== null) await tryTransfer(peer, call);
   const estimate = big(await attempted(() => peer.call("eth_estimateGas", [call])), "gas");

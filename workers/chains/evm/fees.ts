@@ -6,7 +6,8 @@
 import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node_pool.ts";
-import { type Fee, type Speed, SPEEDS } from "../outgoing.ts";
+import { type Speed, SPEEDS } from "../../../domain/speeds.ts";
+import type { Fee } from "../outgoing.ts";
 import { reachedBy } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../observations.ts";

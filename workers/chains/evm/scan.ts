@@ -9,7 +9,7 @@ import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
 import type { Block, Transfer, WatchList } from "../observations.ts";
-import { bitsOf, type BloomBits, permits } from "./bloom.ts";
+import { bitsOf, type BloomBits, mayContain } from "./bloom.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
 import type { Told } from "./scan_quorum.ts";
@@ -195,8 +195,8 @@ async function scanBlock(
 /** Tells whether the bloom filter of a block permits a log that brings something to us. */
 function mayConcern(evm: Evm, { bloom }: EvmBlock, index: WatchIndex): boolean {
   const { payees, contracts } = filtersOf(evm, index);
-  const some = (bits: readonly BloomBits[]) => bits.some((one) => permits(bloom, one));
-  return permits(bloom, bitsOf(evm.ethers, TRANSFER_TOPIC)) && some(payees) &&
+  const some = (bits: readonly BloomBits[]) => bits.some((one) => mayContain(bloom, one));
+  return mayContain(bloom, bitsOf(evm.ethers, TRANSFER_TOPIC)) && some(payees) &&
     (contracts === null || some(contracts));
 }
 

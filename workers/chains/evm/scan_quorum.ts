@@ -157,7 +157,7 @@ async function judged(
   const tellersOf = (one: Transfer) => tellers.filter((by) => by.transfers.has(keyOf(one)));
   const isSure = (one: Transfer) => quorum > 1 && tellersOf(one).length >= quorum;
   const kept = transfers.filter(isSure);
-  const liars = new Set<Witness>();
+  const deniedNodes = new Set<Witness>();
   const open: Transfer[] = [];
   let unsure = inTurns(transfers.filter((one) => !isSure(one)), tellers);
   while (unsure.length > 0) {
@@ -165,16 +165,18 @@ async function judged(
     for (const [at, found] of (await Promise.all(some.map(asked))).entries()) {
       if (found === undefined) open.push({ ...some[at], from: null });
       else if (found !== null) kept.push(found);
-      else for (const { peer } of tellersOf(some[at])) liars.add(peer);
+      else for (const { peer } of tellersOf(some[at])) deniedNodes.add(peer);
     }
     unsure = unsure.slice(ASKED_AT_ONCE)
-      .filter((one) => tellersOf(one).some(({ peer }) => !liars.has(peer)));
+      .filter((one) => tellersOf(one).some(({ peer }) => !deniedNodes.has(peer)));
     if (open.length > OPEN_MAX || (open.length > 0 && unsure.length > OPEN_MAX)) {
       throw new ChainError("unavailable", `nodes contradict each other on too much in ${what}`);
     }
   }
-  nodes.trail([...liars]);
-  for (const { name } of liars) nodes.report(`${name} tells of payments in ${what} that are none`);
+  nodes.trail([...deniedNodes]);
+  for (const { name } of deniedNodes) {
+    nodes.report(`${name} tells of payments in ${what} that are none`);
+  }
   return [...kept, ...open];
   /** Undefined where the nodes do not agree, null where they agree that there is none. */
   async function asked(one: Transfer): Promise<Transfer | null | undefined> {
