@@ -1,4 +1,7 @@
-/** Statements on what has to be proven of deposits before they are booked, and on sums of them. @module */
+/**
+ * Statements on what has to be proven of deposits before they are booked, and on sums of them.
+ * @module
+ */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import { columnsOf, type PendingRow, type SeenDeposit } from "./deposits.ts";
@@ -12,8 +15,8 @@ export interface Deferred {
 }
 
 /**
- * Notes why deposits could not be proven yet. They are tried again with the next pass, then ever more
- * rarely.
+ * Notes why deposits could not be proven yet. They are tried again with the next pass, then ever
+ * more rarely.
  */
 export async function deferDeposits(tx: Tx, deferred: readonly Deferred[]): Promise<void> {
   await tx`
@@ -25,7 +28,9 @@ export async function deferDeposits(tx: Tx, deferred: readonly Deferred[]): Prom
     where d.id = g.id and d.status = 'PENDING'`;
 }
 
-/** Reads deposits that the quorum denied and that are due to be asked for again, longest due first. */
+/**
+ * Reads deposits that the quorum denied and that are due to be asked for again, longest due first.
+ */
 export async function selectDenied(
   db: Db,
   place: NetworkKey,
@@ -46,8 +51,8 @@ export interface DeniedEnd {
 }
 
 /**
- * Puts off what is denied still: twice as long each time, a day at most. A try that nodes left unclear is
- * not counted.
+ * Puts off what is denied still: twice as long each time, a day at most. A try that nodes left
+ * unclear is not counted.
  *
  * @param how.first with how many tries it was given up
  */

@@ -124,7 +124,9 @@ export interface Hold {
   error: Record<string, unknown>;
 }
 
-/** Marks pending deposits that may not be booked now, and clears the mark of those that may again. */
+/**
+ * Marks pending deposits that may not be booked now, and clears the mark of those that may again.
+ */
 export async function holdDeposits(
   db: Db,
   place: NetworkKey,
@@ -263,8 +265,9 @@ export async function updateConfirmations(db: Db, place: NetworkKey, head: numbe
 }
 
 /**
- * Reads pending deposits that lie deep enough, oldest first, past the given id. Those that the ledger
- * refused come again after a pause; those of an asset that takes none now wait until it does.
+ * Reads pending deposits that lie deep enough, oldest first, past the given id. Those that the
+ * ledger refused come again after a pause; those of an asset that takes none now wait until it
+ * does.
  */
 export async function selectRipe(
   db: Db,
@@ -381,7 +384,9 @@ export async function markDepositError(tx: Tx, id: string, error: unknown): Prom
     update deposits set error = ${tx.json(error as never)}, updated_at = now() where id = ${id}`;
 }
 
-/** Notes why the ledger refused a deposit; it is tried again after a minute, then ever more rarely. */
+/**
+ * Notes why the ledger refused a deposit; it is tried again after a minute, then ever more rarely.
+ */
 export async function putOffDeposit(tx: Tx, id: string, error: unknown): Promise<void> {
   await tx`
     update deposits set error = ${tx.json(error as never)}, updated_at = now(), tries = tries + 1,

@@ -16,7 +16,9 @@ export interface SweepRow extends NetworkKey {
   fee: string | null;
   /** What it took from the address before that was credited: booked on as soon as it is. */
   ahead: string;
-  /** What the fees paid of its fee because nothing was credited yet: given back as soon as it is. */
+  /**
+   * What the fees paid of its fee because nothing was credited yet: given back as soon as it is.
+   */
   borne: string;
   gas_order: string | null;
   order_id: string | null;
@@ -124,7 +126,10 @@ export async function markSweepFailed(
     where id = ${id}`;
 }
 
-/** So many sweeps in a row that cost a fee for nothing end the trying, until something more is credited. */
+/**
+ * So many sweeps in a row that cost a fee for nothing end the trying, until something more is
+ * credited.
+ */
 const STRIKES_MAX = 8;
 
 /** Whether an account's sweeps rest, because the chain took fees for them and moved nothing. */
@@ -140,7 +145,9 @@ export async function selectResting(db: Db, account: string): Promise<boolean> {
   return row?.resting ?? false;
 }
 
-/** Ties an account's credited deposits that no sweep carries yet to a sweep, and gives their ids. */
+/**
+ * Ties an account's credited deposits that no sweep carries yet to a sweep, and gives their ids.
+ */
 export async function joinSweep(tx: Tx, account: string, sweep: string): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
     update deposits set sweep = ${sweep}
@@ -210,8 +217,8 @@ export async function selectSweptOrder(db: Db, sweep: string): Promise<SweptRow 
 }
 
 /**
- * Adds up the gas that was sent ahead to the address of a sweep's order, less what its other sweeps took, in
- * base units.
+ * Adds up the gas that was sent ahead to the address of a sweep's order, less what its other sweeps
+ * took, in base units.
  */
 export async function selectGasAhead(
   tx: Tx,

@@ -1,4 +1,4 @@
-/** Statements on what a reconciliation finds: our own transactions that the database had lost. @module */
+/** Statements of reconciliations: own transactions that the database had lost. @module */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import { ORDER_COLUMNS, type OrderRow } from "../sending/chain_orders.ts";
@@ -19,7 +19,7 @@ export async function selectQuarantinedRamps(db: Db): Promise<QuarantinedRamp[]>
     where quarantined is not null and next_index > 0 order by chain, network, number`;
 }
 
-/** An address of ours with the next nonce that is known of it. */
+/** An own address with its next known nonce. */
 export interface KnownSender {
   address: string;
   ramp: string;
@@ -58,7 +58,7 @@ export async function selectUnsignedInputs(
   return rows.map((row) => row.claim);
 }
 
-/** Lists transactions that spent coins of some ramps and are none of ours; oldest first. */
+/** Lists unknown transactions that spent coins of some ramps, oldest first. */
 export async function selectUnknownSpends(
   db: Db,
   place: NetworkKey,
@@ -72,7 +72,7 @@ export async function selectUnknownSpends(
     group by spent_by order by 2, 1`;
 }
 
-/** Adds up coins of ours by their names, in base units; null where one is not known. */
+/** Adds up own coins by their names, in base units; null if one is unknown. */
 export async function sumClaimed(
   db: Db,
   place: NetworkKey,
@@ -92,7 +92,7 @@ export async function selectKnownHashes(db: Db, hashes: readonly string[]): Prom
   return rows.map((row) => row.hash);
 }
 
-/** Moves nonces on. */
+/** Raises nonces. */
 export async function raiseNonce(
   tx: Tx,
   of: NetworkKey & { address: string; next: number },
@@ -104,12 +104,15 @@ export async function raiseNonce(
       set next = greatest(nonces.next, excluded.next)`;
 }
 
-/** Passes over address indices that may have been handed out. */
+/** Skips address indices that may have been handed out. */
 export async function skipIndices(tx: Tx, ramp: string, next: number): Promise<void> {
   await tx`update ramps set next_index = greatest(next_index, ${next}) where account = ${ramp}`;
 }
 
-/** Lists orders of some ramps whose bytes may be on the chain, and the looks that are due; oldest first. */
+/**
+ * Lists orders of some ramps whose bytes may be on the chain, and the looks that are due; oldest
+ * first.
+ */
 export async function selectSignedOrders(
   db: Db,
   place: NetworkKey,
@@ -124,7 +127,7 @@ export async function selectSignedOrders(
     order by id`;
 }
 
-/** Lists orders of some ramps none of whose living bytes has left, oldest first. */
+/** Lists orders of some ramps that were not broadcast, oldest first. */
 export async function selectUnsigned(
   db: Db,
   place: NetworkKey,
@@ -150,7 +153,9 @@ export interface FoundBytes {
   at: number;
 }
 
-/** Adds the bytes of a transaction that was found, as the first of an order that is mined already. */
+/**
+ * Adds the bytes of a transaction that was found, as the first of an order that is mined already.
+ */
 export async function insertMinedBytes(tx: Tx, found: FoundBytes): Promise<void> {
   const { order, hash, raw, claims, fee, at } = found;
   await tx`
@@ -219,7 +224,7 @@ export async function releaseDeposits(tx: Tx, ids: readonly string[]): Promise<v
     where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
 }
 
-/** Withdrawals that an operator has called paid and whose transaction was not found yet. */
+/** Withdrawals that an operator declared paid and whose transaction was not found yet. */
 export async function selectPaidUnfound(
   db: Db,
   place: NetworkKey,
@@ -242,7 +247,7 @@ export async function selectPaidUnfound(
     order by w.id`;
 }
 
-/** An address of ours, and where it belongs. */
+/** An own address with its account and ramp. */
 export interface OwnPlace {
   address: string;
   ramp: string;
@@ -250,7 +255,7 @@ export interface OwnPlace {
   derivation_key: number;
 }
 
-/** Which of some addresses are ours. */
+/** Which of some addresses are own addresses. */
 export async function selectOwnPlaces(
   db: Db,
   place: NetworkKey,

@@ -1,8 +1,8 @@
-/** Statements on payouts: orders whose transaction pays several withdrawals. @module */
+/** Statements on withdrawal batches: orders whose transaction pays several withdrawals. @module */
 import type { Db, Tx } from "../database.ts";
 import { ORDER_COLUMNS, type OrderRow } from "../sending/chain_orders.ts";
 
-/** Lists new withdrawals that may leave together with an order, oldest first, without itself. */
+/** Lists new orders that may join a batch with an order, oldest first, without itself. */
 export async function selectSiblings(db: Db, order: OrderRow, limit: number): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
     select ${db(ORDER_COLUMNS)} from chain_orders
@@ -12,7 +12,7 @@ export async function selectSiblings(db: Db, order: OrderRow, limit: number): Pr
     order by id limit ${limit}`;
 }
 
-/** Reads those of some orders that are still new, oldest first, and keeps others from them. */
+/** Locks those of some orders that are still new, oldest first. */
 export async function lockNewOrders(tx: Tx, ids: readonly string[]): Promise<OrderRow[]> {
   return await tx<OrderRow[]>`
     select ${
@@ -21,7 +21,7 @@ export async function lockNewOrders(tx: Tx, ids: readonly string[]): Promise<Ord
     order by id for update`;
 }
 
-/** Reads the orders that a payout carries, oldest first. */
+/** Reads the orders of a batch, oldest first. */
 export async function selectBatched(db: Db, carrier: string): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
     select ${db(ORDER_COLUMNS)} from chain_orders where carrier = ${carrier} order by id`;

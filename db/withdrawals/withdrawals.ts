@@ -137,7 +137,9 @@ export async function insertWithdrawal(tx: Tx, row: NewWithdrawalRow): Promise<W
   return made;
 }
 
-/** Whether a user is none of those whose gas a ramp pays anyway, and whether it may be paid for now. */
+/**
+ * Whether a user is none of those whose gas a ramp pays anyway, and whether it may be paid for now.
+ */
 export async function selectSponsored(
   db: Db,
   of: { ramp: string; sender: string; user: string | null; own: boolean },

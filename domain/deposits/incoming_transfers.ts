@@ -82,16 +82,16 @@ export async function classifyTransfers(
   }
   // Nodes that disagree give several versions of one transfer: the first counts, a deposit before
   // an unmatched one.
-  const places = new Set<string>();
+  const keys = new Set<string>();
   const isFirst = (one: SeenDeposit | SeenUnmatchedDeposit) => {
-    const place = placeOf(one);
-    return !places.has(place) && places.add(place);
+    const key = transferKey(one);
+    return !keys.has(key) && keys.add(key);
   };
   return { deposits: deposits.filter(isFirst), unmatched: unmatched.filter(isFirst), at };
 }
 
 /** The key of a transfer in the database. */
-export function placeOf(
+export function transferKey(
   { hash, index, address }: Pick<SeenDeposit, "hash" | "index" | "address">,
 ): string {
   return `${hash} ${index} ${index === INSIDE ? address : ""}`;

@@ -1,7 +1,7 @@
 /**
- * Taking in what a chain shows that our keys signed and the database has lost: a sweep is booked as a
- * sweep, a payment ends the withdrawal that it paid, and what nobody here asked for is borne by the
- * fees until an operator has found whose it was.
+ * Recovers transactions that own keys signed and the database lost. A sweep is booked as a sweep,
+ * and a payment ends its withdrawal. The account `fees` bears an unexplained payment until an
+ * operator assigns it.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -44,17 +44,17 @@ import { errorField } from "../errors.ts";
 import { bookGas } from "../sending/network_fees.ts";
 import { endWithBatch, type FoundOrder, joinFound, recordMined } from "../sending/order_states.ts";
 
-/** A mined transaction that one of our keys signed. */
+/** A mined transaction that an own key signed. */
 export interface FoundTransaction {
   readonly hash: string;
   readonly raw: string;
   readonly height: number;
   readonly claims: readonly string[];
-  /** The address of ours that signed it. */
+  /** The own address that signed it. */
   readonly from: string;
-  /** What it costs in base units, where its bytes tell. */
+  /** Its fee in base units, if the bytes tell it. */
   readonly fee: bigint | null;
-  /** Everything that it pays, change included. */
+  /** All its payments, change included. */
   readonly payments: readonly FoundPayment[];
 }
 
@@ -65,28 +65,28 @@ export interface FoundPayment {
   readonly amount: bigint;
 }
 
-/** What a transaction turned out to be. */
+/** The result of recovering a transaction. */
 export interface Taken {
   hash: string;
   purpose: "sweep" | "recovered";
   /** Withdrawals that it paid. */
   paid: string[];
-  /** Payments that nothing here asked for. */
+  /** Payments that no withdrawal explains. */
   unmatched: { to: string; contract: string | null; amount: string }[];
 }
 
-/** One payment of a recovered order, as its wish keeps it. */
+/** One payment of a recovered order, as its request keeps it. */
 interface Part {
   to: string;
   contract: string | null;
   amount: string;
   /** The order of the withdrawal that it paid. */
   order: string | null;
-  /** The withdrawal that an operator had called paid before. */
+  /** The withdrawal that an operator had declared paid before. */
   withdrawal: string | null;
 }
 
-/** Takes in a transaction of ours that is not known here; null if it is. */
+/** Recovers an own transaction that the database does not know; null if it knows it. */
 export async function takeIn(
   tx: LedgerTx,
   actor: Actor,
@@ -295,7 +295,7 @@ export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRo
   }
 }
 
-/** Nobody here asked for it: the fees bear it until it is known whose it was. */
+/** Books an unexplained payment: `fees` bears it until an operator assigns it. */
 async function bookUnmatched(
   tx: LedgerTx,
   actor: Actor,
@@ -312,7 +312,7 @@ async function bookUnmatched(
   const decimals = kept?.decimals ?? registered?.decimals;
   const ramp = await selectAccount(tx, order.ramp);
   if (code === undefined || decimals === undefined || ramp === null) return;
-  // Coins at the address of a token's ramp are its gas: the ledger does not have them.
+  // Coins at the address of a token's ramp are its gas, which the ledger does not keep.
   if (contract === null && findAsset(ramp.asset)?.contract !== null) return;
   const asset = { code, decimals, testnet: kept === undefined && order.network !== "main" };
   await postMove(tx, actor, {

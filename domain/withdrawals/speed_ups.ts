@@ -1,6 +1,6 @@
 /**
- * Speed-ups: what was sent is replaced by what pays more, and whoever asks for it pays the difference,
- * once a block at most. Where a payout carries the withdrawal, the whole payout is lifted.
+ * Speed-ups: a transaction that pays more replaces the one that was sent, at most once a block. The
+ * withdrawal pays the difference. If a batch carries the withdrawal, the whole batch is replaced.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -35,22 +35,27 @@ import { budgetFor } from "../sending/cost_budget.ts";
 import { reachWithdrawal } from "./withdrawal_reach.ts";
 import { announce } from "./withdrawal_settlement.ts";
 
-/** Chains whose nodes replace nothing that they have taken. */
-const FIXED: ReadonlySet<ChainId> = new Set(["BITCOIN_CASH", "DOGECOIN", "SOLANA", "TRON"]);
+/** Chains whose nodes replace no transaction that they have. */
+const WITHOUT_REPLACEMENT: ReadonlySet<ChainId> = new Set([
+  "BITCOIN_CASH",
+  "DOGECOIN",
+  "SOLANA",
+  "TRON",
+]);
 const RETRY_S = 5;
 
-/** What more speed costs. */
-interface Rise {
+/** The price of a speed-up. */
+interface SpeedUpPrice {
   asset: ChainAsset;
   price: Price;
-  /** What was charged for it before, of all that leave in the same transaction; whole units. */
+  /** The fees charged so far to all withdrawals of the transaction, in whole units. */
   before: string;
-  /** What is charged on top, in whole units of the asset. */
+  /** The additional fee, in whole units of the asset. */
   more: string;
 }
 
 /**
- * Asks for a withdrawal to be mined sooner, and charges what that costs more by the newest prices.
+ * Speeds up a withdrawal, and charges the difference to the newest prices.
  * Runs under the ledger lock.
  *
  * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner,
@@ -63,29 +68,29 @@ export async function speedUpWithdrawal(
   input: { id: string; speed: Speed },
 ): Promise<WithdrawalRow> {
   const row = await reachWithdrawal(tx, actor, input.id);
-  const order = row.status === "PROCESSING" ? await lockCarrying(tx, row.order_id) : null;
+  const order = row.status === "PROCESSING" ? await lockPayingOrder(tx, row.order_id) : null;
   if (order === null || !isOpen(order) || order.state === "mined") {
     throw new DomainError("withdrawal.not_cancelable", "it is in a block, or has ended");
   }
-  if (order.state === "sent" && FIXED.has(order.chain as ChainId)) {
-    throw new DomainError("withdrawal.not_cancelable", "the chain replaces nothing that was sent");
+  if (order.state === "sent" && WITHOUT_REPLACEMENT.has(order.chain as ChainId)) {
+    throw new DomainError("withdrawal.not_cancelable", "the chain does not replace transactions");
   }
   const head = await nextBlock(tx, order);
   const account = await selectAccount(tx, row.account);
   assertAccount(actor, "write", account);
-  const rise = await riseOf(tx, actor, { row, order, account, speed: input.speed });
-  const paid = compare(rise.more, "0") > 0;
+  const speedUp = await priceSpeedUp(tx, actor, { row, order, account, speed: input.speed });
+  const paid = compare(speedUp.more, "0") > 0;
   const factor = actor.settings.hotFeeMaxFactor;
-  const raised = paid ? await raisedBudget(tx, actor, { row, order, rise, factor }) : {};
+  const raised = paid ? await raisedBudget(tx, actor, { row, order, speedUp, factor }) : {};
   await markSpedUp(tx, order.id, { head, raise: raised });
-  const change = paid ? await chargeRise(tx, actor, { row, account, rise }) : {};
+  const change = paid ? await chargeSpeedUp(tx, actor, { row, account, speedUp }) : {};
   await speedUpOrder(tx, actor, row.order_id, input.speed);
   const { speed } = input;
   const entry: HistoryEntry = {
     at: actor.at,
     event: "sped_up",
     speed,
-    ...(paid ? { fee: rise.more } : {}),
+    ...(paid ? { fee: speedUp.more } : {}),
     ...(order.state === "sent" && order.hash !== null ? { hash: order.hash } : {}),
   };
   const changed = await updateWithdrawal(tx, row.id, { ...change, speed }, entry, actor.at);
@@ -93,26 +98,26 @@ export async function speedUpWithdrawal(
   return changed;
 }
 
-/** Locks the order whose transaction pays a withdrawal: the payout that carries it, or its own. */
-async function lockCarrying(tx: Tx, id: string): Promise<OrderRow | null> {
+/** Locks the order whose transaction pays a withdrawal: its batch, or its own. */
+async function lockPayingOrder(tx: Tx, id: string): Promise<OrderRow | null> {
   const carrier = (await selectOrder(tx, id))?.carrier ?? null;
   return await lockOrder(tx, carrier ?? id);
 }
 
-/** Gives the newest block seen, and refuses a second wish before there is one. */
+/** Gives the newest scanned block, and refuses a second speed-up before there is a new one. */
 async function nextBlock(tx: Tx, order: OrderRow): Promise<number> {
   const place = { chain: order.chain as ChainId, network: order.network };
   const head = (await selectCursor(tx, place as ChainNetwork))?.head ?? 0;
   if (order.hastened_at === null || head > order.hastened_at) return head;
-  const why = "it was sped up since the last block; what was sent then has not had its chance";
+  const why = "it was sped up since the last block: wait for the next block";
   throw new DomainError("rate.limited", why, { retryAfterS: RETRY_S });
 }
 
-async function riseOf(
+async function priceSpeedUp(
   tx: Tx,
   actor: Actor,
   of: { row: WithdrawalRow; order: OrderRow; account: AccountRow; speed: Speed },
-): Promise<Rise> {
+): Promise<SpeedUpPrice> {
   const { row, order, account, speed } = of;
   const asset = await resolveChainAsset(tx, row.asset);
   const place = { chain: row.chain, network: row.network } as ChainNetwork;
@@ -127,7 +132,7 @@ async function riseOf(
   return { asset, price, before, more: subtract(price.fee, before) };
 }
 
-/** Coins that its transaction spends, or will likely. */
+/** Counts the coins that the transaction spends, or will probably spend. */
 async function coinsOf(
   tx: Tx,
   row: WithdrawalRow,
@@ -141,13 +146,13 @@ async function coinsOf(
   return BigInt(await countCoinsFor(tx, { chain, network, address, amount }));
 }
 
-/** What is charged on top raises what the transaction may cost, in the same proportion. */
+/** The additional fee raises the budget of the transaction in the same proportion. */
 async function raisedBudget(
   tx: LedgerTx,
   actor: Actor,
-  of: { row: WithdrawalRow; order: OrderRow; rise: Rise; factor: number },
+  of: { row: WithdrawalRow; order: OrderRow; speedUp: SpeedUpPrice; factor: number },
 ): Promise<Raise> {
-  const { row, order, rise: { asset, price, more }, factor } = of;
+  const { row, order, speedUp: { asset, price, more }, factor } = of;
   if (order.purpose === "payout") {
     const charged = toUnits(more, asset.decimals);
     const budget = charged * BigInt(factor);
@@ -173,13 +178,15 @@ function larger(one: bigint, other: bigint): bigint {
   return one > other ? one : other;
 }
 
-/** Moves the difference to the ramp, and blocks it there with what the withdrawal takes already. */
-async function chargeRise(
+/**
+ * Moves the difference to the ramp's account, and blocks it there together with the earlier charge.
+ */
+async function chargeSpeedUp(
   tx: LedgerTx,
   actor: Actor,
-  of: { row: WithdrawalRow; account: AccountRow; rise: Rise },
+  of: { row: WithdrawalRow; account: AccountRow; speedUp: SpeedUpPrice },
 ): Promise<WithdrawalChange> {
-  const { row, account, rise: { more, price } } = of;
+  const { row, account, speedUp: { more, price } } = of;
   if (compare(availableOf(account), more) < 0) {
     throw new DomainError("balance.insufficient", `the balance does not cover ${more} more`);
   }

@@ -1,6 +1,6 @@
 /**
- * Payouts: one transaction that pays several withdrawals of a ramp. Each of them stays a record and
- * an order of its own; what becomes of the batch becomes of all that it carries.
+ * Withdrawal batches: one transaction pays several withdrawals of a ramp. Each withdrawal keeps its
+ * own record and order; the end of the batch is the end of all of them.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -11,7 +11,7 @@ import type { OrderRow } from "../sending/chain_orders.ts";
 import { progressWithdrawal, settleWithdrawal } from "./withdrawal_settlement.ts";
 import { endWithBatch, noteBatchStatus } from "../sending/order_states.ts";
 
-/** Tells the withdrawals that a batch carries how far it is. */
+/** Records the progress of a batch in its withdrawals. */
 export async function progressBatch(tx: Tx, actor: Actor, batch: OrderRow): Promise<void> {
   const { hash, height, confirmations } = batch;
   for (const { id } of await selectBatched(tx, batch.id)) {
@@ -20,7 +20,7 @@ export async function progressBatch(tx: Tx, actor: Actor, batch: OrderRow): Prom
   }
 }
 
-/** Ends the withdrawals that a batch carried; each books its share of what the chain took. */
+/** Ends the withdrawals of a batch; each books its share of the chain's fee. */
 export async function settleBatch(tx: LedgerTx, actor: Actor, batch: OrderRow): Promise<void> {
   const batched = await selectBatched(tx, batch.id);
   const shares = batch.fee === null ? [] : divideFee(BigInt(batch.fee), batched.length);
@@ -30,7 +30,7 @@ export async function settleBatch(tx: LedgerTx, actor: Actor, batch: OrderRow): 
   }
 }
 
-/** Divides a fee evenly to the last base unit; what is left over is borne by the first. */
+/** Divides a fee evenly to the last base unit; the first shares take the remainder. */
 export function divideFee(fee: bigint, batched: number): bigint[] {
   const count = BigInt(batched);
   return Array.from(

@@ -1,6 +1,6 @@
 /**
- * Everything that is checked before a withdrawal is made: its account and ramp, its destination, its
- * fee, and the funds behind it. Nothing is written here, and no node is asked.
+ * Everything that is checked before a withdrawal is made: its account and ramp, its destination,
+ * its fee, and the funds behind it. Nothing is written here, and no node is asked.
  * @module
  */
 import { z } from "zod";

@@ -1,4 +1,4 @@
-/** Withdrawals as a collection: records, of which only the free-form part changes. @module */
+/** The collection of withdrawals: records whose free-form part alone can be changed. @module */
 import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";

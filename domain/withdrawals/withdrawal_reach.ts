@@ -1,4 +1,4 @@
-/** How a withdrawal that somebody names is found. @module */
+/** Finds the withdrawal of a request. @module */
 import type { Db } from "../../db/database.ts";
 import { selectWithdrawal, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import type { Actor } from "../actor.ts";

@@ -1,7 +1,8 @@
 /**
- * What the ledger books when a withdrawal's order gets further or ends. The fee at creation is what
- * the user is charged; what the chain takes more or less is between the ramp and the fees. What it
- * takes for a transaction that moved nothing is the sender's: less comes back.
+ * Settlement of withdrawals: a withdrawal follows its chain order, and the ledger books its end.
+ * The user is charged the fee of creation and of speed-ups. The difference to the chain's fee is
+ * booked between the ramp and the account `fees`. The sender bears the chain's fee of a transaction
+ * that moved nothing: less comes back.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -32,7 +33,7 @@ interface Cost {
   own: boolean;
 }
 
-/** Notes what is known of a withdrawal on its chain. */
+/** Records the progress of a withdrawal on its chain. */
 export async function progressWithdrawal(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
   const row = await selectWithdrawal(tx, order.subject!);
   if (row === null || row.status !== "PROCESSING") return;
@@ -56,7 +57,7 @@ function entryOf(actor: Actor, row: WithdrawalRow, order: OrderRow): HistoryEntr
   return { at: actor.at, event: row.hash === null ? "sent" : "replaced", hash };
 }
 
-/** Books how a withdrawal ended. The transaction holds the ledger lock. */
+/** Books the end of a withdrawal. The transaction holds the ledger lock. */
 export async function settleWithdrawal(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const row = await selectWithdrawal(tx, order.subject!);
   await releaseGas(tx, order);
@@ -92,7 +93,7 @@ export async function settleWithdrawal(tx: LedgerTx, actor: Actor, order: OrderR
   await announce(tx, actor, await updateWithdrawal(tx, row.id, change, entry, actor.at));
 }
 
-/** What speed-ups were charged for that made nothing of it: what was made before them was mined. */
+/** The fees of speed-ups without effect: a transaction made before them was mined. */
 async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<string> {
   const charges = row.history.flatMap(({ event, fee, hash }) =>
     event === "sped_up" && typeof fee === "string" && typeof hash === "string"
@@ -109,8 +110,8 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
 }
 
 /**
- * Ends a withdrawal that an operator knows to be paid, although its transaction was not found: its
- * value has left. The transaction holds the ledger lock.
+ * Ends a withdrawal that an operator knows to be paid although its transaction was not found. The
+ * transaction holds the ledger lock.
  */
 export async function settlePaid(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const row = order.subject === null ? null : await selectWithdrawal(tx, order.subject);
@@ -132,10 +133,10 @@ export async function settlePaid(tx: LedgerTx, actor: Actor, order: OrderRow): P
 
 function failureOf({ fault, error }: OrderRow) {
   if (fault === "fee_exceeded") {
-    const detail = error ?? "the network would take more than it may cost";
+    const detail = error ?? "the network fee would exceed the budget";
     return { code: "withdrawal.fee_exceeded", title: "Fee exceeded", status: 409, detail };
   }
-  const detail = error ?? "the chain did not carry it out";
+  const detail = error ?? "the chain did not execute the transaction";
   return { code: "upstream.failed", title: "Not sent", status: 502, detail };
 }
 
@@ -145,21 +146,21 @@ function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): Cost {
   return { amount: fromUnits(BigInt(order.fee ?? "0"), decimals), own };
 }
 
-/** The value has left: ramp → world, with what the chain took; the rest of the fee is earned. */
+/** Books a payment: ramp → world with the chain's fee; the rest of the fee is earned. */
 async function bookSent(tx: LedgerTx, actor: Actor, row: WithdrawalRow, cost: Cost): Promise<void> {
   await freeBlock(tx, row.block);
-  const sides = await sidesOf(tx, actor, row);
+  const system = await systemAccountsOf(tx, actor, row);
   const book = bookFor(tx, actor, row);
   const earned = cost.own ? subtract(row.fee, cost.amount) : row.fee;
-  if (isNegative(earned)) await book("fee", sides.fees, row.ramp, negate(earned));
-  else await book("fee", row.ramp, sides.fees, earned);
-  await book("withdrawal", row.ramp, sides.world, row.amount);
-  if (cost.own) await book("fee", row.ramp, sides.world, cost.amount);
+  if (isNegative(earned)) await book("fee", system.fees, row.ramp, negate(earned));
+  else await book("fee", row.ramp, system.fees, earned);
+  await book("withdrawal", row.ramp, system.world, row.amount);
+  if (cost.own) await book("fee", row.ramp, system.world, cost.amount);
 }
 
 /**
- * The chain took a fee and moved nothing: that is the sender's, as far as what was charged reaches,
- * unless the house had canceled the payment. A fee in another coin is counted as it was at the charge.
+ * Books a failed transaction that cost a fee. The sender bears it up to the charge, unless the
+ * house had canceled the payment. A fee in another coin is converted as it was at the charge.
  */
 async function bookFailed(
   tx: LedgerTx,
@@ -169,14 +170,16 @@ async function bookFailed(
 ): Promise<void> {
   const kept = await isBorneByHouse(tx, order) ? "0" : keptOf(row, cost, asset);
   await returnCharge(tx, actor, row, subtract(row.charged, kept));
-  const sides = await sidesOf(tx, actor, row);
+  const system = await systemAccountsOf(tx, actor, row);
   const book = bookFor(tx, actor, row);
-  if (!cost.own) return await book("fee", row.ramp, sides.fees, kept); // the coins are booked
-  await book("fee", sides.fees, row.ramp, subtract(cost.amount, kept));
-  await book("fee", row.ramp, sides.world, cost.amount);
+  if (!cost.own) return await book("fee", row.ramp, system.fees, kept); // the coins are booked
+  await book("fee", system.fees, row.ramp, subtract(cost.amount, kept));
+  await book("fee", row.ramp, system.world, cost.amount);
 }
 
-/** What a failed transaction costs its sender, in whole units of the asset. */
+/**
+ * The part of the charge that a failed transaction costs its sender, in whole units of the asset.
+ */
 function keptOf(row: WithdrawalRow, cost: Cost, asset: ChainAsset): string {
   const most = row.charged;
   const worth = cost.own ? cost.amount : convertedAsCharged(row, cost, asset);
@@ -192,7 +195,7 @@ function convertedAsCharged(row: WithdrawalRow, cost: Cost, asset: ChainAsset): 
   return fromUnits((above + below - 1n) / below, decimals);
 }
 
-/** Gives back what was charged, or what is left of it. */
+/** Gives back the charge, or the rest of it. */
 export async function returnCharge(
   tx: LedgerTx,
   actor: Actor,
@@ -212,7 +215,7 @@ function bookFor(tx: LedgerTx, actor: Actor, row: WithdrawalRow) {
   };
 }
 
-async function sidesOf(
+async function systemAccountsOf(
   tx: LedgerTx,
   actor: Actor,
   row: WithdrawalRow,
@@ -227,7 +230,7 @@ async function sidesOf(
   };
 }
 
-/** Tells a withdrawal's user why its order waits, once for each reason. */
+/** Records in the history why an order waits, once for each reason. */
 export async function noteWaiting(
   tx: Tx,
   actor: Actor,
@@ -243,7 +246,7 @@ export async function noteWaiting(
   await announce(tx, actor, await updateWithdrawal(tx, row.id, {}, entry, actor.at));
 }
 
-/** Tells the world how a withdrawal stands. */
+/** Emits `withdrawal.updated`. */
 export async function announce(tx: Tx, actor: Actor, row: WithdrawalRow): Promise<void> {
   const { id, owner } = row;
   await emit(tx, actor, "withdrawal.updated", { id, owner, view: viewWithdrawal(row) });

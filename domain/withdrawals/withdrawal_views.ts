@@ -1,4 +1,4 @@
-/** How withdrawals are shown. @module */
+/** Views of withdrawals. @module */
 import { z } from "zod";
 import { HISTORY_EVENTS, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import { type ChainId, explorerUrl } from "../assets.ts";

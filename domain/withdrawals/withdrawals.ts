@@ -1,6 +1,6 @@
 /**
- * Withdrawals: value that leaves the ledger for a chain. Creation promises the value and orders its
- * sending; no chain is touched here.
+ * Withdrawals: value that leaves the ledger for a chain. Creation reserves the value and orders the
+ * payment; no node is asked here.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -36,11 +36,11 @@ import {
 import { reachWithdrawal } from "./withdrawal_reach.ts";
 import { announce, returnCharge } from "./withdrawal_settlement.ts";
 
-/** A day that is over lets more be canceled. */
+/** Pause before a refused cancellation may be tried again: the limit counts by days. */
 const DISCARDED_RETRY_S = 3_600;
 
 /**
- * Promises funds to a withdrawal and orders its sending. Runs under the ledger lock.
+ * Reserves funds for a withdrawal and orders its payment. Runs under the ledger lock.
  *
  * @param input.value a decimal in whole units of the asset
  * @throws {DomainError} account.*, balance.insufficient, ramp.*, address.invalid, asset.*, chain.*,
@@ -147,8 +147,8 @@ async function orderPayment(
 }
 
 /**
- * Refuses to cancel too many withdrawals that are signed: the nonce of each is filled at the house's
- * cost. What is not canceled goes on as it was asked for.
+ * Refuses to cancel too many signed withdrawals: filling the nonce of each costs the house a fee. A
+ * withdrawal that is not canceled goes on unchanged.
  *
  * @throws {DomainError} rate.limited
  */
@@ -157,17 +157,17 @@ async function assertMayDiscard(tx: Tx, actor: Actor, row: WithdrawalRow): Promi
   if (order?.state !== "signed" || order.nonce === null) return;
   const few = await selectMayDiscard(tx, { ramp: order.ramp, subject: row.id });
   if (few && (await cappedBudgets(tx, actor.realm, [order])).size === 0) return;
-  const why = "too many withdrawals were canceled today after they were signed: this one goes on";
+  const why = "too many signed withdrawals were canceled today: this one goes on";
   throw new DomainError("rate.limited", why, { retryAfterS: DISCARDED_RETRY_S });
 }
 
 /**
- * Cancels a withdrawal none of whose bytes has left, and gives value and fee back. Runs under the
- * ledger lock.
+ * Cancels a withdrawal that was not broadcast, and gives value and fee back. Runs under the ledger
+ * lock.
  *
  * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner,
- *   rate.limited where it is signed and too many such were canceled, chain.quarantined where a newer
- *   database may have paid it
+ *   rate.limited where it is signed and too many such were canceled, chain.quarantined where a
+ *   newer database may have paid it
  */
 export async function cancelWithdrawal(
   tx: LedgerTx,

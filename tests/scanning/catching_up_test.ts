@@ -61,21 +61,21 @@ Deno.test("a chain 10 000 blocks ahead is caught up with in steps, within bounds
   await using applyDue = await openClimb();
   const { fixture, chain, ramp } = applyDue;
   await applyDue.pay();
-  await chain.stretch(5000);
+  await chain.extend(5000);
   await applyDue.pay();
   await applyDue.pay();
-  await chain.stretch(5000);
+  await chain.extend(5000);
   await applyDue.pay();
-  const top = await chain.stretch(3);
+  const top = await chain.extend(3);
   ok(top > 10_000);
   let ended = false;
-  const looks = async () => { // one look is bounded in time, and a machine may be busy
+  const polls = async () => { // one poll is bounded in time, and a machine may be busy
     for (let i = 0; i < 20; i++) {
       await fixture.poller.look();
       if ((await applyDue.shown()).lag === 0) return;
     }
   };
-  const climbing = looks().finally(() => ended = true);
+  const climbing = polls().finally(() => ended = true);
   const steps: number[] = [];
   let ahead = 0;
   const { account } = await fixture.realm.currency("10");
@@ -104,9 +104,9 @@ Deno.test("a chain 10 000 blocks ahead is caught up with in steps, within bounds
 Deno.test("a process that ends while it catches up goes on from the block it recorded", async () => {
   await using applyDue = await openClimb();
   await applyDue.pay();
-  await applyDue.chain.stretch(3000);
+  await applyDue.chain.extend(3000);
   await applyDue.pay();
-  const top = await applyDue.chain.stretch(3);
+  const top = await applyDue.chain.extend(3);
   equal(await applyDue.pass(), "more");
   const { scanned } = await applyDue.shown();
   ok(scanned >= WINDOW && scanned < 3000, `${scanned}`);
@@ -119,9 +119,9 @@ Deno.test("a process that ends while it catches up goes on from the block it rec
 Deno.test("a reorganisation 1000 blocks deep, while catching up, is gone back over", async () => {
   await using applyDue = await openClimb();
   await applyDue.pay();
-  await applyDue.chain.stretch(5000);
+  await applyDue.chain.extend(5000);
   await applyDue.pay();
-  const top = await applyDue.chain.stretch(3);
+  const top = await applyDue.chain.extend(3);
   for (let pass = 0; pass < 3; pass++) equal(await applyDue.pass(), "more");
   const { scanned } = await applyDue.shown();
   applyDue.chain.fork(scanned - 1000);
@@ -139,11 +139,11 @@ Deno.test("a reorganisation deeper than what is remembered halts a chain, and a 
   const { fixture, chain, ramp } = applyDue;
   const { send } = fixture.realm.admin;
   await applyDue.pay();
-  await chain.stretch(1000);
+  await chain.extend(1000);
   await applyDue.pay(); // will be in another block
-  await chain.stretch(4000);
+  await chain.extend(4000);
   await applyDue.pay();
-  const top = await chain.stretch(3);
+  const top = await chain.extend(3);
   for (let pass = 0; pass < 3; pass++) equal(await applyDue.pass(), "more");
   equal(await applyDue.total(), "2");
   chain.fork(500);
@@ -168,14 +168,14 @@ Deno.test("a reorganisation deeper than what is remembered halts a chain, and a 
   const thawed = await send("POST", `/v1/accounts/${ramp.id}/unfreeze`);
   equal(thawed.status, 200, thawed.text);
   await applyDue.pay();
-  await chain.stretch(3);
+  await chain.extend(3);
   await fixture.poller.follow(2);
   equal(await applyDue.total(), "4");
 });
 
 Deno.test("the runner works while a realm catches up", async () => {
   await using applyDue = await openClimb();
-  await applyDue.chain.stretch(4000);
+  await applyDue.chain.extend(4000);
   const { realm } = applyDue.fixture;
   const { name } = await realm.currency("10");
   const context = await workerContextOf(realm);

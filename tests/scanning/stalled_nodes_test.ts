@@ -155,7 +155,7 @@ Deno.test("a chain whose node stalls holds up neither other chains nor other rea
   const signer = openSigner(config.masterKey!, Date.now);
   const options = { database: realm.database, log, chains, signer, now: Date.now, pollMs: 100 };
   const runner = startRunner(options);
-  const follower = startChainPoller({ ...options, wake: runner.wake });
+  const poller = startChainPoller({ ...options, wake: runner.wake });
   const total = async (of: TestRealm, id: string) =>
     (await of.admin.send("GET", `/v1/accounts/${id}`)).body.balance.total;
   try {
@@ -179,7 +179,7 @@ Deno.test("a chain whose node stalls holds up neither other chains nor other rea
     await until(async () => await total(realm, eth.id) === "1");
   } finally {
     chains.close();
-    await Promise.all([follower.stop(), runner.stop()]);
+    await Promise.all([poller.stop(), runner.stop()]);
     neighbour.leave();
     await faulty.abort();
     await ethereum.stop();

@@ -1,8 +1,8 @@
 /**
- * Reconciles the ramps of a realm that are in quarantine with their chains: passes over indices of
- * addresses that may have been handed out, reads every block since the database knew them, takes in
- * what our keys signed, and asks about withdrawals that may have been paid. It may be ended at any
- * moment and begun again.
+ * Reconciles quarantined ramps of a realm with their chains: skips address indices that may have
+ * been handed out, rescans blocks from below the database's cursor, recovers transactions that own
+ * keys signed, and asks about withdrawals that may have been paid. It may stop at any moment and
+ * start again.
  * @module
  */
 import { passOverNumbers } from "../../db/realms/attestations.ts";
@@ -51,30 +51,30 @@ export interface Question {
   created_at: number;
 }
 
-/** How a reconciliation goes. */
+/** Options of a reconciliation. */
 export interface ReconcileOptions {
-  /** Address indices that are passed over. */
+  /** Address indices that are skipped. */
   gap: number;
-  /** Blocks that are read again below where the database stood. */
+  /** Blocks below the cursor that are rescanned. */
   back: number;
-  /** Whether the whole database is older, whatever the realm itself shows. */
+  /** Whether the whole database was restored, whatever the realm itself shows. */
   apart?: boolean;
   /** Whether to leave the ramps in quarantine even where nothing is open. */
   keep?: boolean;
-  /** Says of a withdrawal whether it was paid; null where nobody knows yet. */
+  /** Whether a withdrawal was paid; null if nobody knows yet. */
   answer: (question: Question) => Promise<boolean | null>;
 }
 
-/** What was found at one place. */
+/** The findings on one network. */
 export interface PlaceReport {
   chain: string;
   network: string;
-  /** Addresses that had been used and were not known. */
+  /** Used addresses that the database did not know. */
   addresses: { index: number; address: string }[];
   taken: Taken[];
-  /** Withdrawals of which nobody has said yet whether they were paid. */
+  /** Withdrawals without an answer whether they were paid. */
   open: Question[];
-  /** What stands in the way, besides open questions. */
+  /** Obstacles other than open questions. */
   obstacles: string[];
   lifted: boolean;
 }
@@ -85,7 +85,7 @@ const PASSES_MAX = 100_000;
 /** Looks at what is signed: one marks it as sent, the next sees its block. */
 const LOOKS = 2;
 
-/** What a place is reconciled with. */
+/** State of the reconciliation of one network. */
 interface Work {
   context: WorkerContext;
   chain: Chain;
@@ -96,7 +96,7 @@ interface Work {
   from: number;
 }
 
-/** Reconciles every place of a realm that has ramps in quarantine; a place without a node waits. */
+/** Reconciles every network of a realm with quarantined ramps; a network without a node waits. */
 export async function reconcileRealm(
   context: WorkerContext,
   options: ReconcileOptions,
@@ -151,7 +151,9 @@ async function reconcilePlace(
   return { chain: place.chain, network: place.network, addresses, taken, open, obstacles, lifted };
 }
 
-/** Finds addresses that a newer database had handed out, and passes over those that it may have. */
+/**
+ * Finds addresses that a newer database handed out, and skips those that it may have handed out.
+ */
 async function passOverIndices(work: Work): Promise<{ index: number; address: string }[]> {
   const { context, ramps, options } = work;
   const derived = new Map<string, { ramp: string; index: number }>();
@@ -162,7 +164,7 @@ async function passOverIndices(work: Work): Promise<{ index: number; address: st
       for (const [step, address] of some.entries()) {
         derived.set(address, { ramp: account, index: at + step });
       }
-      // Whoever they were handed out to, they are ours: nobody links them.
+      // They are own addresses whoever got them, so nobody may link them.
       const passed = { ramp: account, from: at, addresses: some };
       await context.step((tx) => reserveAddresses(tx, context.actor, passed));
     }
@@ -175,7 +177,7 @@ async function passOverIndices(work: Work): Promise<{ index: number; address: st
       lockLedger: true,
     });
   }
-  // The scanner was there before, and did not know whose they were.
+  // The scanner passed these blocks without knowing the addresses.
   for (let at = 0; at < transfers.length; at += AT_ONCE) {
     const seen = { transfers: transfers.slice(at, at + AT_ONCE), coins: work.chain.traits.coins };
     await context.step((tx) => recordTransfers(tx, context.actor, work.place, seen));
@@ -215,7 +217,7 @@ async function findUsed(
   return { used, transfers: found };
 }
 
-/** Follows the chain to its head, so that every deposit that lies deep enough is booked. */
+/** Scans to the newest block, which credits every deposit that is deep enough. */
 async function catchUp({ context, place }: Work): Promise<boolean> {
   for (let pass = 0; pass < PASSES_MAX; pass++) {
     const ended = await scanPlace(context, place);
@@ -225,8 +227,9 @@ async function catchUp({ context, place }: Work): Promise<boolean> {
 }
 
 /**
- * Asks the chain what became of all that is signed, as a worker would: what was mined, or what nodes
- * have, has left and is followed, so that nobody is asked about it and its fee is booked.
+ * Asks nodes for the status of everything signed, as a worker would. Transactions that were mined,
+ * or that nodes have, count as sent and are followed: no operator is asked about them, and their
+ * fees are booked.
  */
 async function followSigned({ context, place, ramps }: Work): Promise<void> {
   const ids = ramps.map(({ account }) => account);
@@ -239,7 +242,7 @@ async function followSigned({ context, place, ramps }: Work): Promise<void> {
   }
 }
 
-/** Takes in all that our keys signed and the database does not know; raises nonces. */
+/** Recovers all transactions that own keys signed and the database does not know; raises nonces. */
 async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   const { context, chain, place, ramps } = work;
   const ids = ramps.map(({ account }) => account);
@@ -260,7 +263,7 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   return taken;
 }
 
-/** Finds the transactions of nonces that were used and that nothing here knows; oldest first. */
+/** Finds the transactions of used nonces that the database does not know, oldest first. */
 async function usedNonces(
   work: Work,
   ramps: readonly string[],
@@ -320,8 +323,8 @@ async function noteNonces(
 }
 
 /**
- * Asks about every withdrawal none of whose bytes has left from here. What an unsigned payout carries is
- * asked about too: a newer database may have undone the payout and paid each alone.
+ * Asks about every withdrawal that this database did not broadcast, members of an unsigned batch
+ * included: a newer database may have dissolved the batch and paid each alone.
  */
 async function ask({ context, place, ramps, options }: Work): Promise<Question[]> {
   const ids = ramps.map(({ account }) => account);
@@ -350,7 +353,7 @@ function questionOf(order: OrderRow): Question {
   };
 }
 
-/** Ends the quarantine: what was held is booked, and what waits goes on. */
+/** Ends the quarantine: held deposits are released, and waiting orders are scheduled. */
 async function lift({ context, place, ramps }: Work): Promise<void> {
   const ids = ramps.map(({ account }) => account);
   await context.step(async (tx) => {

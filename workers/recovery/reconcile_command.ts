@@ -1,4 +1,4 @@
-/** The command `reconcile`: what an operator runs after a restore, and how it is answered. @module */
+/** The command `reconcile`, which an operator runs after a restore. @module */
 import { parseArgs } from "node:util";
 import type { Config } from "../../config.ts";
 import type { Database } from "../../db/database.ts";
@@ -14,19 +14,22 @@ import { haltRealms } from "../installation/quarantine_all.ts";
 import { type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
 import { openSigner } from "../keys/signer.ts";
 
-/** What the command works with. */
-export interface ReconcileSite {
+/** Dependencies of the command. */
+export interface ReconcileDependencies {
   config: Config;
   database: Database;
   log: Log;
   masterKey: string;
   /** Prints a line for the operator. */
   print: (text: string) => void;
-  /** Asks the operator, and gives the line that is typed, or null at its end; null: nobody is there. */
+  /**
+   * Asks the operator and gives the typed line, or null at the end of the input; null without a
+   * terminal.
+   */
   ask: ((text: string) => string | null) | null;
 }
 
-/** What was found in a realm. */
+/** The findings in a realm. */
 export interface RealmReport {
   realm: string;
   name: string;
@@ -34,13 +37,13 @@ export interface RealmReport {
   fault: string | null;
 }
 
-/** What became of the command. */
+/** The result of the command. */
 export interface ReconcileReport {
   realms: RealmReport[];
-  /** Withdrawals that were answered for and that nobody asked about. */
+  /** Withdrawals with an answer that no question needed. */
   unasked: string[];
   epoch: number | null;
-  /** Whether nothing is left open. */
+  /** Whether no question is open. */
   done: boolean;
 }
 
@@ -60,16 +63,16 @@ const FLAGS = {
 } as const;
 
 /**
- * Reconciles every ramp in quarantine, and begins a new epoch when nothing is left open. With `--list`
- * the quarantine stays.
+ * Reconciles every ramp in quarantine, and begins a new epoch when nothing is left open. With
+ * `--list` the quarantine stays.
  */
 export async function reconcileAll(
-  site: ReconcileSite,
+  dependencies: ReconcileDependencies,
   args: readonly string[],
 ): Promise<ReconcileReport> {
   const { values } = parseArgs({ args: [...args], options: FLAGS });
   const answers = answersOf(values);
-  const { config, database, log } = site;
+  const { config, database, log } = dependencies;
   const where = {
     platform: database.platform,
     dataDir: config.dataDir,
@@ -88,12 +91,12 @@ export async function reconcileAll(
     const detail = verdict.state === "apart" ? verdict.detail : row.halted!.detail;
     await haltRealms(database, log, detail);
   }
-  const realms = await reconcileRealms(site, {
+  const realms = await reconcileRealms(dependencies, {
     apart,
     keep: values.list === true,
     gap: wholeOf(values.gap, 10_000),
     back: wholeOf(values.back, 5_000),
-    answer: answerer(site, { list: values.list === true, answers }),
+    answer: answerer(dependencies, { list: values.list === true, answers }),
   });
   const done =
     realms.every(({ fault, places }) => fault === null && places.every((o) => o.lifted)) &&
@@ -101,7 +104,7 @@ export async function reconcileAll(
   const epoch = done && apart ? await claimEpoch(where, "new") : null;
   const unasked = [...answers.keys()];
   for (const id of unasked) {
-    site.print(
+    dependencies.print(
       `${id} was not asked about: it is settled, its chain was not read, or there is none`,
     );
   }
@@ -109,10 +112,10 @@ export async function reconcileAll(
 }
 
 async function reconcileRealms(
-  site: ReconcileSite,
+  dependencies: ReconcileDependencies,
   options: Parameters<typeof reconcileRealm>[1],
 ): Promise<RealmReport[]> {
-  const { config, database, log, masterKey } = site;
+  const { config, database, log, masterKey } = dependencies;
   const chains = openChains(config.chains);
   const shared = { log, chains, signer: openSigner(masterKey, Date.now), now: Date.now };
   const { signal } = new AbortController(); // the command runs to its end
@@ -127,7 +130,7 @@ async function reconcileRealms(
         const places = await reconcileRealm(context, options);
         if (places.length > 0) reports.push({ ...report, places });
       } catch (error) {
-        // A realm whose database is away keeps no other from being reconciled.
+        // An unreachable database of one realm does not stop the others.
         log("error", "a realm could not be reconciled", { realm: realm.id, error });
         const fault = error instanceof Error ? error.message : String(error);
         reports.push({ ...report, fault });
@@ -139,7 +142,7 @@ async function reconcileRealms(
   return reports;
 }
 
-/** Answers given beside the command: by withdrawal, whether it was paid. */
+/** Answers on the command line: by withdrawal, whether it was paid. */
 function answersOf(values: { paid?: string[]; unpaid?: string[] }): Map<string, boolean> {
   const answers = new Map<string, boolean>();
   const given: [string, boolean][] = [
@@ -154,25 +157,28 @@ function answersOf(values: { paid?: string[]; unpaid?: string[] }): Map<string, 
   return answers;
 }
 
-/** Answers questions with what was given, which is used up, or by asking whoever is there. */
+/** Answers a question from the command line, once, or by asking the operator. */
 function answerer(
-  site: ReconcileSite,
+  dependencies: ReconcileDependencies,
   { list, answers }: { list: boolean; answers: Map<string, boolean> },
 ): (question: Question) => Promise<boolean | null> {
   return ({ withdrawal, chain, destination, amount, created_at }) => {
     const given = answers.get(withdrawal) ?? null;
     answers.delete(withdrawal);
     if (list) return Promise.resolve(null);
-    if (given !== null || site.ask === null) return Promise.resolve(given);
-    site.print(
+    if (given !== null || dependencies.ask === null) return Promise.resolve(given);
+    dependencies.print(
       `withdrawal ${withdrawal} of ${new Date(created_at).toISOString()}: ${amount} base units on` +
         ` ${chain} to ${destination}. The chain shows no payment of it.`,
     );
-    return Promise.resolve(asked(site.ask));
+    return Promise.resolve(asked(dependencies.ask));
   };
 }
 
-/** Asks until the answer is one. An unpaid withdrawal is sent, so that nothing is taken for that but the word. */
+/**
+ * Asks until the answer is valid. An unpaid withdrawal is sent, so only the exact word counts as
+ * that answer.
+ */
 function asked(ask: (text: string) => string | null): boolean | null {
   for (;;) {
     const said = ask('Was it paid? Type "paid", "unpaid", or nothing to leave it open: ');
@@ -182,7 +188,7 @@ function asked(ask: (text: string) => string | null): boolean | null {
   }
 }
 
-/** Asks on the terminal, beside what the command prints for other programs; null where it has ended. */
+/** Asks on the terminal, apart from the output for other programs; null at the end of the input. */
 export function askOnTerminal(text: string): string | null {
   Deno.stderr.writeSync(new TextEncoder().encode(text));
   const line: number[] = [];

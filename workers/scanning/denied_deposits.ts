@@ -7,7 +7,7 @@
 import { type DeniedEnd, putOffDenied, selectDenied } from "../../db/deposits/deposit_proofs.ts";
 import { deletePending, type PendingRow } from "../../db/deposits/deposits.ts";
 import { reading } from "../../db/transaction.ts";
-import { placeOf } from "../../domain/deposits/incoming_transfers.ts";
+import { transferKey } from "../../domain/deposits/incoming_transfers.ts";
 import { orphanDeposit } from "../../domain/deposits/deposits.ts";
 import { toUnits } from "../../domain/money.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
@@ -79,7 +79,7 @@ async function toldOtherwise(
   row: PendingRow,
 ): Promise<Transfer | null> {
   for (const one of await chain.search({ hash: row.hash }, watch)) {
-    if (placeOf({ ...one, address: one.to }) !== placeOf(row)) continue;
+    if (transferKey({ ...one, address: one.to }) !== transferKey(row)) continue;
     const checked = await chain.recheck(one);
     if (checked !== null) return checked.transfer;
   }

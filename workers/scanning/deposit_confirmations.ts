@@ -135,9 +135,9 @@ async function derived(
   );
   const why = "the realm's seed has no key of this address";
   // Deposits that were just handed over are read again by the next pass.
-  const looked = new Set(unproven.map(({ address }) => address));
+  const derivedNow = new Set(unproven.map(({ address }) => address));
   return {
-    proven: ripe.filter(({ address }) => !looked.has(address)),
+    proven: ripe.filter(({ address }) => !derivedNow.has(address)),
     deferred: ripe.filter(({ address }) => foreign.has(address)).map(({ id, address }) => {
       context.log(
         "error",

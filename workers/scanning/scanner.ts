@@ -132,7 +132,7 @@ async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Pro
   if (warning === known.warning) return;
   await writing(context.pool, (db) => updateWarning(db, known, warning));
   if (warning === null) return;
-  context.log("error", "nodes of a chain need an operator", { ...placeOf(known), warning });
+  context.log("error", "nodes of a chain need an operator", { ...networkFields(known), warning });
 }
 
 /**
@@ -236,7 +236,7 @@ async function findCommonBlock(
   if (ancestor === null) {
     const detail = `no common ancestor within ${WINDOW} blocks: the node is of another chain`;
     context.log("error", "scanning halted: rescan from a block of this chain to resume", {
-      ...placeOf(cursor),
+      ...networkFields(cursor),
       detail,
     });
     await context.step((tx) => halt(tx, cursor, detail, context.actor.at));
@@ -249,14 +249,14 @@ async function findCommonBlock(
   const depth = cursor.height - ancestor.height;
   const level = lost.length > 0 ? "error" : "info";
   context.log(level, "reorganisation", {
-    ...placeOf(cursor),
+    ...networkFields(cursor),
     depth,
     deposits_lost: lost.length,
   });
   return { ...cursor, height: ancestor.height, hash: ancestor.hash };
 }
 
-function placeOf({ chain, network }: CursorRow): { chain: string; network: string } {
+function networkFields({ chain, network }: CursorRow): { chain: string; network: string } {
   return { chain, network };
 }
 

@@ -13,7 +13,7 @@ export interface LongChain extends AsyncDisposable {
   /** The highest block that anybody asked for since the last look. */
   askedUpTo: number;
   /** Puts empty blocks on top; gives the height of the newest. */
-  stretch(count: number): Promise<number>;
+  extend(count: number): Promise<number>;
   /** Gives all blocks above a height other hashes. */
   fork(above: number): void;
 }
@@ -51,7 +51,7 @@ export function startLongChain(behind: string): LongChain {
   const chain: LongChain = {
     url: faulty.url,
     askedUpTo: 0,
-    async stretch(count) {
+    async extend(count) {
       state.gaps.push({ after: await realHead(state), count });
       return await head(state);
     },
