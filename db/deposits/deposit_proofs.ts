@@ -1,23 +1,17 @@
-/**
- * Statements on what has to be proven of deposits before they are booked, and on sums of them.
- * @module
- */
+/** Statements on deposits that nodes must prove before they are credited. @module */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import { columnsOf, type PendingRow, type SeenDeposit } from "./deposits.ts";
 
-/** A deposit that could not be proven, with the reason. */
+/** A deposit that nodes did not prove, with the reason. */
 export interface Deferred {
   id: string;
   error: unknown;
-  /** Whether its tries are counted anew. */
+  /** Whether the count of its tries starts again. */
   anew?: boolean;
 }
 
-/**
- * Notes why deposits could not be proven yet. They are tried again with the next pass, then ever
- * more rarely.
- */
+/** Defers deposits that nodes did not prove: tried again by the next pass, then ever more rarely. */
 export async function deferDeposits(tx: Tx, deferred: readonly Deferred[]): Promise<void> {
   await tx`
     update deposits d set error = g.error, updated_at = now(),
@@ -28,9 +22,7 @@ export async function deferDeposits(tx: Tx, deferred: readonly Deferred[]): Prom
     where d.id = g.id and d.status = 'PENDING'`;
 }
 
-/**
- * Reads deposits that the quorum denied and that are due to be asked for again, longest due first.
- */
+/** Reads denied deposits that are due to be asked for again, longest due first. */
 export async function selectDenied(
   db: Db,
   place: NetworkKey,
@@ -43,7 +35,7 @@ export async function selectDenied(
     order by retry_at limit ${limit}`;
 }
 
-/** When what is denied is asked for no more, and what is said of it then. */
+/** The end of asking for a denied deposit, and its error then. */
 export interface DeniedEnd {
   /** After so many tries. */
   after: number;
@@ -70,7 +62,7 @@ export async function putOffDenied(
     where id = ${id} and status = 'ORPHANED' and retry_at is not null`;
 }
 
-/** Takes away what was seen in no block, where its block has it otherwise. */
+/** Deletes deposits of the mempool that their block shows otherwise. */
 export async function deleteUnlike(
   tx: Tx,
   place: NetworkKey,
@@ -87,7 +79,7 @@ export async function deleteUnlike(
         is distinct from (g.address, g.asset, g.amount, coalesce(g.contract, ''))`;
 }
 
-/** Counts the deposits that nodes do not bear out so far. */
+/** Counts the deposits that nodes have not proven. */
 export async function countUnconfirmed(db: Db, place: NetworkKey, code: string): Promise<number> {
   const [row] = await db<{ count: number }[]>`
     select count(*)::integer as count from deposits
@@ -96,16 +88,16 @@ export async function countUnconfirmed(db: Db, place: NetworkKey, code: string):
   return row.count;
 }
 
-/** What is said to have come to an address of ours in the chain's own coin, in whole units. */
+/** Reported transfers of the chain's own coin to an own address, in whole units. */
 export interface ClaimedRow {
   id: string;
   /** In the block of the deposit. */
   in_block: string;
-  /** So far; null for deposits that do not come out of calls. */
+  /** Up to that block; null for deposits that do not come out of calls. */
   ever: string | null;
 }
 
-/** Adds up what all deposits claim of the balances that some deposits of coins changed. */
+/** Adds up all deposits that changed the same balances as some deposits of coins. */
 export async function selectClaimed(
   db: Db,
   place: NetworkKey,
@@ -125,7 +117,7 @@ export async function selectClaimed(
       and d.chain = ${place.chain} and d.network = ${place.network}`;
 }
 
-/** Adds up what arrived at an address in a range of blocks, in whole units. */
+/** Adds up the deposits of an address in a range of blocks, in whole units. */
 export async function sumArrived(
   db: Db,
   place: NetworkKey,

@@ -1,4 +1,4 @@
-/** Statements on deposits: what was seen to arrive, and what became of it. @module */
+/** Statements on deposits. @module */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import type { Fragment } from "../collections/filter.ts";
@@ -20,7 +20,7 @@ export interface DepositRow extends NetworkKey {
   matures_at: number | null;
   confirmations: number;
   status: "PENDING" | "CONFIRMED" | "ORPHANED";
-  /** What was booked. */
+  /** The credited amount. */
   credited: string | null;
   transaction: string | null;
   sweep: string | null;
@@ -39,7 +39,7 @@ export interface DepositRow extends NetworkKey {
 /** A pending deposit with the scale of its account. */
 export type PendingRow = DepositRow & { decimals: number };
 
-/** Whose an address is. */
+/** The account behind an address. */
 export interface TargetRow {
   address: string;
   account: string;
@@ -48,7 +48,7 @@ export interface TargetRow {
   data: Record<string, unknown>;
   /** Whether it is the address of a ramp itself, where the coins for fees lie too. */
   ramp: boolean;
-  /** Blocks up to here do not count for an address that is only watched; null for our own. */
+  /** Blocks up to here do not count for a linked address; null for an own address. */
   since: number | null;
 }
 
@@ -94,7 +94,7 @@ export function columnsOf(db: Db): Fragment {
   return db`${columns(db)}, ${decimals(db)}`;
 }
 
-/** Lists every address of a place that value may arrive at, with the codes of their assets. */
+/** Lists every own and linked address of a network, with the codes of their assets. */
 export async function selectWatched(
   db: Db,
   place: NetworkKey,
@@ -108,7 +108,7 @@ export async function selectWatched(
       and a.deleted_at is null`;
 }
 
-/** Lists the assets of a place that something pending is of. */
+/** Lists the assets of a network's pending deposits. */
 export async function selectPendingAssets(db: Db, place: NetworkKey): Promise<string[]> {
   const rows = await db<{ asset: string }[]>`
     select distinct asset from deposits
@@ -116,17 +116,15 @@ export async function selectPendingAssets(db: Db, place: NetworkKey): Promise<st
   return rows.map((row) => row.asset);
 }
 
-/** What may not be booked of an asset now, and why. */
+/** Deposits of an asset that may not be credited now, and why. */
 export interface Hold {
   asset: string;
-  /** What came under this contract may; null: nothing may. */
+  /** Deposits of this contract may be credited; null: none may. */
   except: string | null;
   error: Record<string, unknown>;
 }
 
-/**
- * Marks pending deposits that may not be booked now, and clears the mark of those that may again.
- */
+/** Holds pending deposits that may not be credited now, and frees those that may again. */
 export async function holdDeposits(
   db: Db,
   place: NetworkKey,
@@ -147,7 +145,7 @@ export async function holdDeposits(
       and (j.error is not null or d.error->>'code' = ${code})`;
 }
 
-/** Lists what a scan should see used up: living claims, and coins that nobody has spent. */
+/** Lists the inputs whose spends a scan reports: reserved inputs and unspent coins. */
 export async function selectWatchedClaims(db: Db, place: NetworkKey): Promise<string[]> {
   const rows = await db<{ claim: string }[]>`
     select claim from claims where chain = ${place.chain} and network = ${place.network}
@@ -157,7 +155,7 @@ export async function selectWatchedClaims(db: Db, place: NetworkKey): Promise<st
   return rows.map((row) => row.claim);
 }
 
-/** Finds whose some addresses are: our own, else those that are watched for somebody. */
+/** Finds the accounts of some addresses: own addresses, else linked ones. */
 export async function selectTargets(
   tx: Tx,
   place: NetworkKey,
@@ -178,7 +176,7 @@ export async function selectTargets(
         where o.chain = e.chain and o.network = e.network and o.address = e.address)`;
 }
 
-/** Which of some transactions are our own, what they were for, and who sent them. */
+/** Reads purpose and sender of those transactions that own orders sent. */
 export async function selectOwnTransactions(
   tx: Tx,
   place: NetworkKey,
@@ -191,7 +189,7 @@ export async function selectOwnTransactions(
       and c.hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))`;
 }
 
-/** What a seen deposit consists of. */
+/** A deposit as a scan gives it. */
 export type SeenDeposit = Pick<
   DepositRow,
   | "id"
@@ -211,8 +209,8 @@ export type SeenDeposit = Pick<
 >;
 
 /**
- * Adds deposits, or moves known ones to the block they were seen in; one that had been given up is
- * pending again. Gives those that are news to their owner.
+ * Adds deposits, and moves known ones to their new block; an orphaned one is pending again. Gives
+ * those that are new to their owner.
  */
 export async function upsertDeposits(
   tx: Tx,
@@ -256,7 +254,7 @@ export async function upsertDeposits(
     order by id`;
 }
 
-/** Counts the blocks on top of what is pending, as of a head. */
+/** Updates the confirmations of pending deposits. */
 export async function updateConfirmations(db: Db, place: NetworkKey, head: number): Promise<void> {
   await db`
     update deposits set confirmations = greatest(0, ${head} - block + 1)
@@ -265,9 +263,8 @@ export async function updateConfirmations(db: Db, place: NetworkKey, head: numbe
 }
 
 /**
- * Reads pending deposits that lie deep enough, oldest first, past the given id. Those that the
- * ledger refused come again after a pause; those of an asset that takes none now wait until it
- * does.
+ * Reads pending deposits that are deep enough, oldest first, past an id; without deferred ones that
+ * are not due and those of suspended assets.
  */
 export async function selectRipe(
   db: Db,
@@ -309,7 +306,7 @@ export async function selectDeposit(db: Db, id: string): Promise<DepositRow | nu
   return row ?? null;
 }
 
-/** Reads a pending deposit, if it still lies in the given block, and keeps others from it. */
+/** Locks a pending deposit, if it is still in the given block. */
 export async function lockPending(
   tx: Tx,
   id: string,
@@ -322,7 +319,7 @@ export async function lockPending(
   return row ?? null;
 }
 
-/** Forgets a pending deposit that still lies in the given block; false if it does not. */
+/** Deletes a pending deposit that is still in the given block; false if it is not. */
 export async function deletePending(
   tx: Tx,
   { id, block_hash }: Pick<DepositRow, "id" | "block_hash">,
@@ -333,7 +330,7 @@ export async function deletePending(
   return rows.length > 0;
 }
 
-/** Reads pending deposits that still lie in the given blocks, and keeps others from them. */
+/** Locks pending deposits that are still in the given blocks. */
 export async function lockAllPending(
   tx: Tx,
   wanted: readonly { id: string; block_hash: string | null }[],
@@ -346,7 +343,7 @@ export async function lockAllPending(
     order by id for update`;
 }
 
-/** Marks deposits credited, and gives them as they are then. */
+/** Marks deposits CONFIRMED, and gives them. */
 export async function markConfirmed(
   tx: Tx,
   credited: readonly { id: string; credited: string; transaction: string; app: string | null }[],
@@ -364,7 +361,7 @@ export async function markConfirmed(
     returning ${columns(tx)}`;
 }
 
-/** Gives a deposit up; where it may come back, it is asked for again in an hour. */
+/** Marks a deposit ORPHANED; one that may come back is asked for again in an hour. */
 export async function markOrphaned(
   tx: Tx,
   id: string,
@@ -378,15 +375,13 @@ export async function markOrphaned(
   return row;
 }
 
-/** Notes what is wrong with a deposit, without changing its status. */
+/** Records an error of a deposit without changing its status. */
 export async function markDepositError(tx: Tx, id: string, error: unknown): Promise<void> {
   await tx`
     update deposits set error = ${tx.json(error as never)}, updated_at = now() where id = ${id}`;
 }
 
-/**
- * Notes why the ledger refused a deposit; it is tried again after a minute, then ever more rarely.
- */
+/** Records why the ledger refused a deposit; it is due again in a minute, then ever later. */
 export async function putOffDeposit(tx: Tx, id: string, error: unknown): Promise<void> {
   await tx`
     update deposits set error = ${tx.json(error as never)}, updated_at = now(), tries = tries + 1,
@@ -394,7 +389,7 @@ export async function putOffDeposit(tx: Tx, id: string, error: unknown): Promise
     where id = ${id} and status = 'PENDING'`;
 }
 
-/** Takes the block from deposits above a height, and gives them as they are then. */
+/** Removes the block of deposits above a height, and gives them. */
 export async function detachAbove(tx: Tx, key: NetworkKey, height: number): Promise<DepositRow[]> {
   return await tx<DepositRow[]>`
     update deposits set block = null, block_hash = null, confirmations = 0, updated_at = now()

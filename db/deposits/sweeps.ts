@@ -1,20 +1,20 @@
-/** Statements on sweeps: what carries a deposit account's value to its ramp. @module */
+/** Statements on sweeps. @module */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import type { OrderRow } from "../sending/chain_orders.ts";
 
-/** A sweep as stored; amounts in whole units, the fee's of the coin it was paid in. */
+/** A sweep as stored; amounts in whole units, the fee in the coin that paid it. */
 export interface SweepRow extends NetworkKey {
   id: string;
   account: string;
   ramp: string;
   state: "new" | "waiting" | "topping" | "topped" | "sweeping" | "done" | "failed";
-  /** What left the deposit address for the ramp. */
+  /** The amount that left the deposit address. */
   amount: string | null;
-  /** What reached the ramp: less where the token keeps a part. */
+  /** The amount that reached the ramp: less if the token keeps a part. */
   arrived: string | null;
   fee: string | null;
-  /** What it took from the address before that was credited: booked on as soon as it is. */
+  /** The amount that it took before it was credited; booked when it is. */
   ahead: string;
   /**
    * What the fees paid of its fee because nothing was credited yet: given back as soon as it is.
@@ -28,7 +28,7 @@ export interface SweepRow extends NetworkKey {
   created_at: number;
 }
 
-/** What may change of a sweep. */
+/** A change of a sweep. */
 export type SweepChange = Partial<
   Pick<
     SweepRow,
@@ -65,7 +65,7 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
-/** Finds the open sweep of an account, or begins one, and keeps others from it. */
+/** Locks the open sweep of an account, or creates one. */
 export async function lockOpenSweep(
   tx: Tx,
   sweep: NetworkKey & { id: string; account: string; ramp: string; created_at: number },
@@ -78,14 +78,14 @@ export async function lockOpenSweep(
   return made;
 }
 
-/** Reads a sweep and keeps others from it. */
+/** Locks a sweep. */
 export async function lockSweep(tx: Tx, id: string): Promise<SweepRow | null> {
   const [row] = await tx<SweepRow[]>`
     select ${tx(COLUMNS)} from sweeps where id = ${id} for update`;
   return row ?? null;
 }
 
-/** Reads an account's sweeps that took what was not credited yet, and keeps others from them. */
+/** Locks an account's sweeps that took value that was not credited yet. */
 export async function lockAhead(tx: Tx, account: string): Promise<SweepRow[]> {
   return await tx<SweepRow[]>`
     select ${tx(COLUMNS)} from sweeps
@@ -126,13 +126,10 @@ export async function markSweepFailed(
     where id = ${id}`;
 }
 
-/**
- * So many sweeps in a row that cost a fee for nothing end the trying, until something more is
- * credited.
- */
+/** After this many paid failures in a row, only a further credit begins another sweep. */
 const STRIKES_MAX = 8;
 
-/** Whether an account's sweeps rest, because the chain took fees for them and moved nothing. */
+/** Whether an account's sweeps pause after failures that cost a fee. */
 export async function selectResting(db: Db, account: string): Promise<boolean> {
   const [row] = await db<{ resting: boolean }[]>`
     select strikes > 0 and (updated_at + least(interval '7 days',
@@ -145,9 +142,7 @@ export async function selectResting(db: Db, account: string): Promise<boolean> {
   return row?.resting ?? false;
 }
 
-/**
- * Ties an account's credited deposits that no sweep carries yet to a sweep, and gives their ids.
- */
+/** Assigns an account's credited deposits without a sweep to a sweep, and gives their ids. */
 export async function joinSweep(tx: Tx, account: string, sweep: string): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
     update deposits set sweep = ${sweep}
@@ -155,15 +150,12 @@ export async function joinSweep(tx: Tx, account: string, sweep: string): Promise
   return rows.map((row) => row.id);
 }
 
-/** Frees the deposits of a sweep that failed; from now on they wait for another. */
+/** Removes the deposits of a failed sweep from it; another sweep takes them. */
 export async function leaveSweep(tx: Tx, sweep: string): Promise<void> {
   await tx`update deposits set sweep = null, updated_at = now() where sweep = ${sweep}`;
 }
 
-/**
- * Lists deposit accounts of a place whose value should have gone on and has not: their sweep waits
- * for a better moment, or whoever had to take the next step was lost.
- */
+/** Lists deposit accounts of a network whose sweep waits, or whose job was lost. */
 export async function selectForgotten(
   db: Db,
   place: NetworkKey,
@@ -183,7 +175,7 @@ export async function selectForgotten(
   return rows.map((row) => row.account);
 }
 
-/** Lists sweeps of a place that are through on the chain, and whose booking was lost. */
+/** Lists sweeps of a network that ended on the chain and whose settlement job was lost. */
 export async function selectUnsettled(
   db: Db,
   place: NetworkKey,
@@ -197,7 +189,7 @@ export async function selectUnsettled(
   return rows.map((row) => row.id);
 }
 
-/** What a sweep is through with on its chain, in base units, and between which addresses. */
+/** The transaction of an ended sweep, and its addresses. */
 export interface SweptRow extends NetworkKey {
   hash: string;
   contract: string;
@@ -205,7 +197,7 @@ export interface SweptRow extends NetworkKey {
   to_address: string;
 }
 
-/** Reads what a token's sweep has moved, to be measured; null if nothing waits to be booked. */
+/** Reads a token's sweep that is to be measured; null if none waits for settlement. */
 export async function selectSweptOrder(db: Db, sweep: string): Promise<SweptRow | null> {
   const [row] = await db<SweptRow[]>`
     select s.chain, s.network, o.hash, o.contract, d.address as from_address,
@@ -216,10 +208,7 @@ export async function selectSweptOrder(db: Db, sweep: string): Promise<SweptRow 
   return row ?? null;
 }
 
-/**
- * Adds up the gas that was sent ahead to the address of a sweep's order, less what its other sweeps
- * took, in base units.
- */
+/** Adds up the gas sent ahead to a sweep's address, less the fees of its other sweeps, in base units. */
 export async function selectGasAhead(
   tx: Tx,
   { id, subject, sender, chain, network }: OrderRow,
@@ -236,7 +225,7 @@ export async function selectGasAhead(
   return row.units;
 }
 
-/** Puts off the next look at what waits, so that those behind it have their turn. */
+/** Defers waiting sweeps, so that those behind them have their turn. */
 export async function touchSweeps(tx: Tx, accounts: readonly string[]): Promise<void> {
   const ids = `{${accounts.join(",")}}`;
   await tx`
@@ -259,7 +248,7 @@ export interface SweepableRow extends NetworkKey {
   token: string | null;
   /** Whole units in the ledger. */
   free: string;
-  /** Some of it was carried to the ramp before it was credited. */
+  /** A part was carried to the ramp before it was credited. */
   owing: boolean;
   from_address: string;
   to_address: string;
@@ -279,7 +268,7 @@ export async function selectSweepable(db: Db, account: string): Promise<Sweepabl
   return row ?? null;
 }
 
-/** Reads the deposits that a sweep carries. */
+/** Reads the deposits of a sweep. */
 export async function selectSwept(db: Db, sweep: string): Promise<string[]> {
   const rows = await db<{ id: string }[]>`
     select id from deposits where sweep = ${sweep} order by id`;
