@@ -1,7 +1,7 @@
 /**
- * One blockchain as the workers see it. Four families stand behind this interface (account chains
- * with nonces, coin chains, Solana, Tron); scanner, forwarder and withdrawer are written once above
- * it. Nothing here knows a database, a realm or an asset code. Amounts are bigint base units
+ * Interface of one blockchain to the workers. Four families implement it (account chains with nonces,
+ * coin chains, Solana, Tron); scanning, sweeps and sending are written once above it. Nothing here
+ * knows a database, a realm or an asset code. Amounts are bigint base units
  * (satoshi, wei, lamport, sun); heights are block numbers (slots on Solana, where some are empty).
  *
  * A payment goes through `draft` (asks the node, reserves nothing), `plan` (pure: picks a nonce or
@@ -44,7 +44,7 @@ import type {
   WatchList,
 } from "./observations.ts";
 
-/** Facts that the code above may ask instead of asking which chain it is. */
+/** Properties of a chain. The code above decides by these, never by the chain's name. */
 export interface Traits {
   /** Stock has a nonce; gaps must be filled. */
   readonly nonces: boolean;
@@ -154,7 +154,7 @@ export interface Chain {
   raw(mined: { hash: string; height: number }): Promise<string>;
   /** Sends signed bytes to every node. Never throws for what a node says; safe to repeat. */
   broadcast(signed: Signed): Promise<Broadcast>;
-  /** Finds what became of an order, by all that was ever signed for it. */
+  /** Reads the status of an order, by every attempt that was ever signed for it. */
   status(query: StatusQuery): Promise<TransactionStatus>;
 
   /** Reads a token's own description; null if no contract lives at that address. */

@@ -1,11 +1,11 @@
 /**
- * What the nodes of a coin chain say of single coins, beside what the scanner has recorded: whether a
- * coin that we believe in is there, and who spent it.
+ * Queries on single coins of a UTXO chain, beside the records of the scanner: whether a coin is unspent,
+ * and which transaction spent it.
  * @module
  */
 import type { Address } from "./observations.ts";
 
-/** A coin that is believed to be ours. */
+/** A coin that the database records as ours. */
 export interface KnownCoin {
   /** `txid:vout`. */
   readonly claim: string;
@@ -15,7 +15,7 @@ export interface KnownCoin {
   readonly amount: bigint;
 }
 
-/** Who spent a coin in a block. */
+/** The mined transaction that spent a coin. */
 export interface CoinSpender {
   /** Transaction id. */
   readonly hash: string;

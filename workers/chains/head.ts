@@ -1,5 +1,5 @@
 /**
- * Which blocks a chain has, as its nodes agree on it.
+ * Head and blocks of a chain, as a quorum of its nodes agrees on them.
  * @module
  */
 import { ChainError } from "./chain.ts";

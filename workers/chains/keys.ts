@@ -1,7 +1,7 @@
 /**
- * From a seed to keys: BIP-39 phrases, BIP-32 accounts, SLIP-10 for Solana. Pure computation for the
- * signer, which alone holds a seed, and wipes what it gets from here. Nothing here logs or stores,
- * and no error repeats what it was given.
+ * Key derivation: BIP-39 phrases, BIP-32 accounts, SLIP-10 for Solana. Pure computation for the signer,
+ * which alone holds seeds and wipes every key that it gets from here. Nothing here logs or stores, and no
+ * error repeats its input.
  * @module
  */
 import type { Network } from "../../domain/chains/addresses.ts";
@@ -17,7 +17,7 @@ export interface AddressKey {
 }
 
 /**
- * Stretches a BIP-39 phrase into its 64-byte seed.
+ * Derives the 64-byte seed of a BIP-39 phrase.
  *
  * @throws {TypeError} if the words or their checksum are wrong
  */

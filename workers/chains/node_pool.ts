@@ -1,6 +1,6 @@
 /**
- * The nodes of one chain. Work is done by the first that answers properly; one that failed, was slow or
- * contradicted others is asked last for a while. Facts that move money are asked of all of them.
+ * Pool of the nodes of one chain. The first node that answers properly does a piece of work; a node that
+ * failed, was slow or contradicted others is asked last for a while. Facts that move money need a quorum.
  * @module
  */
 import { ChainError } from "./chain.ts";
@@ -13,9 +13,9 @@ import {
   type Single,
 } from "./peer.ts";
 import {
-  campOf,
-  campsOf,
+  agreedGroupOf,
   type Enough,
+  groupsOf,
   hearAll,
   type Heard,
   hearFew,
@@ -59,7 +59,7 @@ export interface Nodes {
   readonly quorum: number;
   /**
    * Does a piece of work with all nodes at once and gives the answer that as many of them agree on
-   * as the quorum demands. Whoever contradicts them is reported and asked last for a while.
+   * as the quorum demands. Nodes that contradict them are reported and asked last for a while.
    *
    * @param keyOf the same text for answers that say the same
    * @param what for the message when too few agree
@@ -172,7 +172,7 @@ function openReports(): { report(what: string): void; recent(): string[] } {
     recent,
     report(what) {
       const oldest = recent().at(-1);
-      // The newest are kept: whoever causes many hides none that come after.
+      // The newest are kept: a node that causes many reports hides none that come later.
       if (!reports.has(what) && reports.size >= REPORTS_MAX) reports.delete(oldest!);
       reports.set(what, performance.now() + REPORTED_MS);
     },
@@ -246,7 +246,7 @@ function faultOf(failures: readonly unknown[]): unknown {
   return fault ?? worst(failures);
 }
 
-/** A node that fails at a piece of work is asked last for a while. */
+/** Wraps work: a node that fails at it is asked last for a while. */
 function resting<T>(work: (single: Single) => Promise<T>): (single: Single) => Promise<T> {
   return async (single) => {
     try {
@@ -272,19 +272,19 @@ async function agreed<T>(
   const { heard, failures } = await hearing(
     pool,
     work,
-    (some) => campOf(campsOf(some, keyOf), quorum) !== null,
+    (some) => agreedGroupOf(groupsOf(some, keyOf), quorum) !== null,
   );
-  const camps = campsOf(heard, keyOf);
-  const camp = campOf(camps, quorum);
-  if (camps.length > 1 && !(quiet && camp === null)) {
+  const groups = groupsOf(heard, keyOf);
+  const group = agreedGroupOf(groups, quorum);
+  if (groups.length > 1 && !(quiet && group === null)) {
     report(`${heard.map(({ peer }) => peer.name).join(", ")} contradict each other on ${what}`);
   }
-  if (camp === null) {
-    const count = { confirm: camps[0].length, nodes: singles.length, quorum };
+  if (group === null) {
+    const count = { confirm: groups[0].length, nodes: singles.length, quorum };
     throw unconfirmed(count, what, failures);
   }
-  trail(pool, camps.slice(1).flat().map(({ peer }) => peer));
-  return camp[0].answer;
+  trail(pool, groups.slice(1).flat().map(({ peer }) => peer));
+  return group[0].answer;
 }
 
 /** Has a node's refusal count as no answer; work that understands a refusal catches it itself. */

@@ -1,6 +1,6 @@
 /**
- * What can be seen on a chain: blocks, value that arrived, balances, tokens. Plain data, the same for
- * every family. Amounts are bigint base units (satoshi, wei, lamport, sun); heights are block
+ * Observations on a chain: blocks, incoming transfers, balances, tokens. Plain data, the same for every
+ * family. Amounts are bigint base units (satoshi, wei, lamport, sun); heights are block
  * numbers (slots on Solana, where some are empty).
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * One node: asked only once it has shown that it is of the right network, asked last for a while after
- * it failed, and after it was slow or contradicted others.
+ * One node. Before its first question it must prove that it is of the right network; after it failed, was
+ * slow or contradicted others it is asked last for a while.
  * @module
  */
 import { ChainError } from "./chain.ts";

@@ -1,7 +1,6 @@
 /**
- * Agreement of nodes: a fact that moves money is believed only if as many of the configured nodes as
- * the quorum say the same. Nodes that do not answer, or are not that far, abstain; those that say
- * otherwise are reported.
+ * Quorum: a fact that moves money is believed only if as many of the configured nodes as the quorum give
+ * the same answer. Nodes that do not answer, or lag behind, abstain; nodes that contradict are reported.
  * @module
  */
 import { ChainError } from "./chain.ts";
@@ -27,11 +26,11 @@ export interface Hearing<T> {
   readonly heard: readonly Heard<T>[];
   /** One for each node that gave no answer. */
   readonly failures: readonly unknown[];
-  /** Nodes that owe an answer for which nobody waited any longer. */
+  /** Nodes whose answer was no longer waited for. */
   readonly late: readonly Witness[];
 }
 
-/** Tells whether answers suffice, so that further ones need not be waited for. */
+/** Tells whether answers suffice; then further ones are not waited for. */
 export type Enough<T> = (heard: readonly Heard<T>[]) => boolean;
 
 /**
@@ -153,24 +152,24 @@ function openRound<T, Peer extends Witness>(work: (peer: Peer) => Promise<T>): R
 }
 
 /** Groups answers that say the same, the largest group first. */
-export function campsOf<T>(
+export function groupsOf<T>(
   heard: readonly Heard<T>[],
   keyOf: (answer: T) => string,
 ): (readonly Heard<T>[])[] {
-  const camps = new Map<string, Heard<T>[]>();
+  const groups = new Map<string, Heard<T>[]>();
   for (const one of heard) {
     const key = keyOf(one.answer);
-    camps.set(key, [...camps.get(key) ?? [], one]);
+    groups.set(key, [...groups.get(key) ?? [], one]);
   }
-  return [...camps.values()].toSorted((one, other) => other.length - one.length);
+  return [...groups.values()].toSorted((one, other) => other.length - one.length);
 }
 
 /** Gives the group that has the quorum and more members than any other; null if there is none. */
-export function campOf<T>(
-  camps: readonly (readonly Heard<T>[])[],
+export function agreedGroupOf<T>(
+  groups: readonly (readonly Heard<T>[])[],
   quorum: number,
 ): readonly Heard<T>[] | null {
-  const [first, second] = camps;
+  const [first, second] = groups;
   if (first === undefined || first.length < quorum) return null;
   return second !== undefined && second.length === first.length ? null : first;
 }

@@ -1,6 +1,6 @@
 /**
  * One JSON-RPC exchange over HTTP with one node that is not trusted: bounded in time and size, no
- * redirects, and an answer counts only if it has the right shape and id. Knows no chain.
+ * redirects, and an answer counts only if it has the right shape and id. It knows no chain.
  * @module
  */
 import { ChainError } from "./chain.ts";
@@ -152,7 +152,7 @@ function parse(text: string, exact: boolean): unknown {
   try {
     return exact ? JSON.parse(text, keepDigits) : JSON.parse(text);
   } catch {
-    return null; // no JSON is no JSON-RPC: told by whoever looks for the answer
+    return null; // no JSON is no JSON-RPC: exchange() reports it
   }
 }
 
@@ -167,7 +167,7 @@ function rpcError(error: Record<string, unknown>): RpcError {
   return new RpcError(code, plain(message), error.data ?? null);
 }
 
-/** Makes a stranger's words fit to be shown: one line, at most 200 characters. */
+/** Cleans untrusted text for display: one line, at most 200 characters. */
 export function plain(text: string): string {
   // deno-lint-ignore no-control-regex
   return text.slice(0, 1000).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e]+/g, " ")
@@ -179,7 +179,7 @@ export function isHex(text: string): boolean {
   return text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text);
 }
 
-/** Writes an answer that is none, briefly: one of any size and depth costs nothing. */
+/** Describes a malformed answer in a few words; the cost does not depend on its size or depth. */
 export function shownBriefly(answer: unknown): string {
   if (answer === undefined) return "nothing";
   if (Array.isArray(answer)) return `a list of ${answer.length}`;

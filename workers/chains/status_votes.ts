@@ -5,7 +5,7 @@
  */
 import type { Nodes, Peer } from "./node_pool.ts";
 import type { StatusQuery, TransactionStatus } from "./outgoing.ts";
-import { campOf, campsOf, type Heard, reachedBy } from "./quorum.ts";
+import { agreedGroupOf, groupsOf, type Heard, reachedBy } from "./quorum.ts";
 
 /** Status of an order that one of its attempts was mined. */
 export type Mined = TransactionStatus & { readonly state: "mined" };
@@ -45,7 +45,7 @@ export async function voteOnStatus<Report extends NodeReport>(
 
 /** Tells whether as many nodes as the quorum report the same; then slower nodes are not waited for. */
 function isSettled(heard: readonly Heard<NodeReport>[], quorum: number): boolean {
-  return campOf(campsOf(heard, keyOf), quorum) !== null;
+  return agreedGroupOf(groupsOf(heard, keyOf), quorum) !== null;
 }
 
 /** A transaction that a node has, or lacks, in its mempool settles nothing either way. */
@@ -72,17 +72,17 @@ function combine(
   const mined = heard.flatMap(({ peer, answer }) =>
     answer.mined ? [{ peer, answer: answer.mined }] : []
   );
-  const camp = campOf(campsOf(mined, minedKey), quorum);
-  if (camp !== null) {
+  const group = agreedGroupOf(groupsOf(mined, minedKey), quorum);
+  if (group !== null) {
     // As deep as the quorum says, not as deep as the one that says most.
-    const confirmations = reachedBy(camp.map(({ answer }) => answer.confirmations), quorum);
-    const final = camp.filter(({ answer }) => answer.final).length >= quorum;
-    return { ...camp[0].answer, confirmations, final };
+    const confirmations = reachedBy(group.map(({ answer }) => answer.confirmations), quorum);
+    const final = group.filter(({ answer }) => answer.final).length >= quorum;
+    return { ...group[0].answer, confirmations, final };
   }
   const dropped = heard.flatMap(({ peer, answer }) =>
     answer.dropped ? [{ peer, answer: answer.dropped }] : []
   );
-  const proven = campOf(campsOf(dropped, droppedKey), quorum);
+  const proven = agreedGroupOf(groupsOf(dropped, droppedKey), quorum);
   const pending = heard.find(({ answer }) => answer.pending !== null)?.answer.pending ?? null;
   if (proven !== null) return proven[0].answer;
   const denied = dropped.length > 0 &&

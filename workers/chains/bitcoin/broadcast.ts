@@ -1,7 +1,7 @@
 /**
- * Sends signed bytes to every node and tells what each made of them. Where a refusal names a rule of
- * the chain itself the bytes count as malformed, else a node's own policy, or what may change with the
- * chain, is in the way. One that refuses may have passed the bytes on: a refusal is never a verdict.
+ * Broadcast on UTXO chains. A refusal that names a consensus rule means malformed bytes; any other names
+ * a node's own policy, or a state of the chain that may change. A node that refuses may have passed the
+ * bytes on: a refusal is never proof.
  * @module
  */
 import { broadcastToAll } from "../broadcast.ts";

@@ -1,6 +1,6 @@
 /**
- * Asks nodes for single coins. A coin counts as gone only where every node says so that stands at the
- * block asked for: one that lags, or one that lies, takes no coin away.
+ * Queries on single coins. A coin counts as gone only if every node at the requested block says so: a
+ * node that lags or lies removes no coin.
  * @module
  */
 import type { CoinList, CoinSpender, CoinState, CoinWitness, KnownCoin } from "../coins.ts";

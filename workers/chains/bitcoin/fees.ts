@@ -1,6 +1,6 @@
 /**
- * What a place in a block costs: the node's estimates for 12, 6 and 2 blocks, not below what its
- * mempool takes and not above our cap. Rates are base units per 1000 virtual bytes.
+ * Fee rates: the node's estimates for 12, 6 and 2 blocks, at least its mempool's minimum and at most our
+ * cap. Rates are base units per 1000 virtual bytes.
  * @module
  */
 import { readRecord } from "../answers.ts";

@@ -1,6 +1,6 @@
 /**
- * What waits in the mempool for watched addresses. Each transaction is read once and kept, in a
- * bounded memory, until it is mined, replaced or dropped: it is to be shown, and never to be counted.
+ * Mempool transactions that pay watched addresses. Each is read once and kept in a bounded cache until it
+ * is mined, replaced or dropped. They are shown and never counted.
  * @module
  */
 import { readList, readRecord } from "../answers.ts";

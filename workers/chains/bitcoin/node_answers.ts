@@ -1,6 +1,6 @@
 /**
- * What a Bitcoin-Core-compatible node answers, read with suspicion: every field is checked for its
- * shape before it is used, and nonsense counts as no answer. Amounts are read from their text.
+ * Readers of answers of Bitcoin-Core-compatible nodes. Every field is checked for its shape before it is
+ * used; a malformed answer counts as none. Amounts are read from their text.
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";

@@ -1,6 +1,6 @@
 /**
- * Who spent which coin: remembered as blocks go by, and looked up in blocks where it was not seen. A
- * Bitcoin node tells that a coin is spent but not by whom.
+ * Spend index: the transaction that spent each coin, recorded while blocks are scanned and searched in
+ * blocks where it is missing. A Bitcoin node tells that a coin is spent, but not by which transaction.
  * @module
  */
 import { ChainError } from "../chain.ts";

@@ -1,6 +1,6 @@
 /**
- * The proof that another transaction spent a coin of ours: its bytes make its id, they spend the
- * coin, and the signature on it is by the key that the coin is locked to.
+ * Proof that a transaction spent a coin of ours: its bytes hash to its id, they spend the coin, and its
+ * signature is by the key that the coin is locked to.
  * @module
  */
 import { ChainError } from "../chain.ts";

@@ -1,6 +1,6 @@
 /**
- * Sends signed bytes to every node and tells what each made of them. Nodes word their refusals as
- * they like, and one that refuses may have passed the bytes on: a refusal is never a verdict.
+ * Broadcast on EVM chains. Nodes word their refusals differently, and a node that refuses may have passed
+ * the bytes on: a refusal is never proof.
  * @module
  */
 import { broadcastToAll } from "../broadcast.ts";

@@ -165,9 +165,9 @@ async function agreedTrial(
   }
   const { heard, failures } = await nodes.hear(
     (peer) => work(peer).then((done) => ({ done, verdict: null }), verdictIn),
-    (some) => VERDICTS.some((verdict) => camp(some, verdict).length >= quorum),
+    (some) => VERDICTS.some((verdict) => group(some, verdict).length >= quorum),
   );
-  const [works, lacks, fails] = VERDICTS.map((verdict) => camp(heard, verdict));
+  const [works, lacks, fails] = VERDICTS.map((verdict) => group(heard, verdict));
   const names = (of: readonly Heard<Tried>[]) => of.map(({ peer }) => peer.name).join(", ");
   const what = `a transaction of ${order.from}${receiverOf(order)}`;
   const against = [...lacks, ...fails];
@@ -196,7 +196,7 @@ interface Tried {
 
 const VERDICTS = ["works", "lacks", "fails"] as const;
 
-function camp(
+function group(
   heard: readonly Heard<Tried>[],
   verdict: typeof VERDICTS[number],
 ): readonly Heard<Tried>[] {

@@ -1,5 +1,5 @@
 /**
- * What gas costs now, at three speeds, asked of the node itself: no fee oracle can vanish under us.
+ * Gas prices at three speeds, from the chain's own nodes: there is no fee oracle to depend on.
  * Prices are wei per gas, or base units of a fee token per gas on Celo.
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * What an EVM node answers, read with suspicion: every field is checked for its shape before it is
- * used, and nonsense counts as no answer. Only raw JSON-RPC; hexadecimal is kept in lower case.
+ * Readers of answers of EVM nodes. Every field is checked for its shape before it is used; a malformed
+ * answer counts as none. Only raw JSON-RPC; hexadecimal is kept in lower case.
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";

@@ -1,6 +1,6 @@
 /**
- * The proof that a transaction took a nonce: its signature. Only the holder of the key can have made
- * it, whatever a node says.
+ * Proof that a transaction took a nonce: its signature, which only the holder of the key can have made,
+ * whatever a node says.
  * @module
  */
 import { readRecord } from "../answers.ts";

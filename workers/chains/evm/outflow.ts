@@ -1,6 +1,6 @@
 /**
- * What left an address by its own transactions, as blocks and receipts tell it. With it balances
- * show what arrived, also in the block in which something left.
+ * Outflow: value that left an address by its own transactions, summed from blocks and receipts. With it
+ * a balance shows the income of a block in which something left.
  * @module
  */
 import { ChainError } from "../chain.ts";

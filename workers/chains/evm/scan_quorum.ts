@@ -1,12 +1,12 @@
 /**
- * Reads blocks through as many nodes as the quorum, and puts together what they tell. Which blocks
- * there are is what the quorum says. What concerns us in them is kept if all say so; what only some
- * say is asked of all nodes again, so that none of them hides or invents anything alone.
+ * Merges scans of the same blocks by as many nodes as the quorum. The quorum decides which blocks exist.
+ * Transfers that all of them report are kept; transfers that only some report are asked of all nodes
+ * again, so no single node hides or invents one.
  * @module
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
-import { campOf, campsOf, type Heard, unconfirmed, type Witness } from "../quorum.ts";
+import { agreedGroupOf, groupsOf, type Heard, unconfirmed, type Witness } from "../quorum.ts";
 import type { Checked, Consumed, Scanned, Transfer, WatchList } from "../observations.ts";
 import type { Evm } from "./context.ts";
 
@@ -49,22 +49,22 @@ export async function mergedPart(
 ): Promise<Scanned[]> {
   const { quorum } = nodes;
   const { heard, failures } = await nodes.few(readers.part, isClear);
-  const camps = campsOf(heard, idsOf);
-  const camp = campOf(camps, quorum);
-  if (camp === null) {
-    const count = { confirm: camps[0].length, nodes: nodes.peers.length, quorum };
+  const groups = groupsOf(heard, idsOf);
+  const group = agreedGroupOf(groups, quorum);
+  if (group === null) {
+    const count = { confirm: groups[0].length, nodes: nodes.peers.length, quorum };
     throw unconfirmed(count, what, failures);
   }
-  nodes.trail(camps.filter((one) => one !== camp).flat().map(({ peer }) => peer));
-  const late = watch.addresses.size === 0 ? [] : await fromOthers(nodes, heard, camp, readers);
-  const disputed = disputesOf(camp.map(tellerOf), late);
+  nodes.trail(groups.filter((one) => one !== group).flat().map(({ peer }) => peer));
+  const late = watch.addresses.size === 0 ? [] : await fromOthers(nodes, heard, group, readers);
+  const disputed = disputesOf(group.map(tellerOf), late);
   const borne = await judged(nodes, disputed, readers, what);
   if (disputed.transfers.length > 0) {
-    const names = camp.map(({ peer }) => peer.name).join(", ");
+    const names = group.map(({ peer }) => peer.name).join(", ");
     nodes.report(`nodes contradict each other on what arrived in ${what} (asked: ${names})`);
   }
-  return camp[0].answer.map((first, at) => {
-    const versions = camp.map(({ answer }) => answer[at]);
+  return group[0].answer.map((first, at) => {
+    const versions = group.map(({ answer }) => answer[at]);
     const keys = versions.map(({ transfers }) => new Set(transfers.map(keyOf)));
     const agreed = first.transfers.filter((one) => keys.every((known) => known.has(keyOf(one))));
     const more = borne.filter(({ block }) => block?.hash === first.block.hash);
@@ -86,7 +86,7 @@ function tellerWith(peer: Witness, transfers: readonly Transfer[]): Teller {
 
 /** Tells that all say the same, so that nobody else need be asked. */
 function isClear(heard: readonly Heard<Told[]>[]): boolean {
-  return campsOf(heard, (blocks) => JSON.stringify(blocks, plainly)).length === 1;
+  return groupsOf(heard, (blocks) => JSON.stringify(blocks, plainly)).length === 1;
 }
 
 function plainly(name: string, value: unknown): unknown {
@@ -106,10 +106,12 @@ function idsOf(blocks: readonly Told[]): string {
 async function fromOthers(
   nodes: Evm["nodes"],
   heard: readonly Heard<Told[]>[],
-  camp: readonly Heard<Told[]>[],
+  group: readonly Heard<Told[]>[],
   readers: Readers,
 ): Promise<Teller[]> {
-  const doubtful = camp[0].answer.filter((_, at) => camp.some(({ answer }) => answer[at].doubtful));
+  const doubtful = group[0].answer.filter((_, at) =>
+    group.some(({ answer }) => answer[at].doubtful)
+  );
   if (doubtful.length === 0) return [];
   const asked = heard.map(({ peer }) => peer);
   // Whoever cannot tell is no worse than if it had not been asked.
@@ -124,19 +126,19 @@ interface Disputed {
   readonly tellers: readonly Teller[];
 }
 
-function disputesOf(camp: readonly Teller[], late: readonly Teller[]): Disputed {
+function disputesOf(group: readonly Teller[], late: readonly Teller[]): Disputed {
   const found = new Map<string, Transfer>();
-  for (const { transfers } of camp) {
+  for (const { transfers } of group) {
     for (const [key, one] of transfers) {
-      if (camp.some((other) => !other.transfers.has(key))) found.set(key, one);
+      if (group.some((other) => !other.transfers.has(key))) found.set(key, one);
     }
   }
   for (const { transfers } of late) {
     for (const [key, one] of transfers) {
-      if (!camp.some((other) => other.transfers.has(key))) found.set(key, one);
+      if (!group.some((other) => other.transfers.has(key))) found.set(key, one);
     }
   }
-  return { transfers: [...found.values()], tellers: [...camp, ...late] };
+  return { transfers: [...found.values()], tellers: [...group, ...late] };
 }
 
 /**

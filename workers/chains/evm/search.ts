@@ -6,7 +6,7 @@
 import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
-import { campOf, campsOf, heldAtLeast, unconfirmed } from "../quorum.ts";
+import { agreedGroupOf, groupsOf, heldAtLeast, unconfirmed } from "../quorum.ts";
 import { type Call, RpcError } from "../rpc.ts";
 import type { Balances, Block, Checked, Holding, Transfer, WatchList } from "../observations.ts";
 import type { Evm } from "./context.ts";
@@ -141,12 +141,12 @@ export async function agreedBalance(evm: Evm, holding: Holding, height: number):
   const { heard, failures } = await nodes.hear(async (peer) =>
     (await balancesOf(peer, [holding], height)).amounts[0]
   );
-  const camps = campsOf(heard, String);
-  const camp = campOf(camps, nodes.quorum);
+  const groups = groupsOf(heard, String);
+  const group = agreedGroupOf(groups, nodes.quorum);
   const names = heard.map(({ peer }) => peer.name).join(", ");
-  if (camps.length > 1) nodes.report(`${names} contradict each other on ${what}`);
-  if (camp !== null) return camp[0].answer;
-  if (camps.length > 1) throw new ChainError("refused", `${names} contradict each other`);
+  if (groups.length > 1) nodes.report(`${names} contradict each other on ${what}`);
+  if (group !== null) return group[0].answer;
+  if (groups.length > 1) throw new ChainError("refused", `${names} contradict each other`);
   const count = { confirm: heard.length, nodes: nodes.peers.length, quorum: nodes.quorum };
   throw unconfirmed(count, what, failures);
 }

@@ -1,5 +1,5 @@
 /**
- * What a token's contract says of itself. Strangers write it, so nothing here is believed: it is
+ * Description that a token contract gives of itself. Anybody can write one, so it is untrusted: it is
  * compared with the registry, or shown.
  * @module
  */

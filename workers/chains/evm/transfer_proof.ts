@@ -1,6 +1,6 @@
 /**
- * Proves a transfer before it is credited: each node is asked for itself, and as many as the quorum
- * must say the same, down to what the balance of the receiver gained.
+ * Proof of a transfer before it is credited: as many nodes as the quorum, each asked separately, must
+ * report the same transfer and the same gain of the receiver's balance.
  * @module
  */
 import { readList } from "../answers.ts";
