@@ -5,7 +5,7 @@ import { reading } from "../../db/transaction.ts";
 import { judgeInstallation, type Outside } from "../../domain/realms/installation.ts";
 import { readMasterKey } from "../../domain/security/envelope.ts";
 import { type Fence, openFence } from "../../workers/installation/fence.ts";
-import { haltRealms } from "../../workers/installation/quarantine_all.ts";
+import { quarantineAll } from "../../workers/installation/quarantine_all.ts";
 import { rotateMasterKey } from "../../workers/installation/master_key_rotation.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { asSuperuser } from "../support/database.ts";
@@ -35,7 +35,7 @@ async function host(): Promise<Host> {
         label: how.label ?? null,
         master: (await readMasterKey(how.key ?? OLD)).id,
         log,
-        halt: (detail) => haltRealms(database, log, detail),
+        halt: (detail) => quarantineAll(database, log, detail),
         loop: false,
       });
       const close = async () => {

@@ -7,9 +7,8 @@ import { sealNext } from "../../domain/audit/hash_chain.ts";
 const BATCH = 1000;
 
 /**
- * Seals a realm's transactions and events until none is left or the time is up; tells how many of them
- * are transactions. While another
- * process seals the same realm there is nothing to do here.
+ * Adds a realm's transactions and events to its hash chain until none is left or the time is up; gives the
+ * number of transactions. Returns at once while another process does the same for this realm.
  */
 export async function sealRealm(
   pool: Pool,

@@ -1,6 +1,6 @@
 /**
- * The price source: prices of coins in currencies, in the shape of CoinGecko's `/simple/price`. It is
- * given ten seconds and a megabyte, and what it says beyond prices is not looked at.
+ * The gateway of prices: reads prices of coins in currencies in the format of CoinGecko's `/simple/price`. An
+ * answer may take ten seconds and a megabyte; everything but prices is ignored.
  * @module
  */
 import { parseJson } from "../../domain/json.ts";
@@ -16,7 +16,7 @@ export interface Price {
   rate: string;
 }
 
-/** Where prices come from. */
+/** A source of prices. */
 export interface RatesGateway {
   /** Asks for all prices. @throws {Error} when there is no usable answer */
   fetchPrices(signal: AbortSignal): Promise<Price[]>;
@@ -25,7 +25,7 @@ export interface RatesGateway {
 const TIMEOUT_MS = 10_000;
 const SIZE_MAX = 1024 * 1024;
 
-/** Names of assets at the source. A bridged or pegged coin has the price of what it stands for. */
+/** Asset codes by the name of the coin at the source. A bridged or pegged coin has the price of its original. */
 const COINS: Readonly<Record<string, readonly string[]>> = {
   "bitcoin": ["BTC", "BBTC"],
   "litecoin": ["LTC", "BLTC"],
@@ -82,7 +82,7 @@ export function openRatesGateway(url: string): RatesGateway {
   };
 }
 
-/** Picks prices out of an answer; what is no price is passed over. */
+/** Reads the prices of an answer; ignores everything else. */
 function pricesIn(answer: unknown): Price[] {
   const prices: Price[] = [];
   for (const [coin, assets] of Object.entries(COINS)) {
@@ -109,7 +109,9 @@ async function readText(response: Response): Promise<string> {
   let size = 0;
   for await (const chunk of response.body ?? []) { // leaving the loop cancels the rest
     size += chunk.byteLength;
-    if (size > SIZE_MAX) throw new Error("the price source said too much");
+    if (size > SIZE_MAX) {
+      throw new Error("the answer of the price source is larger than a megabyte");
+    }
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();

@@ -1,6 +1,6 @@
 /**
- * Keeps the directory of own addresses: enters those of a realm that it does not have, and ends links of
- * the realm to addresses that are another's.
+ * Maintains the directory of own addresses: adds a realm's new addresses, and ends its links to addresses
+ * of other realms.
  * @module
  */
 import type { Pool } from "../../db/database.ts";
@@ -18,8 +18,8 @@ import type { WorkerContext } from "../worker_context.ts";
 const AT_ONCE = 1_000;
 
 /**
- * Shares a realm's addresses with the directory, and obeys it. Of very many links each pass compares
- * some; the next one goes on where it ended.
+ * Adds a realm's addresses to the directory, and ends links that the directory contradicts. A pass compares
+ * a limited number of links; the next pass goes on after them.
  *
  * @param atOnce links that one pass compares
  */

@@ -1,6 +1,6 @@
 /**
- * Attests realms: finds each realm's schema as it was left, so that addresses may be handed out from
- * it, and puts one that was restored alone, or brought from another installation, into quarantine.
+ * Attestation of realms: confirms that a realm's schema is as a worker left it, so that it may hand out
+ * addresses. Quarantines a realm that was restored alone, or brought from another installation.
  * @module
  */
 import {

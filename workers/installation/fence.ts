@@ -1,8 +1,8 @@
 /**
- * Keeps workers from signing in a database that is not the one they know: one that was put back from
- * a backup, or a copy of one that still runs. Every host keeps a record outside of the database
- * (`DATA_DIR`, or the process's memory where `INSTALLATION_EPOCH` is set); record and database are
- * advanced together, and compared before every use of a key.
+ * The fence keeps workers from signing in a database that was restored from a backup, or that is a copy of
+ * one that still runs. Every host keeps a record outside of the database (`DATA_DIR`, or the process's
+ * memory where `INSTALLATION_EPOCH` is set). Record and database advance together, and are compared before
+ * every use of a key.
  * @module
  */
 import type { Pool } from "../../db/database.ts";
@@ -35,13 +35,13 @@ import { fileRecord, memoryRecord, type RecordStore } from "./epoch_record.ts";
 import { sleep } from "../timers.ts";
 import type { Guard } from "../keys/signer.ts";
 
-/** What keeps a process from signing where it must not. */
+/** Keeps a process from signing in a database that it does not know. */
 export interface Fence extends Guard {
   /** Stops comparing. */
   close(): Promise<void>;
 }
 
-/** What a fence is made of. */
+/** What a fence works with. */
 export interface FenceOptions {
   platform: Pool;
   /** Folder of the record. */
@@ -51,36 +51,36 @@ export interface FenceOptions {
   /** Fingerprint of the master key of this process. */
   master: string;
   log: Log;
-  /** Told when the database is not the one that this host knows. */
+  /** Called when the database is not the one that this host knows. */
   halt?: (detail: string) => Promise<void>;
-  /** Whether to look by itself. */
+  /** Whether it compares by itself from time to time. */
   loop?: boolean;
 }
 
-/** How often the database is looked at, and how often record and database are advanced. */
-const LOOK_MS = 1_000;
+/** How often record and database are compared, and how often they advance. */
+const COMPARE_MS = 1_000;
 const ADVANCE_MS = 10_000;
-/** For so many seconds a host that has a record vouches for the database. */
+/** A host that has a record vouches for the database for so many seconds. */
 const VOUCHED_S = 60;
 
-interface Watchman extends FenceOptions {
+interface FenceState extends FenceOptions {
   store: RecordStore;
   home: Home;
-  /** What was told last, so that it is told once. */
-  told: string | null;
+  /** The fault that was logged last; each is logged once. */
+  reported: string | null;
 }
 
-/** Opens a fence: claims an installation that nobody has, and compares. */
+/** Opens a fence: claims an installation that no host has, and compares. */
 export async function openFence(options: FenceOptions): Promise<Fence> {
   const { platform, dataDir, label, log } = options;
   const row = await reading(platform, selectInstallation);
   const store = label === null ? fileRecord(dataDir, row.id) : memoryRecord();
-  const watchman = { ...options, store, home: await findHome(platform), told: null };
+  const state = { ...options, store, home: await findHome(platform), reported: null };
   await writing(platform, (db) => claimMaster(db, options.master));
-  await advance(watchman);
+  await advance(state);
   const leaving = new AbortController();
-  const looping = options.loop ?? true ? loop(watchman, leaving.signal) : Promise.resolve();
-  const fault = () => find(watchman);
+  const looping = options.loop ?? true ? loop(state, leaving.signal) : Promise.resolve();
+  const fault = () => find(state);
   return {
     fault,
     async assertOpen() {
@@ -99,46 +99,46 @@ export async function openFence(options: FenceOptions): Promise<Fence> {
       const mine = label === null ? null : await store.read();
       if (mine === null) return;
       await writing(platform, (db) => deleteWitness(db, mine.witness)).catch((error) =>
-        log("warn", "a witness could not be taken back", { error })
+        log("warn", "a witness could not be deleted", { error })
       );
     },
   };
 }
 
-async function loop(watchman: Watchman, signal: AbortSignal): Promise<void> {
+async function loop(state: FenceState, signal: AbortSignal): Promise<void> {
   let advanceAt = Date.now() + ADVANCE_MS;
   while (!signal.aborted) {
-    await sleep(LOOK_MS, signal);
+    await sleep(COMPARE_MS, signal);
     if (signal.aborted) return;
     try {
-      if (await find(watchman) === null && Date.now() >= advanceAt) {
-        await advance(watchman);
+      if (await find(state) === null && Date.now() >= advanceAt) {
+        await advance(state);
         advanceAt = Date.now() + ADVANCE_MS;
       }
     } catch (error) {
       if (!signal.aborted) {
-        watchman.log("warn", "the installation could not be looked at", { error });
+        state.log("warn", "the installation could not be compared with its record", { error });
       }
     }
   }
 }
 
-/** Finds why nothing may be signed, and tells it once. */
-async function find(watchman: Watchman): Promise<string | null> {
-  const { row, verdict } = await compare(watchman);
+/** Finds why nothing may be signed, and logs it once. */
+async function find(state: FenceState): Promise<string | null> {
+  const { row, verdict } = await compare(state);
   let fault: string | null = null;
   if (verdict.state === "apart") fault = `chain.quarantined: ${verdict.detail}`;
   else if (row.halted !== null) fault = `chain.quarantined: ${row.halted.detail}`;
-  else if (row.master !== null && row.master !== watchman.master) {
+  else if (row.master !== null && row.master !== state.master) {
     fault = otherKey(row.master);
   }
   if (verdict.state === "apart" && verdict.fault === "database") {
-    await halt(watchman, row, verdict.detail);
+    await halt(state, row, verdict.detail);
   }
-  if (fault !== watchman.told) {
-    watchman.told = fault;
-    if (fault !== null) watchman.log("error", "nothing is signed", { fault });
-    else watchman.log("info", "signing goes on");
+  if (fault !== state.reported) {
+    state.reported = fault;
+    if (fault !== null) state.log("error", "nothing is signed", { fault });
+    else state.log("info", "signing goes on");
   }
   return fault;
 }
@@ -149,28 +149,28 @@ function otherKey(current: string | null): string {
 }
 
 /** Halts the whole installation until it is reconciled. */
-async function halt(watchman: Watchman, row: InstallationRow, detail: string): Promise<void> {
+async function halt(state: FenceState, row: InstallationRow, detail: string): Promise<void> {
   if (row.halted === null) {
-    await locking(watchman.platform, async (tx) => {
+    await locking(state.platform, async (tx) => {
       const current = await lockInstallation(tx);
       if (current.halted !== null) return;
       await updateInstallation(tx, { halted: { detail, at: Date.now() } });
     });
   }
-  if (watchman.told === null) await watchman.halt?.(detail);
+  if (state.reported === null) await state.halt?.(detail);
 }
 
-/** Compares; what looks apart is looked at again while nobody of this host advances. */
-async function compare(watchman: Watchman): Promise<{ row: InstallationRow; verdict: Verdict }> {
-  const first = await compareOnce(watchman);
+/** Compares; where the two differ, once more while no process of this host advances. */
+async function compare(state: FenceState): Promise<{ row: InstallationRow; verdict: Verdict }> {
+  const first = await compareOnce(state);
   if (first.verdict.state !== "apart") return first;
-  return await watchman.store.locked(() => compareOnce(watchman));
+  return await state.store.locked(() => compareOnce(state));
 }
 
 async function compareOnce(
-  watchman: Pick<Watchman, "store" | "home" | "label" | "platform">,
+  state: Pick<FenceState, "store" | "home" | "label" | "platform">,
 ): Promise<{ row: InstallationRow; verdict: Verdict }> {
-  const { store, home, label, platform } = watchman;
+  const { store, home, label, platform } = state;
   const outside = await store.read();
   return await reading(platform, async (db) => {
     const row = await selectInstallation(db);
@@ -183,9 +183,9 @@ async function compareOnce(
  * Takes a step, in the record first: a process that ends between the two finds the database at the
  * step that the record has, or at the next.
  */
-async function advance(watchman: Watchman): Promise<void> {
-  const { store, platform, home, label } = watchman;
-  // Whoever has followed the database through a promotion knows that nothing was lost.
+async function advance(state: FenceState): Promise<void> {
+  const { store, platform, home, label } = state;
+  // A process that stayed connected through a promotion knows that nothing was lost.
   const { timeline } = label === null ? home : await findHome(platform);
   await store.locked(async () => {
     const outside = await store.read();
@@ -194,7 +194,7 @@ async function advance(watchman: Watchman): Promise<void> {
       const witness = outside === null ? null : await selectWitness(tx, outside.witness);
       const verdict = judgeInstallation({ row, witness, outside, at: home, label });
       const joins = label !== null && outside === null && verdict.state === "apart" &&
-        judgesAlone(row, watchman);
+        isSameByLabel(row, state);
       if (verdict.state === "apart" && !joins) return null;
       if (verdict.state === "unclaimed") {
         await updateInstallation(tx, { ...home, label });
@@ -212,12 +212,12 @@ async function advance(watchman: Watchman): Promise<void> {
     });
     if (begun === null) return;
     await store.write(begun);
-    watchman.home = { ...home, timeline };
+    state.home = { ...home, timeline };
   });
 }
 
 /** Where the label is the record, a process joins if label, home and timeline are the database's. */
-function judgesAlone(row: InstallationRow, { label, home }: Watchman): boolean {
+function isSameByLabel(row: InstallationRow, { label, home }: FenceState): boolean {
   return row.label === label && row.home === home.home && row.timeline === home.timeline;
 }
 
@@ -231,7 +231,7 @@ function recordOf(row: InstallationRow, step: Step): Outside {
 }
 
 /** Compares once, without claiming anything; gives why nothing may be signed, null if it may. */
-export async function lookAtInstallation(
+export async function inspectInstallation(
   options: Pick<FenceOptions, "platform" | "dataDir" | "label">,
 ): Promise<{ row: InstallationRow; verdict: Verdict }> {
   const { platform, dataDir, label } = options;

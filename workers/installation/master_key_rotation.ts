@@ -1,6 +1,6 @@
 /**
- * Changes the master key: every secret's data key is wrapped anew, realm by realm; the secrets
- * themselves stay sealed. It may be ended at any moment and begun again.
+ * Rotation of the master key: wraps every secret's data key under the new key, realm by realm; the secrets
+ * themselves are not decrypted. It may be interrupted at any moment and started again.
  * @module
  */
 import type { Database, Pool } from "../../db/database.ts";
@@ -29,8 +29,8 @@ export interface Rotation {
 const PAGE = 200;
 
 /**
- * Wraps all secrets of all realms under another master key. From its first moment on nobody writes
- * a secret under the old one; it ends when a whole pass has found none.
+ * Wraps all secrets of all realms under another master key. From its start no process writes a secret under
+ * the old key; it ends when a whole pass finds none.
  *
  * @returns how many were wrapped anew
  * @throws {TypeError} if the installation has neither key, or a secret is wrapped under neither;

@@ -1,4 +1,4 @@
-/** Puts every ramp of an installation into quarantine, because its database is not to be trusted. @module */
+/** Quarantines every ramp of an installation whose database cannot be trusted. @module */
 import type { Database } from "../../db/database.ts";
 import { allRealms } from "../../db/realms/realm_pages.ts";
 import { serializable } from "../../db/transaction.ts";
@@ -8,8 +8,8 @@ import { locationOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
 import { workerActor } from "../worker_context.ts";
 
-/** Quarantines all ramps of all realms; one whose database is away is kept from signing all the same. */
-export async function haltRealms(database: Database, log: Log, detail: string): Promise<void> {
+/** Quarantines all ramps of all realms. A realm whose database is away does not sign either: the fence is closed. */
+export async function quarantineAll(database: Database, log: Log, detail: string): Promise<void> {
   for await (const realm of allRealms(database.platform)) {
     const at = Date.now();
     const actor = workerActor(realm, newId(at), at);

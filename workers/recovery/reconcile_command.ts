@@ -9,8 +9,8 @@ import type { Log } from "../../log.ts";
 import { compareRealm } from "../installation/attestation.ts";
 import { workerContext } from "../worker_context.ts";
 import { openChains } from "../chains/registry.ts";
-import { claimEpoch, lookAtInstallation } from "../installation/fence.ts";
-import { haltRealms } from "../installation/quarantine_all.ts";
+import { claimEpoch, inspectInstallation } from "../installation/fence.ts";
+import { quarantineAll } from "../installation/quarantine_all.ts";
 import { type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
 import { openSigner } from "../keys/signer.ts";
 
@@ -82,14 +82,14 @@ export async function reconcileAll(
     const epoch = await claimEpoch(where, "join");
     return { realms: [], unasked: [], epoch, done: true };
   }
-  const { row, verdict } = await lookAtInstallation(where);
+  const { row, verdict } = await inspectInstallation(where);
   const apart = verdict.state === "apart" || row.halted !== null;
   if (apart) {
     if (where.label !== null && where.label === row.label) {
       throw new TypeError("INSTALLATION_EPOCH must get another value before a reconciliation");
     }
     const detail = verdict.state === "apart" ? verdict.detail : row.halted!.detail;
-    await haltRealms(database, log, detail);
+    await quarantineAll(database, log, detail);
   }
   const realms = await reconcileRealms(dependencies, {
     apart,

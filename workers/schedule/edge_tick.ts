@@ -1,11 +1,11 @@
-/** The tick of an edge platform: once a minute, what is due is done within a budget of time. @module */
+/** The tick of an edge platform: once a minute, due work is done within a budget of time. @module */
 
 /** Less than the minute until the next tick, which does not wait for this one. */
 const BUDGET_MS = 50_000;
 
 /**
- * Has `drain` called every minute, where the platform has a cron; tells whether it has. `fail` hears of
- * a platform that takes the schedule no more.
+ * Calls `drain` every minute where the platform has a cron; tells whether it has one. Calls `fail` where the
+ * platform refuses the schedule.
  */
 export function scheduleTicks(
   drain: (budgetMs: number) => Promise<unknown>,

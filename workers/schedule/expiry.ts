@@ -1,4 +1,4 @@
-/** Expires blocks whose time is over, realm by realm, a slice at a time, beside the traffic. @module */
+/** Expiry of blocks, a slice at a time. @module */
 import type { Pool } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
 import { EXPIRED_MAX, expireDueBlocks } from "../../domain/ledger/blocks.ts";

@@ -9,7 +9,7 @@ import { scheduleTicks } from "./edge_tick.ts";
 import { openFence } from "../installation/fence.ts";
 import { startChainPoller } from "../scanning/chain_poller.ts";
 import { openRatesGateway } from "../gateways/rates.ts";
-import { haltRealms } from "../installation/quarantine_all.ts";
+import { quarantineAll } from "../installation/quarantine_all.ts";
 import { type Runner, startRunner } from "../jobs/runner.ts";
 import { openSigner } from "../keys/signer.ts";
 import { startTimetable } from "./timetable.ts";
@@ -39,7 +39,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
     label: config.installationEpoch,
     master: (await readMasterKey(masterKey)).id,
     log,
-    halt: (detail) => haltRealms(database, log, detail),
+    halt: (detail) => quarantineAll(database, log, detail),
     loop: !edge,
   });
   await fence.fault(); // told before anything is looked at
