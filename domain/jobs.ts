@@ -7,7 +7,7 @@ import { newId } from "./ids.ts";
 /** Every job and what it is given. */
 export interface JobPayloads {
   "account.enable": { account: string };
-  "order.advance": { order: string; look: number };
+  "order.advance": { order: string; version: number };
   "ramp.open": { account: string };
   "ramp.reserve": { account: string };
   "token.check": { token: string };

@@ -323,15 +323,15 @@ table chain_orders (
   network text not null
   ramp uuid not null
   purpose text not null
-  subject uuid
+  reference_id uuid
   sender text not null
-  wish jsonb not null
+  request jsonb not null
   contract text not null default ''::text
   amount numeric(78,0)
   speed text not null default 'medium'::text
   state text not null default 'new'::text
-  carrier uuid
-  looks integer not null default 0
+  batch_order_id uuid
+  schedule_version integer not null default 0
   replace boolean not null default false
   nonce integer
   since integer
@@ -345,20 +345,22 @@ table chain_orders (
   budget numeric(78,0)
   budget_contract text
   gas_block uuid
-  hastened_at integer
+  sped_up_at integer
   fault text
   creates text
   error text
-  looked_at timestamp with time zone
+  last_attempt_at timestamp with time zone
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
 )
 constraint chain_orders_amount_check CHECK ((amount >= (0)::numeric))
-constraint chain_orders_budget CHECK (((budget IS NULL) OR (fee IS NULL) OR (height IS NOT NULL) OR (carrier IS NOT NULL) OR (fee <= budget)))
+constraint chain_orders_batch TRIGGER DEFERRABLE INITIALLY DEFERRED
+constraint chain_orders_batch_order CHECK (((batch_order_id IS NULL) OR ((purpose = 'withdrawal'::text) AND (state = ANY (ARRAY['batched'::text, 'done'::text, 'failed'::text, 'dropped'::text])))))
+constraint chain_orders_batch_order_id_fkey FOREIGN KEY (batch_order_id) REFERENCES chain_orders(id)
+constraint chain_orders_batched CHECK (((state <> 'batched'::text) OR (batch_order_id IS NOT NULL)))
+constraint chain_orders_budget CHECK (((budget IS NULL) OR (fee IS NULL) OR (height IS NOT NULL) OR (batch_order_id IS NOT NULL) OR (fee <= budget)))
 constraint chain_orders_budget_check CHECK ((budget > (0)::numeric))
-constraint chain_orders_budgeted CHECK (((budget IS NOT NULL) OR (purpose <> ALL (ARRAY['withdrawal'::text, 'payout'::text]))))
-constraint chain_orders_carrier CHECK (((carrier IS NULL) OR ((purpose = 'withdrawal'::text) AND (state = ANY (ARRAY['joined'::text, 'done'::text, 'failed'::text, 'dead'::text])))))
-constraint chain_orders_carrier_fkey FOREIGN KEY (carrier) REFERENCES chain_orders(id)
+constraint chain_orders_budgeted CHECK (((budget IS NOT NULL) OR (purpose <> ALL (ARRAY['withdrawal'::text, 'batch'::text]))))
 constraint chain_orders_charged CHECK (((budget IS NULL) OR (charged <= budget)))
 constraint chain_orders_charged_check CHECK ((charged >= (0)::numeric))
 constraint chain_orders_fault_check CHECK ((fault = 'fee_exceeded'::text))
@@ -366,27 +368,25 @@ constraint chain_orders_fee_check CHECK ((fee >= (0)::numeric))
 constraint chain_orders_gas CHECK (((gas_block IS NULL) OR (purpose = ANY (ARRAY['withdrawal'::text, 'sweep'::text, 'gas'::text, 'fill'::text]))))
 constraint chain_orders_gas_block_fkey FOREIGN KEY (gas_block) REFERENCES blocks(id)
 constraint chain_orders_gas_held TRIGGER DEFERRABLE INITIALLY DEFERRED
-constraint chain_orders_joined CHECK (((state <> 'joined'::text) OR (carrier IS NOT NULL)))
 constraint chain_orders_mined CHECK (((state <> ALL (ARRAY['mined'::text, 'done'::text])) OR ((hash IS NOT NULL) AND (height IS NOT NULL))))
 constraint chain_orders_nonce CHECK (((purpose <> 'fill'::text) OR (nonce IS NOT NULL)))
 constraint chain_orders_nonce_check CHECK ((nonce >= 0))
-constraint chain_orders_payout TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint chain_orders_pkey PRIMARY KEY (id)
-constraint chain_orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'payout'::text, 'sweep'::text, 'child'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text, 'recovered'::text])))
+constraint chain_orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'batch'::text, 'sweep'::text, 'cpfp'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text, 'recovered'::text])))
 constraint chain_orders_reason TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint chain_orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
-constraint chain_orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'joined'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dead'::text, 'canceled'::text])))
-CREATE INDEX chain_orders_carrier ON chain_orders USING btree (carrier) WHERE (carrier IS NOT NULL)
-CREATE UNIQUE INDEX chain_orders_child ON chain_orders USING btree (subject) WHERE ((purpose = 'child'::text) AND (state <> 'canceled'::text))
+constraint chain_orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'batched'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dropped'::text, 'canceled'::text])))
+CREATE INDEX chain_orders_batch_order ON chain_orders USING btree (batch_order_id) WHERE (batch_order_id IS NOT NULL)
+CREATE UNIQUE INDEX chain_orders_cpfp ON chain_orders USING btree (reference_id) WHERE ((purpose = 'cpfp'::text) AND (state <> 'canceled'::text))
 CREATE INDEX chain_orders_discarded ON chain_orders USING btree (ramp, updated_at) WHERE ((state = 'canceled'::text) AND (purpose = 'withdrawal'::text) AND (nonce IS NOT NULL) AND (hash IS NOT NULL))
 CREATE INDEX chain_orders_hash ON chain_orders USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX chain_orders_height ON chain_orders USING btree (chain, network, height) WHERE (height IS NOT NULL)
 CREATE INDEX chain_orders_nonce ON chain_orders USING btree (chain, network, sender, nonce) WHERE (nonce IS NOT NULL)
 CREATE INDEX chain_orders_open ON chain_orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
-CREATE INDEX chain_orders_subject ON chain_orders USING btree (subject, id) WHERE (subject IS NOT NULL)
+CREATE INDEX chain_orders_reference ON chain_orders USING btree (reference_id, id) WHERE (reference_id IS NOT NULL)
+CREATE CONSTRAINT TRIGGER chain_orders_batch AFTER INSERT OR UPDATE OF batch_order_id, state, budget, charged ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_batch()
 CREATE TRIGGER chain_orders_change BEFORE INSERT OR UPDATE ON chain_orders FOR EACH ROW EXECUTE FUNCTION check_order()
 CREATE CONSTRAINT TRIGGER chain_orders_gas_held AFTER INSERT OR UPDATE OF budget, gas_block ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_gas_held()
-CREATE CONSTRAINT TRIGGER chain_orders_payout AFTER INSERT OR UPDATE OF carrier, state, budget, charged ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_payout()
 CREATE CONSTRAINT TRIGGER chain_orders_reason AFTER INSERT ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_order_reason()
 CREATE TRIGGER chain_orders_served BEFORE INSERT OR UPDATE ON chain_orders FOR EACH ROW EXECUTE FUNCTION check_served_order()
 CREATE TRIGGER chain_orders_stay BEFORE DELETE OR TRUNCATE ON chain_orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
@@ -951,7 +951,7 @@ table order_attempts (
   outcome text
   cancels boolean not null default false
   borne_by text not null default 'sender'::text
-  dead boolean not null default false
+  dropped boolean not null default false
   proof text
   proof_by text
   proof_height integer
@@ -960,7 +960,7 @@ table order_attempts (
 constraint order_attempts_attempt_check CHECK ((attempt > 0))
 constraint order_attempts_borne CHECK (((borne_by = 'sender'::text) OR cancels))
 constraint order_attempts_borne_by_check CHECK ((borne_by = ANY (ARRAY['sender'::text, 'house'::text])))
-constraint order_attempts_dead CHECK ((dead = (proof IS NOT NULL)))
+constraint order_attempts_dead CHECK ((dropped = (proof IS NOT NULL)))
 constraint order_attempts_order_id_fkey FOREIGN KEY (order_id) REFERENCES chain_orders(id)
 constraint order_attempts_pkey PRIMARY KEY (order_id, attempt)
 constraint order_attempts_proof CHECK ((((proof = 'consumed'::text) IS NOT TRUE) OR ((proof_height IS NOT NULL) AND (proof_by IS DISTINCT FROM hash))))
@@ -978,7 +978,7 @@ table order_transitions (
   after text not null
   demands text not null
 )
-constraint order_transitions_demands_check CHECK ((demands = ANY (ARRAY['plan'::text, 'carrier'::text, 'unsigned'::text, 'unsent'::text, 'bytes'::text, 'leaving'::text, 'block'::text, 'no block'::text, 'paid'::text, 'in vain'::text, 'dead'::text, 'found'::text])))
+constraint order_transitions_demands_check CHECK ((demands = ANY (ARRAY['plan'::text, 'batch'::text, 'unsigned'::text, 'unsent'::text, 'bytes'::text, 'leaving'::text, 'block'::text, 'no block'::text, 'paid'::text, 'in vain'::text, 'dropped'::text, 'found'::text])))
 constraint order_transitions_pkey PRIMARY KEY (before, after)
 
 table ramp_costs (
@@ -1530,6 +1530,33 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_batch()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  p uuid;
+begin
+  foreach p in array array_remove(array[old.batch_order_id, new.batch_order_id, case when new.purpose = 'batch' then new.id end], null) loop
+    perform 1 from chain_orders o
+      cross join lateral (select o.state in ('done', 'failed', 'dropped') as ended) e
+      cross join lateral (
+        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee, sum(m.budget) as budget,
+          sum(m.charged) as charged,
+          count(*) filter (where m.state <> case when e.ended then o.state else 'batched' end) as astray
+        from chain_orders m where m.batch_order_id = p) c
+      where o.id = p and o.purpose in ('batch', 'recovered') and case when o.purpose = 'recovered' then true
+        when o.state = 'canceled' then c.members = 0
+        else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
+    if not found then
+      raise exception 'payout % does not agree with what it carries', p
+        using errcode = 'check_violation', constraint = 'chain_orders_batch';
+    end if;
+  end loop;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_candidate()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1542,12 +1569,12 @@ begin
   select * into o from chain_orders where id = new.order_id for update;
   if tg_op = 'INSERT' then
     fault := case
-      when o.state = 'mined' and new.hash = o.hash and not new.dead and in_quarantine(o.ramp)
+      when o.state = 'mined' and new.hash = o.hash and not new.dropped and in_quarantine(o.ramp)
           and not exists (select 1 from order_attempts c where c.order_id = o.id)
         then null
       when o.state not in ('new', 'sent') then 'comes too late'
-      when new.raw is not null or new.sent_at is not null or new.dead then 'begins as a plan'
-      when exists (select 1 from order_attempts c where c.order_id = o.id and not c.dead
+      when new.raw is not null or new.sent_at is not null or new.dropped then 'begins as a plan'
+      when exists (select 1 from order_attempts c where c.order_id = o.id and not c.dropped
           and (o.state = 'new' or not c.claims && new.claims))
         then 'could be mined beside another'
     end;
@@ -1559,22 +1586,22 @@ begin
       when old.raw is not null and (new.raw, new.hash, new.fee, new.expires)
           is distinct from (old.raw, old.hash, old.fee, old.expires)
         then 'keeps the bytes that were stored first'
-      when old.raw is null and new.raw is not null and (new.dead or o.state not in ('planned', 'sent'))
+      when old.raw is null and new.raw is not null and (new.dropped or o.state not in ('planned', 'sent'))
         then 'is signed too late'
       when old.sent_at is not null and new.sent_at is distinct from old.sent_at
         then 'has left'
       when old.sent_at is null and new.sent_at is not null
-          and (new.dead or o.state not in ('signed', 'sent'))
+          and (new.dropped or o.state not in ('signed', 'sent'))
         then 'leaves too late'
-      when old.dead and (new.dead, new.proof, new.proof_by, new.proof_height)
-          is distinct from (old.dead, old.proof, old.proof_by, old.proof_height)
-        then 'stays dead'
-      when new.dead and not old.dead
+      when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height)
+          is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height)
+        then 'stays dropped'
+      when new.dropped and not old.dropped
           and o.state not in ('sent', 'mined')
           and not (o.state = 'planned' and new.raw is null)
           and not (o.state in ('planned', 'signed') and in_quarantine(o.ramp))
         then 'never left'
-      when new.dead and not old.dead and not coalesce(case new.proof
+      when new.dropped and not old.dropped and not coalesce(case new.proof
           when 'consumed' then not exists (
             select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by)
           when 'unsigned' then new.raw is null and o.state = 'planned'
@@ -1583,10 +1610,10 @@ begin
             select 1 from unnest(new.claims) k
               join order_attempts p on p.hash = split_part(k, ':', 1)
               join chain_orders q on q.id = p.order_id
-            where p.dead or q.state in ('dead', 'canceled')
+            where p.dropped or q.state in ('dropped', 'canceled')
               or (q.state in ('done', 'failed') and q.hash is distinct from p.hash))
         end, false)
-        then 'is not proven dead'
+        then 'is not proven dropped'
     end;
   end if;
   if fault is not null then
@@ -1608,7 +1635,7 @@ begin
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
   if exists (select from chain_orders o join blocks b on b.id = o.gas_block
-      where o.id = new.serves and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dead', 'canceled')) then
+      where o.id = new.serves and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dropped', 'canceled')) then
     raise exception 'what an order may cost stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
@@ -1709,7 +1736,7 @@ CREATE OR REPLACE FUNCTION check_gas_held()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if exists (select from chain_orders o where o.id = new.id and o.state not in ('done', 'failed', 'dead', 'canceled')
+  if exists (select from chain_orders o where o.id = new.id and o.state not in ('done', 'failed', 'dropped', 'canceled')
       and (o.gas_block is not null or is_paid_by_ramp(o)) and not exists (
         select from blocks b join accounts k on k.id = b.account
         where b.id = o.gas_block and b.status = 'OPEN' and (b.serves, b.account) = (o.id, o.ramp)
@@ -1760,7 +1787,7 @@ declare
   fault text;
 begin
   if tg_op = 'INSERT' then
-    if (new.state <> 'new' or new.hash is not null or new.height is not null or new.carrier is not null)
+    if (new.state <> 'new' or new.hash is not null or new.height is not null or new.batch_order_id is not null)
       and not (new.state = 'mined' and new.purpose in ('sweep', 'recovered') and in_quarantine(new.ramp)) then
       raise exception 'order % does not begin as new', new.id
         using errcode = 'check_violation', constraint = 'chain_orders_transition';
@@ -1768,27 +1795,27 @@ begin
     return new;
   end if;
   fault := case
-    when (new.id, new.chain, new.network, new.ramp, new.purpose, new.sender, new.wish, new.contract)
+    when (new.id, new.chain, new.network, new.ramp, new.purpose, new.sender, new.request, new.contract)
         is distinct from
-        (old.id, old.chain, old.network, old.ramp, old.purpose, old.sender, old.wish, old.contract)
-      or new.subject is distinct from old.subject
+        (old.id, old.chain, old.network, old.ramp, old.purpose, old.sender, old.request, old.contract)
+      or new.reference_id is distinct from old.reference_id
       then 'cannot be for something else'
-    when new.looks < old.looks then 'cannot have fewer looks'
-    when new.hastened_at is distinct from old.hastened_at
-        and not coalesce(new.hastened_at > coalesce(old.hastened_at, -1), false)
+    when new.schedule_version < old.schedule_version then 'cannot have a lower schedule version'
+    when new.sped_up_at is distinct from old.sped_up_at
+        and not coalesce(new.sped_up_at > coalesce(old.sped_up_at, -1), false)
       then 'is hastened once a block'
-    when new.purpose in ('withdrawal', 'payout') and new.carrier is null and old.carrier is null
+    when new.purpose in ('withdrawal', 'batch') and new.batch_order_id is null and old.batch_order_id is null
         and (new.charged, new.budget) is distinct from (old.charged, old.budget) and new.budget is not null
-        and (new.hastened_at is not distinct from old.hastened_at or new.charged < old.charged
+        and (new.sped_up_at is not distinct from old.sped_up_at or new.charged < old.charged
           or new.budget < old.budget)
       then 'is charged more only where it is hastened'
     when new.nonce is distinct from old.nonce and exists (
-        select 1 from order_attempts c where c.order_id = new.id and not c.dead
+        select 1 from order_attempts c where c.order_id = new.id and not c.dropped
           and c.claims <> array[new.sender || ':' || new.nonce])
       then 'cannot change the nonce of its transactions'
-    when old.state in ('done', 'failed', 'dead', 'canceled')
-        and (new.nonce, new.hash, new.height, new.fee, new.amount, new.carrier)
-          is distinct from (old.nonce, old.hash, old.height, old.fee, old.amount, old.carrier)
+    when old.state in ('done', 'failed', 'dropped', 'canceled')
+        and (new.nonce, new.hash, new.height, new.fee, new.amount, new.batch_order_id)
+          is distinct from (old.nonce, old.hash, old.height, old.fee, old.amount, old.batch_order_id)
       then 'has ended'
   end;
   if fault is not null then
@@ -1796,19 +1823,19 @@ begin
       using errcode = 'check_violation', constraint = 'chain_orders_fixed';
   end if;
   if new.state = old.state then return new; end if;
-  if new.state in ('failed', 'dead') and in_quarantine(new.ramp) then
+  if new.state in ('failed', 'dropped') and in_quarantine(new.ramp) then
     raise exception 'order % does not end unpaid while its ramp is in quarantine', new.id
       using errcode = 'check_violation', constraint = 'chain_orders_quarantined';
   end if;
   if new.state = 'canceled' and new.purpose = 'withdrawal' and new.nonce is not null and new.hash is not null
-      and not in_quarantine(new.ramp) and not may_discard(new.ramp, new.subject) then
+      and not in_quarantine(new.ramp) and not may_discard(new.ramp, new.reference_id) then
     raise exception 'order % was signed, and too many such were canceled within a day', new.id
       using errcode = 'check_violation', constraint = 'chain_orders_discarded';
   end if;
   select t.demands into demand from order_transitions t
   where t.before = old.state and t.after = new.state;
   if demand is null
-    or shows_demand(new, demand, coalesce(new.carrier, old.carrier)) is not true then
+    or shows_demand(new, demand, coalesce(new.batch_order_id, old.batch_order_id)) is not true then
     raise exception 'order % cannot become % from %: %', new.id, new.state, old.state,
         coalesce('nothing shows ' || demand, 'there is no such change')
       using errcode = 'check_violation', constraint = 'chain_orders_transition';
@@ -1827,25 +1854,25 @@ declare
 begin
   justified := case new.purpose
     when 'withdrawal' then exists (select from withdrawals w join accounts k on k.id = w.ramp
-      where w.id = new.subject and w.order_id = new.id and w.status = 'PROCESSING'
+      where w.id = new.reference_id and w.order_id = new.id and w.status = 'PROCESSING'
         and (w.chain, w.network, w.sender, coalesce(w.contract, '')) = (new.chain, new.network, new.sender, new.contract)
         and k.asset = w.asset
         and (w.ramp = new.ramp and k.testnet = (w.network <> 'main') or not k.testnet and exists (
           select from fungible_tokens t join currencies c on c.id = t.currency
           where t.account = new.ramp and t.status = 'registered' and (c.name, t.contract, t.chain, t.network)
             = (w.asset, w.contract, w.chain, w.network)))
-        and new.wish = pay || jsonb_build_object('payments', jsonb_build_array(jsonb_build_object('to', w.destination,
+        and new.request = pay || jsonb_build_object('payments', jsonb_build_array(jsonb_build_object('to', w.destination,
           'amount', trim_scale(w.amount * ('1e' || k.decimals)::numeric)::text))))
-    when 'payout' then new.wish - 'payments' = pay and (
-      select jsonb_agg(p order by p::text) from jsonb_array_elements(new.wish -> 'payments') p) = (
-      select jsonb_agg(p order by p::text) from chain_orders m, jsonb_array_elements(m.wish -> 'payments') p
-      where m.carrier = new.id and (m.ramp, m.chain, m.network, m.sender, m.contract)
+    when 'batch' then new.request - 'payments' = pay and (
+      select jsonb_agg(p order by p::text) from jsonb_array_elements(new.request -> 'payments') p) = (
+      select jsonb_agg(p order by p::text) from chain_orders m, jsonb_array_elements(m.request -> 'payments') p
+      where m.batch_order_id = new.id and (m.ramp, m.chain, m.network, m.sender, m.contract)
         = (new.ramp, new.chain, new.network, new.sender, new.contract))
-    when 'fill' then new.wish = jsonb_build_object('kind', 'noop', 'from', new.sender)
-    when 'deploy' then new.wish ->> 'kind' = 'deploy' and new.wish ->> 'from' = new.sender
-      and exists (select from fungible_tokens t where (t.id, t.order_id, t.account) = (new.subject, new.id, new.ramp))
-    else new.wish - 'payments' - 'feePayer' = pay
-      and not exists (select from jsonb_array_elements(new.wish -> 'payments') p where not exists (
+    when 'fill' then new.request = jsonb_build_object('kind', 'noop', 'from', new.sender)
+    when 'deploy' then new.request ->> 'kind' = 'deploy' and new.request ->> 'from' = new.sender
+      and exists (select from fungible_tokens t where (t.id, t.order_id, t.account) = (new.reference_id, new.id, new.ramp))
+    else new.request - 'payments' - 'feePayer' = pay
+      and not exists (select from jsonb_array_elements(new.request -> 'payments') p where not exists (
         select from addresses a where (a.ramp, a.chain, a.network, a.address)
           = (new.ramp, new.chain, new.network, p ->> 'to')))
   end;
@@ -1855,33 +1882,6 @@ begin
     raise exception 'nothing justifies order % for a %', new.id, new.purpose
       using errcode = 'check_violation', constraint = 'chain_orders_reason';
   end if;
-  return null;
-end $function$;
-
-CREATE OR REPLACE FUNCTION check_payout()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'realm', 'pg_temp'
-AS $function$
-declare
-  p uuid;
-begin
-  foreach p in array array_remove(array[old.carrier, new.carrier, case when new.purpose = 'payout' then new.id end], null) loop
-    perform 1 from chain_orders o
-      cross join lateral (select o.state in ('done', 'failed', 'dead') as ended) e
-      cross join lateral (
-        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee, sum(m.budget) as budget,
-          sum(m.charged) as charged,
-          count(*) filter (where m.state <> case when e.ended then o.state else 'joined' end) as astray
-        from chain_orders m where m.carrier = p) c
-      where o.id = p and o.purpose in ('payout', 'recovered') and case when o.purpose = 'recovered' then true
-        when o.state = 'canceled' then c.members = 0
-        else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
-    if not found then
-      raise exception 'payout % does not agree with what it carries', p
-        using errcode = 'check_violation', constraint = 'chain_orders_payout';
-    end if;
-  end loop;
   return null;
 end $function$;
 
@@ -1919,7 +1919,7 @@ begin
       and o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
       and new.claim = o.sender || ':' || o.nonce))
     or (tg_op = 'DELETE' and exists (select from chain_orders o where o.id = old.order_id
-      and o.state in ('done', 'failed', 'dead', 'canceled'))) then
+      and o.state in ('done', 'failed', 'dropped', 'canceled'))) then
     return case tg_op when 'INSERT' then new else old end;
   end if;
   raise exception 'order % has not ended', coalesce(new.order_id, old.order_id) using errcode = 'insufficient_privilege';
@@ -1935,9 +1935,9 @@ begin
       then new.purpose in ('withdrawal', 'fill', 'deploy', 'consolidation') and new.state = 'new'
           and (new.purpose <> 'fill' or leaves_nonce(new))
       else (new.state = old.state or new.state = 'canceled' and is_attested() and is_confirmed() and not in_quarantine(new.ramp))
-          and (new.hash, new.height, new.carrier, new.confirmations)
-          is not distinct from (old.hash, old.height, old.carrier, old.confirmations)
-        or old.state = 'joined' and new.state = 'new' and (new.hash, new.height, new.carrier) is null end) then
+          and (new.hash, new.height, new.batch_order_id, new.confirmations)
+          is not distinct from (old.hash, old.height, old.batch_order_id, old.confirmations)
+        or old.state = 'batched' and new.state = 'new' and (new.hash, new.height, new.batch_order_id) is null end) then
     return new;
   end if;
   raise exception 'order % for a % is the worker''s to write', new.id, new.purpose using errcode = 'insufficient_privilege';
@@ -2012,7 +2012,7 @@ CREATE OR REPLACE FUNCTION check_unmade()
 AS $function$
 begin
   if exists (select from order_attempts c join chain_orders o on o.id = c.order_id
-      where c.hash = old.hash and not c.dead and o.state <> 'canceled'
+      where c.hash = old.hash and not c.dropped and o.state <> 'canceled'
         and (o.state not in ('done', 'failed') or o.hash = c.hash)) then
     raise exception 'transaction % may still be', old.hash
       using errcode = 'check_violation', constraint = 'coins_unmade';
@@ -2040,7 +2040,7 @@ begin
   elsif current_user = tg_table_schema and new.status <> 'CANCELED' then
     fault := 'is ended by workers';
   elsif not exists (select from chain_orders o where o.id = new.order_id
-      and o.state = any (case new.status when 'DONE' then array['done', 'canceled'] else array['canceled', 'failed', 'dead'] end)) then
+      and o.state = any (case new.status when 'DONE' then array['done', 'canceled'] else array['canceled', 'failed', 'dropped'] end)) then
     fault := 'may still be paid';
   end if;
   if fault is not null then
@@ -2080,18 +2080,18 @@ begin
   return null;
 end $function$;
 
-CREATE OR REPLACE FUNCTION count_discarded(p_ramp uuid, p_subject uuid, OUT own bigint, OUT whole bigint)
+CREATE OR REPLACE FUNCTION count_discarded(p_ramp uuid, p_reference uuid, OUT own bigint, OUT whole bigint)
  RETURNS record
  LANGUAGE plpgsql
  STABLE
 AS $function$
 declare
-  asking uuid := (select owner from withdrawals where id = p_subject);
+  asking uuid := (select owner from withdrawals where id = p_reference);
   asking_root uuid := (select root from users where id = asking);
 begin
   select count(*) filter (where w.owner = asking or u.root = asking_root), count(*)
   into own, whole
-  from chain_orders o join withdrawals w on w.id = o.subject left join users u on u.id = w.owner
+  from chain_orders o join withdrawals w on w.id = o.reference_id left join users u on u.id = w.owner
   where o.ramp = p_ramp and o.state = 'canceled' and o.purpose = 'withdrawal' and o.nonce is not null
     and o.hash is not null and o.updated_at > now() - interval '1 day';
 end $function$;
@@ -2277,7 +2277,7 @@ AS $function$
       when 'withdrawal' then t.contract = o.contract
       when 'sweep' then t.contract = o.contract
       when 'gas' then exists (select from sweeps s join accounts a on a.id = s.account
-        join currencies c on c.name = a.asset where s.id = o.subject and c.id = t.currency) end)
+        join currencies c on c.name = a.asset where s.id = o.reference_id and c.id = t.currency) end)
 $function$;
 
 CREATE OR REPLACE FUNCTION is_plain(name text)
@@ -2788,7 +2788,7 @@ begin
       when 'return' then
         perform 1 from withdrawals w join chain_orders o on o.id = w.order_id
           where w.status = 'PROCESSING' and w.ramp = s.id and w.account = d.id and p_amount[1] <=
-            case when o.state in ('canceled', 'failed', 'dead') then w.charged when o.state = 'done' then w.surcharge end;
+            case when o.state in ('canceled', 'failed', 'dropped') then w.charged when o.state = 'done' then w.surcharge end;
       when 'issue' then
         v_issue := 'issue';
         perform 1 where s.system = 'world' and d.type <> 'system';
@@ -2975,12 +2975,12 @@ AS $function$
     and w.id is distinct from p_but
 $function$;
 
-CREATE OR REPLACE FUNCTION may_discard(p_ramp uuid, p_subject uuid)
+CREATE OR REPLACE FUNCTION may_discard(p_ramp uuid, p_reference uuid)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 AS $function$
-  select own < 5 and whole < 50 from count_discarded(p_ramp, p_subject)
+  select own < 5 and whole < 50 from count_discarded(p_ramp, p_reference)
 $function$;
 
 CREATE OR REPLACE FUNCTION move_kin()
@@ -3315,17 +3315,17 @@ begin
   return new;
 end $function$;
 
-CREATE OR REPLACE FUNCTION shows_demand(o chain_orders, p_demand text, p_carrier uuid)
+CREATE OR REPLACE FUNCTION shows_demand(o chain_orders, p_demand text, p_batch uuid)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 AS $function$
   select case p_demand
-    when 'carrier' then exists (select 1 from chain_orders p where p.id = p_carrier
-      and p.purpose in ('payout', 'recovered') and p.state = case when o.state = 'new' then 'canceled'
-        when o.state <> 'joined' then o.state when p.purpose = 'payout' then 'planned' else 'mined' end)
+    when 'batch' then exists (select 1 from chain_orders p where p.id = p_batch
+      and p.purpose in ('batch', 'recovered') and p.state = case when o.state = 'new' then 'canceled'
+        when o.state <> 'batched' then o.state when p.purpose = 'batch' then 'planned' else 'mined' end)
     when 'found' then c.living = 0 and exists (select 1 from chain_orders p
-      where p.id = p_carrier and p.purpose = 'recovered' and p.state = 'mined')
+      where p.id = p_batch and p.purpose = 'recovered' and p.state = 'mined')
     when 'plan' then c.living > 0
     when 'unsigned' then c.signed = 0
     when 'unsent' then c.sent = 0
@@ -3336,14 +3336,14 @@ AS $function$
     when 'in vain' then c.named > 0 and (c.paying = 0 or not o.succeeded) and o.height is not null
       and o.confirmations > 0
     when 'no block' then o.height is null
-    when 'dead' then c.made > 0 and c.living = 0
+    when 'dropped' then c.made > 0 and c.living = 0
   end
-  from (select count(*) as made, count(*) filter (where not dead) as living,
-      count(*) filter (where not dead and hash is not null) as signed,
-      count(*) filter (where not dead and sent_at is not null) as sent,
-      count(*) filter (where not dead and hash = o.hash) as named,
-      count(*) filter (where not dead and hash = o.hash and not cancels) as paying,
-      count(*) filter (where not dead and hash = o.hash and sent_at is not null) as leaving
+  from (select count(*) as made, count(*) filter (where not dropped) as living,
+      count(*) filter (where not dropped and hash is not null) as signed,
+      count(*) filter (where not dropped and sent_at is not null) as sent,
+      count(*) filter (where not dropped and hash = o.hash) as named,
+      count(*) filter (where not dropped and hash = o.hash and not cancels) as paying,
+      count(*) filter (where not dropped and hash = o.hash and sent_at is not null) as leaving
     from order_attempts where order_id = o.id) c
 $function$;
 
@@ -3527,7 +3527,7 @@ realm may insert on stops
 realm may insert on transaction_data
 realm may insert on users
 realm may insert on withdrawals
-realm may select (attempt, borne_by, cancels, claims, created_at, dead, expires, fee, hash, order_id, outcome, plan, proof, proof_by, proof_height, sent_at) on order_attempts
+realm may select (attempt, borne_by, cancels, claims, created_at, dropped, expires, fee, hash, order_id, outcome, plan, proof, proof_by, proof_height, sent_at) on order_attempts
 realm may select (kind) on secrets
 realm may select on account_states
 realm may select on accounts
@@ -3595,9 +3595,9 @@ realm may select on users
 realm may select on withdrawals
 realm may update (active, base, data, deleted_at, rate, sub_unit, symbol, symbol_url, updated_at) on currencies
 realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, frozen_by_realm, is_default, ramp, updated_at) on accounts
+realm may update (batch_order_id, budget, charged, confirmations, error, gas_block, hash, height, last_attempt_at, replace, schedule_version, sped_up_at, speed, state, updated_at) on chain_orders
 realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals
 realm may update (body, status) on idempotency
-realm may update (budget, carrier, charged, confirmations, error, gas_block, hash, hastened_at, height, looked_at, looks, replace, speed, state, updated_at) on chain_orders
 realm may update (captured, closed_at, status, transaction) on blocks
 realm may update (confirmed_at, last_step, recovery, secret) on second_factors
 realm may update (data, deleted_at, updated_at) on fungible_tokens

@@ -20,7 +20,7 @@ revoke select on secrets from :role;
 grant select (kind) on secrets to :role;
 -- Signed bytes pay whoever sends them: what is canceled before it has left could be paid all the same.
 revoke select on order_attempts from :role;
-grant select (order_id, attempt, plan, claims, hash, expires, fee, sent_at, outcome, cancels, borne_by, dead, proof,
+grant select (order_id, attempt, plan, claims, hash, expires, fee, sent_at, outcome, cancels, borne_by, dropped, proof,
     proof_by, proof_height, created_at) on order_attempts to :role;
 
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data
@@ -54,7 +54,7 @@ grant insert (id, account, chain, network, name, symbol, supply, decimals, curre
 grant update (status, speed, fee, charged, surcharge, block, gas, history, data, updated_at) on withdrawals to :role;
 grant update (speed, max_fee, max_fee_rate, updated_at) on consolidations to :role;
 -- A cancellation takes back what was planned and never left; what of it this role may write, triggers tell.
-grant update (state, carrier, hash, height, confirmations, speed, replace, looks, looked_at, hastened_at, charged,
+grant update (state, batch_order_id, hash, height, confirmations, speed, replace, schedule_version, last_attempt_at, sped_up_at, charged,
     budget, gas_block, error, updated_at) on chain_orders to :role;
 grant insert, delete on claims to :role;
 grant insert (chain, network, address, contract, height, nonce, seen_at) on onchain_balances to :role; -- of nothing, at first

@@ -268,39 +268,39 @@ export const CHECKS = {
   /** What an order may cost is blocked on its ramp's account until it has ended, where that pays. */
   "order.gas": `
     select o.id as subject, concat_ws(' ', o.ramp, o.id, o.state not in
-        ('done', 'failed', 'dead', 'canceled')) as expected,
+        ('done', 'failed', 'dropped', 'canceled')) as expected,
       concat_ws(' ', b.account, b.serves, b.status = 'OPEN') as found
     from chain_orders o left join blocks b on b.id = o.gas_block
     where o.gas_block is not null and (o.ramp, o.id, o.state not in
-        ('done', 'failed', 'dead', 'canceled'))
+        ('done', 'failed', 'dropped', 'canceled'))
       is distinct from (b.account, b.serves, b.status = 'OPEN')`,
   /** A withdrawal and the order that sends it name each other, and ended the same way. */
   "withdrawal.order": `
     select w.id as subject, concat_ws(' ', 'withdrawal', w.id, w.status) as expected,
-      concat_ws(' ', o.purpose, o.subject, o.state) as found
+      concat_ws(' ', o.purpose, o.reference_id, o.state) as found
     from withdrawals w left join chain_orders o on o.id = w.order_id
-    where (o.purpose, o.subject) is distinct from ('withdrawal', w.id)
+    where (o.purpose, o.reference_id) is distinct from ('withdrawal', w.id)
       or not case w.status when 'DONE' then (o.state = 'done' and o.hash = w.hash)
         or (o.state = 'canceled' and w.history @> '[{"by": "operator"}]' and (w.hash is null
           or exists (select from chain_orders r where r.purpose = 'recovered' and r.hash = w.hash)))
         when 'CANCELED' then o.state = 'canceled'
-        when 'FAILED' then o.state in ('failed', 'dead', 'canceled') else true end
+        when 'FAILED' then o.state in ('failed', 'dropped', 'canceled') else true end
     union all select o.id, 'a withdrawal', null from chain_orders o where o.purpose = 'withdrawal'
       and not exists (select 1 from withdrawals w where w.order_id = o.id)`,
   /** A payout pays what it carries, and all of that ends as it does and bears its fee. */
   "order.payout": `
     select p.id as subject, concat_ws(' ', p.state, p.amount, p.fee) as expected,
       concat_ws(' ', m.count, m.states, m.amount, m.fee) as found
-    from chain_orders p left join (select carrier, count(*), sum(amount) as amount, sum(fee) as fee,
+    from chain_orders p left join (select batch_order_id, count(*), sum(amount) as amount, sum(fee) as fee,
         array_agg(distinct state) as states
-      from chain_orders where carrier is not null group by carrier) m on m.carrier = p.id
-    where p.purpose = 'payout' and not case
+      from chain_orders where batch_order_id is not null group by batch_order_id) m on m.batch_order_id = p.id
+    where p.purpose = 'batch' and not case
       when p.state = 'canceled' then m.count is null
-      when p.state in ('done', 'failed', 'dead') then m.count > 0 and m.amount = p.amount
+      when p.state in ('done', 'failed', 'dropped') then m.count > 0 and m.amount = p.amount
         and m.fee is not distinct from p.fee and m.states = array[p.state]
       else m.count > 0 and m.amount = p.amount and m.states = '{joined}' end
-    union all select m.id, 'a payout', p.purpose from chain_orders m join chain_orders p on p.id = m.carrier
-      where p.purpose not in ('payout', 'recovered')`,
+    union all select m.id, 'a payout', p.purpose from chain_orders m join chain_orders p on p.id = m.batch_order_id
+      where p.purpose not in ('batch', 'recovered')`,
   /** What an order has reserved of coins is a coin of ours, unspent or spent by the order itself. */
   "coin.claim": `
     select k.claim as subject, 'a coin' as expected, c.spent_by as found

@@ -163,7 +163,7 @@ export async function selectFigures(tx: Tx, of: Compared): Promise<LedgerFigures
 /** An order whose bytes may have left, or that has left above the height; amounts in base units. */
 export interface FlightRow {
   id: string;
-  state: "sent" | "mined" | "done" | "failed" | "dead" | "canceled";
+  state: "sent" | "mined" | "done" | "failed" | "dropped" | "canceled";
   since: number | null;
   /** The block that has it, as far as it is known. */
   height: number | null;
@@ -188,24 +188,24 @@ export async function selectFlights(
   return await tx<FlightRow[]>`
     with flying as (
       select o.id, o.state, o.since, o.purpose, o.amount, o.fee, o.contract, o.fee_contract, o.ramp,
-        o.height, o.carrier, o.gas_block from chain_orders o
+        o.height, o.batch_order_id, o.gas_block from chain_orders o
       where o.chain = ${of.chain} and o.network = ${of.network} and o.state in ('sent', 'mined')
       union all
       select o.id, o.state, o.since, o.purpose, o.amount, o.fee, o.contract, o.fee_contract, o.ramp,
-        o.height, o.carrier, o.gas_block from chain_orders o
+        o.height, o.batch_order_id, o.gas_block from chain_orders o
       where o.chain = ${of.chain} and o.network = ${of.network} and o.height > ${of.height}
-        and o.state in ('done', 'failed', 'dead', 'canceled'))
+        and o.state in ('done', 'failed', 'dropped', 'canceled'))
     select o.id, o.state, o.since,
       case when k.coins and o.state in ('sent', 'mined') then t.height else o.height end::integer
         as height,
-      (case when o.purpose in ('withdrawal', 'payout') and o.contract = ${contract}
+      (case when o.purpose in ('withdrawal', 'batch') and o.contract = ${contract}
         then coalesce(o.amount, 0) else 0 end)::text as amount,
       (case when q.own then coalesce(t.fee, o.fee, 0) else 0 end)::text as fee,
       trunc(case when g.held is not null then least(g.held, coalesce(t.fee, o.fee, 0))
         when o.contract <> ${contract} then 0
         when o.purpose = 'sweep' and q.own then coalesce(t.fee, o.fee, 0)
         else coalesce((select sum(w.charged) from withdrawals w where w.order_id in
-          (select o.id union all select m.id from chain_orders m where m.carrier = o.id)), 0)
+          (select o.id union all select m.id from chain_orders m where m.batch_order_id = o.id)), 0)
           * ('1' || repeat('0', ${of.decimals}::integer))::numeric end)::text as charged
     from flying o join accounts a on a.id = o.ramp
       cross join lateral (select exists (select from claims c where c.order_id = o.id
@@ -218,7 +218,7 @@ export async function selectFlights(
       left join lateral (select b.amount * ('1' || repeat('0', ${of.decimals}::integer))::numeric
           as held from blocks b
         where b.id = o.gas_block and b.status = 'OPEN' and q.own and ${contract} = '') g on true
-    where o.carrier is null and (a.asset = ${of.asset} or ${contract} <> '')
+    where o.batch_order_id is null and (a.asset = ${of.asset} or ${contract} <> '')
       and (o.contract = ${contract} or q.own)
     order by o.id limit ${of.limit}`;
 }
@@ -266,7 +266,7 @@ export async function selectUnbooked(
 ): Promise<UnbookedSweep[]> {
   return await db<UnbookedSweep[]>`
     select o.id as "order", o.hash, o.height, o.amount::text as amount, o.sender as "from",
-      o.wish -> 'payments' -> 0 ->> 'to' as "to"
+      o.request -> 'payments' -> 0 ->> 'to' as "to"
     from sweeps s join chain_orders o on o.id = s.order_id
     where s.state = 'sweeping' and o.chain = ${of.chain} and o.network = ${of.network}
       and o.contract = ${of.contract} and o.state in ('sent', 'mined', 'done')

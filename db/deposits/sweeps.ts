@@ -211,13 +211,13 @@ export async function selectSweptOrder(db: Db, sweep: string): Promise<SweptRow 
 /** Adds up the gas sent ahead to a sweep's address, less the fees of its other sweeps, in base units. */
 export async function selectGasAhead(
   tx: Tx,
-  { id, subject, sender, chain, network }: OrderRow,
+  { id, reference_id, sender, chain, network }: OrderRow,
 ): Promise<string> {
   const [row] = await tx<{ units: string }[]>`
     select greatest(0, (select coalesce(sum(g.amount), 0) from chain_orders g
-        where g.purpose = 'gas' and g.state = 'done' and g.subject in (
-          select ${subject}::uuid union all select e.id from sweeps e where e.state in ('done', 'failed')
-            and e.account = (select s.account from sweeps s where s.id = ${subject})))
+        where g.purpose = 'gas' and g.state = 'done' and g.reference_id in (
+          select ${reference_id}::uuid union all select e.id from sweeps e where e.state in ('done', 'failed')
+            and e.account = (select s.account from sweeps s where s.id = ${reference_id})))
       - (select coalesce(sum(o.fee), 0) from chain_orders o
         where (o.chain, o.network, o.sender) = (${chain}, ${network}, ${sender})
           and o.purpose = 'sweep' and o.nonce is not null and o.height is not null

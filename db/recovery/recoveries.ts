@@ -117,9 +117,9 @@ export async function selectSignedOrders(
   db: Db,
   place: NetworkKey,
   ramps: readonly string[],
-): Promise<{ order: string; look: number; state: string }[]> {
-  return await db<{ order: string; look: number; state: string }[]>`
-    select id as order, looks as look, state from chain_orders
+): Promise<{ order: string; version: number; state: string }[]> {
+  return await db<{ order: string; version: number; state: string }[]>`
+    select id as order, schedule_version as version, state from chain_orders
     where chain = ${place.chain} and network = ${place.network}
       and ramp = any (${`{${
     ramps.join(",")
@@ -137,9 +137,9 @@ export async function selectUnsigned(
     select ${db(ORDER_COLUMNS)} from chain_orders o
     where o.chain = ${place.chain} and o.network = ${place.network}
       and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
-      and o.state in ('new', 'planned', 'signed', 'joined') and o.purpose <> 'payout'
+      and o.state in ('new', 'planned', 'signed', 'batched') and o.purpose <> 'batch'
       and not exists (select 1 from order_attempts k
-        where k.order_id = coalesce(o.carrier, o.id) and k.sent_at is not null and not k.dead)
+        where k.order_id = coalesce(o.batch_order_id, o.id) and k.sent_at is not null and not k.dropped)
     order by o.id`;
 }
 

@@ -4,14 +4,14 @@ import type { Db, Tx } from "../database.ts";
 /** States of a chain order. `domain/sending/order_states.ts` says which may follow which. */
 export const ORDER_STATES = [
   "new",
-  "joined",
+  "batched",
   "planned",
   "signed",
   "sent",
   "mined",
   "done",
   "failed",
-  "dead",
+  "dropped",
   "canceled",
 ] as const;
 /** State of a chain order. */
@@ -25,18 +25,18 @@ export interface OrderRow {
   ramp: string;
   purpose:
     | "withdrawal"
-    | "payout"
+    | "batch"
     | "sweep"
-    | "child"
+    | "cpfp"
     | "gas"
     | "deploy"
     | "fill"
     | "consolidation"
     | "recovered";
   /** What it is for. */
-  subject: string | null;
+  reference_id: string | null;
   sender: string;
-  wish: Record<string, unknown>;
+  request: Record<string, unknown>;
   /** '' is the chain's own coin. */
   contract: string;
   /** What leaves; null until planned where everything is to leave. */
@@ -44,8 +44,8 @@ export interface OrderRow {
   speed: "slow" | "medium" | "fast";
   state: OrderState;
   /** The payout in whose transaction it is paid. */
-  carrier: string | null;
-  looks: number;
+  batch_order_id: string | null;
+  schedule_version: number;
   replace: boolean;
   nonce: number | null;
   since: number | null;
@@ -66,7 +66,7 @@ export interface OrderRow {
   /** What it may cost, blocked on the account of its ramp, where that pays for it. */
   gas_block: string | null;
   /** The newest block seen when a user last asked for more speed. */
-  hastened_at: number | null;
+  sped_up_at: number | null;
   /** Why it failed, where callers are told a code of its own. */
   fault: "fee_exceeded" | null;
   /** Where a deployed contract lives. */
@@ -83,9 +83,9 @@ export type NewOrderRow = Pick<
   | "network"
   | "ramp"
   | "purpose"
-  | "subject"
+  | "reference_id"
   | "sender"
-  | "wish"
+  | "request"
   | "contract"
   | "amount"
   | "speed"
@@ -111,15 +111,15 @@ export const ORDER_COLUMNS = [
   "network",
   "ramp",
   "purpose",
-  "subject",
+  "reference_id",
   "sender",
-  "wish",
+  "request",
   "contract",
   "amount",
   "speed",
   "state",
-  "carrier",
-  "looks",
+  "batch_order_id",
+  "schedule_version",
   "replace",
   "nonce",
   "since",
@@ -133,7 +133,7 @@ export const ORDER_COLUMNS = [
   "budget",
   "budget_contract",
   "gas_block",
-  "hastened_at",
+  "sped_up_at",
   "fault",
   "creates",
   "error",
@@ -141,7 +141,7 @@ export const ORDER_COLUMNS = [
 ] as const;
 /** Adds an order. */
 export async function insertOrder(tx: Tx, order: NewOrderRow): Promise<void> {
-  await tx`insert into chain_orders ${tx({ ...order, wish: tx.json(order.wish as never) })}`;
+  await tx`insert into chain_orders ${tx({ ...order, request: tx.json(order.request as never) })}`;
 }
 
 /** Reads an order. */
@@ -162,17 +162,17 @@ export async function lockOrder(tx: Tx, id: string): Promise<OrderRow | null> {
 /** Finds the order that pays for another's transaction, unless it was canceled. */
 export async function selectCpfp(db: Db, parent: string): Promise<string | null> {
   const [row] = await db<{ id: string }[]>`
-    select id from chain_orders where subject = ${parent} and purpose = 'child' and state <> 'canceled'`;
+    select id from chain_orders where reference_id = ${parent} and purpose = 'cpfp' and state <> 'canceled'`;
   return row?.id ?? null;
 }
 
-/** Makes all looks that were planned void and gives the number of the next; null when it is over. */
+/** Makes all schedule_version that were planned void and gives the number of the next; null when it is over. */
 export async function nextScheduleVersion(tx: Tx, id: string): Promise<number | null> {
-  const [row] = await tx<{ looks: number }[]>`
-    update chain_orders set looks = looks + 1, looked_at = now()
+  const [row] = await tx<{ schedule_version: number }[]>`
+    update chain_orders set schedule_version = schedule_version + 1, last_attempt_at = now()
     where id = ${id} and state in ('new', 'planned', 'signed', 'sent', 'mined')
-    returning looks`;
-  return row?.looks ?? null;
+    returning schedule_version`;
+  return row?.schedule_version ?? null;
 }
 
 /** Reads the open orders that nobody has looked at for a while, at most 500. */
@@ -180,7 +180,7 @@ export async function selectForgottenOrders(tx: Tx, seconds: number): Promise<st
   const rows = await tx<{ id: string }[]>`
     select id from chain_orders
     where state in ('new', 'planned', 'signed', 'sent', 'mined')
-      and coalesce(looked_at, created_at) < now() - make_interval(secs => ${seconds})
+      and coalesce(last_attempt_at, created_at) < now() - make_interval(secs => ${seconds})
     order by id limit 500`;
   return rows.map((row) => row.id);
 }

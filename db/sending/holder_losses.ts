@@ -56,7 +56,7 @@ export async function selectHolderLosses(
         (select coalesce(sum(greatest(coalesce(c.fee * o.charged / nullif(c.charged, 0), o.fee)
             - o.charged, 0)), 0)
           from withdrawals w join accounts a on a.id = w.account
-            join chain_orders o on o.id = w.order_id left join chain_orders c on c.id = o.carrier
+            join chain_orders o on o.id = w.order_id left join chain_orders c on c.id = o.batch_order_id
           where w.status = 'PROCESSING' and w.asset = h.asset and a.testnet = h.testnet
             and (a.holder = h.holder or exists (
               select from users u where u.identity = a.holder and u.root = any (h.roots)))
@@ -73,7 +73,7 @@ export async function selectHolderLosses(
         (select coalesce(sum(greatest(o.fee - o.charged, 0)), 0) from chain_orders o
           where (o.chain, o.network) = (h.chain, h.network)
             and o.state in ('new', 'planned', 'signed', 'sent', 'mined')
-            and o.purpose in ('withdrawal', 'payout') and o.gas_block is null
+            and o.purpose in ('withdrawal', 'batch') and o.gas_block is null
             and coalesce(o.budget_contract, '') = coalesce(h.contract, '')
             and o.id <> all (${ids}::text::uuid[])) as flying
       from (select distinct asset, testnet, decimals, chain, network, contract from asked) h)

@@ -70,7 +70,7 @@ export async function selectDone(
   if (nonces.length === 0) return [];
   return await db<(AttemptRow & { nonce: number })[]>`
     select o.nonce, c.order_id, c.attempt, c.plan, c.claims, c.hash, c.raw, c.expires, c.fee,
-      c.sent_at, c.outcome, c.cancels, c.borne_by, c.dead
+      c.sent_at, c.outcome, c.cancels, c.borne_by, c.dropped
     from chain_orders o join order_attempts c on c.order_id = o.id and c.hash = o.hash
     where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}
       and (o.state = 'done' or (o.state = 'failed' and c.cancels)) and o.nonce in (
@@ -122,9 +122,9 @@ export async function selectBlocking(
 /** Whether one more signed withdrawal of a ramp may be canceled today: each leaves a nonce to be filled. */
 export async function selectMayDiscard(
   db: Db,
-  of: { ramp: string; subject: string },
+  of: { ramp: string; reference_id: string },
 ): Promise<boolean> {
   const [row] = await db<{ may: boolean }[]>`
-    select may_discard(${of.ramp}, ${of.subject}) as may`;
+    select may_discard(${of.ramp}, ${of.reference_id}) as may`;
   return row.may;
 }

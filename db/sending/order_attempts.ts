@@ -18,7 +18,7 @@ export interface AttemptRow {
   cancels: boolean;
   /** Who bears its cost where it moves nothing. */
   borne_by: "sender" | "house";
-  dead: boolean;
+  dropped: boolean;
 }
 
 /** Why nothing that was signed for an order can be mined any more. */
@@ -30,8 +30,9 @@ export interface DropProof {
   height: number | null;
 }
 
-const MADE = "order_id attempt plan claims hash expires fee sent_at outcome cancels borne_by dead"
-  .split(" ");
+const MADE =
+  "order_id attempt plan claims hash expires fee sent_at outcome cancels borne_by dropped"
+    .split(" ");
 const SIGNED = [...MADE, "raw"];
 
 /** Reads all that was made for an order with its bytes, oldest first; for workers. */
@@ -77,7 +78,7 @@ export async function markAttemptSigned(
   const rows = await tx`
     update order_attempts set hash = ${signed.hash}, raw = ${signed.raw}, fee = ${signed.fee},
       expires = ${signed.expires === null ? null : tx.json(signed.expires as never)}
-    where order_id = ${name.order} and attempt = ${name.attempt} and raw is null and not dead
+    where order_id = ${name.order} and attempt = ${name.attempt} and raw is null and not dropped
     returning attempt`;
   return rows.length > 0;
 }
@@ -111,9 +112,9 @@ export async function markAttemptsDropped(
   { proof, by, height }: DropProof,
 ): Promise<void> {
   await tx`
-    update order_attempts set dead = true, proof = ${proof}, proof_by = ${by},
+    update order_attempts set dropped = true, proof = ${proof}, proof_by = ${by},
       proof_height = ${height}
-    where order_id = ${order} and not dead`;
+    where order_id = ${order} and not dropped`;
 }
 
 /** Reserves what a plan uses up; false where a living order has claimed some of it. */

@@ -13,7 +13,7 @@ export type OrderChange = Partial<
     | "state"
     | "amount"
     | "speed"
-    | "carrier"
+    | "batch_order_id"
     | "replace"
     | "nonce"
     | "since"
@@ -26,7 +26,7 @@ export type OrderChange = Partial<
     | "charged"
     | "budget"
     | "gas_block"
-    | "hastened_at"
+    | "sped_up_at"
     | "fault"
     | "creates"
     | "error"
@@ -56,12 +56,12 @@ export async function updateOrders(
 /** Changes the orders of a batch that are in a state. Gives their ids, oldest first. */
 export async function updateBatch(
   tx: Tx,
-  of: { carrier: string; state: OrderRow["state"] },
+  of: { batch: string; state: OrderRow["state"] },
   change: OrderChange,
 ): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
     update chain_orders set ${tx(change)}, updated_at = now()
-    where carrier = ${of.carrier} and state = ${of.state} returning id`;
+    where batch_order_id = ${of.batch} and state = ${of.state} returning id`;
   return rows.map((row) => row.id).toSorted();
 }
 
@@ -72,9 +72,9 @@ export interface FoundOrder {
   network: string;
   ramp: string;
   purpose: "sweep" | "recovered";
-  subject: string | null;
+  reference_id: string | null;
   sender: string;
-  wish: Record<string, unknown>;
+  request: Record<string, unknown>;
   contract: string;
   amount: string;
   nonce: number | null;
@@ -85,9 +85,9 @@ export interface FoundOrder {
 
 /** Adds a chain order whose transaction is mined already. */
 export async function insertMinedOrder(tx: Tx, order: FoundOrder): Promise<void> {
-  const { wish, ...rest } = order;
+  const { request, ...rest } = order;
   const mined = { state: "mined", since: order.height, confirmations: 1 };
   await tx`insert into chain_orders ${
-    tx({ ...rest, ...mined, wish: tx.json(wish as never) } as never)
+    tx({ ...rest, ...mined, request: tx.json(request as never) } as never)
   }`;
 }

@@ -9,7 +9,7 @@ export interface RampCostRow {
 }
 
 /** The purposes whose cost a day's limit is about; sweeps bring what they are worth. */
-const PURPOSES = ["withdrawal", "payout", "fill", "child"];
+const PURPOSES = ["withdrawal", "batch", "fill", "cpfp"];
 
 /** Adds what an order that ended has cost to the day (UTC) of its ramp. */
 export async function addRampCost(

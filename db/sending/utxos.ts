@@ -84,7 +84,7 @@ export async function insertChange(
   await tx`insert into coins ${tx(coin)} on conflict do nothing`;
 }
 
-/** Forgets change that will never be, of transactions that are dead. */
+/** Forgets change that will never be, of transactions that are dropped. */
 export async function deleteUnmadeCoins(
   tx: Tx,
   of: { chain: string; network: string },
@@ -256,9 +256,9 @@ export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
       select 1 from unnest(c.claims) k
         join order_attempts p on p.hash = split_part(k, ':', 1)
         join chain_orders o on o.id = p.order_id
-      where p.dead or o.state in ('dead', 'canceled')
+      where p.dropped or o.state in ('dropped', 'canceled')
         or (o.state in ('done', 'failed') and o.hash is distinct from p.hash))), false) as orphaned
-    from order_attempts c where c.order_id = ${order} and not c.dead`;
+    from order_attempts c where c.order_id = ${order} and not c.dropped`;
   return row.orphaned;
 }
 
@@ -270,7 +270,7 @@ export async function selectLostPayments(
 ): Promise<AttemptRow[]> {
   return await db<AttemptRow[]>`
     select order_id, attempt, plan, claims, hash, raw, expires, fee, sent_at, outcome, cancels,
-      borne_by, dead
+      borne_by, dropped
     from order_attempts where hash in (select c.kept from coins c
       where c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
         and c.spent_by is null and c.height is not null)

@@ -130,21 +130,21 @@ export async function selectSigning(
         and (z.account is null or z.account in (o.ramp, w.account, w.ramp, s.account))
         and (z.user_id is null or z.user_id in (w.owner, a.owner, c.owner, t.owner))
         and (z.destination is null or not g.cancels and exists (
-          select from jsonb_array_elements(o.wish -> 'payments') p
+          select from jsonb_array_elements(o.request -> 'payments') p
           where pays_destination(p ->> 'to', z.destinations)))
         order by z.id limit 1) as stop,
       (select p.quarantined ->> 'detail' from ramps p where p.account = o.ramp) as quarantined,
-      case when g.cancels or o.purpose in ('fill', 'child') then null when a.frozen then 'account'
+      case when g.cancels or o.purpose in ('fill', 'cpfp') then null when a.frozen then 'account'
         when r.frozen or k.frozen then 'ramp' end as frozen,
       w.id is not null and coalesce((select v.stopped from solvency v
         where v.asset = w.asset and v.testnet = a.testnet), false) as insolvent
     from unnest(${ids as string[]}::uuid[], ${coins as string[]}::text[], ${cancels}::text::boolean[])
         g(id, coin, cancels)
       join chain_orders o on o.id = g.id
-      left join withdrawals w on w.id = o.subject and o.purpose = 'withdrawal' and not g.cancels
-      left join sweeps s on s.id = o.subject and o.purpose in ('sweep', 'gas') and not g.cancels
-      left join consolidations c on c.id = o.subject and o.purpose = 'consolidation'
-      left join fungible_tokens t on t.id = o.subject and o.purpose = 'deploy'
+      left join withdrawals w on w.id = o.reference_id and o.purpose = 'withdrawal' and not g.cancels
+      left join sweeps s on s.id = o.reference_id and o.purpose in ('sweep', 'gas') and not g.cancels
+      left join consolidations c on c.id = o.reference_id and o.purpose = 'consolidation'
+      left join fungible_tokens t on t.id = o.reference_id and o.purpose = 'deploy'
       left join accounts a on a.id = coalesce(w.account, s.account)
       left join accounts r on r.id = w.ramp
       left join accounts k on k.id = o.ramp

@@ -22,7 +22,9 @@ export async function lockNewOrders(tx: Tx, ids: readonly string[]): Promise<Ord
 }
 
 /** Reads the orders of a batch, oldest first. */
-export async function selectBatched(db: Db, carrier: string): Promise<OrderRow[]> {
+export async function selectBatched(db: Db, batch_order_id: string): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
-    select ${db(ORDER_COLUMNS)} from chain_orders where carrier = ${carrier} order by id`;
+    select ${
+    db(ORDER_COLUMNS)
+  } from chain_orders where batch_order_id = ${batch_order_id} order by id`;
 }

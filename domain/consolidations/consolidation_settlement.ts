@@ -40,7 +40,7 @@ export async function admitPlan(
   order: OrderRow,
   plan: ConsolidationPlan,
 ): Promise<string | null> {
-  const row = await selectConsolidation(tx, order.subject!);
+  const row = await selectConsolidation(tx, order.reference_id!);
   if (row === null || row.status !== "PROCESSING") return "the consolidation has ended";
   const { decimals } = nativeAsset(row.chain as ChainId);
   const refused = whyNot(row, plan, decimals);
@@ -73,7 +73,7 @@ export async function progressConsolidation(
   actor: Actor,
   order: OrderRow,
 ): Promise<void> {
-  const row = await selectConsolidation(tx, order.subject!);
+  const row = await selectConsolidation(tx, order.reference_id!);
   if (row === null || row.status !== "PROCESSING") return;
   const { hash, height, confirmations } = order;
   await updateConsolidation(tx, row.id, { hash, height, confirmations }, actor.at);
@@ -85,7 +85,7 @@ export async function settleConsolidation(
   actor: Actor,
   order: OrderRow,
 ): Promise<void> {
-  const row = await selectConsolidation(tx, order.subject!);
+  const row = await selectConsolidation(tx, order.reference_id!);
   if (row === null || row.status !== "PROCESSING") return;
   await bookGas(tx, actor, order);
   await settleCharge(tx, actor, order);

@@ -116,11 +116,11 @@ async function orderConsolidation(
     place,
     ramp: account.id,
     purpose: "consolidation",
-    subject: id,
+    reference_id: id,
     speed: wanted.speed,
     // The charge is the whole budget: at the end the account may be empty, and could not pay more.
     ...(charge === null ? {} : { cost: { ...charge, budget: units } }),
-    wish: { kind: "pay", from: address, contract: null, payments },
+    request: { kind: "pay", from: address, contract: null, payments },
   });
   return await insertConsolidation(tx, {
     ...wanted,

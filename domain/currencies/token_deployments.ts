@@ -13,14 +13,14 @@ import { bookGas } from "../sending/network_fees.ts";
 
 /** Records the transaction of a deployment. */
 export async function progressDeployment(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
-  const row = await selectToken(tx, order.subject!);
+  const row = await selectToken(tx, order.reference_id!);
   if (row === null || row.status !== "pending") return;
   await updateToken(tx, row.id, { hash: order.hash, ...feeOf(row, order), updated_at: actor.at });
 }
 
 /** Records the address of a deployed contract, or the failure of the deployment. */
 export async function settleDeployment(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
-  const row = await selectToken(tx, order.subject!);
+  const row = await selectToken(tx, order.reference_id!);
   if (row === null || row.status !== "pending") return;
   await bookGas(tx, actor, order);
   await settleCharge(tx, actor, order);

@@ -131,9 +131,9 @@ export async function deployToken(
     ramp: account.id,
     ...(charge === null ? {} : { cost: { ...charge, budget: units } }),
     purpose: "deploy",
-    subject: id,
+    reference_id: id,
     speed: "medium",
-    wish: {
+    request: {
       kind: "deploy",
       from: sender,
       token: {

@@ -46,7 +46,7 @@ export async function bookFee(
   const { decimals } = own ? sweepable : nativeAsset(sweepable.chain as ChainId);
   const fee = fromUnits(BigInt(order.fee), decimals);
   if (!own) await bookGas(tx, actor, order);
-  if (!own || order.state === "dead" || order.state === "canceled") return { fee, borne: "0" };
+  if (!own || order.state === "dropped" || order.state === "canceled") return { fee, borne: "0" };
   const charged = least(fee, sweepable.free);
   const borne = subtract(fee, charged);
   const world = await systemOf(tx, actor, sweepable, "world");

@@ -148,7 +148,7 @@ async function takeStep(
   // A deposit application that failed before is PROCESSING again.
   await noteDeposit(tx, actor, account);
   const place = { chain: chain as ChainId, network: network as Network };
-  const common = { place, ramp, subject: sweep.id, speed: "medium" as const };
+  const common = { place, ramp, reference_id: sweep.id, speed: "medium" as const };
   try {
     const cost = await costOf(tx, actor, sweepable, step);
     const made = await create(orderOf(sweepable, { step, order: { ...common, ...cost } }));
@@ -167,21 +167,21 @@ function orderOf(
   sweepable: SweepableRow,
   { step, order }: {
     step: SweepStep & { do: "top up" | "sweep" };
-    order: Omit<Ordered, "purpose" | "wish">;
+    order: Omit<Ordered, "purpose" | "request">;
   },
 ): Ordered {
   const topsUp = step.do === "top up";
   const [from, to] = topsUp
     ? [sweepable.to_address, sweepable.from_address]
     : [sweepable.from_address, sweepable.to_address];
-  const wish = {
+  const request = {
     kind: "pay" as const,
     from,
     contract: topsUp ? null : contractOf(sweepable),
     payments: [{ to, amount: `${step.amount}` }],
     ...(topsUp || step.feePayer === undefined ? {} : { feePayer: step.feePayer }),
   };
-  return { ...order, purpose: topsUp ? "gas" : "sweep", wish };
+  return { ...order, purpose: topsUp ? "gas" : "sweep", request };
 }
 
 /**
@@ -224,13 +224,13 @@ async function holdSweep(tx: Tx, actor: Actor, sweep: SweepRow, reason: string):
 
 /** Records the transaction of a sweep's order, which deposits show. */
 export async function progressSweep(tx: Tx, _actor: Actor, order: OrderRow): Promise<void> {
-  if (order.subject === null || order.purpose !== "sweep") return;
-  await updateSweep(tx, order.subject, { hash: order.hash });
+  if (order.reference_id === null || order.purpose !== "sweep") return;
+  await updateSweep(tx, order.reference_id, { hash: order.hash });
 }
 
 /** Books the end of a sweep's order, in a transaction that holds the ledger lock. */
 export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
-  const sweep = order.subject === null ? null : await lockSweep(tx, order.subject);
+  const sweep = order.reference_id === null ? null : await lockSweep(tx, order.reference_id);
   await releaseGas(tx, order);
   if (sweep === null || sweep.state === "done" || sweep.state === "failed") return;
   if (order.purpose === "gas") return await settleGas(tx, actor, sweep, order);

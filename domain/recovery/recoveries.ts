@@ -33,9 +33,9 @@ import { fromUnits, toUnits } from "../money.ts";
 import {
   cancelOrder,
   type OrderRow,
+  type PaymentRequest,
   scheduleOrder,
   undoBatch,
-  type Wish,
 } from "../sending/chain_orders.ts";
 import { divideFee, progressBatch } from "../withdrawals/withdrawal_batches.ts";
 import { unplanOrder } from "../sending/signing_holds.ts";
@@ -136,8 +136,8 @@ async function takeSweep(
     order: {
       purpose: "sweep",
       ramp: sender.ramp,
-      subject: sweep.id,
-      wish: {
+      reference_id: sweep.id,
+      request: {
         kind: "pay",
         from: found.from,
         contract: payment.contract,
@@ -176,8 +176,8 @@ async function takePayments(
     order: {
       purpose: "recovered",
       ramp: sender.ramp,
-      subject: null,
-      wish: { kind: "recovered", payments: parts },
+      reference_id: null,
+      request: { kind: "recovered", payments: parts },
       contract: "",
       amount: "0",
     },
@@ -210,12 +210,12 @@ async function matchParts(
   const parts: Part[] = [];
   for (const { to, contract, amount } of external) {
     const at = waiting.findIndex((one) => {
-      const [payment] = (one.wish as unknown as Wish & { kind: "pay" }).payments;
+      const [payment] = (one.request as unknown as PaymentRequest & { kind: "pay" }).payments;
       return payment.to === to && one.contract === (contract ?? "") &&
         payment.amount === `${amount}`;
     });
     const order = at < 0 ? null : waiting.splice(at, 1)[0];
-    if (order?.carrier) await undoBatch(tx, actor, order.carrier);
+    if (order?.batch_order_id) await undoBatch(tx, actor, order.batch_order_id);
     else if (order?.state === "planned") await unplanOrder(tx, actor, order);
     const known = order !== null
       ? -1
@@ -238,7 +238,7 @@ async function keepFound(
     id: string;
     order: Pick<
       FoundOrder,
-      "purpose" | "ramp" | "subject" | "wish" | "contract" | "amount"
+      "purpose" | "ramp" | "reference_id" | "request" | "contract" | "amount"
     >;
   },
 ): Promise<void> {
@@ -273,7 +273,7 @@ async function settleHeld(
 
 /** Books what a recovered transaction did, in a transaction that holds the ledger lock. */
 export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
-  const parts = (order.wish as unknown as { payments: Part[] }).payments;
+  const parts = (order.request as unknown as { payments: Part[] }).payments;
   const carried = new Map((await selectBatched(tx, order.id)).map((one) => [one.id, one]));
   const paying = parts.filter((one) => one.order !== null);
   const whole = order.fee === null ? 0n : BigInt(order.fee);

@@ -1,5 +1,5 @@
 /**
- * Orders: what shall happen on a chain, from the wish to its end. An order is made in the
+ * Orders: what shall happen on a chain, from the request to its end. An order is made in the
  * transaction that causes it and carried out by a worker in looks; each look that is due has a
  * number, so that of several that were planned only the last does anything.
  * @module
@@ -42,7 +42,7 @@ export { type OrderRow, type OrderState } from "../../db/sending/chain_orders.ts
 export { type AttemptRow, type DropProof } from "../../db/sending/order_attempts.ts";
 
 /** What shall happen; amounts are base units as text, addresses in canonical form. */
-export type Wish =
+export type PaymentRequest =
   | {
     kind: "pay";
     from: string;
@@ -67,8 +67,8 @@ export interface NewOrder {
   ramp: string;
   purpose: OrderRow["purpose"];
   /** The thing that it is for; told again when the order has ended. */
-  subject: string | null;
-  wish: Wish;
+  reference_id: string | null;
+  request: PaymentRequest;
   speed: Speed;
   /** A nonce that must be used. */
   nonce?: number;
@@ -122,18 +122,18 @@ async function addOrder(
   order: NewOrder,
   { id, gas_block }: { id: string; gas_block: string | null },
 ): Promise<string> {
-  const { wish, place } = order;
+  const { request, place } = order;
   await insertOrder(tx, {
     id,
     chain: place.chain,
     network: place.network,
     ramp: order.ramp,
     purpose: order.purpose,
-    subject: order.subject,
-    sender: wish.from,
-    wish: wish as unknown as Record<string, unknown>,
-    contract: wish.kind === "pay" ? wish.contract ?? "" : "",
-    amount: amountOf(wish),
+    reference_id: order.reference_id,
+    sender: request.from,
+    request: request as unknown as Record<string, unknown>,
+    contract: request.kind === "pay" ? request.contract ?? "" : "",
+    amount: amountOf(request),
     speed: order.speed,
     nonce: order.nonce ?? null,
     charged: `${order.cost?.charged ?? 0n}`,
@@ -146,10 +146,10 @@ async function addOrder(
   return id;
 }
 
-function amountOf(wish: Wish): string | null {
-  if (wish.kind !== "pay") return "0";
-  if (wish.payments.some((payment) => payment.amount === "all")) return null;
-  return `${wish.payments.reduce((sum, payment) => sum + BigInt(payment.amount), 0n)}`;
+function amountOf(request: PaymentRequest): string | null {
+  if (request.kind !== "pay") return "0";
+  if (request.payments.some((payment) => payment.amount === "all")) return null;
+  return `${request.payments.reduce((sum, payment) => sum + BigInt(payment.amount), 0n)}`;
 }
 
 /** Has an order looked at, at once or later; what was planned before becomes void. */
@@ -159,23 +159,23 @@ export async function scheduleOrder(
   id: string,
   runAt?: number,
 ): Promise<void> {
-  const look = await nextScheduleVersion(tx, id);
-  if (look === null) return;
-  await enqueue(tx, actor, "order.advance", { order: id, look }, {
-    dedupe: `${id} ${look}`,
+  const version = await nextScheduleVersion(tx, id);
+  if (version === null) return;
+  await enqueue(tx, actor, "order.advance", { order: id, version }, {
+    dedupe: `${id} ${version}`,
     runAt,
   });
 }
 
-/** Has an order looked at again, unless another look has been planned since this one. */
+/** Schedules the next run of an order, unless another was scheduled since this one. */
 export async function rescheduleOrder(
   tx: Tx,
   actor: Actor,
-  seen: { order: string; look: number },
+  seen: { order: string; version: number },
   runAt: number,
 ): Promise<void> {
   const order = await lockOrder(tx, seen.order);
-  if (order === null || order.looks !== seen.look || !isOpen(order)) return;
+  if (order === null || order.schedule_version !== seen.version || !isOpen(order)) return;
   await scheduleOrder(tx, actor, order.id, runAt);
 }
 
@@ -198,8 +198,8 @@ export async function cancelOrder(
   id: string,
 ): Promise<OrderRow | null> {
   // The batch is locked before what it carries, here as everywhere.
-  const carrier = (await selectOrder(tx, id))?.carrier ?? null;
-  if (carrier !== null && !await undoBatch(tx, actor, carrier)) return null;
+  const batch = (await selectOrder(tx, id))?.batch_order_id ?? null;
+  if (batch !== null && !await undoBatch(tx, actor, batch)) return null;
   const order = await lockOrder(tx, id);
   const withdrawn = order === null ? null : await withdrawBytes(tx, actor, order);
   if (withdrawn === null) return null;
@@ -226,7 +226,7 @@ async function withdrawBytes(
   order: OrderRow,
 ): Promise<{ order: OrderRow; fill: string | null } | null> {
   if (!["new", "planned", "signed"].includes(order.state)) return null;
-  const living = (await selectAttemptSummaries(tx, order.id)).filter((one) => !one.dead);
+  const living = (await selectAttemptSummaries(tx, order.id)).filter((one) => !one.dropped);
   if (living.some((one) => one.sent_at !== null)) return null;
   const made = living.flatMap(({ hash }) => hash ?? []);
   if (made.length > 0) {
@@ -268,7 +268,7 @@ export async function releaseInputs(
   const claims = await selectReservedInputs(tx, order.id);
   await deleteReservedInputs(tx, order.id);
   const { fillsNonce } = PURPOSE_RULES[order.purpose];
-  const used = order.height !== null || order.state === "dead" || fillsNonce;
+  const used = order.height !== null || order.state === "dropped" || fillsNonce;
   if (order.nonce === null || used || claims.length === 0) return null;
   const signed = (await selectAttemptSummaries(tx, order.id)).some(({ hash }) => hash !== null);
   if (!signed && !await selectWaiting(tx, order)) return null; // whoever is planned next takes it
@@ -287,8 +287,8 @@ export async function fillNonce(
     place,
     ramp: beside.ramp,
     purpose: "fill",
-    subject: null,
-    wish: { kind: "noop", from: beside.sender },
+    reference_id: null,
+    request: { kind: "noop", from: beside.sender },
     speed: "medium",
     nonce,
   });
@@ -308,8 +308,8 @@ export async function speedUpOrder(
   id: string,
   speed: Speed,
 ): Promise<OrderRow | null> {
-  const carrier = (await selectOrder(tx, id))?.carrier ?? null;
-  const order = await lockOrder(tx, carrier ?? id);
+  const batch = (await selectOrder(tx, id))?.batch_order_id ?? null;
+  const order = await lockOrder(tx, batch ?? id);
   if (order === null || !isOpen(order) || order.state === "mined") return null;
   const hastened = await requestReplacement(tx, order, speed);
   await scheduleOrder(tx, actor, order.id);

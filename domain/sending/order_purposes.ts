@@ -26,12 +26,12 @@ const NONE: PurposeRules = {
 /** A purpose without rules does not compile. */
 export const PURPOSE_RULES: Readonly<Record<OrderPurpose, PurposeRules>> = {
   withdrawal: { ...NONE, isReplanned: true, countsToRamp: true },
-  payout: { ...NONE, isBatch: true, countsToRamp: true },
+  batch: { ...NONE, isBatch: true, countsToRamp: true },
   sweep: { ...NONE, isReplanned: true },
   gas: { ...NONE, isReplanned: true },
   deploy: { ...NONE, isReplanned: true },
   fill: { ...NONE, fillsNonce: true, countsToRamp: true },
-  child: { ...NONE, countsToRamp: true },
+  cpfp: { ...NONE, countsToRamp: true },
   consolidation: NONE,
   recovered: NONE,
 };

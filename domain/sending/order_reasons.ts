@@ -8,7 +8,7 @@ import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals/with
 import { resolveChainAsset } from "../chains/onchain_assets.ts";
 import { DomainError } from "../errors.ts";
 import { toUnits } from "../money.ts";
-import type { OrderRow, Wish } from "./chain_orders.ts";
+import type { OrderRow, PaymentRequest } from "./chain_orders.ts";
 
 /** Says which of some orders are not what their withdrawals ask for: by their ids. */
 export async function findUnjustified(
@@ -17,11 +17,14 @@ export async function findUnjustified(
 ): Promise<Map<string, string>> {
   const paying = orders.filter(({ purpose }) => purpose === "withdrawal");
   if (paying.length === 0) return new Map();
-  const rows = await selectWithdrawals(db, paying.flatMap(({ subject }) => subject ?? []));
+  const rows = await selectWithdrawals(
+    db,
+    paying.flatMap(({ reference_id }) => reference_id ?? []),
+  );
   const found = new Map(rows.map((row) => [row.id, row]));
   const faults = new Map<string, string>();
   for (const order of paying) {
-    const row = found.get(order.subject ?? "");
+    const row = found.get(order.reference_id ?? "");
     const asked = row === undefined ? null : await asksFor(db, row);
     if (asked === null || asked !== paysOf(order) || row!.order_id !== order.id) {
       faults.set(order.id, "it is not what its withdrawal asks for: an operator must look");
@@ -43,8 +46,8 @@ async function asksFor(db: Db, row: WithdrawalRow): Promise<string | null> {
   }
 }
 
-function paysOf({ chain, network, wish }: OrderRow): string | null {
-  const { kind, from, contract, payments } = wish as unknown as Wish & { kind: "pay" };
+function paysOf({ chain, network, request }: OrderRow): string | null {
+  const { kind, from, contract, payments } = request as unknown as PaymentRequest & { kind: "pay" };
   if (kind !== "pay" || payments.length !== 1) return null;
   const [{ to, amount }] = payments;
   return textOf([chain, network, from, contract, to, amount]);

@@ -22,7 +22,7 @@ export { type FoundOrder } from "../../db/sending/order_states.ts";
 /** Conditions that the rows must show for a transition; attempts that are dropped do not count. */
 export type Requirement =
   | "plan"
-  | "carrier"
+  | "batch"
   | "unsigned"
   | "unsent"
   | "bytes"
@@ -31,28 +31,28 @@ export type Requirement =
   | "no block"
   | "paid"
   | "in vain"
-  | "dead"
+  | "dropped"
   | "found";
 
 /** Every transition, with the condition that the database checks for it. An end has none. */
 export const ORDER_TRANSITIONS: Readonly<
   Record<OrderState, Readonly<Partial<Record<OrderState, Requirement>>>>
 > = {
-  new: { planned: "plan", joined: "carrier", failed: "unsigned", canceled: "unsent" },
-  joined: { new: "carrier", done: "carrier", failed: "carrier", dead: "carrier" },
+  new: { planned: "plan", batched: "batch", failed: "unsigned", canceled: "unsent" },
+  batched: { new: "batch", done: "batch", failed: "batch", dropped: "batch" },
   planned: {
     signed: "bytes",
-    new: "dead",
-    joined: "found",
+    new: "dropped",
+    batched: "found",
     failed: "unsigned",
     canceled: "unsent",
   },
-  signed: { sent: "leaving", canceled: "unsent", joined: "found" },
-  sent: { mined: "block", done: "paid", failed: "in vain", dead: "dead", new: "dead" },
-  mined: { sent: "no block", done: "paid", failed: "in vain", dead: "dead", new: "dead" },
+  signed: { sent: "leaving", canceled: "unsent", batched: "found" },
+  sent: { mined: "block", done: "paid", failed: "in vain", dropped: "dropped", new: "dropped" },
+  mined: { sent: "no block", done: "paid", failed: "in vain", dropped: "dropped", new: "dropped" },
   done: {},
   failed: {},
-  dead: {},
+  dropped: {},
   canceled: {},
 };
 
@@ -145,7 +145,7 @@ export async function refuseOrder(
   return await enter(tx, order, "failed", { error: error.slice(0, ERROR_MAX), fault });
 }
 
-/** sent, mined → dead: none of its transactions can ever be mined. */
+/** sent, mined → dropped: none of its transactions can ever be mined. */
 export async function dropOrder(
   tx: Tx,
   order: Locked,
@@ -154,7 +154,7 @@ export async function dropOrder(
 ): Promise<OrderRow> {
   await markAttemptsDropped(tx, order.id, proof);
   const change = { error, height: null, confirmations: 0, replace: false };
-  return await enter(tx, order, "dead", change);
+  return await enter(tx, order, "dropped", change);
 }
 
 /** planned, sent, mined → new: all of its transactions are proven never to be mined. */
@@ -168,26 +168,26 @@ export async function markCanceled(tx: Tx, order: Locked): Promise<OrderRow> {
   return await enter(tx, order, "canceled", {});
 }
 
-/** new → joined: some orders are paid by a batch. */
+/** new → batched: some orders are paid by a batch. */
 export async function joinBatch(tx: Tx, ids: readonly string[], batch: string): Promise<void> {
-  assertAllowed("new", "joined", batch);
-  const change = { state: "joined" as const, carrier: batch, error: null };
+  assertAllowed("new", "batched", batch);
+  const change = { state: "batched" as const, batch_order_id: batch, error: null };
   await updateOrders(tx, { ids, state: "new" }, change);
 }
 
-/** joined → new: the batch was canceled. Gives the orders that it was to pay. */
+/** batched → new: the batch was canceled. Gives the orders that it was to pay. */
 export async function leaveBatch(tx: Tx, batch: string): Promise<string[]> {
-  assertAllowed("joined", "new", batch);
-  const change = { state: "new" as const, carrier: null, hash: null, height: null };
-  return await updateBatch(tx, { carrier: batch, state: "joined" }, {
+  assertAllowed("batched", "new", batch);
+  const change = { state: "new" as const, batch_order_id: null, hash: null, height: null };
+  return await updateBatch(tx, { batch, state: "batched" }, {
     ...change,
     confirmations: 0,
   });
 }
 
-/** new, planned, signed → joined: a transaction that was found on the chain has paid it. */
+/** new, planned, signed → batched: a transaction that was found on the chain has paid it. */
 export async function joinFound(tx: Tx, order: Locked, found: string): Promise<OrderRow> {
-  return await enter(tx, order, "joined", { carrier: found, replace: false, error: null });
+  return await enter(tx, order, "batched", { batch_order_id: found, replace: false, error: null });
 }
 
 /** Notes the block of a batch at one of its members. */
@@ -195,7 +195,7 @@ export async function noteBatchStatus(tx: Tx, id: string, status: BatchStatus): 
   return await updateOrder(tx, id, status);
 }
 
-/** joined → done, failed, dead: an order ends as its batch does. */
+/** batched → done, failed, dropped: an order ends as its batch does. */
 export async function endWithBatch(
   tx: Tx,
   order: Locked,
@@ -253,7 +253,7 @@ export async function markSpedUp(
   id: string,
   { head, raise }: { head: number; raise: Raise },
 ): Promise<OrderRow> {
-  return await updateOrder(tx, id, { ...raise, hastened_at: head });
+  return await updateOrder(tx, id, { ...raise, sped_up_at: head });
 }
 
 /** Enters a state that may follow the order's own. */

@@ -56,7 +56,9 @@ export async function costHold(
   if (order.purpose !== "withdrawal" || order.gas_block !== null) return null;
   const contract = order.budget_contract ?? "";
   const { chain, network, sender, ramp } = order;
-  const without = asked.flatMap(({ id, carrier }) => carrier === null ? [id] : [id, carrier]);
+  const without = asked.flatMap(({ id, batch_order_id }) =>
+    batch_order_id === null ? [id] : [id, batch_order_id]
+  );
   const spent = await selectRampCost(db, { ramp, chain, network, sender, contract, without });
   const payer = payerOf(chain as ChainId, order.budget_contract);
   const set = realm.withdrawals?.[payer.code]?.daily_cost;

@@ -142,7 +142,7 @@ async function costOf(tx: Tx, order: OrderRow): Promise<bigint> {
 
 /** Whether what was mined for an order moves nothing, and the house had reasons of its own for that. */
 export async function isBorneByHouse(tx: Tx, order: OrderRow): Promise<boolean> {
-  const made = await selectAttemptSummaries(tx, order.carrier ?? order.id);
+  const made = await selectAttemptSummaries(tx, order.batch_order_id ?? order.id);
   return made.find(({ hash }) => hash === order.hash)?.borne_by === "house";
 }
 

@@ -100,15 +100,15 @@ export async function speedUpWithdrawal(
 
 /** Locks the order whose transaction pays a withdrawal: its batch, or its own. */
 async function lockPayingOrder(tx: Tx, id: string): Promise<OrderRow | null> {
-  const carrier = (await selectOrder(tx, id))?.carrier ?? null;
-  return await lockOrder(tx, carrier ?? id);
+  const batch = (await selectOrder(tx, id))?.batch_order_id ?? null;
+  return await lockOrder(tx, batch ?? id);
 }
 
 /** Gives the newest scanned block, and refuses a second speed-up before there is a new one. */
 async function nextBlock(tx: Tx, order: OrderRow): Promise<number> {
   const place = { chain: order.chain as ChainId, network: order.network };
   const head = (await selectCursor(tx, place as ChainNetwork))?.head ?? 0;
-  if (order.hastened_at === null || head > order.hastened_at) return head;
+  if (order.sped_up_at === null || head > order.sped_up_at) return head;
   const why = "it was sped up since the last block: wait for the next block";
   throw new DomainError("rate.limited", why, { retryAfterS: RETRY_S });
 }
@@ -122,8 +122,11 @@ async function priceSpeedUp(
   const asset = await resolveChainAsset(tx, row.asset);
   const place = { chain: row.chain, network: row.network } as ChainNetwork;
   const quote = await recentQuote(tx, actor, { ...place, contract: row.contract ?? "", speed });
-  const siblings = order.purpose === "payout"
-    ? await selectWithdrawals(tx, (await selectBatched(tx, order.id)).map((one) => one.subject!))
+  const siblings = order.purpose === "batch"
+    ? await selectWithdrawals(
+      tx,
+      (await selectBatched(tx, order.id)).map((one) => one.reference_id!),
+    )
     : [row];
   const inputs = BigInt(quote.per_input) === 0n ? 0n : await coinsOf(tx, row, order, asset);
   const units = feeUnits(quote, { payments: siblings.length, inputs });
@@ -153,7 +156,7 @@ async function raisedBudget(
   of: { row: WithdrawalRow; order: OrderRow; speedUp: SpeedUpPrice; factor: number },
 ): Promise<Raise> {
   const { row, order, speedUp: { asset, price, more }, factor } = of;
-  if (order.purpose === "payout") {
+  if (order.purpose === "batch") {
     const charged = toUnits(more, asset.decimals);
     const budget = charged * BigInt(factor);
     const raised = (one: OrderRow) => ({

@@ -35,7 +35,7 @@ interface Cost {
 
 /** Records the progress of a withdrawal on its chain. */
 export async function progressWithdrawal(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
-  const row = await selectWithdrawal(tx, order.subject!);
+  const row = await selectWithdrawal(tx, order.reference_id!);
   if (row === null || row.status !== "PROCESSING") return;
   const entry = entryOf(actor, row, order);
   const change = {
@@ -59,7 +59,7 @@ function entryOf(actor: Actor, row: WithdrawalRow, order: OrderRow): HistoryEntr
 
 /** Books the end of a withdrawal. The transaction holds the ledger lock. */
 export async function settleWithdrawal(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
-  const row = await selectWithdrawal(tx, order.subject!);
+  const row = await selectWithdrawal(tx, order.reference_id!);
   await releaseGas(tx, order);
   if (row === null || row.status !== "PROCESSING") return;
   const asset = await resolveChainAsset(tx, row.asset);
@@ -101,7 +101,7 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
       : []
   );
   if (charges.length === 0) return "0";
-  const made = await selectAttemptSummaries(tx, order.carrier ?? order.id);
+  const made = await selectAttemptSummaries(tx, order.batch_order_id ?? order.id);
   const attempts = new Map(made.map(({ hash, attempt }) => [hash, attempt]));
   const mined = attempts.get(order.hash) ?? Infinity;
   return charges
@@ -114,7 +114,7 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
  * transaction holds the ledger lock.
  */
 export async function settlePaid(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
-  const row = order.subject === null ? null : await selectWithdrawal(tx, order.subject);
+  const row = order.reference_id === null ? null : await selectWithdrawal(tx, order.reference_id);
   if (row === null || row.status !== "PROCESSING") return;
   if (await cancelOrder(tx, actor, order.id) === null) return;
   await bookSent(tx, actor, row, { amount: "0", own: true });
@@ -237,8 +237,8 @@ export async function noteWaiting(
   order: OrderRow,
   reason: string,
 ): Promise<void> {
-  if (!isOpen(order) || order.purpose !== "withdrawal" || order.subject === null) return;
-  const row = await selectWithdrawal(tx, order.subject);
+  if (!isOpen(order) || order.purpose !== "withdrawal" || order.reference_id === null) return;
+  const row = await selectWithdrawal(tx, order.reference_id);
   if (row === null || row.status !== "PROCESSING") return;
   const last = row.history.at(-1);
   if (last?.event === "waiting" && last.reason === reason) return;

@@ -133,9 +133,9 @@ async function orderPayment(
     place: payment.place,
     ramp: sendingRamp(asset, ramp.id),
     purpose: "withdrawal",
-    subject: payment.id,
+    reference_id: payment.id,
     speed: payment.speed,
-    wish: {
+    request: {
       kind: "pay",
       from: payment.sender,
       contract: asset.contract,
@@ -155,7 +155,7 @@ async function orderPayment(
 async function assertMayDiscard(tx: Tx, actor: Actor, row: WithdrawalRow): Promise<void> {
   const order = await selectOrder(tx, row.order_id);
   if (order?.state !== "signed" || order.nonce === null) return;
-  const few = await selectMayDiscard(tx, { ramp: order.ramp, subject: row.id });
+  const few = await selectMayDiscard(tx, { ramp: order.ramp, reference_id: row.id });
   if (few && (await cappedBudgets(tx, actor.realm, [order])).size === 0) return;
   const why = "too many signed withdrawals were canceled today: this one goes on";
   throw new DomainError("rate.limited", why, { retryAfterS: DISCARDED_RETRY_S });

@@ -11,17 +11,17 @@ create table chain_orders (
   network text not null,
   ramp uuid not null,
   purpose text not null check (purpose in
-    ('withdrawal', 'payout', 'sweep', 'child', 'gas', 'deploy', 'fill', 'consolidation', 'recovered')),
-  subject uuid,
+    ('withdrawal', 'batch', 'sweep', 'cpfp', 'gas', 'deploy', 'fill', 'consolidation', 'recovered')),
+  reference_id uuid,
   sender text not null,
-  wish jsonb not null,
+  request jsonb not null,
   contract text not null default '',
   amount numeric(78, 0) check (amount >= 0),
   speed text not null default 'medium' check (speed in ('slow', 'medium', 'fast')),
   state text not null default 'new'
-    check (state in ('new', 'joined', 'planned', 'signed', 'sent', 'mined', 'done', 'failed', 'dead', 'canceled')),
-  carrier uuid references chain_orders (id),
-  looks integer not null default 0,
+    check (state in ('new', 'batched', 'planned', 'signed', 'sent', 'mined', 'done', 'failed', 'dropped', 'canceled')),
+  batch_order_id uuid references chain_orders (id),
+  schedule_version integer not null default 0,
   replace boolean not null default false,
   nonce integer check (nonce >= 0),
   since integer,
@@ -35,40 +35,40 @@ create table chain_orders (
   budget numeric(78, 0) check (budget > 0),
   budget_contract text,
   gas_block uuid references blocks (id),
-  hastened_at integer,
+  sped_up_at integer,
   fault text check (fault in ('fee_exceeded')),
   creates text,
   error text,
-  looked_at timestamptz,
+  last_attempt_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
   constraint chain_orders_mined check (state not in ('mined', 'done') or (hash is not null and height is not null)),
   constraint chain_orders_budget check
-    (budget is null or fee is null or height is not null or carrier is not null or fee <= budget),
+    (budget is null or fee is null or height is not null or batch_order_id is not null or fee <= budget),
   constraint chain_orders_charged check (budget is null or charged <= budget),
-  constraint chain_orders_budgeted check (budget is not null or purpose not in ('withdrawal', 'payout')),
+  constraint chain_orders_budgeted check (budget is not null or purpose not in ('withdrawal', 'batch')),
   constraint chain_orders_gas check (gas_block is null or purpose in ('withdrawal', 'sweep', 'gas', 'fill')),
   constraint chain_orders_nonce check (purpose <> 'fill' or nonce is not null),
-  constraint chain_orders_joined check (state <> 'joined' or carrier is not null),
-  constraint chain_orders_carrier check
-    (carrier is null or (purpose = 'withdrawal' and state in ('joined', 'done', 'failed', 'dead')))
+  constraint chain_orders_batched check (state <> 'batched' or batch_order_id is not null),
+  constraint chain_orders_batch_order check
+    (batch_order_id is null or (purpose = 'withdrawal' and state in ('batched', 'done', 'failed', 'dropped')))
 );
 create index chain_orders_open on chain_orders (chain, network, sender, id)
   where state in ('new', 'planned', 'signed', 'sent', 'mined');
 create index chain_orders_height on chain_orders (chain, network, height) where height is not null;
 create index chain_orders_nonce on chain_orders (chain, network, sender, nonce) where nonce is not null;
-create index chain_orders_subject on chain_orders (subject, id) where subject is not null;
+create index chain_orders_reference on chain_orders (reference_id, id) where reference_id is not null;
 create index chain_orders_hash on chain_orders (hash) where hash is not null;
 create index chain_orders_discarded on chain_orders (ramp, updated_at)
   where state = 'canceled' and purpose = 'withdrawal' and nonce is not null and hash is not null;
-create index chain_orders_carrier on chain_orders (carrier) where carrier is not null;
-create unique index chain_orders_child on chain_orders (subject) where purpose = 'child' and state <> 'canceled';
-comment on column chain_orders.subject is 'The withdrawal, sweep or token that it is for; of a child, the order whose transaction it pays for.';
-comment on column chain_orders.wish is 'What shall happen; amounts in base units as text.';
+create index chain_orders_batch_order on chain_orders (batch_order_id) where batch_order_id is not null;
+create unique index chain_orders_cpfp on chain_orders (reference_id) where purpose = 'cpfp' and state <> 'canceled';
+comment on column chain_orders.reference_id is 'The withdrawal, sweep or token that it is for; of a child, the order whose transaction it pays for.';
+comment on column chain_orders.request is 'What shall happen; amounts in base units as text.';
 comment on column chain_orders.contract is 'What is moved: '''' is the chain''s own coin.';
 comment on column chain_orders.amount is 'Base units that leave; null until planned where everything is to leave.';
-comment on column chain_orders.carrier is 'The payout in whose transaction it is paid, together with others.';
-comment on column chain_orders.looks is 'Number of the look that is due; one with an older number does nothing.';
+comment on column chain_orders.batch_order_id is 'The payout in whose transaction it is paid, together with others.';
+comment on column chain_orders.schedule_version is 'Number of the look that is due; one with an older number does nothing.';
 comment on column chain_orders.replace is 'A replacement at the order''s speed is wanted.';
 comment on column chain_orders.since is 'Height of the head when the first transaction was planned.';
 comment on column chain_orders.succeeded is 'Whether the transaction did what was asked for, as its block says; null while there is none.';
@@ -77,36 +77,36 @@ comment on column chain_orders.charged is 'Base units of budget_contract that us
 comment on column chain_orders.budget is 'Base units of budget_contract that it may cost at most; null where nobody is charged: the market bounds it.';
 comment on column chain_orders.budget_contract is 'What the budget is counted in; null is the chain''s own coin.';
 comment on column chain_orders.gas_block is 'What it may cost, blocked on the account of its ramp, which pays for it: of tokens of the realm''s own. Whole units.';
-comment on column chain_orders.hastened_at is 'The newest block seen when a user last asked for more speed: once a block.';
+comment on column chain_orders.sped_up_at is 'The newest block seen when a user last asked for more speed: once a block.';
 comment on column chain_orders.fault is 'Why it failed, where callers are told a code of its own.';
 comment on column chain_orders.fee_contract is 'Null once planned: the chain''s own coin.';
 
 -- A payout pays what it carries; all of it ends as the payout does, and divides its fee. Looked at when all of a
 -- transaction is written.
-create function check_payout() returns trigger language plpgsql as $$
+create function check_batch() returns trigger language plpgsql as $$
 declare
   p uuid;
 begin
-  foreach p in array array_remove(array[old.carrier, new.carrier, case when new.purpose = 'payout' then new.id end], null) loop
+  foreach p in array array_remove(array[old.batch_order_id, new.batch_order_id, case when new.purpose = 'batch' then new.id end], null) loop
     perform 1 from chain_orders o
-      cross join lateral (select o.state in ('done', 'failed', 'dead') as ended) e
+      cross join lateral (select o.state in ('done', 'failed', 'dropped') as ended) e
       cross join lateral (
         select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee, sum(m.budget) as budget,
           sum(m.charged) as charged,
-          count(*) filter (where m.state <> case when e.ended then o.state else 'joined' end) as astray
-        from chain_orders m where m.carrier = p) c
-      where o.id = p and o.purpose in ('payout', 'recovered') and case when o.purpose = 'recovered' then true
+          count(*) filter (where m.state <> case when e.ended then o.state else 'batched' end) as astray
+        from chain_orders m where m.batch_order_id = p) c
+      where o.id = p and o.purpose in ('batch', 'recovered') and case when o.purpose = 'recovered' then true
         when o.state = 'canceled' then c.members = 0
         else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
     if not found then
       raise exception 'payout % does not agree with what it carries', p
-        using errcode = 'check_violation', constraint = 'chain_orders_payout';
+        using errcode = 'check_violation', constraint = 'chain_orders_batch';
     end if;
   end loop;
   return null;
 end $$;
-create constraint trigger chain_orders_payout after insert or update of carrier, state, budget, charged on chain_orders
-  deferrable initially deferred for each row execute function check_payout();
+create constraint trigger chain_orders_batch after insert or update of batch_order_id, state, budget, charged on chain_orders
+  deferrable initially deferred for each row execute function check_batch();
 
 create table order_attempts (
   order_id uuid not null references chain_orders (id),
@@ -121,7 +121,7 @@ create table order_attempts (
   outcome text,
   cancels boolean not null default false,
   borne_by text not null default 'sender' check (borne_by in ('sender', 'house')),
-  dead boolean not null default false,
+  dropped boolean not null default false,
   proof text check (proof in ('consumed', 'expired', 'orphaned', 'unsigned')),
   proof_by text,
   proof_height integer check (proof_height >= 0),
@@ -130,7 +130,7 @@ create table order_attempts (
   constraint order_attempts_signed check ((hash is null) = (raw is null)),
   constraint order_attempts_sent check (sent_at is null or raw is not null),
   constraint order_attempts_borne check (borne_by = 'sender' or cancels),
-  constraint order_attempts_dead check (dead = (proof is not null)),
+  constraint order_attempts_dead check (dropped = (proof is not null)),
   constraint order_attempts_proof check
     ((proof = 'consumed') is not true or (proof_height is not null and proof_by is distinct from hash))
 );
@@ -151,8 +151,8 @@ comment on table order_attempts is 'Everything ever planned and signed for an or
 comment on column order_attempts.sent_at is 'Written before the first broadcast: from then on the bytes may be anywhere.';
 comment on column order_attempts.cancels is 'Moves nothing: once it is mined, nothing else of the order can be.';
 comment on column order_attempts.borne_by is 'Who bears its cost where it moves nothing: the house, where it cancels what no destination is to blame for.';
-comment on column order_attempts.dead is 'Proven never to be mined.';
-comment on column order_attempts.proof is 'Consumed: another transaction took a claim, as deep as a deposit must be. Orphaned: it spends what a dead transaction should have made. Unsigned: the plan was given up.';
+comment on column order_attempts.dropped is 'Proven never to be mined.';
+comment on column order_attempts.proof is 'Consumed: another transaction took a claim, as deep as a deposit must be. Orphaned: it spends what a dropped transaction should have made. Unsigned: the plan was given up.';
 comment on column order_attempts.proof_by is 'The transaction that took a claim, where the chain tells.';
 
 create table nonces (
@@ -184,37 +184,37 @@ create table order_transitions (
   before text not null,
   after text not null,
   demands text not null check (demands in
-    ('plan', 'carrier', 'unsigned', 'unsent', 'bytes', 'leaving', 'block', 'no block', 'paid', 'in vain', 'dead', 'found')),
+    ('plan', 'batch', 'unsigned', 'unsent', 'bytes', 'leaving', 'block', 'no block', 'paid', 'in vain', 'dropped', 'found')),
   primary key (before, after)
 );
-comment on column order_transitions.demands is 'Of candidates that are not dead. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dead: all are. Carrier: the payout is in that state, or was canceled. Found: the carrier was found on the chain, and nothing else of the order can be mined.';
+comment on column order_transitions.demands is 'Of candidates that are not dropped. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dead: all are. Carrier: the payout is in that state, or was canceled. Found: the batch_order_id was found on the chain, and nothing else of the order can be mined.';
 insert into order_transitions (before, after, demands) values
   ('new', 'planned', 'plan'),
-  ('new', 'joined', 'carrier'),
+  ('new', 'batched', 'batch'),
   ('new', 'failed', 'unsigned'),
   ('new', 'canceled', 'unsent'),
-  ('joined', 'new', 'carrier'),
-  ('joined', 'done', 'carrier'),
-  ('joined', 'failed', 'carrier'),
-  ('joined', 'dead', 'carrier'),
+  ('batched', 'new', 'batch'),
+  ('batched', 'done', 'batch'),
+  ('batched', 'failed', 'batch'),
+  ('batched', 'dropped', 'batch'),
   ('planned', 'signed', 'bytes'),
-  ('planned', 'new', 'dead'),
-  ('planned', 'joined', 'found'),
+  ('planned', 'new', 'dropped'),
+  ('planned', 'batched', 'found'),
   ('planned', 'failed', 'unsigned'),
   ('planned', 'canceled', 'unsent'),
   ('signed', 'sent', 'leaving'),
   ('signed', 'canceled', 'unsent'),
-  ('signed', 'joined', 'found'),
+  ('signed', 'batched', 'found'),
   ('sent', 'mined', 'block'),
   ('sent', 'done', 'paid'),
   ('sent', 'failed', 'in vain'),
-  ('sent', 'dead', 'dead'),
-  ('sent', 'new', 'dead'),
+  ('sent', 'dropped', 'dropped'),
+  ('sent', 'new', 'dropped'),
   ('mined', 'sent', 'no block'),
   ('mined', 'done', 'paid'),
   ('mined', 'failed', 'in vain'),
-  ('mined', 'dead', 'dead'),
-  ('mined', 'new', 'dead');
+  ('mined', 'dropped', 'dropped'),
+  ('mined', 'new', 'dropped');
 
 -- While a ramp is in quarantine, transactions of its keys that only the chain knows are taken in: as mined.
 create function in_quarantine(p_ramp uuid) returns boolean language sql stable as $$
@@ -222,14 +222,14 @@ create function in_quarantine(p_ramp uuid) returns boolean language sql stable a
 $$;
 
 -- Whether the rows show what a change of state demands. The order's row is locked by its update.
-create function shows_demand(o chain_orders, p_demand text, p_carrier uuid) returns boolean
+create function shows_demand(o chain_orders, p_demand text, p_batch uuid) returns boolean
   language sql stable as $$
   select case p_demand
-    when 'carrier' then exists (select 1 from chain_orders p where p.id = p_carrier
-      and p.purpose in ('payout', 'recovered') and p.state = case when o.state = 'new' then 'canceled'
-        when o.state <> 'joined' then o.state when p.purpose = 'payout' then 'planned' else 'mined' end)
+    when 'batch' then exists (select 1 from chain_orders p where p.id = p_batch
+      and p.purpose in ('batch', 'recovered') and p.state = case when o.state = 'new' then 'canceled'
+        when o.state <> 'batched' then o.state when p.purpose = 'batch' then 'planned' else 'mined' end)
     when 'found' then c.living = 0 and exists (select 1 from chain_orders p
-      where p.id = p_carrier and p.purpose = 'recovered' and p.state = 'mined')
+      where p.id = p_batch and p.purpose = 'recovered' and p.state = 'mined')
     when 'plan' then c.living > 0
     when 'unsigned' then c.signed = 0
     when 'unsent' then c.sent = 0
@@ -240,33 +240,33 @@ create function shows_demand(o chain_orders, p_demand text, p_carrier uuid) retu
     when 'in vain' then c.named > 0 and (c.paying = 0 or not o.succeeded) and o.height is not null
       and o.confirmations > 0
     when 'no block' then o.height is null
-    when 'dead' then c.made > 0 and c.living = 0
+    when 'dropped' then c.made > 0 and c.living = 0
   end
-  from (select count(*) as made, count(*) filter (where not dead) as living,
-      count(*) filter (where not dead and hash is not null) as signed,
-      count(*) filter (where not dead and sent_at is not null) as sent,
-      count(*) filter (where not dead and hash = o.hash) as named,
-      count(*) filter (where not dead and hash = o.hash and not cancels) as paying,
-      count(*) filter (where not dead and hash = o.hash and sent_at is not null) as leaving
+  from (select count(*) as made, count(*) filter (where not dropped) as living,
+      count(*) filter (where not dropped and hash is not null) as signed,
+      count(*) filter (where not dropped and sent_at is not null) as sent,
+      count(*) filter (where not dropped and hash = o.hash) as named,
+      count(*) filter (where not dropped and hash = o.hash and not cancels) as paying,
+      count(*) filter (where not dropped and hash = o.hash and sent_at is not null) as leaving
     from order_attempts where order_id = o.id) c
 $$;
 
 -- What is canceled after it was signed leaves a nonce that a transaction must fill, at the house's cost: so few
 -- may be in a day of one user with all whom it made, and of all users of a ramp. Counts what was so canceled.
-create function count_discarded(p_ramp uuid, p_subject uuid, out own bigint, out whole bigint)
+create function count_discarded(p_ramp uuid, p_reference uuid, out own bigint, out whole bigint)
   language plpgsql stable as $$
 declare
-  asking uuid := (select owner from withdrawals where id = p_subject);
+  asking uuid := (select owner from withdrawals where id = p_reference);
   asking_root uuid := (select root from users where id = asking);
 begin
   select count(*) filter (where w.owner = asking or u.root = asking_root), count(*)
   into own, whole
-  from chain_orders o join withdrawals w on w.id = o.subject left join users u on u.id = w.owner
+  from chain_orders o join withdrawals w on w.id = o.reference_id left join users u on u.id = w.owner
   where o.ramp = p_ramp and o.state = 'canceled' and o.purpose = 'withdrawal' and o.nonce is not null
     and o.hash is not null and o.updated_at > now() - interval '1 day';
 end $$;
-create function may_discard(p_ramp uuid, p_subject uuid) returns boolean language sql stable as $$
-  select own < 5 and whole < 50 from count_discarded(p_ramp, p_subject)
+create function may_discard(p_ramp uuid, p_reference uuid) returns boolean language sql stable as $$
+  select own < 5 and whole < 50 from count_discarded(p_ramp, p_reference)
 $$;
 
 -- An order stays what it was made for, keeps the nonce of its bytes, and changes state as the table says.
@@ -276,7 +276,7 @@ declare
   fault text;
 begin
   if tg_op = 'INSERT' then
-    if (new.state <> 'new' or new.hash is not null or new.height is not null or new.carrier is not null)
+    if (new.state <> 'new' or new.hash is not null or new.height is not null or new.batch_order_id is not null)
       and not (new.state = 'mined' and new.purpose in ('sweep', 'recovered') and in_quarantine(new.ramp)) then
       raise exception 'order % does not begin as new', new.id
         using errcode = 'check_violation', constraint = 'chain_orders_transition';
@@ -284,27 +284,27 @@ begin
     return new;
   end if;
   fault := case
-    when (new.id, new.chain, new.network, new.ramp, new.purpose, new.sender, new.wish, new.contract)
+    when (new.id, new.chain, new.network, new.ramp, new.purpose, new.sender, new.request, new.contract)
         is distinct from
-        (old.id, old.chain, old.network, old.ramp, old.purpose, old.sender, old.wish, old.contract)
-      or new.subject is distinct from old.subject
+        (old.id, old.chain, old.network, old.ramp, old.purpose, old.sender, old.request, old.contract)
+      or new.reference_id is distinct from old.reference_id
       then 'cannot be for something else'
-    when new.looks < old.looks then 'cannot have fewer looks'
-    when new.hastened_at is distinct from old.hastened_at
-        and not coalesce(new.hastened_at > coalesce(old.hastened_at, -1), false)
+    when new.schedule_version < old.schedule_version then 'cannot have a lower schedule version'
+    when new.sped_up_at is distinct from old.sped_up_at
+        and not coalesce(new.sped_up_at > coalesce(old.sped_up_at, -1), false)
       then 'is hastened once a block'
-    when new.purpose in ('withdrawal', 'payout') and new.carrier is null and old.carrier is null
+    when new.purpose in ('withdrawal', 'batch') and new.batch_order_id is null and old.batch_order_id is null
         and (new.charged, new.budget) is distinct from (old.charged, old.budget) and new.budget is not null
-        and (new.hastened_at is not distinct from old.hastened_at or new.charged < old.charged
+        and (new.sped_up_at is not distinct from old.sped_up_at or new.charged < old.charged
           or new.budget < old.budget)
       then 'is charged more only where it is hastened'
     when new.nonce is distinct from old.nonce and exists (
-        select 1 from order_attempts c where c.order_id = new.id and not c.dead
+        select 1 from order_attempts c where c.order_id = new.id and not c.dropped
           and c.claims <> array[new.sender || ':' || new.nonce])
       then 'cannot change the nonce of its transactions'
-    when old.state in ('done', 'failed', 'dead', 'canceled')
-        and (new.nonce, new.hash, new.height, new.fee, new.amount, new.carrier)
-          is distinct from (old.nonce, old.hash, old.height, old.fee, old.amount, old.carrier)
+    when old.state in ('done', 'failed', 'dropped', 'canceled')
+        and (new.nonce, new.hash, new.height, new.fee, new.amount, new.batch_order_id)
+          is distinct from (old.nonce, old.hash, old.height, old.fee, old.amount, old.batch_order_id)
       then 'has ended'
   end;
   if fault is not null then
@@ -312,19 +312,19 @@ begin
       using errcode = 'check_violation', constraint = 'chain_orders_fixed';
   end if;
   if new.state = old.state then return new; end if;
-  if new.state in ('failed', 'dead') and in_quarantine(new.ramp) then
+  if new.state in ('failed', 'dropped') and in_quarantine(new.ramp) then
     raise exception 'order % does not end unpaid while its ramp is in quarantine', new.id
       using errcode = 'check_violation', constraint = 'chain_orders_quarantined';
   end if;
   if new.state = 'canceled' and new.purpose = 'withdrawal' and new.nonce is not null and new.hash is not null
-      and not in_quarantine(new.ramp) and not may_discard(new.ramp, new.subject) then
+      and not in_quarantine(new.ramp) and not may_discard(new.ramp, new.reference_id) then
     raise exception 'order % was signed, and too many such were canceled within a day', new.id
       using errcode = 'check_violation', constraint = 'chain_orders_discarded';
   end if;
   select t.demands into demand from order_transitions t
   where t.before = old.state and t.after = new.state;
   if demand is null
-    or shows_demand(new, demand, coalesce(new.carrier, old.carrier)) is not true then
+    or shows_demand(new, demand, coalesce(new.batch_order_id, old.batch_order_id)) is not true then
     raise exception 'order % cannot become % from %: %', new.id, new.state, old.state,
         coalesce('nothing shows ' || demand, 'there is no such change')
       using errcode = 'check_violation', constraint = 'chain_orders_transition';
@@ -336,7 +336,7 @@ create trigger chain_orders_change before insert or update on chain_orders
 create trigger chain_orders_stay before delete or truncate on chain_orders
   for each statement execute function refuse_change();
 
--- Bytes that were stored stay, and stay marked as sent; two that may both be mined share a claim; one is dead
+-- Bytes that were stored stay, and stay marked as sent; two that may both be mined share a claim; one is dropped
 -- for a reason that the rows show. The order is locked, so that nothing ends it meanwhile.
 create function check_candidate() returns trigger language plpgsql as $$
 declare
@@ -346,12 +346,12 @@ begin
   select * into o from chain_orders where id = new.order_id for update;
   if tg_op = 'INSERT' then
     fault := case
-      when o.state = 'mined' and new.hash = o.hash and not new.dead and in_quarantine(o.ramp)
+      when o.state = 'mined' and new.hash = o.hash and not new.dropped and in_quarantine(o.ramp)
           and not exists (select 1 from order_attempts c where c.order_id = o.id)
         then null
       when o.state not in ('new', 'sent') then 'comes too late'
-      when new.raw is not null or new.sent_at is not null or new.dead then 'begins as a plan'
-      when exists (select 1 from order_attempts c where c.order_id = o.id and not c.dead
+      when new.raw is not null or new.sent_at is not null or new.dropped then 'begins as a plan'
+      when exists (select 1 from order_attempts c where c.order_id = o.id and not c.dropped
           and (o.state = 'new' or not c.claims && new.claims))
         then 'could be mined beside another'
     end;
@@ -363,22 +363,22 @@ begin
       when old.raw is not null and (new.raw, new.hash, new.fee, new.expires)
           is distinct from (old.raw, old.hash, old.fee, old.expires)
         then 'keeps the bytes that were stored first'
-      when old.raw is null and new.raw is not null and (new.dead or o.state not in ('planned', 'sent'))
+      when old.raw is null and new.raw is not null and (new.dropped or o.state not in ('planned', 'sent'))
         then 'is signed too late'
       when old.sent_at is not null and new.sent_at is distinct from old.sent_at
         then 'has left'
       when old.sent_at is null and new.sent_at is not null
-          and (new.dead or o.state not in ('signed', 'sent'))
+          and (new.dropped or o.state not in ('signed', 'sent'))
         then 'leaves too late'
-      when old.dead and (new.dead, new.proof, new.proof_by, new.proof_height)
-          is distinct from (old.dead, old.proof, old.proof_by, old.proof_height)
-        then 'stays dead'
-      when new.dead and not old.dead
+      when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height)
+          is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height)
+        then 'stays dropped'
+      when new.dropped and not old.dropped
           and o.state not in ('sent', 'mined')
           and not (o.state = 'planned' and new.raw is null)
           and not (o.state in ('planned', 'signed') and in_quarantine(o.ramp))
         then 'never left'
-      when new.dead and not old.dead and not coalesce(case new.proof
+      when new.dropped and not old.dropped and not coalesce(case new.proof
           when 'consumed' then not exists (
             select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by)
           when 'unsigned' then new.raw is null and o.state = 'planned'
@@ -387,10 +387,10 @@ begin
             select 1 from unnest(new.claims) k
               join order_attempts p on p.hash = split_part(k, ':', 1)
               join chain_orders q on q.id = p.order_id
-            where p.dead or q.state in ('dead', 'canceled')
+            where p.dropped or q.state in ('dropped', 'canceled')
               or (q.state in ('done', 'failed') and q.hash is distinct from p.hash))
         end, false)
-        then 'is not proven dead'
+        then 'is not proven dropped'
     end;
   end if;
   if fault is not null then

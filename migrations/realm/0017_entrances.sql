@@ -41,7 +41,7 @@ begin
       when 'return' then
         perform 1 from withdrawals w join chain_orders o on o.id = w.order_id
           where w.status = 'PROCESSING' and w.ramp = s.id and w.account = d.id and p_amount[1] <=
-            case when o.state in ('canceled', 'failed', 'dead') then w.charged when o.state = 'done' then w.surcharge end;
+            case when o.state in ('canceled', 'failed', 'dropped') then w.charged when o.state = 'done' then w.surcharge end;
       when 'issue' then
         v_issue := 'issue';
         perform 1 where s.system = 'world' and d.type <> 'system';
@@ -330,7 +330,7 @@ begin
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
   if exists (select from chain_orders o join blocks b on b.id = o.gas_block
-      where o.id = new.serves and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dead', 'canceled')) then
+      where o.id = new.serves and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dropped', 'canceled')) then
     raise exception 'what an order may cost stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
@@ -356,7 +356,7 @@ begin
   elsif current_user = tg_table_schema and new.status <> 'CANCELED' then
     fault := 'is ended by workers';
   elsif not exists (select from chain_orders o where o.id = new.order_id
-      and o.state = any (case new.status when 'DONE' then array['done', 'canceled'] else array['canceled', 'failed', 'dead'] end)) then
+      and o.state = any (case new.status when 'DONE' then array['done', 'canceled'] else array['canceled', 'failed', 'dropped'] end)) then
     fault := 'may still be paid';
   end if;
   if fault is not null then
@@ -391,25 +391,25 @@ declare
 begin
   justified := case new.purpose
     when 'withdrawal' then exists (select from withdrawals w join accounts k on k.id = w.ramp
-      where w.id = new.subject and w.order_id = new.id and w.status = 'PROCESSING'
+      where w.id = new.reference_id and w.order_id = new.id and w.status = 'PROCESSING'
         and (w.chain, w.network, w.sender, coalesce(w.contract, '')) = (new.chain, new.network, new.sender, new.contract)
         and k.asset = w.asset
         and (w.ramp = new.ramp and k.testnet = (w.network <> 'main') or not k.testnet and exists (
           select from fungible_tokens t join currencies c on c.id = t.currency
           where t.account = new.ramp and t.status = 'registered' and (c.name, t.contract, t.chain, t.network)
             = (w.asset, w.contract, w.chain, w.network)))
-        and new.wish = pay || jsonb_build_object('payments', jsonb_build_array(jsonb_build_object('to', w.destination,
+        and new.request = pay || jsonb_build_object('payments', jsonb_build_array(jsonb_build_object('to', w.destination,
           'amount', trim_scale(w.amount * ('1e' || k.decimals)::numeric)::text))))
-    when 'payout' then new.wish - 'payments' = pay and (
-      select jsonb_agg(p order by p::text) from jsonb_array_elements(new.wish -> 'payments') p) = (
-      select jsonb_agg(p order by p::text) from chain_orders m, jsonb_array_elements(m.wish -> 'payments') p
-      where m.carrier = new.id and (m.ramp, m.chain, m.network, m.sender, m.contract)
+    when 'batch' then new.request - 'payments' = pay and (
+      select jsonb_agg(p order by p::text) from jsonb_array_elements(new.request -> 'payments') p) = (
+      select jsonb_agg(p order by p::text) from chain_orders m, jsonb_array_elements(m.request -> 'payments') p
+      where m.batch_order_id = new.id and (m.ramp, m.chain, m.network, m.sender, m.contract)
         = (new.ramp, new.chain, new.network, new.sender, new.contract))
-    when 'fill' then new.wish = jsonb_build_object('kind', 'noop', 'from', new.sender)
-    when 'deploy' then new.wish ->> 'kind' = 'deploy' and new.wish ->> 'from' = new.sender
-      and exists (select from fungible_tokens t where (t.id, t.order_id, t.account) = (new.subject, new.id, new.ramp))
-    else new.wish - 'payments' - 'feePayer' = pay
-      and not exists (select from jsonb_array_elements(new.wish -> 'payments') p where not exists (
+    when 'fill' then new.request = jsonb_build_object('kind', 'noop', 'from', new.sender)
+    when 'deploy' then new.request ->> 'kind' = 'deploy' and new.request ->> 'from' = new.sender
+      and exists (select from fungible_tokens t where (t.id, t.order_id, t.account) = (new.reference_id, new.id, new.ramp))
+    else new.request - 'payments' - 'feePayer' = pay
+      and not exists (select from jsonb_array_elements(new.request -> 'payments') p where not exists (
         select from addresses a where (a.ramp, a.chain, a.network, a.address)
           = (new.ramp, new.chain, new.network, p ->> 'to')))
   end;
@@ -439,14 +439,14 @@ create function is_paid_by_ramp(o chain_orders) returns boolean language sql sta
       when 'withdrawal' then t.contract = o.contract
       when 'sweep' then t.contract = o.contract
       when 'gas' then exists (select from sweeps s join accounts a on a.id = s.account
-        join currencies c on c.name = a.asset where s.id = o.subject and c.id = t.currency) end)
+        join currencies c on c.name = a.asset where s.id = o.reference_id and c.id = t.currency) end)
 $$;
 
 -- What an order of a token of the realm's own may cost is blocked on its ramp's account while it is open, whole, with
 -- what it sends ahead: the coins at its address cover what others are owed.
 create function check_gas_held() returns trigger language plpgsql as $$
 begin
-  if exists (select from chain_orders o where o.id = new.id and o.state not in ('done', 'failed', 'dead', 'canceled')
+  if exists (select from chain_orders o where o.id = new.id and o.state not in ('done', 'failed', 'dropped', 'canceled')
       and (o.gas_block is not null or is_paid_by_ramp(o)) and not exists (
         select from blocks b join accounts k on k.id = b.account
         where b.id = o.gas_block and b.status = 'OPEN' and (b.serves, b.account) = (o.id, o.ramp)
@@ -504,9 +504,9 @@ begin
       then new.purpose in ('withdrawal', 'fill', 'deploy', 'consolidation') and new.state = 'new'
           and (new.purpose <> 'fill' or leaves_nonce(new))
       else (new.state = old.state or new.state = 'canceled' and is_attested() and is_confirmed() and not in_quarantine(new.ramp))
-          and (new.hash, new.height, new.carrier, new.confirmations)
-          is not distinct from (old.hash, old.height, old.carrier, old.confirmations)
-        or old.state = 'joined' and new.state = 'new' and (new.hash, new.height, new.carrier) is null end) then
+          and (new.hash, new.height, new.batch_order_id, new.confirmations)
+          is not distinct from (old.hash, old.height, old.batch_order_id, old.confirmations)
+        or old.state = 'batched' and new.state = 'new' and (new.hash, new.height, new.batch_order_id) is null end) then
     return new;
   end if;
   raise exception 'order % for a % is the worker''s to write', new.id, new.purpose using errcode = 'insufficient_privilege';
@@ -547,7 +547,7 @@ begin
       and o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
       and new.claim = o.sender || ':' || o.nonce))
     or (tg_op = 'DELETE' and exists (select from chain_orders o where o.id = old.order_id
-      and o.state in ('done', 'failed', 'dead', 'canceled'))) then
+      and o.state in ('done', 'failed', 'dropped', 'canceled'))) then
     return case tg_op when 'INSERT' then new else old end;
   end if;
   raise exception 'order % has not ended', coalesce(new.order_id, old.order_id) using errcode = 'insufficient_privilege';
@@ -558,7 +558,7 @@ create trigger claims_served before insert or delete on claims for each row exec
 create function check_unmade() returns trigger language plpgsql as $$
 begin
   if exists (select from order_attempts c join chain_orders o on o.id = c.order_id
-      where c.hash = old.hash and not c.dead and o.state <> 'canceled'
+      where c.hash = old.hash and not c.dropped and o.state <> 'canceled'
         and (o.state not in ('done', 'failed') or o.hash = c.hash)) then
     raise exception 'transaction % may still be', old.hash
       using errcode = 'check_violation', constraint = 'coins_unmade';

@@ -41,13 +41,15 @@ const WITHDRAWAL = (transaction: string, charged: string) => `
   from transactions where id = ${AT(2)}`;
 
 /** An order as it ended, or not; a payout, or carried by one. */
-const ORDER = (of: { purpose?: string; state?: string; amount?: string; carrier?: string }) => `
-  insert into chain_orders (id, chain, network, ramp, purpose, sender, wish, state, amount, fee, budget,
-    carrier, hash, height, created_at)
+const ORDER = (
+  of: { purpose?: string; state?: string; amount?: string; batch_order_id?: string },
+) => `
+  insert into chain_orders (id, chain, network, ramp, purpose, sender, request, state, amount, fee, budget,
+    batch_order_id, hash, height, created_at)
   values (gen_random_uuid(), 'BITCOIN', 'testnet', gen_random_uuid(),
-    '${of.purpose ?? "payout"}', 'x', '{}', '${of.state ?? "done"}', ${of.amount ?? "5"}, 1, 3,
-    ${of.carrier ?? "null"}, 'h', 1, now())`;
-const PAYOUT = "(select id from chain_orders where purpose = 'payout')";
+    '${of.purpose ?? "batch"}', 'x', '{}', '${of.state ?? "done"}', ${of.amount ?? "5"}, 1, 3,
+    ${of.batch_order_id ?? "null"}, 'h', 1, now())`;
+const PAYOUT = "(select id from chain_orders where purpose = 'batch')";
 
 /** A token of which less exists than circulates of its currency. */
 const TOKEN = `insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals,
@@ -184,7 +186,7 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     "withdrawal.order",
     WITHDRAWAL(AT(2), "10.5"),
     ORDER({ purpose: "withdrawal", state: "sent" }),
-    "update chain_orders set subject = w.id from withdrawals w",
+    "update chain_orders set reference_id = w.id from withdrawals w",
     "update withdrawals set order_id = o.id, status = 'DONE', hash = 'h' from chain_orders o",
   ],
   [
@@ -196,22 +198,22 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   [
     "order.payout",
     ORDER({}),
-    ORDER({ purpose: "withdrawal", amount: "4", carrier: PAYOUT }),
+    ORDER({ purpose: "withdrawal", amount: "4", batch_order_id: PAYOUT }),
   ],
   [
     "order.payout",
     ORDER({}),
-    ORDER({ purpose: "withdrawal", state: "joined", carrier: PAYOUT }),
+    ORDER({ purpose: "withdrawal", state: "batched", batch_order_id: PAYOUT }),
   ],
   [
     "order.payout",
     ORDER({ state: "canceled" }),
-    ORDER({ purpose: "withdrawal", state: "joined", carrier: PAYOUT }),
+    ORDER({ purpose: "withdrawal", state: "batched", batch_order_id: PAYOUT }),
   ],
   [
     "order.payout",
     ORDER({ purpose: "sweep" }),
-    ORDER({ purpose: "withdrawal", carrier: "(select id from chain_orders)" }),
+    ORDER({ purpose: "withdrawal", batch_order_id: "(select id from chain_orders)" }),
   ],
   [
     "coin.claim",

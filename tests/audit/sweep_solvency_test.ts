@@ -71,9 +71,9 @@ async function look(
   context: WorkerContext,
   onCheckpoint: (step: string) => Promise<void>,
 ): Promise<void> {
-  const orders = await rowsOf<{ order: string; look: number }>(
+  const orders = await rowsOf<{ order: string; version: number }>(
     fixture.realm,
-    `select id as order, looks as look from chain_orders
+    `select id as order, schedule_version as version from chain_orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
   for (const seen of orders) await advanceOrder(now(context), seen, onCheckpoint);

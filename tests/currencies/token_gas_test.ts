@@ -263,7 +263,7 @@ Deno.test("a holder of an own token that has no rate withdraws it five times a d
     realm.command(async (tx) => {
       await tx`set constraints withdrawals_sponsored immediate`;
       await tx`insert into chain_orders select (jsonb_populate_record(o, jsonb_build_object(
-        'id', ${order}::uuid, 'subject', ${withdrawal}::uuid))).*
+        'id', ${order}::uuid, 'reference_id', ${withdrawal}::uuid))).*
         from chain_orders o where purpose = 'withdrawal' limit 1`;
       await tx`insert into withdrawals select (jsonb_populate_record(w, jsonb_build_object(
         'id', ${withdrawal}::uuid, 'order_id', ${order}::uuid))).* from withdrawals w limit 1`;
@@ -321,7 +321,7 @@ async function orderOf(
 ): Promise<{ id: string; budget: string }> {
   const [order] = await rowsOf<{ id: string; budget: string }>(
     fixture.realm,
-    "select id, budget::text from chain_orders where subject = $1",
+    "select id, budget::text from chain_orders where reference_id = $1",
     [made.body.id],
   );
   return order;

@@ -254,11 +254,15 @@ Deno.test("tokens that a sweep takes along before they are credited are credited
   await token.pay(deposit.address, 5_000_000n);
   await anvil.mine();
   const done = () =>
-    rowsOf<{ id: string }>(realm, "select subject as id from chain_orders where state = 'done'");
+    rowsOf<{ id: string }>(
+      realm,
+      "select reference_id as id from chain_orders where state = 'done'",
+    );
   for (let round = 0; round < 10 && (await done()).length === 0; round++) {
-    const open = "select id as order, looks as look from chain_orders where state in " +
+    const open =
+      "select id as order, schedule_version as version from chain_orders where state in " +
       "('new', 'planned', 'signed', 'sent', 'mined')";
-    for (const seen of await rowsOf<{ order: string; look: number }>(realm, open)) {
+    for (const seen of await rowsOf<{ order: string; version: number }>(realm, open)) {
       await advanceOrder(now(), seen);
     }
     await anvil.mine();
@@ -289,7 +293,7 @@ async function settleCrafted(
     const [sweep] = await tx<{ id: string }[]>`
       select id from sweeps where account = ${of.account} and state = 'waiting'`;
     await tx`
-      insert into chain_orders (id, chain, network, ramp, purpose, subject, sender, wish, created_at)
+      insert into chain_orders (id, chain, network, ramp, purpose, reference_id, sender, request, created_at)
       select ${id}, d.chain, d.network, d.ramp, 'sweep', ${sweep.id}, d.address,
         jsonb_build_object('kind', 'pay', 'from', d.address, 'contract', null, 'payments',
           jsonb_build_array(jsonb_build_object('to', r.address, 'amount', '1'))), now()

@@ -207,10 +207,10 @@ async function live(fixture: RampFixture, turn: Turn): Promise<boolean> {
   }
 }
 
-async function openOrders(fixture: RampFixture): Promise<{ order: string; look: number }[]> {
+async function openOrders(fixture: RampFixture): Promise<{ order: string; version: number }[]> {
   return await rowsOf(
     fixture.realm,
-    `select id as order, looks as look from chain_orders
+    `select id as order, schedule_version as version from chain_orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
 }

@@ -105,7 +105,7 @@ test("an injected job moves nothing, and a statement ends or holds none that wai
   const id = crypto.randomUUID();
   const jobs: JobPayloads = {
     "account.enable": { account: mine },
-    "order.advance": { order: id, look: 1 },
+    "order.advance": { order: id, version: 1 },
     "ramp.open": { account: mine },
     "ramp.reserve": { account: mine },
     "token.check": { token: id },

@@ -19,8 +19,8 @@ function injecting(funded: FundedRamp, who: "serving" | "worker") {
     serializable(pool, async (tx: Tx) => await tx.unsafe(text).simple(), { lockLedger: true });
 }
 
-/** A payment to the thief as an order's wish has it. */
-function wishOf(funded: FundedRamp, to = THIEF, amount = "1000000000000000000"): string {
+/** A payment to the thief as an order's request has it. */
+function requestOf(funded: FundedRamp, to = THIEF, amount = "1000000000000000000"): string {
   const payments = [{ to, amount }];
   return JSON.stringify({ kind: "pay", from: funded.address, contract: null, payments });
 }
@@ -28,12 +28,12 @@ function wishOf(funded: FundedRamp, to = THIEF, amount = "1000000000000000000"):
 /** A statement that orders something. */
 function ordering(
   funded: FundedRamp,
-  of: { id?: string; purpose: string; subject?: string; wish?: string; nonce?: number },
+  of: { id?: string; purpose: string; reference?: string; request?: string; nonce?: number },
 ): string {
-  const { id = crypto.randomUUID(), purpose, subject, wish = wishOf(funded), nonce } = of;
-  return `insert into chain_orders (id, chain, network, ramp, purpose, subject, sender, wish, amount, nonce,
+  const { id = crypto.randomUUID(), purpose, reference, request = requestOf(funded), nonce } = of;
+  return `insert into chain_orders (id, chain, network, ramp, purpose, reference_id, sender, request, amount, nonce,
     budget, charged, created_at) values ('${id}', 'ETHEREUM', 'main', '${funded.ramp}', '${purpose}',
-    ${subject === undefined ? "null" : `'${subject}'`}, '${funded.address}', '${wish}', 0,
+    ${reference === undefined ? "null" : `'${reference}'`}, '${funded.address}', '${request}', 0,
     ${nonce ?? "null"}, 1, 1, now())`;
 }
 
@@ -43,17 +43,17 @@ const WORKERS = /worker's to write|nothing shows|there is no such change/;
 Deno.test("an injected order pays nobody: each is tied to what it is for", async () => {
   await using funded = await openFundedRamp();
   const inject = injecting(funded, "serving");
-  for (const purpose of ["sweep", "gas", "payout", "child", "recovered", "fill"]) {
+  for (const purpose of ["sweep", "gas", "batch", "cpfp", "recovered", "fill"]) {
     await rejects(inject(ordering(funded, { purpose, nonce: 7 })), /worker's to write/, purpose);
   }
   for (const purpose of ["withdrawal", "consolidation", "deploy"]) {
     await rejects(inject(ordering(funded, { purpose, nonce: 7 })), UNJUSTIFIED, purpose);
-    const of = { purpose, nonce: 7, subject: NOBODY };
+    const of = { purpose, nonce: 7, reference: NOBODY };
     await rejects(inject(ordering(funded, of)), UNJUSTIFIED, purpose);
   }
   const worker = injecting(funded, "worker");
   for (
-    const purpose of ["withdrawal", "sweep", "gas", "payout", "child", "consolidation", "fill"]
+    const purpose of ["withdrawal", "sweep", "gas", "batch", "cpfp", "consolidation", "fill"]
   ) {
     const text = ordering(funded, { purpose, nonce: 7 });
     await rejects(worker(text), /nothing justifies order|does not agree/, purpose);
@@ -61,12 +61,10 @@ Deno.test("an injected order pays nobody: each is tied to what it is for", async
   const made = await funded.withdraw("0.1");
   equal(made.status, 201, made.text);
   const { id } = made.body;
-  await rejects(inject(ordering(funded, { purpose: "withdrawal", subject: id })), UNJUSTIFIED);
-  await rejects(inject(`update chain_orders set wish = '${wishOf(funded)}'`), /permission denied/);
-  await rejects(
-    worker(`update chain_orders set wish = '${wishOf(funded)}'`),
-    /cannot be for something else/,
-  );
+  await rejects(inject(ordering(funded, { purpose: "withdrawal", reference: id })), UNJUSTIFIED);
+  const other = `update chain_orders set request = '${requestOf(funded)}'`;
+  await rejects(inject(other), /permission denied/);
+  await rejects(worker(other), /cannot be for something else/);
   const point = `update withdrawals set destination = '${THIEF}', amount = 5, charged = 5 + fee`;
   await rejects(inject(point), /permission denied/);
   await rejects(worker(point), /stays what was asked for/);
@@ -77,10 +75,10 @@ Deno.test("an injected order pays nobody: each is tied to what it is for", async
 Deno.test("an injected statement burns no gas for nonces that nobody left, uses up no numbers, and hides no address", async () => {
   await using funded = await openFundedRamp();
   const inject = injecting(funded, "serving");
-  const wish = JSON.stringify({ kind: "noop", from: funded.address });
+  const request = JSON.stringify({ kind: "noop", from: funded.address });
   const fill = (nonce: number) => {
     const id = crypto.randomUUID();
-    return `${ordering(funded, { id, purpose: "fill", wish, nonce })};
+    return `${ordering(funded, { id, purpose: "fill", request, nonce })};
       insert into claims (chain, network, claim, order_id, created_at)
         values ('ETHEREUM', 'main', '${funded.address}:${nonce}', '${id}', now())`;
   };
@@ -123,11 +121,11 @@ Deno.test("a withdrawal that is injected whole pays exactly what lies blocked fo
   /** Opens a block on the ramp, a withdrawal with it, and an order that pays. */
   const forged = (of: { blocked: string; charged: string; units: string; contract?: string }) => {
     const [id, order, block] = [1, 2, 3].map(() => crypto.randomUUID());
-    const wish = JSON.parse(wishOf(funded, THIEF, of.units));
-    const text = JSON.stringify({ ...wish, contract: of.contract ?? null });
+    const request = JSON.parse(requestOf(funded, THIEF, of.units));
+    const text = JSON.stringify({ ...request, contract: of.contract ?? null });
     return `insert into blocks (id, account, amount, reason, serves, created_at)
         values ('${block}', '${funded.ramp}', ${of.blocked}, 'withdrawal', '${id}', now());
-      insert into chain_orders (id, chain, network, ramp, purpose, subject, sender, wish, contract, amount, budget,
+      insert into chain_orders (id, chain, network, ramp, purpose, reference_id, sender, request, contract, amount, budget,
         charged, created_at) values ('${order}', 'ETHEREUM', 'main', '${funded.ramp}', 'withdrawal', '${id}',
         '${funded.address}', '${text}', '${of.contract ?? ""}', ${of.units}, 1, 1, now());
       insert into withdrawals (id, account, ramp, chain, network, sender, destination, asset, contract, value,
@@ -168,11 +166,12 @@ Deno.test("an injected statement ends no order and no withdrawal, and gives up n
   const made = await funded.withdraw("0.1");
   equal(made.status, 201, made.text);
   await funded.look();
-  for (const state of ["mined", "done", "failed", "dead", "new"]) {
+  for (const state of ["mined", "done", "failed", "dropped", "new"]) {
     const end = `update chain_orders set state = '${state}', height = 1, confirmations = 99`;
     await rejects(inject(end), WORKERS, state);
   }
-  for (const change of ["height = 1", "hash = 'x'", "confirmations = 9", `carrier = '${NOBODY}'`]) {
+  const joining = `batch_order_id = '${NOBODY}'`;
+  for (const change of ["height = 1", "hash = 'x'", "confirmations = 9", joining]) {
     await rejects(inject(`update chain_orders set ${change}`), WORKERS, change);
   }
   await rejects(inject("update chain_orders set state = 'canceled'"), /cannot become canceled/);
@@ -235,7 +234,7 @@ Deno.test("an injected statement reads no signed bytes: nobody else sends what i
   equal(made.status, 201, made.text);
   await rejects(funded.look((step) => equal(step === "stored", false, "the worker ends")), /ends/);
   // What was stored waits for its worker as long as looks are made void.
-  await inject("update chain_orders set looks = looks + 1");
+  await inject("update chain_orders set schedule_version = schedule_version + 1");
   for (
     const read of ["raw from", "* from", "c from", "to_jsonb(c) from", "max(length(raw)) from"]
   ) {

@@ -188,7 +188,7 @@ Deno.test("an injected statement writes nothing that is seen or sent on a chain"
       "update deposits set status = 'CONFIRMED'",
       "update deposits set amount = 1000",
       "update chain_orders set succeeded = true",
-      "update chain_orders set wish = '{}'",
+      "update chain_orders set request = '{}'",
       "update withdrawals set amount = 1, order_id = gen_random_uuid()",
     ]
   ) await rejects(inject(text), /permission denied/, text);
@@ -384,7 +384,7 @@ Deno.test("what a withdrawal was charged is neither released nor given back whil
   const back = { source: ramp, destination: account, amount: "0.1" };
   await rejects(inject(`${release}; ${forged(POST("return"), back)}`), /nothing justifies/);
   await funded.look();
-  for (const state of ["failed", "dead", "done"]) {
+  for (const state of ["failed", "dropped", "done"]) {
     const end = `update chain_orders set state = '${state}', hash = coalesce(hash, 'x'), height = 1,
       confirmations = 99`;
     await rejects(

@@ -82,7 +82,7 @@ Deno.test({
     await funded.fund(5n * COIN, 3n * COIN);
     const { ids: [dropped, paid], to } = await queue(funded, LITECOIN, 2);
     ok((await crashAt(funded, "planned")).done);
-    deepEqual(await statesOf(funded, [dropped, paid]), ["joined", "joined"]);
+    deepEqual(await statesOf(funded, [dropped, paid]), ["batched", "batched"]);
     const chosen = await rowsOf<{ claim: string }>(realm, "select claim from claims");
     await keepRealm(realm);
     // The newer database undoes the payout and pays one of the two alone, out of another coin.
@@ -129,7 +129,7 @@ Deno.test({
     const { ids: [dropped, paid], to } = await queue(funded, LITECOIN, 2);
     await funded.look();
     ok((await crashAt(funded, "stored")).done);
-    deepEqual(await statesOf(funded, [dropped, paid]), ["joined", "joined"]);
+    deepEqual(await statesOf(funded, [dropped, paid]), ["batched", "batched"]);
     const chosen = await rowsOf<{ claim: string }>(realm, "select claim from claims");
     await keepRealm(realm);
     // The newer database undoes the payout and pays one of the two alone, out of another coin.
@@ -145,7 +145,7 @@ Deno.test({
     await restoreRealm(realm);
     await haltRealm(realm);
     await follow(funded, 2);
-    const payout = "select state, error from chain_orders where purpose = 'payout'";
+    const payout = "select state, error from chain_orders where purpose = 'batch'";
     const [held] = await rowsOf<{ state: string; error: string }>(realm, payout);
     equal(held.state, "signed");
     ok(held.error.startsWith("chain.quarantined: "), held.error);

@@ -112,8 +112,8 @@ Deno.test("in quarantine nothing goes back for what can never be mined; it does 
   equal((await funded.read(id)).status, "PROCESSING");
   deepEqual(await funded.books(), before);
   const die =
-    `update order_attempts set dead = true, proof = 'consumed', proof_by = 'x', proof_height = 1;
-    update chain_orders set state = 'dead'`;
+    `update order_attempts set dropped = true, proof = 'consumed', proof_by = 'x', proof_height = 1;
+    update chain_orders set state = 'dropped'`;
   await rejects(serializable(realm.pool, (tx) => tx.unsafe(die)), /does not end unpaid/);
   const [report] = await reconcile(realm, () => Promise.resolve(true));
   deepEqual([report.lifted, report.open, report.obstacles], [true, [], []]);

@@ -21,7 +21,7 @@ interface Sent {
   id: string;
   purpose: string;
   state: string;
-  subject: string | null;
+  reference_id: string | null;
   hash: string;
   fee: string;
   height: number | null;
@@ -39,8 +39,8 @@ Deno.test({
     await Promise.all([funded.look(), funded.look()]); // two workers see it at once
     await funded.look();
     const [sweep, child, ...more] = await sentBy(funded);
-    deepEqual([sweep.purpose, child.purpose, more], ["sweep", "child", []]);
-    equal(child.subject, sweep.id);
+    deepEqual([sweep.purpose, child.purpose, more], ["sweep", "cpfp", []]);
+    equal(child.reference_id, sweep.id);
     const pool = await funded.node.rpc<string[]>("getrawmempool");
     deepEqual(pool.toSorted(), [sweep.hash, child.hash].toSorted());
     await fastTogether(funded, [sweep, child]);
@@ -87,8 +87,8 @@ Deno.test({
     const party = await newParty("DOGECOIN");
     await funded.rob(party.address, claim);
     await funded.release();
-    await funded.until(async () => (await stateOf(funded, child.id)) === "dead");
-    equal(await stateOf(funded, sweep.id), "dead");
+    await funded.until(async () => (await stateOf(funded, child.id)) === "dropped");
+    equal(await stateOf(funded, sweep.id), "dropped");
     ok(await funded.node.rpc<number>("getblockcount") >= height + 2);
     deepEqual(await claimsOf(funded, child.id), []);
     const unmade = "select hash from coins where height is null";
@@ -152,7 +152,7 @@ async function lingering(funded: UtxoRamp, amount: bigint): Promise<void> {
 async function sentBy(funded: UtxoRamp): Promise<Sent[]> {
   return await rowsOf<Sent>(
     funded.realm,
-    `select id, purpose, state, subject, hash, fee::text, height, error from chain_orders order by id`,
+    `select id, purpose, state, reference_id, hash, fee::text, height, error from chain_orders order by id`,
   );
 }
 

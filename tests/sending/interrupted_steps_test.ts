@@ -116,7 +116,7 @@ const COIN_SCENES: typeof SCENES = {
     const { realm } = funded;
     const sent = "select 1 from chain_orders where purpose = 'sweep' and state = 'sent'";
     const lingers = "update chain_orders set created_at = created_at - interval '20 minutes'";
-    return coinScene(funded, "child", async () => {
+    return coinScene(funded, "cpfp", async () => {
       await funded.deposit(20n * COIN);
       await funded.until(async () => (await rowsOf(realm, sent)).length > 0);
       await rowsOf(realm, `${lingers} where state = 'sent'`);
@@ -167,9 +167,9 @@ async function look(
   context = scene.context,
   onCheckpoint?: OnCheckpoint,
 ): Promise<void> {
-  const orders = await rowsOf<{ order: string; look: number }>(
+  const orders = await rowsOf<{ order: string; version: number }>(
     scene.realm,
-    `select id as order, looks as look from chain_orders
+    `select id as order, schedule_version as version from chain_orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
   const at = Date.now();
@@ -211,7 +211,7 @@ async function once(scene: Scene): Promise<void> {
     scene.realm,
     `select o.purpose, o.state, count(distinct c.hash)::integer as made
       from chain_orders o join order_attempts c on c.order_id = o.id
-      where o.state <> 'joined' group by o.id order by o.id`,
+      where o.state <> 'batched' group by o.id order by o.id`,
   );
   ok(
     rows.some(({ purpose }) => purpose === scene.purpose),

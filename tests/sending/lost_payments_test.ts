@@ -47,7 +47,7 @@ Deno.test({
     const claims = await rowsOf<{ claims: string[] }>(
       funded.realm,
       `select c.claims from order_attempts c join chain_orders o on o.id = c.order_id
-        where o.subject = '${next}'`,
+        where o.reference_id = '${next}'`,
     );
     const [{ claim }] = await rowsOf<{ claim: string }>(
       funded.realm,
@@ -159,6 +159,6 @@ async function refusedBy(
   withdrawal: string,
 ): Promise<string | null> {
   const statement = `insert into claims (chain, network, claim, order_id, created_at)
-    select chain, network, '${claim}', id, now() from chain_orders where subject = '${withdrawal}'`;
+    select chain, network, '${claim}', id, now() from chain_orders where reference_id = '${withdrawal}'`;
   return await rowsOf(funded.realm, statement).then(() => null, (error) => error.constraint_name);
 }

@@ -88,9 +88,9 @@ async function raisePrice(funded: FundedRamp, times: bigint): Promise<void> {
 
 /** Has every open order planned, and no further. */
 export async function planAll(funded: FundedRamp): Promise<void> {
-  const orders = await rowsOf<{ order: string; look: number }>(
+  const orders = await rowsOf<{ order: string; version: number }>(
     funded.realm,
-    "select id as order, looks as look from chain_orders where state = 'new' order by id",
+    "select id as order, schedule_version as version from chain_orders where state = 'new' order by id",
   );
   for (const seen of orders) {
     await advanceOrder(funded.context, seen, (step) => {
@@ -111,7 +111,7 @@ export async function madeFor(funded: FundedRamp, withdrawal: string): Promise<u
   return await rowsOf(
     funded.realm,
     `select c.attempt from order_attempts c join chain_orders o on o.id = c.order_id
-      where o.subject = $1`,
+      where o.reference_id = $1`,
     [withdrawal],
   );
 }

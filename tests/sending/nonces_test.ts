@@ -67,7 +67,7 @@ Deno.test("gaps are filled five at a time, and only in front of an order that wa
   deepEqual(await fillsOf(funded), [0, 1, 2, 3, 4]);
   const [{ id }] = await rowsOf<{ id: string }>(
     funded.realm,
-    "select subject as id from chain_orders where nonce = 7",
+    "select reference_id as id from chain_orders where nonce = 7",
   );
   equal((await funded.finish(id)).status, "DONE");
   deepEqual(await fillsOf(funded), [0, 1, 2, 3, 4, 5, 6]);

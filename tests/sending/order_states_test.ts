@@ -163,7 +163,7 @@ Deno.test("the database lets an order change only as the table of transitions sa
       for (const other of ORDER_STATES.filter((one) => one !== state)) {
         const refused = await refusedBy(funded, `update chain_orders set state = '${other}'`);
         if (refused === null) open.push(other);
-        else match(refused, /orders_|payout/, `${state} to ${other}`);
+        else match(refused, /orders_|batch/, `${state} to ${other}`);
       }
       deepEqual(open, ways);
     });
@@ -187,7 +187,7 @@ Deno.test("an order that has ended, or left, enters no state that the table does
     await rejects(markCanceled(never, { id: "1", state }), /cannot become canceled/);
   }
   const ends = Object.entries(ORDER_TRANSITIONS).filter(([, to]) => Object.keys(to).length === 0);
-  deepEqual(ends.map(([state]) => state), ["done", "failed", "dead", "canceled"]);
+  deepEqual(ends.map(([state]) => state), ["done", "failed", "dropped", "canceled"]);
 });
 
 Deno.test("the docs draw the states of an order as the table has them", async () => {
@@ -213,31 +213,31 @@ Deno.test("the database keeps what was signed and sent, and demands a proof of d
     "another plan": "update order_attempts set plan = '{}'",
     "other claims": "update order_attempts set claims = '{x}'",
     "not sent": "update order_attempts set sent_at = null",
-    "dead without a proof": "update order_attempts set dead = true",
+    "dead without a proof": "update order_attempts set dropped = true",
     "dead by itself":
-      "update order_attempts set dead = true, proof = 'consumed', proof_by = hash, proof_height = 1",
+      "update order_attempts set dropped = true, proof = 'consumed', proof_by = hash, proof_height = 1",
     "dead by a block of no height":
-      "update order_attempts set dead = true, proof = 'consumed', proof_by = 'x'",
+      "update order_attempts set dropped = true, proof = 'consumed', proof_by = 'x'",
     "expired although it never does":
-      "update order_attempts set dead = true, proof = 'expired', proof_height = 1",
+      "update order_attempts set dropped = true, proof = 'expired', proof_height = 1",
     "orphaned although nothing of ours is dead":
-      "update order_attempts set dead = true, proof = 'orphaned'",
+      "update order_attempts set dropped = true, proof = 'orphaned'",
     "a transaction with another nonce": `
       insert into order_attempts (order_id, attempt, plan, claims, created_at)
       select order_id, 2, plan, array['${funded.address}:1'], now() from order_attempts`,
     "another nonce of the order": "update chain_orders set nonce = 7",
     "no nonce of the order": "update chain_orders set nonce = null",
     "another sender": "update chain_orders set sender = 'x'",
-    "another wish": "update chain_orders set wish = '{}'",
-    "an order for something else": "update chain_orders set subject = gen_random_uuid()",
-    "fewer looks": "update chain_orders set looks = looks - 1",
+    "another request": "update chain_orders set request = '{}'",
+    "an order for something else": "update chain_orders set reference_id = gen_random_uuid()",
+    "fewer looks": "update chain_orders set schedule_version = schedule_version - 1",
     "canceled": "update chain_orders set state = 'canceled'",
     "failed": "update chain_orders set state = 'failed'",
     "failed in a block of nobody":
       "update chain_orders set state = 'failed', hash = 'x', height = 1, confirmations = 9",
     "an order that begins as done": `
-      insert into chain_orders (id, chain, network, ramp, purpose, sender, wish, state, hash, height, created_at)
-      select gen_random_uuid(), chain, network, ramp, 'fill', sender, wish, 'done', 'x', 1, now()
+      insert into chain_orders (id, chain, network, ramp, purpose, sender, request, state, hash, height, created_at)
+      select gen_random_uuid(), chain, network, ramp, 'fill', sender, request, 'done', 'x', 1, now()
       from chain_orders`,
     "no transaction": "delete from order_attempts",
     "no order": "delete from chain_orders",
@@ -254,9 +254,9 @@ Deno.test("a transaction that only the chain knows is taken in while its ramp is
   await using funded = await openFundedRamp();
   await funded.withdraw("1");
   const found = (purpose: string) => `
-    insert into chain_orders (id, chain, network, ramp, purpose, sender, wish, state, nonce, hash, height,
+    insert into chain_orders (id, chain, network, ramp, purpose, sender, request, state, nonce, hash, height,
       created_at)
-    select gen_random_uuid(), chain, network, ramp, '${purpose}', sender, wish, 'mined', 0, '0x1', 1, now()
+    select gen_random_uuid(), chain, network, ramp, '${purpose}', sender, request, 'mined', 0, '0x1', 1, now()
     from chain_orders;
     insert into order_attempts (order_id, attempt, plan, claims, hash, raw, sent_at, created_at)
     select id, 1, '{}', array[sender || ':0'], '0x1', '0x2', now(), now() from chain_orders

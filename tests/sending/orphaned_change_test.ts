@@ -125,11 +125,11 @@ Deno.test({
     const first = await pay(funded, (await newParty("LITECOIN")).address, "1");
     ok((await crashAt(funded, "stored")).done);
     const second = await pay(funded, (await newParty("LITECOIN")).address, "1");
-    const [, { look, order }] = await rowsOf<{ order: string; look: number }>(
+    const [, { version, order }] = await rowsOf<{ order: string; version: number }>(
       funded.realm,
-      "select id as order, looks as look from chain_orders where state in ('signed', 'new') order by id",
+      "select id as order, schedule_version as version from chain_orders where state in ('signed', 'new') order by id",
     );
-    await funded.advance({ order, look });
+    await funded.advance({ order, version });
     equal((await cancel(funded, first)).body.code, "withdrawal.not_cancelable");
     const rows = await funded.ended([first, second]);
     deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
@@ -164,6 +164,6 @@ async function ordersOf(funded: UtxoRamp, withdrawal: string) {
     funded.realm,
     `select state, error, (select count(*)::integer from order_attempts c
         where c.order_id = o.id) as made
-      from chain_orders o where subject = '${withdrawal}'`,
+      from chain_orders o where reference_id = '${withdrawal}'`,
   );
 }

@@ -236,7 +236,7 @@ Deno.test({
     const two = await queue(funded, LITECOIN, 2);
     const others = [...one.ids, ...two.ids];
     await crashAt(funded, "planned");
-    deepEqual(await statesOf(funded, [...others, held]), Array(5).fill("joined"));
+    deepEqual(await statesOf(funded, [...others, held]), Array(5).fill("batched"));
     const release = await frozen(funded.realm, funded.virtual);
     await funded.ended(others);
     for (const id of others) equal((await funded.withdrawal(id)).status, "DONE");

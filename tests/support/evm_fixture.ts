@@ -117,9 +117,9 @@ function assemble(
     return (await realm.admin.send("GET", `/v1/withdrawals/${id}`)).body;
   }
   async function look(onCheckpoint: OnCheckpoint = () => {}): Promise<void> {
-    const orders = await rowsOf<{ order: string; look: number }>(
+    const orders = await rowsOf<{ order: string; version: number }>(
       realm,
-      `select id as order, looks as look from chain_orders
+      `select id as order, schedule_version as version from chain_orders
         where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
     );
     for (const seen of orders) await advanceOrder(fresh(context), seen, onCheckpoint);

@@ -145,9 +145,9 @@ export async function look(
   const at = Date.now();
   const now = { ...context, actor: { ...context.actor, at, requestId: newId(at) } };
   try {
-    const open = await rowsOf<{ order: string; look: number }>(
+    const open = await rowsOf<{ order: string; version: number }>(
       fixture.realm,
-      `select id as order, looks as look from chain_orders
+      `select id as order, schedule_version as version from chain_orders
         where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
     );
     for (const seen of open) await advanceOrder(now, seen, onCheckpoint);

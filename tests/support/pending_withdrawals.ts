@@ -62,7 +62,7 @@ export async function feesDivided(funded: UtxoRamp): Promise<void> {
     funded.realm,
     `select p.fee::text as fee, sum(m.fee)::text as shares,
         trim_scale(sum(w.cost) * 100000000)::text as costs
-      from chain_orders p join chain_orders m on m.carrier = p.id join withdrawals w on w.order_id = m.id
+      from chain_orders p join chain_orders m on m.batch_order_id = p.id join withdrawals w on w.order_id = m.id
       where p.state = 'done' group by p.id`,
   );
   ok(rows.length > 0);
@@ -73,7 +73,7 @@ export async function feesDivided(funded: UtxoRamp): Promise<void> {
 export async function statesOf(funded: UtxoRamp, ids: readonly string[]): Promise<string[]> {
   const rows = await rowsOf<{ state: string }>(
     funded.realm,
-    `select state from chain_orders where subject in ('${ids.join("','")}') order by id`,
+    `select state from chain_orders where reference_id in ('${ids.join("','")}') order by id`,
   );
   return rows.map(({ state }) => state);
 }

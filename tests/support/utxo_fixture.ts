@@ -52,7 +52,7 @@ export interface UtxoRamp extends AsyncDisposable {
   /** Takes the looks at open orders, now; tells of each place it passes. */
   look(onCheckpoint?: OnCheckpoint): Promise<void>;
   /** Takes one order's look, now. */
-  advance(seen: { order: string; look: number }): Promise<void>;
+  advance(seen: { order: string; version: number }): Promise<void>;
   /** Mines and follows until something holds. */
   until(done: () => Promise<boolean>): Promise<void>;
   /** Mines and follows until withdrawals have ended. */
@@ -202,9 +202,9 @@ async function lookAt(
   context: WorkerContext,
   onCheckpoint: OnCheckpoint = () => {},
 ): Promise<void> {
-  const orders = await rowsOf<{ order: string; look: number }>(
+  const orders = await rowsOf<{ order: string; version: number }>(
     realm,
-    `select id as order, looks as look from chain_orders
+    `select id as order, schedule_version as version from chain_orders
       where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
   );
   for (const seen of orders) await advanceOrder(atThisTime(context), seen, onCheckpoint);

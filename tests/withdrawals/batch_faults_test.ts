@@ -94,7 +94,7 @@ Deno.test({
         const { ids, to } = await queue(funded, LITECOIN, 4);
         await crashAt(funded, "planned");
         if (step !== "planned") await crashAt(funded, step);
-        equal((await statesOf(funded, ids)).join(), "joined,joined,joined,joined");
+        equal((await statesOf(funded, ids)).join(), "batched,batched,batched,batched");
         await rowsOf(funded.realm, "delete from jobs"); // whoever goes on is told by what follows
         const answer = await cancel(funded, ids[1]);
         deepEqual([answer.status, answer.body.status], [200, "CANCELED"], answer.text);
@@ -115,7 +115,7 @@ Deno.test({
         if (step === "drafted") answer ??= await cancel(funded, ids[1]);
       });
       equal(answer!.body.status, "CANCELED");
-      equal((await statesOf(funded, ids)).join(), "joined,canceled,joined");
+      equal((await statesOf(funded, ids)).join(), "batched,canceled,batched");
       await funded.ended([ids[0], ids[2]]);
       const sizes = [[sizeOf(0)], [], [sizeOf(2)]];
       for (const [at, address] of to.entries()) deepEqual(await funded.held(address), sizes[at]);
@@ -127,11 +127,13 @@ Deno.test({
         if (step === "drafted") answer ??= await speedUp(funded, queued.ids[1]);
       });
       equal(answer!.status, 200);
-      const [{ carrier, speed }] = await rowsOf<{ carrier: string | null; speed: string }>(
+      const [{ batch_order_id, speed }] = await rowsOf<
+        { batch_order_id: string | null; speed: string }
+      >(
         funded.realm,
-        `select carrier, speed from chain_orders where subject = '${queued.ids[1]}'`,
+        `select batch_order_id, speed from chain_orders where reference_id = '${queued.ids[1]}'`,
       );
-      deepEqual([carrier, speed], [null, "fast"], "it does not leave at the slow rate");
+      deepEqual([batch_order_id, speed], [null, "fast"], "it does not leave at the slow rate");
       await funded.ended(queued.ids);
       await paidOnce(funded, queued);
     });

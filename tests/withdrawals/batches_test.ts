@@ -58,7 +58,7 @@ Deno.test({
     await crashAt(funded, "planned");
     const [{ fee }] = await rowsOf<{ fee: string }>(
       funded.realm,
-      "select fee::text from chain_orders where purpose = 'payout'",
+      "select fee::text from chain_orders where purpose = 'batch'",
     );
     equal(BigInt(await flying()), due + BigInt(fee));
     await funded.look();
@@ -103,7 +103,7 @@ Deno.test({
     );
     for (let round = 0; round < 3; round++) await funded.look();
     equal((await statesOf(funded, [first])).join(), "new");
-    equal((await statesOf(funded, queued.ids)).join(), "joined,joined,joined,joined,joined");
+    equal((await statesOf(funded, queued.ids)).join(), "batched,batched,batched,batched,batched");
     const waits = "select id from withdrawals where status = 'PROCESSING' and hash is null";
     deepEqual(await rowsOf(funded.realm, waits), [{ id: first }]);
     await rowsOf(
@@ -126,27 +126,27 @@ Deno.test({
     await funded.fund(5n * COIN);
     const { ids } = await queue(funded, LITECOIN, 3);
     await crashAt(funded, "planned");
-    const orphan = "update chain_orders set carrier = null where state = 'joined'";
-    await rejects(rowsOf(funded.realm, orphan), /orders_joined/);
-    const loose = "update chain_orders set state = 'new' where state = 'joined'";
+    const orphan = "update chain_orders set batch_order_id = null where state = 'batched'";
+    await rejects(rowsOf(funded.realm, orphan), /chain_orders_batched/);
+    const loose = "update chain_orders set state = 'new' where state = 'batched'";
     await rejects(rowsOf(funded.realm, loose), DISAGREES);
-    const fewer = `update chain_orders set state = 'new', carrier = null
-      where subject = '${ids[0]}'`;
+    const fewer = `update chain_orders set state = 'new', batch_order_id = null
+      where reference_id = '${ids[0]}'`;
     await rejects(rowsOf(funded.realm, fewer), DISAGREES);
-    const strange = `update chain_orders set carrier = id where subject = '${ids[0]}'`;
+    const strange = `update chain_orders set batch_order_id = id where reference_id = '${ids[0]}'`;
     await rejects(rowsOf(funded.realm, strange), DISAGREES);
-    const ended = "update chain_orders set state = 'failed' where purpose = 'payout'";
+    const ended = "update chain_orders set state = 'failed' where purpose = 'batch'";
     await rejects(rowsOf(funded.realm, ended), DISAGREES);
-    const alone = `update chain_orders set state = 'failed' where subject = '${ids[0]}'`;
+    const alone = `update chain_orders set state = 'failed' where reference_id = '${ids[0]}'`;
     await rejects(rowsOf(funded.realm, alone), DISAGREES);
     const unshared = `update chain_orders set state = 'failed'
-      where purpose = 'payout' or state = 'joined'`;
+      where purpose = 'batch' or state = 'batched'`;
     await rejects(rowsOf(funded.realm, unshared), DISAGREES);
     const empty =
-      `insert into chain_orders (id, chain, network, ramp, purpose, sender, wish, budget,
+      `insert into chain_orders (id, chain, network, ramp, purpose, sender, request, budget,
         created_at)
-      select gen_random_uuid(), chain, network, ramp, 'payout', sender, wish, budget, now()
-      from chain_orders where purpose = 'payout'`;
+      select gen_random_uuid(), chain, network, ramp, 'batch', sender, request, budget, now()
+      from chain_orders where purpose = 'batch'`;
     await rejects(rowsOf(funded.realm, empty), DISAGREES);
   },
 });

@@ -144,9 +144,9 @@ Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where th
   const { id } = (await send("POST", "/v1/withdrawals", draw)).body;
   const context = await workerContextOf(realm);
   try {
-    const [seen] = await rowsOf<{ order: string; look: number }>(
+    const [seen] = await rowsOf<{ order: string; version: number }>(
       realm,
-      "select id as order, looks as look from chain_orders",
+      "select id as order, schedule_version as version from chain_orders",
     );
     let canceled = 0;
     await advanceOrder(context, seen, async (step) => {

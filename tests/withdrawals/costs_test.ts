@@ -200,9 +200,9 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
   const made = async (value: string, before: () => Promise<unknown> = () => Promise.resolve()) => {
     for (let count = 0; count < 8; count++) await funded.withdraw(value);
     await before();
-    const orders = await rowsOf<{ order: string; look: number }>(
+    const orders = await rowsOf<{ order: string; version: number }>(
       funded.realm,
-      "select id as order, looks as look from chain_orders where state = 'new'",
+      "select id as order, schedule_version as version from chain_orders where state = 'new'",
     );
     await Promise.all(orders.map((seen) => advanceOrder(funded.context, seen)));
   };
@@ -236,9 +236,9 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
     await funded.withdraw("2");
     await funded.look();
     const seen = async () =>
-      (await rowsOf<{ order: string; look: number; state: string }>(
+      (await rowsOf<{ order: string; version: number; state: string }>(
         funded.realm,
-        "select id as order, looks as look, state from chain_orders order by id desc limit 2",
+        "select id as order, schedule_version as version, state from chain_orders order by id desc limit 2",
       )).toReversed();
     await funded.withdraw("2");
     const [, second] = await seen();

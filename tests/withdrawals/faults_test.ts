@@ -178,7 +178,7 @@ Deno.test("a withdrawal whose look was lost is taken up again", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1");
   await rowsOf(funded.realm, "delete from jobs");
-  await rowsOf(funded.realm, "update chain_orders set looked_at = now() - interval '1 hour'");
+  await rowsOf(funded.realm, "update chain_orders set last_attempt_at = now() - interval '1 hour'");
   const { reviveOrders } = await import("../../domain/sending/chain_orders.ts");
   equal(await funded.context.step((tx) => reviveOrders(tx, funded.context.actor)), 1);
   await funded.realm.drain();

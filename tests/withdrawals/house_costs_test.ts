@@ -110,17 +110,17 @@ Deno.test("the database has an order charged more only where it is hastened, onc
   await funded.look();
   const raise = "charged = charged + 1, budget = budget + 3";
   equal(await refusedBy(funded, `update chain_orders set ${raise}`), "chain_orders_fixed");
-  equal(await refusedBy(funded, `update chain_orders set ${raise}, hastened_at = 7`), null);
+  equal(await refusedBy(funded, `update chain_orders set ${raise}, sped_up_at = 7`), null);
   equal(
-    await refusedBy(funded, `update chain_orders set ${raise}, hastened_at = 7`),
+    await refusedBy(funded, `update chain_orders set ${raise}, sped_up_at = 7`),
     "chain_orders_fixed",
   );
-  equal(await refusedBy(funded, "update chain_orders set hastened_at = 6"), "chain_orders_fixed");
+  equal(await refusedBy(funded, "update chain_orders set sped_up_at = 6"), "chain_orders_fixed");
   equal(
-    await refusedBy(funded, "update chain_orders set hastened_at = null"),
+    await refusedBy(funded, "update chain_orders set sped_up_at = null"),
     "chain_orders_fixed",
   );
-  const less = "update chain_orders set charged = charged - 1, hastened_at = 8";
+  const less = "update chain_orders set charged = charged - 1, sped_up_at = 8";
   equal(await refusedBy(funded, less), "chain_orders_fixed");
 });
 

@@ -187,8 +187,8 @@ Deno.test("another transaction took the nonce: only when it is buried, and the r
   // Our own key signed it: a newer database may have, so that an operator looks first.
   const [report] = await reconcile(funded.realm);
   deepEqual([report.lifted, report.open], [true, []]);
-  const dead = await funded.finish(id);
-  equal(dead.status, "FAILED");
+  const dropped = await funded.finish(id);
+  equal(dropped.status, "FAILED");
   equal((await funded.books()).account, "10");
   equal(await paid(funded), 0n);
   const { body: { id: next } } = await funded.withdraw("1");

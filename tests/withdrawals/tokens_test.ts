@@ -169,7 +169,7 @@ Deno.test("one customer does not use up the day of a token's ramp by withdrawals
     realm.command(async (tx) => {
       await tx`set constraints withdrawals_sponsored immediate`;
       await tx`insert into chain_orders select (jsonb_populate_record(o, jsonb_build_object(
-        'id', ${order}::uuid, 'subject', ${withdrawal}::uuid))).*
+        'id', ${order}::uuid, 'reference_id', ${withdrawal}::uuid))).*
         from chain_orders o where purpose = 'withdrawal' limit 1`;
       await tx`insert into withdrawals select (jsonb_populate_record(w, jsonb_build_object(
         'id', ${withdrawal}::uuid, 'order_id', ${order}::uuid))).* from withdrawals w limit 1`;

@@ -68,7 +68,7 @@ Deno.test("LTC: who speeds up a payout pays for lifting all of it", async () => 
   }
   const before = await chargedTo(funded);
   await funded.look();
-  const payouts = "select 1 from chain_orders where purpose = 'payout'";
+  const payouts = "select 1 from chain_orders where purpose = 'batch'";
   equal((await rowsOf(funded.realm, payouts)).length, 1);
   const sped = await speedUp(funded, ids[2]);
   equal(sped.status, 200, sped.text);

@@ -164,7 +164,7 @@ async function fatesOf(
   const fates = new Map<string, FlightFate>();
   await eachOf(open.slice(0, ASKED_MAX), async ({ id, since }) => {
     const rows = await reading(context.pool, (db) => selectAttempts(db, id));
-    const candidates = rows.filter((one) => !one.dead && one.raw !== null).map(signedOf);
+    const candidates = rows.filter((one) => !one.dropped && one.raw !== null).map(signedOf);
     const fate = await chain.status({ attempts: candidates, since: since ?? 0, depth });
     if (fate.state !== "mined") return void fates.set(id, UNMINED);
     const fee = (fate.feeContract ?? "") === of.contract ? fate.fee : null;

@@ -343,9 +343,9 @@ async function ask({ context, place, ramps, options }: Work): Promise<Question[]
 }
 
 function questionOf(order: OrderRow): Question {
-  const [payment] = (order.wish as { payments: { to: string; amount: string }[] }).payments;
+  const [payment] = (order.request as { payments: { to: string; amount: string }[] }).payments;
   return {
-    withdrawal: order.subject!,
+    withdrawal: order.reference_id!,
     chain: order.chain,
     destination: payment.to,
     amount: payment.amount,
@@ -361,7 +361,7 @@ async function lift({ context, place, ramps }: Work): Promise<void> {
     await releaseDeposits(tx, held.map(({ id }) => id));
     for (const id of ids) await liftQuarantine(tx, id);
     for (const order of await selectUnsigned(tx, place, ids)) {
-      if (order.state !== "joined") await scheduleOrder(tx, context.actor, order.id);
+      if (order.state !== "batched") await scheduleOrder(tx, context.actor, order.id);
     }
   });
 }

@@ -15,7 +15,7 @@ export async function lockConsolidationInputs(
   order: OrderRow,
   { perInput, ...scope }: InputScope,
 ): Promise<CoinRow[]> {
-  const row = await selectConsolidation(tx, order.subject!);
+  const row = await selectConsolidation(tx, order.reference_id!);
   return await lockSmallCoins(tx, { ...scope, cost: perInput }, row?.coins ?? 0);
 }
 

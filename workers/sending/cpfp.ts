@@ -7,7 +7,11 @@ import { insertChange } from "../../db/sending/utxos.ts";
 import { lockOrder, selectCpfp } from "../../db/sending/chain_orders.ts";
 import { selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
-import { createOrder, type OrderRow, type Wish } from "../../domain/sending/chain_orders.ts";
+import {
+  createOrder,
+  type OrderRow,
+  type PaymentRequest,
+} from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
 import { type Coin, type Plan, readPlan } from "../chains/outgoing.ts";
 import { keepPlan, quoteFor } from "./planning.ts";
@@ -30,14 +34,14 @@ export async function createCpfp(work: OrderWork, parent: OrderRow): Promise<voi
 
 async function planCpfp(work: OrderWork, parent: OrderRow): Promise<void> {
   const { context, chain } = work;
-  const [{ to }] = (parent.wish as unknown as Wish & { kind: "pay" }).payments;
+  const [{ to }] = (parent.request as unknown as PaymentRequest & { kind: "pay" }).payments;
   const payments = [{ to, amount: "all" }];
-  const wish: Wish = { kind: "pay", from: to, contract: null, payments };
+  const request: PaymentRequest = { kind: "pay", from: to, contract: null, payments };
   const quote = await quoteFor(work, {
     ramp: parent.ramp,
     sender: to,
     contract: "",
-    wish: wish as unknown as Record<string, unknown>,
+    request: request as unknown as Record<string, unknown>,
     speed: "fast",
     budget: null,
     budget_contract: null,
@@ -47,7 +51,7 @@ async function planCpfp(work: OrderWork, parent: OrderRow): Promise<void> {
     if (current.state !== "sent") return;
     if (await selectCpfp(tx, parent.id) !== null) return;
     const made = (await selectAttempts(tx, parent.id)).find((one) => one.hash === current.hash);
-    if (made === undefined || made.dead) return;
+    if (made === undefined || made.dropped) return;
     const coin = coinOf(readPlan<Plan>(made.plan), made.hash!, to);
     const alone = { ...coin, height: quote.head, parent: null };
     const plan = chain.plan(quote.draft, { nonce: null, coins: [coin] });
@@ -68,9 +72,9 @@ async function planCpfp(work: OrderWork, parent: OrderRow): Promise<void> {
     const id = await createOrder(tx, context.actor, {
       place: { chain: chain.id, network: chain.network },
       ramp: current.ramp,
-      purpose: "child",
-      subject: parent.id,
-      wish,
+      purpose: "cpfp",
+      reference_id: parent.id,
+      request,
       speed: "fast",
     });
     await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, quote.head);

@@ -82,25 +82,25 @@ export interface OrderWork {
   readonly place: ConfiguredNetwork;
   readonly handlers: OrderHandlers;
   readonly onCheckpoint: OnCheckpoint;
-  /** The look that is taken: once another number is due, it may write nothing. */
+  /** The run: once another version is scheduled, it may write nothing. */
   readonly turn: Turn;
 }
 
-/** An order and the number of a look at it. */
+/** An order, and the version of its schedule that a run belongs to. */
 export interface Turn {
   readonly order: string;
-  readonly look: number;
+  readonly version: number;
 }
 
-/** Another look is due, or the order has ended: what this look found counts no more. */
+/** Another run was scheduled, or the order has ended: this run may write nothing more. */
 export class Outdated extends Error {
   override readonly name = "Outdated";
 }
 
 /**
- * Runs one step of a look under the order's lock.
+ * Runs one step of a run under the order's row lock.
  *
- * @throws {Outdated} if the look has lost its turn; nothing is written then
+ * @throws {Outdated} if another run was scheduled; nothing is written then
  */
 export async function stepInTurn<T, Locked extends boolean = false>(
   { context, turn }: Pick<OrderWork, "context" | "turn">,
@@ -111,14 +111,14 @@ export async function stepInTurn<T, Locked extends boolean = false>(
 }
 
 /**
- * Locks the order of a look.
+ * Locks the order of a run.
  *
- * @throws {Outdated} if the look has lost its turn
+ * @throws {Outdated} if another run was scheduled
  */
 export async function lockInTurn(tx: Tx, turn: Turn): Promise<OrderRow> {
   const current = await lockOrder(tx, turn.order);
-  if (current === null || current.looks !== turn.look || !isOpen(current)) {
-    throw new Outdated(`look ${turn.look} at order ${turn.order} has lost its turn`);
+  if (current === null || current.schedule_version !== turn.version || !isOpen(current)) {
+    throw new Outdated(`run ${turn.version} of order ${turn.order} is outdated`);
   }
   return current;
 }

@@ -14,7 +14,7 @@ import {
 } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { BORNE, cappedBudgets } from "../../domain/sending/holder_losses.ts";
-import type { AttemptRow, OrderRow, Wish } from "../../domain/sending/chain_orders.ts";
+import type { AttemptRow, OrderRow, PaymentRequest } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
 import {
   type Budget,
@@ -117,13 +117,13 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
   try {
     if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
     const made = await reading(context.pool, (db) => selectAttempts(db, order.id));
-    const prior = made.findLast((one) => !one.dead);
+    const prior = made.findLast((one) => !one.dropped);
     if (prior === undefined) return order;
     const quote = await quoteAgain(work, await cappedReplacement(context, order), prior);
     await onCheckpoint("drafted");
     const planned = await stepInTurn(work, async (tx, current) => {
       if (current.state !== "sent" || !current.replace) return current;
-      const candidates = (await selectAttempts(tx, order.id)).filter((one) => !one.dead);
+      const candidates = (await selectAttempts(tx, order.id)).filter((one) => !one.dropped);
       const last = candidates.at(-1)!;
       if (last.raw === null) return current; // its signature is missing, nothing else
       const made = candidates.flatMap(({ hash }) => hash ?? []);
@@ -139,7 +139,7 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     if (error.fault === "unavailable" || error.fault === "held") {
-      // What was sent is followed all the same, and the replacement is tried at the next look.
+      // What was sent is followed all the same, and the replacement is tried by the next run.
       context.log("warn", "a replacement waits", { order: order.id, error });
       return order;
     }
@@ -212,12 +212,12 @@ export async function quoteFor(
   { context, chain }: OrderWork,
   order: Pick<
     OrderRow,
-    "wish" | "speed" | "sender" | "ramp" | "contract" | "budget" | "budget_contract"
+    "request" | "speed" | "sender" | "ramp" | "contract" | "budget" | "budget_contract"
   >,
 ): Promise<Quote> {
   await assertToken(context, chain, order.contract);
-  const wish = await orderOf(context, order);
-  const draft = await chain.draft(wish, order.speed, budgetOf(order));
+  const request = await orderOf(context, order);
+  const draft = await chain.draft(request, order.speed, budgetOf(order));
   assertPaid(draft);
   const head = await chain.head();
   const nonces = await chain.nonces(order.sender);
@@ -366,27 +366,27 @@ function budgetOf(order: Pick<OrderRow, "budget" | "budget_contract">): Budget |
   return { contract: order.budget_contract, units: BigInt(order.budget) };
 }
 
-/** Reads a wish as the chain takes it. */
+/** Reads a request as the chain takes it. */
 async function orderOf(
   context: WorkerContext,
-  of: Pick<OrderRow, "wish" | "ramp">,
+  of: Pick<OrderRow, "request" | "ramp">,
 ): Promise<Order> {
-  const wish = of.wish as unknown as Wish;
-  switch (wish.kind) {
+  const request = of.request as unknown as PaymentRequest;
+  switch (request.kind) {
     case "pay":
       return {
-        ...wish,
-        payments: wish.payments.map(({ to, amount }) => ({
+        ...request,
+        payments: request.payments.map(({ to, amount }) => ({
           to,
           amount: amount === "all" ? "all" : BigInt(amount),
         })),
       };
     case "deploy":
-      return { ...wish, token: { ...wish.token, supply: BigInt(wish.token.supply) } };
+      return { ...request, token: { ...request.token, supply: BigInt(request.token.supply) } };
     case "noop": {
       // A ramp of a token that pays its own fees may never have had a coin.
       const ramp = await reading(context.pool, (db) => selectAccount(db, of.ramp));
-      return { ...wish, contract: findAsset(ramp?.asset ?? "")?.contract ?? null };
+      return { ...request, contract: findAsset(ramp?.asset ?? "")?.contract ?? null };
     }
   }
 }

@@ -2,7 +2,7 @@
  * The one machine that sends anything on a chain. A look carries an order as far as it will go:
  * drafted by the node, planned with its claims reserved, signed, stored, broadcast, watched until it
  * is final, settled. It may be cut off anywhere and begun anew, also by two workers at once: only
- * bytes that are stored are ever sent, and another payment is made only once the first is dead.
+ * bytes that are stored are ever sent, and another payment is made only once the first is dropped.
  * @module
  */
 import { deleteUnmadeCoins, keepCoins, markSpent, selectOrphaned } from "../../db/sending/utxos.ts";
@@ -66,21 +66,21 @@ const NOT_FINAL = "its block is deep enough, and nodes do not call it final yet"
 const CANCELED =
   "a transaction that moves nothing took its place: no node took it, or it held up others";
 
-/** Takes one look at an order; it ends early, and writes nothing more, once it has lost its turn. */
+/** Runs an order once. The run ends, and writes nothing more, once another was scheduled. */
 export async function advanceOrder(
   context: WorkerContext,
   seen: Turn,
   onCheckpoint: OnCheckpoint = () => {},
 ): Promise<void> {
   const order = await reading(context.pool, (db) => selectOrder(db, seen.order));
-  if (order === null || order.looks !== seen.look || !isOpen(order)) return;
+  if (order === null || order.schedule_version !== seen.version || !isOpen(order)) return;
   try {
-    const delayMs = await look(context, order, { turn: seen, onCheckpoint });
+    const delayMs = await advance(context, order, { turn: seen, onCheckpoint });
     if (delayMs === null) return;
     await context.step((tx) => rescheduleOrder(tx, context.actor, seen, Date.now() + delayMs));
   } catch (error) {
     if (!(error instanceof Outdated)) throw error;
-    context.log("debug", "look outdated", { order: seen.order, look: seen.look });
+    context.log("debug", "outdated run of an order", { order: seen.order, version: seen.version });
   }
 }
 
@@ -89,8 +89,8 @@ export async function reviveForgotten(context: WorkerContext): Promise<void> {
   await context.step((tx) => reviveOrders(tx, context.actor));
 }
 
-/** Carries an order on. Gives when to look again, in milliseconds; null if it has ended. */
-async function look(
+/** Advances an order. Gives milliseconds until its next run; null if it has ended. */
+async function advance(
   context: WorkerContext,
   order: OrderRow,
   how: Pick<OrderWork, "turn" | "onCheckpoint">,
@@ -303,14 +303,14 @@ async function dropOrRestart(
     return true;
   });
   if (renewed) return 0;
-  return await finish(work, { state: "dead", error, proof });
+  return await finish(work, { state: "dropped", error, proof });
 }
 
 /** How an order ends once its bytes have left. */
 type Ending =
   | { state: "done"; block: Inclusion }
   | { state: "failed"; block: Inclusion; error: string }
-  | { state: "dead"; error: string; proof: DropProof };
+  | { state: "dropped"; error: string; proof: DropProof };
 
 async function endOrder(tx: Tx, order: OrderRow, end: Ending): Promise<OrderRow> {
   switch (end.state) {
@@ -318,7 +318,7 @@ async function endOrder(tx: Tx, order: OrderRow, end: Ending): Promise<OrderRow>
       return await finishOrder(tx, order, end.block);
     case "failed":
       return await failOrder(tx, order, end.block, end.error);
-    case "dead":
+    case "dropped":
       return await dropOrder(tx, order, end.error, end.proof);
   }
 }
@@ -358,7 +358,7 @@ async function tidyCoins(tx: Tx, order: OrderRow): Promise<void> {
 
 async function livingOf(context: WorkerContext, order: OrderRow): Promise<AttemptRow[]> {
   const all = await reading(context.pool, (db) => selectAttempts(db, order.id));
-  return all.filter((one) => !one.dead);
+  return all.filter((one) => !one.dropped);
 }
 
 /** What no node takes is sent again with growing pauses. */

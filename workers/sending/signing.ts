@@ -50,7 +50,7 @@ export async function holdOf(
 export async function signPending(work: OrderWork, order: OrderRow): Promise<OrderRow> {
   const { context, onCheckpoint } = work;
   const all = await reading(context.pool, (db) => selectAttempts(db, order.id));
-  const pending = all.find((one) => one.raw === null && !one.dead);
+  const pending = all.find((one) => one.raw === null && !one.dropped);
   if (pending === undefined) return order;
   const held = await holdOf(context, order, pending.cancels);
   if (held !== null) return await holdBack(work, order, held);
@@ -101,7 +101,7 @@ async function holdBack(work: OrderWork, order: OrderRow, reason: string): Promi
   throw new ChainError("held", reason);
 }
 
-/** Writes down why the order of a look waits. */
+/** Writes down why the order of a run waits. */
 export async function holdInTurn(
   work: Pick<OrderWork, "context" | "turn">,
   reason: string,

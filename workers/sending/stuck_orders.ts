@@ -161,7 +161,7 @@ function assertAffordable({ chain }: OrderWork, { draft }: Quote, last: AttemptR
 }
 
 function lastOf(made: readonly AttemptRow[]): AttemptRow | undefined {
-  return made.findLast((one) => !one.dead);
+  return made.findLast((one) => !one.dropped);
 }
 
 function isDearer({ draft }: Quote, last: AttemptRow): boolean {

@@ -9,7 +9,11 @@ import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
 import { lockNewOrders, selectSiblings } from "../../db/withdrawals/withdrawal_batches.ts";
 import { reading } from "../../db/transaction.ts";
 import { cappedBudgets } from "../../domain/sending/holder_losses.ts";
-import { createOrder, type OrderRow, type Wish } from "../../domain/sending/chain_orders.ts";
+import {
+  createOrder,
+  type OrderRow,
+  type PaymentRequest,
+} from "../../domain/sending/chain_orders.ts";
 import { signingHolds } from "../../domain/sending/signing_holds.ts";
 import { ChainError } from "../chains/chain.ts";
 import { type Draft, feeOf, type Plan } from "../chains/outgoing.ts";
@@ -76,12 +80,12 @@ async function planTogether(
 ): Promise<Batched | null> {
   const drafted = [order, ...siblings].toSorted((one, other) => one.id < other.id ? -1 : 1);
   try {
-    const wish = wishOf(drafted);
+    const request = requestOf(drafted);
     const { pool, actor: { realm } } = work.context;
     const caps = await reading(pool, (db) => cappedBudgets(db, realm, drafted));
     const most = (one: OrderRow) => caps.get(one.id) ?? BigInt(one.budget!);
     const budget = `${drafted.reduce((sum, one) => sum + most(one), 0n)}`;
-    const quote = await quoteFor(work, { ...order, wish, budget });
+    const quote = await quoteFor(work, { ...order, request, budget });
     await assertKnown(work, order, quote);
     await work.onCheckpoint("drafted");
     const joined = await work.context.step(async (tx): Promise<Batched | null> => {
@@ -91,7 +95,7 @@ async function planTogether(
         const asPriced = batched.filter(({ speed }) => speed === order.speed);
         if (asPriced.length < drafted.length) return null;
         if ((await signingHolds(tx, work.context.actor.realm, batched)).size > 0) return null;
-        if (!await createBatch(work, tx, { batched, wish, quote })) return null;
+        if (!await createBatch(work, tx, { batched, request, quote })) return null;
       }
       return { order: (await selectOrder(tx, order.id))! };
     });
@@ -109,9 +113,9 @@ async function planTogether(
 async function createBatch(
   work: OrderWork,
   tx: Tx,
-  of: { batched: readonly OrderRow[]; wish: Wish & { kind: "pay" }; quote: Quote },
+  of: { batched: readonly OrderRow[]; request: PaymentRequest & { kind: "pay" }; quote: Quote },
 ): Promise<boolean> {
-  const { batched, wish, quote } = of;
+  const { batched, request, quote } = of;
   const { place: { chain }, context } = work;
   const [first] = batched;
   const coins = await coinsFor(work, tx, first, quote);
@@ -120,9 +124,9 @@ async function createBatch(
   const id = await createOrder(tx, context.actor, {
     place: { chain, network: work.chain.network },
     ramp: first.ramp,
-    purpose: "payout",
-    subject: null,
-    wish,
+    purpose: "batch",
+    reference_id: null,
+    request,
     speed: first.speed,
     cost: {
       charged: sumOf(batched, "charged"),
@@ -146,8 +150,10 @@ function feeApart({ fee }: Draft, plan: Plan): bigint {
   return feeOf({ ...fee, base: fee.base * BigInt(count) }, inputs, count);
 }
 
-function wishOf(batched: readonly OrderRow[]): Wish & { kind: "pay" } {
-  const wishes = batched.map(({ wish }) => wish as unknown as Wish & { kind: "pay" });
-  const payments = wishes.flatMap((wish) => wish.payments);
-  return { kind: "pay", from: wishes[0].from, contract: wishes[0].contract, payments };
+function requestOf(batched: readonly OrderRow[]): PaymentRequest & { kind: "pay" } {
+  const requests = batched.map(({ request }) =>
+    request as unknown as PaymentRequest & { kind: "pay" }
+  );
+  const payments = requests.flatMap((request) => request.payments);
+  return { kind: "pay", from: requests[0].from, contract: requests[0].contract, payments };
 }
