@@ -100,7 +100,7 @@ export async function selectGrants(db: Db, ids: string[]): Promise<ApiKeyGrantRo
       and k.deleted_at is null and u.deleted_at is null and u.active`;
 }
 
-/** Notes when keys were last used (milliseconds). */
+/** Stores when keys were last used (milliseconds). */
 export async function markUsed(db: Db, ids: string[], at: number): Promise<void> {
   await db`
     update api_keys set last_used_at = ${at}

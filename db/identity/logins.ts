@@ -60,7 +60,7 @@ export async function endLogins(
     returning id, expires_at`;
 }
 
-/** Notes when logins were last used (milliseconds). */
+/** Stores when logins were last used (milliseconds). */
 export async function markLoginsUsed(db: Db, uses: ReadonlyMap<string, number>): Promise<void> {
   await db`
     update logins l set last_used_at = to_timestamp(q.at / 1000)

@@ -55,7 +55,7 @@ export async function confirmSecondFactor(
     where user_id = ${user}`;
 }
 
-/** Notes the step of a code that was right. */
+/** Stores the time step of the last accepted code. */
 export async function markStep(tx: Tx, user: string, step: number): Promise<void> {
   await tx`update second_factors set last_step = ${step} where user_id = ${user}`;
 }

@@ -20,7 +20,7 @@ export interface AttemptRow {
 }
 
 /**
- * Notes an attempt of a subject before its password is looked at, so that attempts made at once
+ * Stores an attempt of a subject before its password is checked, so that attempts made at once
  * cannot slip past the count of wrong ones. The row lock keeps rivals in line.
  */
 export async function insertAttempt(db: Db, subject: string, max: number): Promise<AttemptRow> {
@@ -120,7 +120,7 @@ export async function insertUserRevocation(
 }
 
 /**
- * Reads the revocations committed since the last look. The horizon is the oldest transaction that
+ * Reads the revocations committed since the last call. The horizon is the oldest transaction that
  * was still running then, so that a late commit is never skipped. Tells the database's time, too.
  */
 export async function selectRevocations(

@@ -1,7 +1,7 @@
 /**
- * The directory of the addresses of all realms of the installation: keyed digests in the platform's
- * schema, which no realm's role can read. So that no realm links an address of another, none learns of
- * whom an address is, and each statement concerns one realm.
+ * Directory of the addresses of all realms of the installation: keyed digests in the platform's schema,
+ * which no realm's role can read. With it no realm links an address of another, no realm learns whose an
+ * address is, and each statement concerns one realm.
  * @module
  */
 import { createHmac } from "node:crypto";

@@ -1,7 +1,6 @@
 /**
- * What an address of each chain and network must look like. The libraries that know the formats
- * are loaded when first needed. An address that is read here is well formed and payable; whether
- * somebody holds its key cannot be known.
+ * Parsing of addresses of each chain and network. The libraries that know the formats are loaded on first
+ * use. A parsed address is well formed and payable; whether somebody holds its key cannot be known.
  * @module
  */
 import { type ChainId, chainInfo, isCoinContract, tokenByContract } from "../assets.ts";

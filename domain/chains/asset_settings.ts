@@ -1,6 +1,6 @@
 /**
- * What an operator says of assets, checked against the registry: contract, symbol and state may be
- * set. Whether a contract really is the token is found out at its node before its first use.
+ * Asset settings of the operator, checked against the registry: contract, symbol and state may be set. A
+ * worker verifies at the nodes that a contract is the token, before its first use.
  * @module
  */
 import { parseContract } from "./addresses.ts";

@@ -1,6 +1,6 @@
 /**
- * Addresses of Bitcoin and its relatives, read into the output script that they stand for. Only
- * forms that one may safely pay to are read; which account an address belongs to is not known here.
+ * Addresses of Bitcoin and its relatives, parsed into their output scripts. Only forms that are safe to
+ * pay are accepted; the account of an address is not known here.
  * @module
  */
 import { type ChainId, chainInfo } from "../assets.ts";

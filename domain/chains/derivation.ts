@@ -1,6 +1,6 @@
 /**
- * Addresses from account xpubs, as BIP-44 and BIP-84 lay them out. No key is needed or known here:
- * this is how the serving half makes addresses. Solana has no xpubs (ed25519 derives hardened only).
+ * Derivation of addresses from account xpubs by BIP-44 and BIP-84. No private key is needed, so the serving
+ * half derives addresses too. Solana has no xpubs (ed25519 derives hardened only).
  * @module
  */
 import type { BIP32API } from "bip32";

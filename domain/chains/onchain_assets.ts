@@ -1,6 +1,5 @@
 /**
- * An asset as it is on its chain: one of the registry's, or a token of the realm's own behind a
- * virtual currency.
+ * Assets on their chains: an asset of the registry, or a token of the realm behind a virtual currency.
  * @module
  */
 import type { Db } from "../../db/database.ts";

@@ -92,7 +92,7 @@ const FORM = /^key_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]
 const SECRET_BYTES = 32;
 
 /**
- * Refuses whoever has not logged in lately: for what a stolen key must not do.
+ * Refuses an actor without a recent login: for acts that a stolen key must not do.
  *
  * @param claims what the login's key says; null for a key of a machine
  * @throws {DomainError} auth.invalid, auth.expired

@@ -90,7 +90,7 @@ export async function endOtherLogins(
   claims: Claims | null,
 ): Promise<z.infer<typeof EndedView>> {
   if (claims === null) throw needsLogin();
-  // A login that is being made has its row before this one looks, or waits and is a later one.
+  // A concurrent login has its row before this query, or waits for it and counts as a later one.
   await lockUser(tx, actor.user);
   const ended = await endLogins(tx, actor.user, { except: claims.jti });
   await revokeLogins(tx, actor, actor.user, ended);
@@ -180,7 +180,7 @@ const NOTED_MS = 60_000;
 const NOTED_MAX = 10_000;
 
 /**
- * Opens notes of when logins were last used: each at most once a minute, and one statement at a time,
+ * Records when logins were last used: each at most once a minute, and one statement at a time,
  * which takes along all that were noted while the one before ran.
  */
 export function openLoginUses(pool: () => Pool): (login: string, at: number) => void {

@@ -58,7 +58,7 @@ export async function changePassword(
   return await changeUser(tx, actor, id, { verifier }, { ttlS, assertFresh });
 }
 
-/** Refuses whoever is not the user itself. */
+/** Refuses every actor but the user itself. */
 export function assertPersonal(actor: Actor, id: string): void {
   if (actor.kind === "user" && id === actor.user) return;
   throw new DomainError("permission.owner", "this is for the user itself");

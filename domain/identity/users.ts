@@ -79,7 +79,7 @@ export const NewUser = z.strictObject({
 /** What is asked for when a user is made. */
 export type NewUser = z.infer<typeof NewUser>;
 
-/** Whether rights are given beyond those that every user has: whoever has them could log in with them. */
+/** Tells whether rights go beyond those that every user has: its password then opens them too. */
 export function givesRights({ roles, scopes }: { roles?: Role[]; scopes?: Scope[] }): boolean {
   return (roles ?? []).some((role) => role !== "user") ||
     (scopes ?? []).some((scope) => scope !== "own");

@@ -1,7 +1,7 @@
 /**
- * How many wrong logins there may be: in a minute 5 for one name from one network, 30 from one
- * network, and 100 for one name from networks where it was never right. Nobody is locked out by what
- * others try elsewhere. Names count by their digest as given, whether there is such a user or not.
+ * Limits of wrong logins. In a minute: 5 for one name from one network, 30 from one network, and 100 for
+ * one name from networks where it never logged in. Attempts from elsewhere lock nobody out. A name counts by
+ * the digest of its text, whether such a user exists or not.
  * @module
  */
 import { hash } from "node:crypto";

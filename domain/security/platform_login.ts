@@ -43,7 +43,7 @@ export async function serveWithLess(database: Database, anew = false): Promise<b
     return { platform, watch };
   }).catch(explain);
   if (serving === null) return false;
-  // Whoever makes a realm from now on lets the role look at it.
+  // Realms created from now on grant the role its rights on them.
   for (let after: string | null = null;;) {
     after = await locking(database.builder, (tx) => admitToRealms(tx, serving.watch.role, after));
     if (after === null) break;

@@ -49,7 +49,7 @@ export const SessionView = z.object({
   expires_at: z.number().int(),
 }).meta({ id: "Session" });
 
-/** A login, whoever makes it. */
+/** Credentials of a login, of a user or an administrator. */
 export interface Login {
   email?: string;
   username?: string;
@@ -156,7 +156,7 @@ async function admit(
   };
 }
 
-/** Notes a login, and ends the oldest of too many. */
+/** Stores a login, and ends the oldest of too many. */
 async function keepLogin(
   tx: Tx,
   login: Login,
