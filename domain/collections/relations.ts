@@ -6,9 +6,31 @@
 import type { Db } from "../../db/database.ts";
 import type { Actor } from "../actor.ts";
 import { mayRead } from "../permissions.ts";
-import type { AnyCollection, CollectionAmong, Relation } from "./collection.ts";
 
 type View = Record<string, unknown>;
+
+/** A field that holds the id of an entity of the collection `of`. */
+interface Relation {
+  of: string;
+  // deno-lint-ignore no-explicit-any -- rows of any collection
+  id: (row: any) => string | null;
+}
+
+/** What of a collection is needed here; `collection.ts`, which imports this file, declares the whole. */
+interface Related {
+  relations?: Readonly<Record<string, Relation>>;
+  read(db: Db, ids: string[]): Promise<{ id: string; owner: string | null }[]>;
+  // deno-lint-ignore no-explicit-any -- rows of any collection
+  isOwn?(actor: Actor, row: any): boolean;
+  // deno-lint-ignore no-explicit-any -- rows of any collection
+  show: (db: Db, actor: Actor, rows: any[], populate: ReadonlySet<string>) => Promise<View[]>;
+}
+
+/** A collection among all, by their names. */
+interface RelatedAmong {
+  collection: Related;
+  all: ReadonlyMap<string, Related>;
+}
 
 /** Rows with their views, in the same order. */
 interface Shown {
@@ -20,10 +42,10 @@ interface Shown {
 export async function putRelations(
   db: Db,
   actor: Actor,
-  { collection, all, populate }: CollectionAmong & { populate: ReadonlySet<string> },
+  { collection, all, populate }: RelatedAmong & { populate: ReadonlySet<string> },
   { rows, views }: Shown,
 ): Promise<void> {
-  const relations: [string, Relation<unknown>][] = Object.entries(collection.relations ?? {});
+  const relations: [string, Relation][] = Object.entries(collection.relations ?? {});
   const asked = relations.filter(([field]) => populate.has(field));
   for (const name of new Set(asked.map(([, relation]) => relation.of))) {
     const ofOne = asked.filter(([, relation]) => relation.of === name);
@@ -44,7 +66,7 @@ export async function putRelations(
 async function readWhole(
   db: Db,
   actor: Actor,
-  collection: AnyCollection,
+  collection: Related,
   ids: string[],
 ): Promise<ReadonlyMap<string, View>> {
   if (ids.length === 0) return new Map();
