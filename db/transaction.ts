@@ -1,6 +1,6 @@
 /**
- * Transactions. Everything that writes runs at isolation level serializable; whoever loses a race
- * is run again here, so that no caller ever hears of it.
+ * Database transactions. All that writes runs at isolation level serializable; a transaction that loses
+ * a race is run again here, and its caller does not notice.
  * @module
  */
 import { Contention, isContention, isDisconnect, isReadOnly } from "./errors.ts";
@@ -78,14 +78,14 @@ async function insist<T, Locked extends boolean>(
   }
 }
 
-/** Carries a trial's result out of the transaction that it takes back. */
+/** Carries the result of a dry run out of the transaction that it rolls back. */
 class Undo extends Error {
   constructor(readonly result: unknown) {
     super("taken back");
   }
 }
 
-/** Runs `work` as {@link serializable} does, gives its result, and takes back all that it did. */
+/** Runs `work` as {@link serializable} does, gives its result, and rolls back all that it did. */
 export async function dryRun<T, Locked extends boolean = false>(
   pool: Pool,
   work: (tx: TxFor<Locked>) => Promise<T>,

@@ -25,7 +25,7 @@ export interface RealmDefaults {
   withdrawals?: WithdrawalSettings;
 }
 
-/** A user at the door, with the facts of its request. */
+/** The user of a request, with its time, address and key. */
 export interface Actor {
   /** User id. For the operator of the installation and for workers, the realm's own id. */
   user: string;

@@ -182,7 +182,7 @@ function entityOf(view: unknown): string | null {
   return typeof view.id === "string" && isId(view.id) ? view.id : null;
 }
 
-/** Runs `work` with all its checks and takes it back: what would happen. */
+/** Dry run: runs `work` with all its checks and rolls it back. */
 export async function runDry<T, Locked extends boolean = false>(
   pool: Pool,
   work: (tx: TxFor<Locked>) => Promise<T>,

@@ -118,7 +118,7 @@ export interface ErrorExtra {
   index?: number;
 }
 
-/** A refusal with a stable code. Thrown by the domain, turned into a problem at the door. */
+/** A refusal with a stable code. Thrown by the domain, turned into a problem by the routes. */
 export class DomainError extends Error {
   override readonly name = "DomainError";
 

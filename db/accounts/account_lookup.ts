@@ -20,7 +20,7 @@ export interface AliasTarget {
   identity: string | null;
 }
 
-/** Reads the facts of several accounts. */
+/** Reads the summaries of several accounts. */
 export async function selectAccountSummaries(
   db: Db,
   ids: readonly string[],

@@ -42,7 +42,7 @@ export interface Visibility {
 }
 
 /** What a caller asks for besides. */
-export interface Wish {
+export interface Selection {
   visibility: Visibility;
   condition: Condition;
   search: { text: string; targets: readonly Target[] } | null;
@@ -63,45 +63,50 @@ const EVERYONE = "00000000-0000-0000-0000-000000000000";
 export async function selectIds(
   db: Db,
   source: Source,
-  wish: Wish,
+  selection: Selection,
   slice: Slice,
 ): Promise<string[] | null> {
   const { sort, after, limit, offset } = slice;
   let behind = db`true`;
   if (after !== null) {
-    const anchor = await findAnchor(db, source, wish.visibility, sort, after);
+    const anchor = await findAnchor(db, source, selection.visibility, sort, after);
     if (anchor === null) return null;
     behind = afterOf(db, source.columns, sort, anchor);
   }
-  const rest = db`${matching(db, source, wish)} and ${behind}`;
+  const rest = db`${matching(db, source, selection)} and ${behind}`;
   const order = orderOf(db, source.columns, sort);
-  const where = armed(wish.visibility)
-    ? twoArms(db, source, wish.visibility, db`${rest} order by ${order} limit ${limit + offset}`)
-    : db`${reachOf(db, source, wish.visibility)} and ${rest}`;
+  const where = armed(selection.visibility)
+    ? twoArms(
+      db,
+      source,
+      selection.visibility,
+      db`${rest} order by ${order} limit ${limit + offset}`,
+    )
+    : db`${reachOf(db, source, selection.visibility)} and ${rest}`;
   const query = db<{ id: string }[]>`
     select id from ${listOf(db, source)} where ${where} order by ${order}
     limit ${limit} offset ${offset}`;
   // A plan that is kept does not know whether a user has few accounts or many.
-  const kept = isPlain(wish) && sort.length === 0 && !isFlow(wish.visibility);
+  const kept = isPlain(selection) && sort.length === 0 && !isFlow(selection.visibility);
   const rows = await (kept ? query : unprepared(query));
   return rows.map((row) => row.id);
 }
 
 /** Counts the rows that match; plain counts of a counted table do not read it. */
-export async function countMatching(db: Db, source: Source, wish: Wish): Promise<number> {
-  const { reaches, user, ownId, concealed } = wish.visibility;
-  const counted = isPlain(wish) && reaches.length === 1 && !concealed?.shown;
+export async function countMatching(db: Db, source: Source, selection: Selection): Promise<number> {
+  const { reaches, user, ownId, concealed } = selection.visibility;
+  const counted = isPlain(selection) && reaches.length === 1 && !concealed?.shown;
   if (counted && source.counted && (reaches[0] === "all" || reaches[0] === "own")) {
     const owner = reaches[0] === "all" ? EVERYONE : user;
     if (source.counted === "sealed") return await countSealed(db, owner);
-    const foreign = armed(wish.visibility)
-      ? await countForeign(db, source, wish.visibility, ownId!)
+    const foreign = armed(selection.visibility)
+      ? await countForeign(db, source, selection.visibility, ownId!)
       : 0;
-    return foreign + await sumCounts(db, source, owner, wish.visibility.deleted);
+    return foreign + await sumCounts(db, source, owner, selection.visibility.deleted);
   }
   const query = db<{ n: string }[]>`
     select count(*) as n from ${listOf(db, source)}
-    where ${reachOf(db, source, wish.visibility)} and ${matching(db, source, wish)}`;
+    where ${reachOf(db, source, selection.visibility)} and ${matching(db, source, selection)}`;
   const [row] = await unprepared(query);
   return Number(row.n);
 }
@@ -175,7 +180,7 @@ export async function markDeleted(
 }
 
 /** Adds up the deltas of owners that have new ones, so that a count reads few rows. */
-export async function compactTallies(db: Db): Promise<void> {
+export async function compactRowCounts(db: Db): Promise<void> {
   await db`
     with busy as (
       select distinct collection, owner from (
@@ -192,8 +197,9 @@ function listOf(db: Db, source: Source) {
   return db(source.listed ?? source.table);
 }
 
-function isPlain(wish: Wish): boolean {
-  return wish.search === null && wish.condition.op === "and" && wish.condition.of.length === 0;
+function isPlain(selection: Selection): boolean {
+  return selection.search === null && selection.condition.op === "and" &&
+    selection.condition.of.length === 0;
 }
 
 /** Whether one's own are found in two ways: by the owner, and by the id of a row of another's. */
@@ -206,13 +212,13 @@ function isFlow({ reaches }: Visibility): boolean {
 }
 
 /** What a caller asks for, of the rows that it reaches. */
-function matching(db: Db, source: Source, wish: Wish): Fragment {
+function matching(db: Db, source: Source, selection: Selection): Fragment {
   const { columns } = source;
-  const search = wish.search === null
+  const search = selection.search === null
     ? db`true`
-    : searchOf(db, columns, wish.search.targets, wish.search.text);
-  return db`${alive(db, source, wish.visibility)}
-    and ${whereOf(db, columns, wish.condition)} and ${search}`;
+    : searchOf(db, columns, selection.search.targets, selection.search.text);
+  return db`${alive(db, source, selection.visibility)}
+    and ${whereOf(db, columns, selection.condition)} and ${search}`;
 }
 
 /** Living rows, deleted ones or both; never those that stand in no list. */

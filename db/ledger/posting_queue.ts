@@ -1,12 +1,12 @@
 /**
- * The queue: moves that arrive while a batch of their realm is in flight ride together in the next
- * one. No timer: a lone move goes at once, a crowd shares one serializable transaction. A batch that
- * came in one request rides alone.
+ * Posting queue of a realm (group commit): moves that arrive while a batch is in flight form the next
+ * batch, which is one serializable transaction. No timer collects: a move goes at once where nothing
+ * is in flight. A batch that came in one request is a transaction of its own.
  *
  * The ledger lock is taken before the snapshot, so batches of several processes cannot fail against each
- * other. What a lost connection leaves open is settled by sending it again: each move has a key, its
- * own where the request brought none, so nothing is done twice, and what stands under a key is known
- * by the tail of its id for what was sent before, or for another's.
+ * other. After a lost connection the batch is sent again. Each move has an idempotency key, of its own
+ * where the request brought none, so nothing is posted twice; the tail of the id under a key tells the
+ * queue's own earlier posting from that of another request.
  * @module
  */
 import type { Pool } from "../database.ts";
@@ -68,7 +68,7 @@ export interface PostingQueueOptions {
   waitingMax?: number;
 }
 
-/** Somebody who waits. */
+/** A caller that waits for its outcome. */
 interface Wait<T> {
   resolve: (outcome: T) => void;
   reject: (error: unknown) => void;
@@ -78,7 +78,7 @@ interface Item extends Wait<Outcome> {
   move: KeyedMove;
 }
 
-/** What the ledger says of a batch, or what its key stands for. */
+/** The ledger's answer to a batch of one request, or what its key stands for. */
 type BulkRow = Omit<ApplyRow, "replay"> & { replay: BulkReplay | null };
 
 interface BulkItem extends Wait<BulkRow> {
@@ -108,16 +108,16 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
   function arm(): void {
     if (armed || flying) return;
     armed = true;
-    queueMicrotask(() => { // what is posted in one go rides along; the rest while this one flies
+    queueMicrotask(() => { // all moves posted in this task go together; later ones wait for the next batch
       armed = false;
-      // Nothing in it throws; if it did, the next move would still depart.
+      // Nothing in it throws; if it did, the next batch would still be sent.
       depart().catch(() => flying = false);
     });
   }
 
   async function depart(): Promise<void> {
     flying = true;
-    while (waiting.length > 0 || bulks.length > 0) { // in turns, so that neither keeps the other out
+    while (waiting.length > 0 || bulks.length > 0) { // in turns: neither kind delays the other for long
       if (waiting.length > 0) {
         const batch = waiting.length <= batchMax ? waiting : waiting.slice(0, batchMax);
         waiting = waiting.length <= batchMax ? [] : waiting.slice(batchMax);
@@ -164,7 +164,7 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
   return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth };
 }
 
-/** What is long in a batch is written before others wait for it, and read when they do no more. */
+/** Writes the parameters of a batch before its turn and reads its outcomes after it, so others do not wait for that. */
 async function written(
   bulk: Bulk,
   enter: (bulk: Bulk, moves: WrittenMoves) => Promise<BulkRow>,
@@ -174,7 +174,7 @@ async function written(
   return row.replay ? { replay: row.replay } : { outcomes: await readOutcomes(moves, row) };
 }
 
-/** The same key twice at once: the second waits for the first, then finds its answer kept. */
+/** Waits for a request with the same key that is in the queue; its answer is then kept. */
 async function afterFirst<T>(
   ahead: ReadonlyMap<string, Promise<unknown>>,
   key: string,

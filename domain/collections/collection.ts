@@ -102,9 +102,9 @@ export async function findEntities(
   given: Given,
 ): Promise<Record<string, unknown>[]> {
   const { collection } = among;
-  const wish = await wishOf(db, actor, collection, given);
+  const selection = await selectionOf(db, actor, collection, given);
   const sort = parseSort(collection.columns, given.sort);
-  const ids = await selectIds(db, collection, wish, { sort, ...parseWindow(given) });
+  const ids = await selectIds(db, collection, selection, { sort, ...parseWindow(given) });
   if (ids === null) throw invalidQuery("/after", "there is no such entity to begin after");
   return await showAll(db, actor, among, ids, given);
 }
@@ -121,12 +121,12 @@ export async function listEntities(
   given: Given,
 ): Promise<Record<string, unknown>> {
   const { collection } = among;
-  const wish = await wishOf(db, actor, collection, given);
+  const selection = await selectionOf(db, actor, collection, given);
   const sort = parseSort(collection.columns, given.sort);
   const page = parsePage(given);
-  const total = await countMatching(db, collection, wish);
+  const total = await countMatching(db, collection, selection);
   const ids = page.offset < total
-    ? await selectIds(db, collection, wish, { sort, ...page, after: null })
+    ? await selectIds(db, collection, selection, { sort, ...page, after: null })
     : [];
   const rows = await showAll(db, actor, among, ids!, given);
   return { ...pageOf(page, rows, total) };
@@ -143,7 +143,7 @@ export async function countEntities(
   collection: AnyCollection,
   given: Given,
 ): Promise<number> {
-  return await countMatching(db, collection, await wishOf(db, actor, collection, given));
+  return await countMatching(db, collection, await selectionOf(db, actor, collection, given));
 }
 
 /**
@@ -234,7 +234,7 @@ export const MUTABLE_COLUMNS: Columns = {
   deleted_at: { column: "deleted_at", type: "time", nullable: true },
 };
 
-async function wishOf(db: Db, actor: Actor, collection: AnyCollection, given: Given) {
+async function selectionOf(db: Db, actor: Actor, collection: AnyCollection, given: Given) {
   const condition = parseQuery(collection.columns, given.query);
   return {
     visibility: await visibilityOf(db, actor, collection, given, condition),

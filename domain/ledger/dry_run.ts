@@ -1,9 +1,9 @@
-/** Transfers that are tried: every rule is applied by the same code, and nothing stays. @module */
+/** Dry run of transfers: the same code applies every rule, and nothing is stored. @module */
 import type { Pool } from "../../db/database.ts";
 import { openDryRunQueue } from "../../db/ledger/dry_run_queue.ts";
 import type { PostingContext } from "./transactions.ts";
 
-/** Gives a queue that answers what would happen. */
+/** Gives a posting queue that rolls back what it posts. */
 export function dryRunQueue(pool: Pool): PostingContext["queue"] {
   return openDryRunQueue(pool);
 }

@@ -1,6 +1,6 @@
 /**
- * The two named of a move, named by account, alias or assigned address. EndpointNames named by account ids
- * that are known here cost no statement.
+ * Endpoints of a transfer: source and destination, named by account, alias or assigned address.
+ * Endpoints that are named by the ids of cached accounts cost no statement.
  * @module
  */
 import { z } from "zod";
@@ -42,32 +42,32 @@ export const DestinationParty = z.strictObject({
   "exactly one of account, alias and address is expected",
 ).meta({ id: "DestinationParty", oneOf: oneOf("account", "alias", "address") });
 
-/** The unchanging accounts of accounts, remembered per realm. */
+/** Cache of what never changes of a realm's accounts. */
 export interface AccountCache {
   get(id: string): AccountSummary | undefined;
   set(id: string, accounts: AccountSummary): void;
 }
 
-/** The names of the two named of a move. */
+/** The endpoints of a transfer as the caller names them. */
 export interface EndpointNames {
   source: { account?: string; alias?: string };
   destination: { account?: string; alias?: string; address?: string };
   asset?: string;
 }
 
-/** The two named, found. */
+/** The accounts that value moves between. */
 export interface TransferEndpoints {
   source: AccountSummary;
   destination: AccountSummary;
 }
 
-/** Where named are looked up. */
+/** Where endpoints are looked up. */
 export interface EndpointLookup {
   db: Db;
   cache: AccountCache;
 }
 
-/** Gives the named of a move without asking the database; null where it must be asked. */
+/** Gives the endpoints from the cache; null where the database must be asked. */
 export function cachedEndpoints(
   cache: Pick<AccountCache, "get">,
   named: EndpointNames,
@@ -78,7 +78,7 @@ export function cachedEndpoints(
   return source === undefined || destination === undefined ? null : { source, destination };
 }
 
-/** Finds the named of several moves with few statements; for each its endpoints, or why not. */
+/** Finds the endpoints of several transfers with few statements; for each its accounts, or the refusal. */
 export async function findEndpoints(
   lookup: EndpointLookup,
   moves: readonly EndpointNames[],
@@ -131,7 +131,7 @@ function groupAccounts(
   return groups;
 }
 
-/** The accounts of all accounts that the moves name; those read now are remembered. */
+/** Reads all accounts that the transfers name, and caches those that were not cached. */
 async function readAccounts(
   { db, cache }: EndpointLookup,
   moves: readonly EndpointNames[],
@@ -184,8 +184,8 @@ async function pair(
 }
 
 /**
- * Finds one side: an account's accounts, or the identity that an alias stands for. Chains of one family
- * share addresses: of the accounts of one, that of the other side's asset is meant.
+ * Finds one endpoint: an account, or the identity that an alias stands for. Chains of one family share
+ * addresses: of the accounts of an address, the one of the other endpoint's asset is meant.
  */
 function side(
   accounts: Map<string, AccountSummary>,

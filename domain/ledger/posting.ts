@@ -1,6 +1,6 @@
 /**
- * Posting: every move of value is a transaction with two entries that sum to zero. What the
- * database's posting functions refuse is said here in the service's own words.
+ * Posting: every move of value is a transaction with two entries that sum to zero. Refusals of the
+ * database's posting functions become problems here.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";

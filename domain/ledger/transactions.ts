@@ -1,6 +1,6 @@
 /**
- * Transfers: value moved between accounts at once. They ride in the realm's queue; the same rules
- * hold on the slow path, because both end in the same posting function.
+ * Transfers between accounts, by way of the realm's posting queue. Other postings obey the same rules,
+ * because all end in the same posting function.
  * @module
  */
 import { z } from "zod";
@@ -88,7 +88,7 @@ export async function transfer(
   return await answerRefused(pool, request, refusal(outcome.refused, reachesRealm(actor)));
 }
 
-/** Writes a transfer as the queue takes it. */
+/** Makes the move that the posting queue takes. */
 export function moveOf(
   actor: Actor,
   input: NewTransaction,

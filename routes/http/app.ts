@@ -1,6 +1,6 @@
 /**
- * The app: every route behind the same doors, in the same order. Request id, key, body, validation,
- * handler; and one place where what was thrown becomes a problem.
+ * The app: one pipeline for every route. Request id, key, limits, body, validation, handler; and one
+ * place where a thrown error becomes a problem.
  * @module
  */
 import { Hono } from "hono";
@@ -59,7 +59,7 @@ const JSON_HEADERS = { ...HEADERS, "content-type": "application/json" };
 const PROBLEM_HEADERS = { ...HEADERS, "content-type": "application/problem+json" };
 
 type Env = { Bindings: { address: string } };
-/** Leads a request of one route through all doors. */
+/** Runs the pipeline for a request of one route. */
 type Serve = (
   request: Request,
   address: string,

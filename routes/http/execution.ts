@@ -53,7 +53,7 @@ export interface ExecutionOptions<Locked extends boolean = boolean> {
   secret?: boolean;
   /** The realm that a command of the platform is about. */
   realm?: string;
-  /** Does everything and takes it back; answers what would have been. No key is claimed. */
+  /** Runs everything and rolls it back; claims no key. */
   dryRun?: boolean;
   /** Compares the realm first, which may have been restored: for what gives back, or is handed out once. */
   confirmed?: boolean;
@@ -200,7 +200,7 @@ function transferRequest<P, B>(call: Call<P, DryRunQuery, B>, status: number): T
   };
 }
 
-/** What the query of a request that may be tried says. */
+/** The query of a request that can be a dry run. */
 export interface DryRunQuery {
   dry_run: boolean;
 }

@@ -1,6 +1,6 @@
 /**
  * How a route is declared: once, with the schemas that validate it, document it and type its
- * handler. Everything else about it (doors, errors, documentation) reads this declaration.
+ * handler. The pipeline, the errors and the documentation read this declaration.
  * @module
  */
 import type { z } from "zod";
@@ -20,7 +20,7 @@ export type Access = "open" | "application" | "user" | "platform" | "platform or
 /** A method that a route can have. */
 export type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
 
-/** A request that has passed all doors. */
+/** A validated request. */
 export interface Call<P, Q, B> {
   services: Services;
   route: AnyRoute;

@@ -5,7 +5,7 @@
  * @module
  */
 import { deepEqual, equal } from "node:assert/strict";
-import { compactTallies } from "../../db/collections/collection.ts";
+import { compactRowCounts } from "../../db/collections/collection.ts";
 import { reading } from "../../db/transaction.ts";
 import { sealRealm } from "../../workers/audit/hash_chain.ts";
 import { type Answer, rowsOf, testRealm, type TestUser } from "../support/realm.ts";
@@ -271,16 +271,16 @@ Deno.test("totals are exact at every moment, summed up or not", async () => {
   await check();
   const made = await Promise.all(users.map((user) => identities(user, 5)));
   await check();
-  await reading(realm.pool, compactTallies);
+  await reading(realm.pool, compactRowCounts);
   await check();
   await users[0].send("DELETE", `/v1/identities/${made[0][0]}`);
   await realm.admin.send("DELETE", `/v1/identities/${made[1][2]}`);
   await check();
-  await Promise.all([reading(realm.pool, compactTallies), identities(users[1], 3), check()]);
+  await Promise.all([reading(realm.pool, compactRowCounts), identities(users[1], 3), check()]);
   await realm.admin.send("POST", `/v1/identities/${made[1][2]}/undelete`);
   await realm.admin.send("POST", `/v1/identities/${made[1][2]}/undelete`);
   await check();
-  await reading(realm.pool, compactTallies);
+  await reading(realm.pool, compactRowCounts);
   const rows = await rowsOf<{ n: string }>(
     realm,
     "select count(*) as n from row_counts group by collection, owner having count(*) > 1",

@@ -73,7 +73,7 @@ Deno.test("a further deposit takes a FAILED application up again, with what it h
   deepEqual(await turnsOf(fixture), ["PROCESSING", "FAILED", "PROCESSING", "DONE"]);
 });
 
-Deno.test("a trial that fails again leaves the application FAILED, and the next one still works", async () => {
+Deno.test("a repeat that fails again leaves the application FAILED, and the next one still works", async () => {
   await using broken = await openBroken("Liar");
   const { fixture } = broken;
   await later(fixture);

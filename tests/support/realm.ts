@@ -37,7 +37,7 @@ export interface Answer {
   body: any;
 }
 
-/** Sends a request through all doors of the app. */
+/** Sends a request through the app. */
 export type Send = (
   method: string,
   path: string,

@@ -1,6 +1,6 @@
 /** Everything that repeats, for each realm and for the installation, and how often. @module */
 import type { Pool, Tx } from "../../db/database.ts";
-import { compactTallies } from "../../db/collections/collection.ts";
+import { compactRowCounts } from "../../db/collections/collection.ts";
 import { deleteOldPlatformAnswers, deleteStale } from "../../db/housekeeping.ts";
 import type { Migrations } from "../../db/migrate.ts";
 import { deleteOldAnswers, deleteOldLogins } from "../../db/records.ts";
@@ -114,7 +114,7 @@ async function copyRealmRates(
 }
 
 async function sumRowCounts({ pool }: WorkerContext): Promise<void> {
-  await locking(pool, compactTallies);
+  await locking(pool, compactRowCounts);
 }
 
 /** A realm's seed is made moments after the realm, long before anybody needs an address. */
