@@ -13,17 +13,17 @@ export interface ConsolidationRow {
   address: string;
   asset: string;
   speed: "slow" | "medium" | "fast";
-  /** The most that it may cost; null for no bound but the rate. */
+  /** The ceiling of its cost; null: the rate alone is bounded. */
   max_fee: string | null;
-  /** The most that 1000 virtual bytes may cost. */
+  /** The ceiling for 1000 virtual bytes. */
   max_fee_rate: string;
-  /** How many it is expected to spend, then how many it spends. */
+  /** Coins that it is expected to spend; once it is planned, those it spends. */
   coins: number;
-  /** What these coins hold together. */
+  /** The sum of these coins. */
   amount: string;
-  /** The most that it was expected to cost. */
+  /** The highest cost that was expected. */
   estimate: string;
-  /** What it costs; null until it is planned, and where it came to nothing. */
+  /** The cost; null until it is planned, and if it failed. */
   fee: string | null;
   /** Virtual bytes of its transaction, as long as there is a fee. */
   size: number | null;
@@ -66,7 +66,7 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
-/** What a new consolidation consists of. */
+/** A new consolidation. */
 export type NewConsolidationRow = Omit<
   ConsolidationRow,
   "fee" | "size" | "status" | "hash" | "height" | "confirmations" | "error" | "updated_at"
@@ -106,7 +106,7 @@ export async function selectConsolidations(
   return { rows, total: count };
 }
 
-/** What may change of a consolidation. */
+/** A change of a consolidation. */
 export type ConsolidationChange = Partial<
   Pick<
     ConsolidationRow,
@@ -140,7 +140,7 @@ export async function updateConsolidation(
   return row;
 }
 
-/** Which coins a consolidation may take. */
+/** The coins that a consolidation may spend. */
 export interface SmallCoins {
   chain: string;
   network: string;
@@ -149,7 +149,7 @@ export interface SmallCoins {
   head: number;
   /** The newest block whose coins count as settled. */
   settled: number;
-  /** What spending a coin costs, in base units: only what holds more is worth it. */
+  /** The cost of spending a coin, in base units; only larger coins are spent. */
   cost: string;
 }
 

@@ -1,7 +1,7 @@
-/** Statements on virtual currencies and what was issued and destroyed of them. @module */
+/** Statements on virtual currencies, and on their issues and destructions. @module */
 import type { Db, Tx } from "../database.ts";
 
-/** A virtual currency as stored, with what circulates of it. */
+/** A virtual currency as stored, with its supply. */
 export interface CurrencyRow {
   id: string;
   name: string;
@@ -55,13 +55,13 @@ export const COLUMNS = [
   "created_at",
 ] as const;
 
-/** What a new currency consists of. */
+/** A new currency. */
 export type NewCurrencyRow = Omit<
   CurrencyRow,
   "supply" | "active" | "error" | "deleted_at" | "updated_at"
 >;
 
-/** Adds a currency of which nothing is issued yet. */
+/** Adds a currency without supply. */
 export async function insertCurrency(tx: Tx, currency: NewCurrencyRow): Promise<CurrencyRow> {
   const [row] = await tx<CurrencyRow[]>`
     insert into currencies (id, name, decimals, base, rate, currency, country, symbol,

@@ -1,8 +1,8 @@
-/** Statements on what changes about virtual currencies. @module */
+/** Statements that change virtual currencies. @module */
 import { COLUMNS, type CurrencyRow } from "./currencies.ts";
 import type { Tx } from "../database.ts";
 
-/** What may be changed; undefined: as it is. */
+/** A change of a currency; an undefined field stays as it is. */
 export interface CurrencyPatch {
   id: string;
   rate?: string | null;
@@ -35,7 +35,7 @@ export async function updateCurrency(
   return row;
 }
 
-/** Notes when something was issued or destroyed last; how much, the ledger notes itself. */
+/** Records the time of the last issue or destruction; the ledger records the supply. */
 export async function markIssued(tx: Tx, id: string, at: number): Promise<CurrencyRow> {
   const [row] = await tx<CurrencyRow[]>`
     update currencies set updated_at = ${at} where id = ${id} returning ${tx(COLUMNS)}`;

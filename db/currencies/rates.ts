@@ -1,7 +1,7 @@
 /** Statements on rates: the platform's table and each realm's have the same columns. @module */
 import type { Db } from "../database.ts";
 
-/** What one unit of `base` is worth in `currency`. */
+/** The worth of one unit of `base` in `currency`. */
 export interface RateRow {
   base: string;
   currency: string;
@@ -13,7 +13,7 @@ export interface RateRow {
 
 const COLUMNS = ["base", "currency", "rate", "source", "owner", "updated_at"] as const;
 
-/** Writes rates; where one is known already, the younger counts. Tells how many were written. */
+/** Writes rates; of two for a pair the newer counts. Gives the number written. */
 export async function upsertRates(db: Db, rates: readonly RateRow[]): Promise<number> {
   const rows = await db`
     insert into rates (base, currency, rate, source, owner, updated_at)
@@ -52,7 +52,7 @@ export async function selectRatesAfter(
     order by updated_at, base, currency limit ${limit}`;
 }
 
-/** Works a rate out as the ledger does: set directly, or over a virtual currency's base. */
+/** Computes a rate as the ledger does: as it is set, or over the base of a virtual currency. */
 export async function selectRateOf(
   db: Db,
   base: string,

@@ -1,4 +1,4 @@
-/** Statements on fungible tokens: those deployed here, and those that others made. @module */
+/** Statements on fungible tokens: deployed ones, and those of third parties. @module */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
@@ -14,16 +14,16 @@ export interface TokenRow {
   symbol: string;
   supply: string;
   decimals: number;
-  /** The virtual currency that it is in the ledger. */
+  /** The virtual currency that stands for it in the ledger. */
   currency: string | null;
   contract: string | null;
   status: "pending" | "deployed" | "registered" | "failed";
   hash: string | null;
-  /** The estimate of what deploying costs, in whole units of the gas coin. */
+  /** The estimated cost of the deployment, in whole units of the gas coin. */
   fee: string | null;
   order_id: string | null;
   external: boolean;
-  /** What came to the ramp's address up to this block is part of the supply; null for nothing. */
+  /** The supply includes transfers to the ramp's address up to this block; null: none. */
   since: number | null;
   data: Record<string, unknown>;
   owner: string;
@@ -62,7 +62,7 @@ function columns(db: Db) {
   return db`${db(COLUMNS)}, since::float8 as since`;
 }
 
-/** What a new token consists of. */
+/** A new token. */
 export type NewTokenRow = Omit<TokenRow, "error" | "deleted_at" | "updated_at" | "hash" | "since">;
 
 /** Adds a token. */
@@ -156,7 +156,7 @@ export async function updateToken(
   return row;
 }
 
-/** Makes a deployed token the virtual currency that it is in the ledger. */
+/** Links a deployed token to the virtual currency that stands for it. */
 export async function markRegistered(
   tx: Tx,
   id: string,
@@ -166,7 +166,7 @@ export async function markRegistered(
   return (await selectToken(tx, id))!;
 }
 
-/** A token of the realm's own, and where it is kept. */
+/** A token of the realm's own, with its ramp. */
 export interface KeptToken {
   contract: string;
   /** Name of the virtual currency. */
@@ -174,7 +174,7 @@ export interface KeptToken {
   decimals: number;
   /** Address of the ramp that deployed or registered it. */
   address: string;
-  /** The account of the currency: what comes back belongs there. */
+  /** The account of the currency, which deposits of the token are credited to. */
   account: string;
   owner: string | null;
   since: number | null;

@@ -6,7 +6,7 @@ export interface DepositAppRow {
   id: string;
   /** Its deposit account. */
   account: string;
-  /** The virtual account that everything goes on to. */
+  /** The virtual account that deposits are forwarded to. */
   destination: string;
   asset: string;
   seal: Record<string, unknown> | null;
@@ -80,7 +80,7 @@ export async function selectDepositAppOf(db: Db, account: string): Promise<Depos
   return row ?? null;
 }
 
-/** Tells which of some deposit accounts were made for applications. */
+/** Finds those of some deposit accounts that belong to applications. */
 export async function selectAppAccounts(
   db: Db,
   accounts: readonly string[],

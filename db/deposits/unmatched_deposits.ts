@@ -10,11 +10,11 @@ export interface UnmatchedDepositRow extends NetworkKey {
   id: string;
   hash: string;
   index: number;
-  /** The ramp or deposit account whose address it came to, and what that account is of. */
+  /** The account of its address, and that account's asset. */
   account: string;
   wanted: string;
   address: string;
-  /** Known by its contract; null for a token of strangers. */
+  /** The asset of its contract; null for an unknown token. */
   asset: string | null;
   contract: string | null;
   /** Base units, as text. */

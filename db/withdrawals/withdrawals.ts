@@ -17,7 +17,7 @@ export const HISTORY_EVENTS = [
 /** An event of a withdrawal's history. */
 export type HistoryEvent = typeof HISTORY_EVENTS[number];
 
-/** Something that happened to a withdrawal, and when. */
+/** An event of a withdrawal with its time. */
 export interface HistoryEntry {
   at: number;
   event: HistoryEvent;
@@ -38,14 +38,14 @@ export interface WithdrawalRow {
   contract: string | null;
   /** As requested. */
   value: string;
-  /** What moves on the chain. */
+  /** The amount that moves on the chain. */
   amount: string;
   fee: string;
   /** Amount and fee: what leaves the account. */
   charged: string;
-  /** What speed-ups added; part of fee and charged. */
+  /** The fees of speed-ups; part of fee and charged. */
   surcharge: string;
-  /** What came back of the surcharge. */
+  /** The part of the surcharge that was given back. */
   returned: string;
   paid_by: "sender" | "receiver";
   speed: "slow" | "medium" | "fast";
@@ -62,7 +62,7 @@ export interface WithdrawalRow {
   nonce: number | null;
   height: number | null;
   confirmations: number;
-  /** What the chain took. */
+  /** The chain's fee. */
   cost: string | null;
   history: HistoryEntry[];
   data: Record<string, unknown>;
@@ -112,7 +112,7 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
-/** What a new withdrawal consists of. */
+/** A new withdrawal. */
 export type NewWithdrawalRow = Omit<
   WithdrawalRow,
   | "surcharge"
@@ -163,7 +163,7 @@ export async function selectWithdrawals(db: Db, ids: string[]): Promise<Withdraw
     select ${db(COLUMNS)} from withdrawals where id = any (${ids}::uuid[])`;
 }
 
-/** What may change of a withdrawal. */
+/** A change of a withdrawal. */
 export type WithdrawalChange = Partial<
   Pick<
     WithdrawalRow,

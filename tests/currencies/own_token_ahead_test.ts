@@ -23,8 +23,8 @@ Deno.test("gas is sent ahead for a customer's own token out of its ramp's accoun
   );
   // Enough for the payment that brings the gas, whatever it costs; not for the gas.
   await empty(fixture, mine);
-  const { address: keeper } = (await fixture.account(mine.ramp)).ramp;
-  await anvil.pool({ from: 4, to: keeper, value: 4n * BigInt(base) });
+  const { address: rampAddress } = (await fixture.account(mine.ramp)).ramp;
+  await anvil.pool({ from: 4, to: rampAddress, value: 4n * BigInt(base) });
   const few = fromUnits(4n * BigInt(base), 18);
   await mineUntil(fixture, async () => (await fixture.account(mine.ramp)).balance.total === few);
   const made = await mine.user.send("POST", "/v1/accounts", { type: "virtual", asset: "GOLD_ETH" });

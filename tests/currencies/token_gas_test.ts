@@ -98,8 +98,8 @@ Deno.test("sweeps of a customer's own token wait until its ramp's account covers
     ),
     [],
   );
-  const { address: keeper } = (await fixture.account(mine.ramp)).ramp;
-  await fixture.anvil.pool({ from: 4, to: keeper, value: ETHER });
+  const { address: rampAddress } = (await fixture.account(mine.ramp)).ramp;
+  await fixture.anvil.pool({ from: 4, to: rampAddress, value: ETHER });
   await mineUntil(fixture, async () => (await total(fixture, mine.ramp)) === "1");
   await again(fixture);
   await mineUntil(fixture, async () => (await shown()).forward?.status === "DONE");
