@@ -6,7 +6,8 @@
 import { Contention, isContention, isDisconnect, isReadOnly } from "./errors.ts";
 import type { Db, Pool, Sql, Tx } from "./database.ts";
 
-declare const ledgerLock: unique symbol;
+/** Marks the type of a transaction that took the ledger lock; there is no such value. */
+export declare const ledgerLock: unique symbol;
 
 /**
  * A transaction that took the ledger lock before its snapshot. What changes account rows demands one,

@@ -23,7 +23,7 @@ export function startHeartbeat(
 ): Heartbeat {
   const lost = new AbortController();
   const timer = setInterval(() => {
-    prolong().catch(() => !failureEnds).then((held) => held || lost.abort());
+    prolong().catch(() => !failureEnds).then((held) => held || lost.abort()).catch(() => {});
   }, leaseMs / 3);
   return { lost: lost.signal, end: () => clearInterval(timer) };
 }

@@ -39,16 +39,18 @@ export interface RunningTasks {
   names(): Iterable<string>;
   has(name: string): boolean;
   /**
-   * Starts a task, unless one of its name runs. A task that fails is logged.
+   * Starts a task, unless one of its name runs, and waits for the end of the task of this name. A task
+   * that fails is logged; the promise never rejects.
    *
    * @param fields logged with a failure; the name unless given
-   * @returns the end of the task of this name; it never rejects
    */
-  start(
+  run(
     name: string,
     task: () => Promise<unknown>,
     fields?: Record<string, unknown>,
   ): Promise<void>;
+  /** Starts a task as `run()` does, and does not wait for it. */
+  start(name: string, task: () => Promise<unknown>, fields?: Record<string, unknown>): void;
   /** Waits until no task runs. */
   settled(): Promise<void>;
 }
@@ -65,23 +67,33 @@ export function openRunningTasks(options: {
 }): RunningTasks {
   const { log, failure, signal, onEnd } = options;
   const running = new Map<string, Promise<void>>();
+
+  function run(
+    name: string,
+    task: () => Promise<unknown>,
+    fields: Record<string, unknown> = { work: name },
+  ): Promise<void> {
+    const known = running.get(name);
+    if (known !== undefined) return known;
+    const end = task().then(() => {}, (error) => {
+      if (!signal.aborted) log("error", failure, { ...fields, error });
+    }).finally(() => {
+      running.delete(name);
+      onEnd?.();
+    });
+    running.set(name, end);
+    return end;
+  }
+
   return {
     get size() {
       return running.size;
     },
     names: () => running.keys(),
     has: (name) => running.has(name),
-    start(name, task, fields = { work: name }) {
-      const known = running.get(name);
-      if (known !== undefined) return known;
-      const end = task().then(() => {}, (error) => {
-        if (!signal.aborted) log("error", failure, { ...fields, error });
-      }).finally(() => {
-        running.delete(name);
-        onEnd?.();
-      });
-      running.set(name, end);
-      return end;
+    run,
+    start(name, task, fields) {
+      run(name, task, fields).catch(() => {}); // it never rejects
     },
     async settled() {
       while (running.size > 0) await Promise.all(running.values());

@@ -60,7 +60,7 @@ export const ORDER_TRANSITIONS: Readonly<
 const ERROR_MAX = 500;
 
 /** An order as its row lock read it. */
-type Locked = Pick<OrderRow, "id" | "state">;
+export type Locked = Pick<OrderRow, "id" | "state">;
 
 /** What a plan says of its order; amounts in base units. */
 export type PlannedColumns = Pick<

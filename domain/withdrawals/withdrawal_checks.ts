@@ -41,7 +41,7 @@ export const NewWithdrawal = z.strictObject({
 export type NewWithdrawal = z.infer<typeof NewWithdrawal>;
 
 /** From where to where a withdrawal goes. */
-interface Route {
+export interface Route {
   account: AccountRow;
   /** The ramp on whose account the value is blocked. */
   ramp: AccountRow;
@@ -53,7 +53,7 @@ interface Route {
 }
 
 /** What a withdrawal costs; amounts in whole units of the asset. */
-interface Charge {
+export interface Charge {
   price: Price;
   /** What arrives at the destination. */
   amount: string;

@@ -170,7 +170,7 @@ async function pollAll(state: RunnerState): Promise<void> {
     for (let i = 0; i < page.length && !signal.aborted;) {
       const polls = page.slice(i, i += REALMS_AT_ONCE).map((realm) => {
         known.set(realm.id, realm);
-        return tasks.start(`poll ${realm.id}`, () => pollRealm(state, realm, housekeep));
+        return tasks.run(`poll ${realm.id}`, () => pollRealm(state, realm, housekeep));
       });
       await withTimeout(Promise.all(polls), PAGE_WAIT_MAX_MS);
     }

@@ -108,7 +108,7 @@ async function pollAll(state: PollerState, until: number): Promise<void> {
   for await (const page of realmPages(database.platform, { only, size: PAGE_SIZE })) {
     for (let i = 0; i < page.length && !signal.aborted;) {
       const polls = page.slice(i, i += REALMS_AT_ONCE).map((realm) =>
-        tasks.start(realm.id, () => pollRealm(state, realm, until), { realm: realm.id })
+        tasks.run(realm.id, () => pollRealm(state, realm, until), { realm: realm.id })
       );
       await withTimeout(Promise.all(polls), PAGE_WAIT_MAX_MS);
     }

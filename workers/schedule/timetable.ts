@@ -149,7 +149,7 @@ async function runOnce(
   const name = `${pass.name} ${target.realm.id}`;
   if (state.tasks.has(name)) return false;
   let busy = false;
-  await state.tasks.start(name, async () => {
+  await state.tasks.run(name, async () => {
     busy = await pass(state, target);
   });
   return busy;
