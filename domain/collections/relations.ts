@@ -7,17 +7,18 @@ import type { Db } from "../../db/database.ts";
 import type { Actor } from "../actor.ts";
 import { mayRead } from "../permissions.ts";
 
-type View = Record<string, unknown>;
+/** An entity as shown. */
+export type View = Record<string, unknown>;
 
 /** A field that holds the id of an entity of the collection `of`. */
-interface Relation {
+export interface Relation {
   of: string;
   // deno-lint-ignore no-explicit-any -- rows of any collection
   id: (row: any) => string | null;
 }
 
 /** What of a collection is needed here; `collection.ts`, which imports this file, declares the whole. */
-interface Related {
+export interface Related {
   relations?: Readonly<Record<string, Relation>>;
   read(db: Db, ids: string[]): Promise<{ id: string; owner: string | null }[]>;
   // deno-lint-ignore no-explicit-any -- rows of any collection
@@ -27,13 +28,13 @@ interface Related {
 }
 
 /** A collection among all, by their names. */
-interface RelatedAmong {
+export interface RelatedAmong {
   collection: Related;
   all: ReadonlyMap<string, Related>;
 }
 
 /** Rows with their views, in the same order. */
-interface Shown {
+export interface Shown {
   rows: readonly unknown[];
   views: View[];
 }
