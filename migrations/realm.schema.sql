@@ -960,7 +960,7 @@ table order_attempts (
 constraint order_attempts_attempt_check CHECK ((attempt > 0))
 constraint order_attempts_borne CHECK (((borne_by = 'sender'::text) OR cancels))
 constraint order_attempts_borne_by_check CHECK ((borne_by = ANY (ARRAY['sender'::text, 'house'::text])))
-constraint order_attempts_dead CHECK ((dropped = (proof IS NOT NULL)))
+constraint order_attempts_dropped CHECK ((dropped = (proof IS NOT NULL)))
 constraint order_attempts_order_id_fkey FOREIGN KEY (order_id) REFERENCES chain_orders(id)
 constraint order_attempts_pkey PRIMARY KEY (order_id, attempt)
 constraint order_attempts_proof CHECK ((((proof = 'consumed'::text) IS NOT TRUE) OR ((proof_height IS NOT NULL) AND (proof_by IS DISTINCT FROM hash))))
@@ -1550,7 +1550,7 @@ begin
         when o.state = 'canceled' then c.members = 0
         else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
     if not found then
-      raise exception 'payout % does not agree with what it carries', p
+      raise exception 'batch % does not agree with what it carries', p
         using errcode = 'check_violation', constraint = 'chain_orders_batch';
     end if;
   end loop;
@@ -1803,12 +1803,12 @@ begin
     when new.schedule_version < old.schedule_version then 'cannot have a lower schedule version'
     when new.sped_up_at is distinct from old.sped_up_at
         and not coalesce(new.sped_up_at > coalesce(old.sped_up_at, -1), false)
-      then 'is hastened once a block'
+      then 'is sped up once a block'
     when new.purpose in ('withdrawal', 'batch') and new.batch_order_id is null and old.batch_order_id is null
         and (new.charged, new.budget) is distinct from (old.charged, old.budget) and new.budget is not null
         and (new.sped_up_at is not distinct from old.sped_up_at or new.charged < old.charged
           or new.budget < old.budget)
-      then 'is charged more only where it is hastened'
+      then 'is charged more only where it is sped up'
     when new.nonce is distinct from old.nonce and exists (
         select 1 from order_attempts c where c.order_id = new.id and not c.dropped
           and c.claims <> array[new.sender || ':' || new.nonce])

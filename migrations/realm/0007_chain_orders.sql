@@ -63,12 +63,12 @@ create index chain_orders_discarded on chain_orders (ramp, updated_at)
   where state = 'canceled' and purpose = 'withdrawal' and nonce is not null and hash is not null;
 create index chain_orders_batch_order on chain_orders (batch_order_id) where batch_order_id is not null;
 create unique index chain_orders_cpfp on chain_orders (reference_id) where purpose = 'cpfp' and state <> 'canceled';
-comment on column chain_orders.reference_id is 'The withdrawal, sweep or token that it is for; of a child, the order whose transaction it pays for.';
+comment on column chain_orders.reference_id is 'The withdrawal, sweep or token that it is for; of CPFP, the order whose transaction it pays for.';
 comment on column chain_orders.request is 'What shall happen; amounts in base units as text.';
 comment on column chain_orders.contract is 'What is moved: '''' is the chain''s own coin.';
 comment on column chain_orders.amount is 'Base units that leave; null until planned where everything is to leave.';
-comment on column chain_orders.batch_order_id is 'The payout in whose transaction it is paid, together with others.';
-comment on column chain_orders.schedule_version is 'Number of the look that is due; one with an older number does nothing.';
+comment on column chain_orders.batch_order_id is 'The batch whose transaction pays it, together with others.';
+comment on column chain_orders.schedule_version is 'Raised by each schedule; a run with an older version does nothing.';
 comment on column chain_orders.replace is 'A replacement at the order''s speed is wanted.';
 comment on column chain_orders.since is 'Height of the head when the first transaction was planned.';
 comment on column chain_orders.succeeded is 'Whether the transaction did what was asked for, as its block says; null while there is none.';
@@ -81,8 +81,8 @@ comment on column chain_orders.sped_up_at is 'The newest block seen when a user 
 comment on column chain_orders.fault is 'Why it failed, where callers are told a code of its own.';
 comment on column chain_orders.fee_contract is 'Null once planned: the chain''s own coin.';
 
--- A payout pays what it carries; all of it ends as the payout does, and divides its fee. Looked at when all of a
--- transaction is written.
+-- A batch pays its orders; all of them end as the batch does and divide its fee. Checked at the end of the
+-- database transaction.
 create function check_batch() returns trigger language plpgsql as $$
 declare
   p uuid;
@@ -99,7 +99,7 @@ begin
         when o.state = 'canceled' then c.members = 0
         else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
     if not found then
-      raise exception 'payout % does not agree with what it carries', p
+      raise exception 'batch % does not agree with what it carries', p
         using errcode = 'check_violation', constraint = 'chain_orders_batch';
     end if;
   end loop;
@@ -130,7 +130,7 @@ create table order_attempts (
   constraint order_attempts_signed check ((hash is null) = (raw is null)),
   constraint order_attempts_sent check (sent_at is null or raw is not null),
   constraint order_attempts_borne check (borne_by = 'sender' or cancels),
-  constraint order_attempts_dead check (dropped = (proof is not null)),
+  constraint order_attempts_dropped check (dropped = (proof is not null)),
   constraint order_attempts_proof check
     ((proof = 'consumed') is not true or (proof_height is not null and proof_by is distinct from hash))
 );
@@ -175,7 +175,7 @@ create table ramp_costs (
   held_at timestamptz,
   primary key (ramp, day, contract)
 ) with (fillfactor = 50);
-comment on table ramp_costs is 'Withdrawals, payouts, fillers of nonces and children that ended; what is on its way is in orders.';
+comment on table ramp_costs is 'Withdrawals, batches, fillers of nonces and CPFP that ended; what is on its way is in chain_orders.';
 comment on column ramp_costs.contract is 'What the network was paid in: '''' is the chain''s own coin.';
 comment on column ramp_costs.held_at is 'When the limit of the day was first met: told once.';
 
@@ -187,7 +187,7 @@ create table order_transitions (
     ('plan', 'batch', 'unsigned', 'unsent', 'bytes', 'leaving', 'block', 'no block', 'paid', 'in vain', 'dropped', 'found')),
   primary key (before, after)
 );
-comment on column order_transitions.demands is 'Of candidates that are not dropped. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dead: all are. Carrier: the payout is in that state, or was canceled. Found: the batch_order_id was found on the chain, and nothing else of the order can be mined.';
+comment on column order_transitions.demands is 'Of candidates that are not dropped. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dead: all are. Batch: the batch is in that state, or was canceled. Found: the batch_order_id was found on the chain, and nothing else of the order can be mined.';
 insert into order_transitions (before, after, demands) values
   ('new', 'planned', 'plan'),
   ('new', 'batched', 'batch'),
@@ -292,12 +292,12 @@ begin
     when new.schedule_version < old.schedule_version then 'cannot have a lower schedule version'
     when new.sped_up_at is distinct from old.sped_up_at
         and not coalesce(new.sped_up_at > coalesce(old.sped_up_at, -1), false)
-      then 'is hastened once a block'
+      then 'is sped up once a block'
     when new.purpose in ('withdrawal', 'batch') and new.batch_order_id is null and old.batch_order_id is null
         and (new.charged, new.budget) is distinct from (old.charged, old.budget) and new.budget is not null
         and (new.sped_up_at is not distinct from old.sped_up_at or new.charged < old.charged
           or new.budget < old.budget)
-      then 'is charged more only where it is hastened'
+      then 'is charged more only where it is sped up'
     when new.nonce is distinct from old.nonce and exists (
         select 1 from order_attempts c where c.order_id = new.id and not c.dropped
           and c.claims <> array[new.sender || ':' || new.nonce])

@@ -230,7 +230,7 @@ Deno.test("the database keeps what was signed and sent, and demands a proof of d
     "another sender": "update chain_orders set sender = 'x'",
     "another request": "update chain_orders set request = '{}'",
     "an order for something else": "update chain_orders set reference_id = gen_random_uuid()",
-    "fewer looks": "update chain_orders set schedule_version = schedule_version - 1",
+    "a lower schedule version": "update chain_orders set schedule_version = schedule_version - 1",
     "canceled": "update chain_orders set state = 'canceled'",
     "failed": "update chain_orders set state = 'failed'",
     "failed in a block of nobody":
