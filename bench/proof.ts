@@ -81,11 +81,11 @@ async function fill(field: Field, service: Service, to: number): Promise<void> {
 
 /** Seals all that waits, with nothing else to do. */
 async function drain({ stand, realm }: Field, service: Service): Promise<void> {
-  const end = await sealedIn(stand, realm) + await waitingIn(stand, realm);
-  const before = await sealedIn(stand, realm);
+  const end = await linkedIn(stand, realm) + await waitingIn(stand, realm);
+  const before = await linkedIn(stand, realm);
   const start = performance.now();
   const cpu = await cpuOf(stand, service);
-  await until(async () => (await sealedIn(stand, realm)) >= end);
+  await until(async () => (await linkedIn(stand, realm)) >= end);
   const seconds = (performance.now() - start) / 1000;
   const used = await cpuOf(stand, service);
   const count = end - before;
@@ -173,7 +173,7 @@ async function watched(args: readonly string[], env: Record<string, string>) {
   };
 }
 
-async function sealedIn({ sql }: Stand, { schema }: BenchRealm): Promise<number> {
+async function linkedIn({ sql }: Stand, { schema }: BenchRealm): Promise<number> {
   return Number((await sql.unsafe(`select seq from ${schema}.chain_head`))[0].seq);
 }
 

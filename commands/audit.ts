@@ -72,12 +72,12 @@ export function readAuditArguments(args: readonly string[]): AuditArguments {
 }
 
 /** Formats what was found: a line of JSON for each mismatch, and a verdict. */
-export function formatAudit({ realm, name, sealed, head, mismatches }: RealmAudit): string[] {
+export function formatAudit({ realm, name, links, head, mismatches }: RealmAudit): string[] {
   const kinds = new Set(mismatches.map((mismatch) => mismatch.code));
   const sound = mismatches.length === 0;
   const verdict = sound ? `sound, head ${head}` : `FAILED: ${[...kinds].join(", ")}`;
   return [
     ...mismatches.map((mismatch) => JSON.stringify({ realm, ...mismatch })),
-    `realm ${name} (${realm}): ${sealed} sealed, ${verdict}`,
+    `realm ${name} (${realm}): ${links} sealed, ${verdict}`,
   ];
 }

@@ -192,6 +192,6 @@ export const CHAINS: readonly ChainInfo[] = [
   },
 ];
 
-function explorer(site: string, tx = "tx", address = "address", query = ""): Explorer {
-  return { tx: `${site}/${tx}/{hash}${query}`, address: `${site}/${address}/{address}${query}` };
+function explorer(base: string, tx = "tx", address = "address", query = ""): Explorer {
+  return { tx: `${base}/${tx}/{hash}${query}`, address: `${base}/${address}/{address}${query}` };
 }

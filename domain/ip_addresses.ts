@@ -48,12 +48,12 @@ export function formatIp(address: bigint): string {
     (_, i) => ((address >> BigInt(112 - 16 * i)) & 0xffffn).toString(16),
   );
   const zeros = /(?:^|:)0(?::0)+(?=:|$)/g; // runs of at least two
-  const joined = groups.join(":");
-  const longest = [...joined.matchAll(zeros)].map(([run]) => run)
+  const text = groups.join(":");
+  const longest = [...text.matchAll(zeros)].map(([run]) => run)
     .sort((a, b) => colonless(b) - colonless(a))[0];
-  if (longest === undefined) return joined;
-  const at = joined.indexOf(longest);
-  return `${joined.slice(0, at)}::${joined.slice(at + longest.length).replace(/^:/, "")}`;
+  if (longest === undefined) return text;
+  const at = text.indexOf(longest);
+  return `${text.slice(0, at)}::${text.slice(at + longest.length).replace(/^:/, "")}`;
 }
 
 /** The network that one customer of a provider has: an IPv4 address, or the /64 of an IPv6 address. */

@@ -19,8 +19,8 @@ import { breathe } from "./slices.ts";
 const PART = 64 * 1024;
 /** What cannot be cut is no longer than a body of its own may be. */
 const PART_MAX = 1024 * 1024;
-/** Text that is looked through in one go. */
-const STRETCH = 512 * 1024;
+/** Text that is pauseAt through in one go. */
+const SLICE_SIZE = 512 * 1024;
 
 /** Some items of a list. */
 interface Part {
@@ -79,12 +79,12 @@ async function outlineOf(text: string): Promise<Outline> {
   const lists = new Map<string, Part[]>();
   const around: string[] = [];
   const opened: number[] = []; // the brackets of the two outermost levels
-  let depth = 0, copied = 0, begun = 0, from = 0, items = 0, looked = STRETCH;
+  let depth = 0, copied = 0, begun = 0, from = 0, items = 0, pauseAt = SLICE_SIZE;
   let parts: Part[] = [];
   for (let i = 0; i < text.length; i++) {
-    if (i >= looked) {
+    if (i >= pauseAt) {
       await breathe();
-      looked = i + STRETCH;
+      pauseAt = i + SLICE_SIZE;
     }
     const c = text.charCodeAt(i);
     if (c === 0x22) i = endOfString(text, i);

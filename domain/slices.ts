@@ -4,15 +4,15 @@ import { breathe } from "../db/slices.ts";
 export { breathe, inSlices, joinInSlices } from "../db/slices.ts";
 
 /** Bytes or letters that are decoded or encoded in one go: a millisecond or two. */
-export const STRETCH: number = 512 * 1024;
+export const SLICE_SIZE: number = 512 * 1024;
 const ENCODER = new TextEncoder();
 
 /** Decodes UTF-8 in slices. @throws {TypeError} for what is no UTF-8 */
 export async function decodeLong(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const pieces: string[] = [];
-  for (let at = 0; at < bytes.length; at += STRETCH) {
-    pieces.push(decoder.decode(bytes.subarray(at, at + STRETCH), { stream: true }));
+  for (let at = 0; at < bytes.length; at += SLICE_SIZE) {
+    pieces.push(decoder.decode(bytes.subarray(at, at + SLICE_SIZE), { stream: true }));
     await breathe();
   }
   pieces.push(decoder.decode());
@@ -21,25 +21,25 @@ export async function decodeLong(bytes: Uint8Array<ArrayBuffer>): Promise<string
 
 /** Whether a text is so long that others should have their turn while it is encoded. */
 export function isLong(text: string): boolean {
-  return text.length > STRETCH;
+  return text.length > SLICE_SIZE;
 }
 
 /** Encodes a text as UTF-8, in slices. */
 export async function encodeLong(text: string): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
   for (let at = 0; at < text.length;) {
-    const end = at + STRETCH;
+    const end = at + SLICE_SIZE;
     const high = text.charCodeAt(end - 1); // a pair of surrogates stays together
     const to = high >= 0xd800 && high < 0xdc00 ? end + 1 : end;
     pieces.push(ENCODER.encode(text.slice(at, to)));
     at = to;
     await breathe();
   }
-  return joined(pieces);
+  return concatBytes(pieces);
 }
 
 /** Puts pieces together. */
-export function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+export function concatBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0));
   let at = 0;
   for (const chunk of chunks) {

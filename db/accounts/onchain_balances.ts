@@ -3,13 +3,13 @@ import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** An address, ours or watched, whose balances are to be read. */
-export interface HoldingTarget {
+export interface BalanceTarget {
   address: string;
   asset: string;
 }
 
 /** A balance as last seen, in base units. */
-export interface HoldingRow {
+export interface OnchainBalanceRow {
   address: string;
   /** '' is the chain's own coin. */
   contract: string;
@@ -36,12 +36,12 @@ export interface GainRow {
  * rest the ones that were not looked at for longest. Addresses that are watched for others are
  * among them where they are watched for the chain's own coin.
  */
-export async function selectHoldingTargets(
+export async function selectBalanceTargets(
   db: Db,
   place: NetworkKey,
   of: { since: number; stale: number; native: string },
-): Promise<HoldingTarget[]> {
-  return await db<HoldingTarget[]>`
+): Promise<BalanceTarget[]> {
+  return await db<BalanceTarget[]>`
     with named as (
       select account, address, asset, derivation_key from addresses
       where chain = ${place.chain} and network = ${place.network}
@@ -69,7 +69,7 @@ export async function selectHoldingTargets(
 }
 
 /** Begins the balances of a new address with nothing, at the height scanned so far. */
-export async function insertEmptyHolding(
+export async function insertEmptyBalance(
   tx: Tx,
   place: NetworkKey,
   of: { address: string; contract: string | null },
@@ -84,12 +84,12 @@ export async function insertEmptyHolding(
 }
 
 /** Reads the balances of addresses as last seen. */
-export async function selectHoldings(
+export async function selectOnchainBalances(
   db: Db,
   place: NetworkKey,
   addresses: readonly string[],
-): Promise<HoldingRow[]> {
-  return await db<HoldingRow[]>`
+): Promise<OnchainBalanceRow[]> {
+  return await db<OnchainBalanceRow[]>`
     select address, contract, amount::text as amount, height::float8 as height,
       nonce::float8 as nonce
     from onchain_balances where chain = ${place.chain} and network = ${place.network}
@@ -97,11 +97,11 @@ export async function selectHoldings(
 }
 
 /** Stores balances; one read at a lower height never replaces one read higher. */
-export async function upsertHoldings(
+export async function upsertOnchainBalances(
   tx: Tx,
   place: NetworkKey,
   seen: { height: number; at: number },
-  holdings: readonly Omit<HoldingRow, "height">[],
+  holdings: readonly Omit<OnchainBalanceRow, "height">[],
 ): Promise<void> {
   await tx`
     insert into onchain_balances (chain, network, address, contract, amount, height, nonce, seen_at)

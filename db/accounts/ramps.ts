@@ -204,18 +204,18 @@ export async function selectAddresses(
 }
 
 /** A balance as last seen on the chain, in base units. */
-export interface HoldingRow {
+export interface RampBalanceRow {
   account: string;
   contract: string;
   amount: string;
 }
 
 /** Reads what the addresses of ramp and deposit accounts hold, as last seen. */
-export async function selectHoldings(
+export async function selectRampBalances(
   db: Db,
   accounts: readonly string[],
-): Promise<HoldingRow[]> {
-  return await db<HoldingRow[]>`
+): Promise<RampBalanceRow[]> {
+  return await db<RampBalanceRow[]>`
     select a.account, h.contract, h.amount
     from addresses a join onchain_balances h
       on h.chain = a.chain and h.network = a.network and h.address = a.address

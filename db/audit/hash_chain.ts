@@ -14,7 +14,7 @@ export interface HeadRow {
 }
 
 /** What a transaction's sealed form is made of. */
-export interface SealableTransaction {
+export interface LinkableTransaction {
   id: string;
   type: string;
   source: string;
@@ -36,7 +36,7 @@ export interface SealableTransaction {
 }
 
 /** What an event's sealed form is made of. */
-export interface SealableEvent {
+export interface LinkableEvent {
   event: string;
   kind: string;
   subject: string;
@@ -45,19 +45,19 @@ export interface SealableEvent {
 }
 
 /** What is sealed: a transaction, or an event. */
-export type Sealable = (SealableTransaction & { event: null }) | SealableEvent;
+export type Linkable = (LinkableTransaction & { event: null }) | LinkableEvent;
 
-/** Place, salt and hash of a seal; salt and hash are hexadecimal. */
-export interface Place {
+/** Number, salt and hash of a link; salt and hash are hexadecimal. */
+export interface LinkHash {
   seq: string;
   hash: string;
   salt: string;
-  /** The transaction or the event that is sealed. */
-  sealed: string;
+  /** The transaction or the event that the link covers. */
+  covers: string;
 }
 
 /** A link with what it covers, or with what of it is gone. */
-export type SealedRow = Place & (Sealable | { event: null; id: null; missing: Missing });
+export type LinkRow = LinkHash & (Linkable | { event: null; id: null; missing: Missing });
 
 /** What a link covers that is gone. */
 export type Missing = "transaction" | "event";
@@ -78,10 +78,10 @@ export async function lockHead(tx: Tx): Promise<(HeadRow & { heard: boolean }) |
 }
 
 /** Reads the next commits to seal, of `limit` links or somewhat more, in order of commit. */
-export async function selectUnsealed(
+export async function selectUnlinked(
   tx: Tx,
   limit: number,
-): Promise<{ commits: string[]; rows: Sealable[] }> {
+): Promise<{ commits: string[]; rows: Linkable[] }> {
   // How many a commit holds is told by its size, at the least, without reading those of later turns.
   const commits = await tx<{ id: string; transactions: string; events: string }[]>`
     select c.id, c.transactions::text as transactions, c.events::text as events from (
@@ -90,17 +90,17 @@ export async function selectUnsealed(
           (pg_column_size(events) - 24) / 8, 1) as least
         from ledger_commits order by id limit ${limit}) q) c
     where c.upto - c.least < ${limit} order by c.id`;
-  const found = new Map<string, Sealable>();
+  const found = new Map<string, Linkable>();
   const ids = commits.flatMap((commit) => listed(commit.transactions));
   // Asked for as a set that is made once, so that one walk along the index finds them all.
-  const transactions = ids.length === 0 ? [] : await tx.unsafe<(Sealable & { id: string })[]>(
+  const transactions = ids.length === 0 ? [] : await tx.unsafe<(Linkable & { id: string })[]>(
     `select ${FACTS} from transactions t where t.id = any (array(select unnest($1::text::uuid[])))`,
     [`{${ids.join(",")}}`],
     { prepare: true },
   );
   for (const row of transactions) found.set(row.id, row);
   const noted = commits.flatMap((commit) => listed(commit.events));
-  const events = noted.length === 0 ? [] : await tx.unsafe<SealableEvent[]>(
+  const events = noted.length === 0 ? [] : await tx.unsafe<LinkableEvent[]>(
     `select ${EVENT} from ledger_events e where e.id = any (array(select unnest($1::text::bigint[])))`,
     [`{${noted.join(",")}}`],
     { prepare: true },
@@ -112,7 +112,7 @@ export async function selectUnsealed(
   if (rows.includes(undefined)) {
     throw new TypeError("a commit names a transaction or an event that is not there");
   }
-  return { commits: commits.map((commit) => commit.id), rows: rows as Sealable[] };
+  return { commits: commits.map((commit) => commit.id), rows: rows as Linkable[] };
 }
 
 /** The members of an array of ids or numbers as PostgreSQL writes it. */
@@ -125,7 +125,7 @@ export async function insertLinks(
   tx: Tx,
   links: {
     from: bigint;
-    rows: readonly Sealable[];
+    rows: readonly Linkable[];
     hashes: readonly string[];
     /** Of all of them, one after the other, in hexadecimal. */
     salts: string;
@@ -176,32 +176,32 @@ export async function selectHash(db: Db, seq: bigint): Promise<string | null> {
 }
 
 /** Reads links with what they cover, from a number on. */
-export async function selectSealed(db: Db, first: bigint, limit: number): Promise<SealedRow[]> {
-  type Found = Place & { id: string | null; event: string | null; of: Missing };
+export async function selectLinks(db: Db, first: bigint, limit: number): Promise<LinkRow[]> {
+  type Found = LinkHash & { id: string | null; event: string | null; of: Missing };
   const rows = await db.unsafe<Found[]>(
     `select s.seq, encode(s.hash, 'hex') as hash, encode(s.salt, 'hex') as salt,
-        coalesce(s.transaction::text, s.event::text) as sealed,
+        coalesce(s.transaction::text, s.event::text) as covers,
         case when s.event is null then 'transaction' else 'event' end as of, ${FACTS}
       from chain_links s left join transactions t on t.id = s.transaction
       where s.seq >= $1 order by s.seq limit $2`,
     [`${first}`, limit],
     { prepare: true },
   );
-  const noted = rows.filter((row) => row.of === "event").map((row) => row.sealed);
-  const events = noted.length === 0 ? [] : await db.unsafe<SealableEvent[]>(
+  const noted = rows.filter((row) => row.of === "event").map((row) => row.covers);
+  const events = noted.length === 0 ? [] : await db.unsafe<LinkableEvent[]>(
     `select ${EVENT} from ledger_events e where e.id = any (array(select unnest($1::text::bigint[])))`,
     [`{${noted.join(",")}}`],
     { prepare: true },
   );
   const found = new Map(events.map((row) => [row.event, row]));
   return rows.map(({ of, ...row }) => {
-    const event = of === "event" ? found.get(row.sealed) : undefined;
-    if (event !== undefined) return { ...place(row), ...event };
-    if (row.id === null) return { ...place(row), event: null, id: null, missing: of };
-    return row as unknown as SealedRow;
+    const event = of === "event" ? found.get(row.covers) : undefined;
+    if (event !== undefined) return { ...hashOf(row), ...event };
+    if (row.id === null) return { ...hashOf(row), event: null, id: null, missing: of };
+    return row as unknown as LinkRow;
   });
 }
 
-function place({ seq, hash, salt, sealed }: Place): Place {
-  return { seq, hash, salt, sealed };
+function hashOf({ seq, hash, salt, covers }: LinkHash): LinkHash {
+  return { seq, hash, salt, covers };
 }

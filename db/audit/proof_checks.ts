@@ -6,7 +6,9 @@
 
 /** The owner that stands for all owners in `row_counts`. */
 const EVERYONE = "'00000000-0000-0000-0000-000000000000'::uuid";
-const TALLIED = ["users", "identities", "accounts", "aliases", "currencies"].map((table) => `
+const COUNTED_COLLECTIONS = ["users", "identities", "accounts", "aliases", "currencies"].map((
+  table,
+) => `
   select '${table}' as collection, coalesce(owner, ${EVERYONE}) as owner,
     count(*) filter (where deleted_at is null) as living,
     count(*) filter (where deleted_at is not null) as dead
@@ -121,7 +123,7 @@ export const PROOF_CHECKS = {
     select concat_ws(' ', coalesce(c.collection, t.collection), coalesce(c.owner, t.owner)) as subject,
       concat_ws(' ', coalesce(c.living, 0), coalesce(c.dead, 0)) as expected,
       concat_ws(' ', coalesce(t.living, 0), coalesce(t.dead, 0)) as found
-    from (${TALLIED.join(" union all ")} union all
+    from (${COUNTED_COLLECTIONS.join(" union all ")} union all
       select 'transactions', x.owner, count(*), 0 from chain_links s join transactions x
         on x.id = s.transaction where x.owner is not null group by x.owner) c
     full join (select collection, owner, sum(living) as living, sum(dead) as dead

@@ -27,7 +27,7 @@ export interface Source {
    * Whether `row_counts` counts this table's rows by owner: in the transaction that adds them, or
    * (`sealed`) when they are sealed, so that those posted since are counted one by one.
    */
-  counted: boolean | "sealed";
+  counted: boolean | "linked";
 }
 
 /** Which rows are visible: the union of some reaches, living, deleted or both. */
@@ -98,7 +98,7 @@ export async function countMatching(db: Db, source: Source, selection: Selection
   const counted = isPlain(selection) && reaches.length === 1 && !concealed?.shown;
   if (counted && source.counted && (reaches[0] === "all" || reaches[0] === "own")) {
     const owner = reaches[0] === "all" ? EVERYONE : user;
-    if (source.counted === "sealed") return await countSealed(db, owner);
+    if (source.counted === "linked") return await countLinked(db, owner);
     const foreign = armed(selection.visibility)
       ? await countForeign(db, source, selection.visibility, ownId!)
       : 0;
@@ -138,7 +138,7 @@ async function countForeign(
 }
 
 /** Counts transactions: those sealed were counted, those not yet are few. One statement, one moment. */
-async function countSealed(db: Db, owner: string): Promise<number> {
+async function countLinked(db: Db, owner: string): Promise<number> {
   const [row] = owner === EVERYONE
     ? await db<{ n: string }[]>`
       select transactions

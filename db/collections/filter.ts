@@ -78,21 +78,21 @@ export function whereOf(sql: Db, columns: Columns, condition: Condition): Fragme
     case "or": {
       const parts = condition.of.map((part) => whereOf(sql, columns, part));
       if (parts.length === 0) return condition.op === "and" ? sql`true` : sql`false`;
-      return joined(sql, condition.op, parts);
+      return combined(sql, condition.op, parts);
     }
     case "not":
       return sql`(${whereOf(sql, columns, condition.of)} is not true)`;
     default:
-      return leafOf(sql, columns, condition);
+      return singleOf(sql, columns, condition);
   }
 }
 
-type Leaf = Exclude<Condition, { of: unknown }>;
+type SingleCondition = Exclude<Condition, { of: unknown }>;
 
-function leafOf(sql: Db, columns: Columns, leaf: Leaf): Fragment {
-  const { type } = columns[leaf.at.field];
-  const place = placeOf(sql, columns, leaf.at);
-  switch (leaf.op) {
+function singleOf(sql: Db, columns: Columns, single: SingleCondition): Fragment {
+  const { type } = columns[single.at.field];
+  const place = expressionOf(sql, columns, single.at);
+  switch (single.op) {
     case "null":
       return type === "json"
         ? sql`(coalesce(${place}, 'null'::jsonb) = 'null'::jsonb)`
@@ -100,13 +100,13 @@ function leafOf(sql: Db, columns: Columns, leaf: Leaf): Fragment {
     case "exists":
       return sql`(${place} is not null)`;
     case "contains":
-      return containsOf(sql, type, place, leaf.value);
+      return containsOf(sql, type, place, single.value);
     case "in":
-      return inOf(sql, type, place, leaf.values);
+      return inOf(sql, type, place, single.values);
     default:
-      if (type === "time") return timeOf(sql, place, leaf.op, BigInt(leaf.value));
-      if (type === "json") return jsonOf(sql, place, leaf.op, leaf.value);
-      return compareOf(sql, place, leaf.op, leaf.value, typeOf(type, [leaf.value]));
+      if (type === "time") return timeOf(sql, place, single.op, BigInt(single.value));
+      if (type === "json") return jsonOf(sql, place, single.op, single.value);
+      return compareOf(sql, place, single.op, single.value, typeOf(type, [single.value]));
   }
 }
 
@@ -136,7 +136,7 @@ function compareOf(
 /** Compares whole milliseconds: a row's time belongs to the millisecond that has begun. */
 function timeOf(sql: Db, place: Expression, op: Comparison, ms: bigint): Fragment {
   if (op === "eq") {
-    return joined(sql, "and", [timeOf(sql, place, "gte", ms), timeOf(sql, place, "lte", ms)]);
+    return combined(sql, "and", [timeOf(sql, place, "gte", ms), timeOf(sql, place, "lte", ms)]);
   }
   // An interval is read digit by digit, where to_timestamp() would go through a float.
   const since = `${op === "gt" || op === "lte" ? ms + 1n : ms} milliseconds`;
@@ -189,7 +189,7 @@ export function searchOf(
   if (targets.length === 0) return sql`false`;
   const pattern = `%${text.replace(/[\\%_]/g, "\\$&")}%`;
   const parts = targets.map((target) => {
-    const place = placeOf(sql, columns, target);
+    const place = expressionOf(sql, columns, target);
     switch (columns[target.field].type) {
       case "text":
         return sql`${place} ilike ${pattern}`;
@@ -201,7 +201,7 @@ export function searchOf(
         return sql`${place}::text ilike ${pattern}`;
     }
   });
-  return joined(sql, "or", parts);
+  return combined(sql, "or", parts);
 }
 
 /**
@@ -220,7 +220,7 @@ export function unprepared<T extends readonly postgres.MaybeRow[]>(
 export type Expression = Fragment | postgres.Helper<string>;
 
 /** Writes the column of a field, or the place inside its JSON. */
-export function placeOf(sql: Db, columns: Columns, { field, path }: Target): Expression {
+export function expressionOf(sql: Db, columns: Columns, { field, path }: Target): Expression {
   const column = sql(columns[field].column);
   return path.length === 0 ? column : sql`(${column} #> ${arrayOf(path)}::text[])`;
 }
@@ -235,7 +235,7 @@ function arrayOf(values: readonly string[]): string {
   return `{${values.map((value) => `"${value.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 }
 
-function joined(sql: Db, word: "and" | "or", parts: readonly Fragment[]): Fragment {
+function combined(sql: Db, word: "and" | "or", parts: readonly Fragment[]): Fragment {
   const between = word === "and" ? sql`and` : sql`or`;
   return sql`(${parts.flatMap((part, i) => i === 0 ? [part] : [between, part])})`;
 }

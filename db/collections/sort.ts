@@ -4,7 +4,7 @@
  * @module
  */
 import type { Db } from "../database.ts";
-import { type Columns, type Fragment, placeOf, SQL_TYPES, type Target } from "./filter.ts";
+import { type Columns, expressionOf, type Fragment, SQL_TYPES, type Target } from "./filter.ts";
 
 /** One key of an order. */
 export interface SortKey {
@@ -28,7 +28,7 @@ export function orderOf(
   return listOf(
     sql,
     wholeSort(sort).map(({ at, descending }) => {
-      const place = placeOf(sql, columns, at);
+      const place = expressionOf(sql, columns, at);
       return descending ? sql`${place} desc` : sql`${place}`;
     }),
   );
@@ -45,7 +45,7 @@ export function anchorOf(
   columns: Columns,
   sort: readonly SortKey[],
 ): Fragment {
-  const keys = keysOf(sort).map(({ at }) => sql`(${placeOf(sql, columns, at)})::text`);
+  const keys = keysOf(sort).map(({ at }) => sql`(${expressionOf(sql, columns, at)})::text`);
   return keys.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${listOf(sql, keys)})`;
 }
 
@@ -78,7 +78,7 @@ function behindOf(
   rest: Fragment,
 ): Fragment {
   const column = columns[at.field];
-  const place = placeOf(sql, columns, at);
+  const place = expressionOf(sql, columns, at);
   if (value === null) {
     return descending
       ? sql`(${place} is not null or (${rest}))`

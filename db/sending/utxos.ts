@@ -233,7 +233,7 @@ export async function selectOldest(
 }
 
 /** Has the balances of some addresses follow a correction of their coins. */
-export async function recountHoldings(
+export async function recountOnchainBalances(
   tx: Tx,
   of: { chain: string; network: string },
   addresses: readonly string[],

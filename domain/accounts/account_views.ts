@@ -4,7 +4,7 @@ import type { Db } from "../../db/database.ts";
 import {
   type OwnedAddressRow,
   selectAddressesFor,
-  selectHoldings,
+  selectRampBalances,
 } from "../../db/accounts/ramps.ts";
 import { type ChainPart, viewAccount } from "./accounts.ts";
 import { type Actor, reachesRealm, roleOf } from "../actor.ts";
@@ -22,7 +22,7 @@ export async function viewAccounts(
   const asked = populate.addressFor ? rows.filter((row) => row.type !== "system") : onChain;
   if (asked.length === 0) return rows.map((row) => viewAccount(row));
   const addresses = await selectAddressesFor(db, asked.map((row) => row.id));
-  const holdings = await selectHoldings(db, onChain.map((row) => row.id));
+  const holdings = await selectRampBalances(db, onChain.map((row) => row.id));
   const held = new Map(holdings.map((one) => [`${one.account} ${one.contract}`, one.amount]));
   const assets = new Map<string, ChainAsset>();
   for (const code of new Set(onChain.map((row) => row.asset))) {

@@ -5,7 +5,7 @@
  */
 import { hash } from "node:crypto";
 import { z } from "zod";
-import type { Sealable, SealableTransaction, SealedRow } from "../../db/audit/hash_chain.ts";
+import type { Linkable, LinkableTransaction, LinkRow } from "../../db/audit/hash_chain.ts";
 import { canonical } from "../canonical_json.ts";
 import { DecimalText, trim } from "../money.ts";
 
@@ -72,7 +72,7 @@ export const ChainLinkView = z.union([TransactionLink, EventLink, MissingLink])
 export type ChainLink = z.infer<typeof ChainLinkView>;
 
 /** The text whose hash seals a transaction or an event: canonical JSON (RFC 8785). */
-export function sealedForm(row: Sealable, stand: Stand): string {
+export function linkText(row: Linkable, stand: Stand): string {
   if (row.event === null) return transactionForm(row, stand);
   const facts = row.facts === null ? "null" : canonical(row.facts);
   return `{"at":${row.noted_at},"facts":${facts},"kind":${JSON.stringify(row.kind)},` +
@@ -80,7 +80,7 @@ export function sealedForm(row: Sealable, stand: Stand): string {
 }
 
 /** A transaction's unchanging fields; keys stand in their order already. */
-function transactionForm(row: SealableTransaction, { seq, salt }: Stand): string {
+function transactionForm(row: LinkableTransaction, { seq, salt }: Stand): string {
   const fiat = row.fiat_currency === null
     ? "null"
     : `{"currency":"${row.fiat_currency}","rate":"${trim(row.fiat_rate!)}","value":"${
@@ -118,16 +118,16 @@ export function createLinker(start: string): (text: string) => string {
 }
 
 /** Shows a link: all that its hash covers, or, where that is gone, what is left. */
-export function viewLink(row: SealedRow): ChainLink {
-  const place = { seq: parseInt(row.seq, 10), hash: row.hash, salt: row.salt };
+export function viewLink(row: LinkRow): ChainLink {
+  const link = { seq: parseInt(row.seq, 10), hash: row.hash, salt: row.salt };
   if (row.event !== null) {
     const { kind, subject, facts, noted_at: at } = row;
-    return { ...place, kind, subject, facts, at };
+    return { ...link, kind, subject, facts, at };
   }
-  if (row.id === null) return { ...place, id: row.sealed, missing: row.missing };
+  if (row.id === null) return { ...link, id: row.covers, missing: row.missing };
   return {
     id: row.id,
-    ...place,
+    ...link,
     type: row.type,
     source: { account: row.source },
     destination: { account: row.destination },

@@ -12,12 +12,12 @@ import { insertEvents } from "../../db/records.ts";
 import {
   type HeadRow,
   insertLinks,
+  type Linkable,
   lockHead,
-  type Sealable,
   selectHash,
   selectHead,
-  selectSealed,
-  selectUnsealed,
+  selectLinks,
+  selectUnlinked,
 } from "../../db/audit/hash_chain.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { openAnswer } from "../answers.ts";
@@ -25,7 +25,7 @@ import { chainTrail } from "./trail_chain.ts";
 import { DomainError } from "../errors.ts";
 import { newIds } from "../ids.ts";
 import { viewTransaction } from "../ledger/posting.ts";
-import { type ChainLink, createLinker, GENESIS, sealedForm, viewLink } from "./chain_links.ts";
+import { type ChainLink, createLinker, GENESIS, linkText, viewLink } from "./chain_links.ts";
 import { breathe } from "../slices.ts";
 
 /** The head of the chain as shown: what an anchor elsewhere should hold. */
@@ -92,7 +92,7 @@ export interface Turn {
  * Seals what was posted and noted, at most about `limit` links, in the caller's transaction; null
  * while another process does.
  */
-export async function sealNext(
+export async function appendLinks(
   tx: Tx,
   by: { at: number },
   limit: number,
@@ -100,15 +100,13 @@ export async function sealNext(
   const head = await lockHead(tx);
   if (head === null) return null;
   await chainTrail(tx, limit);
-  const { commits, rows } = await selectUnsealed(tx, limit);
+  const { commits, rows } = await selectUnlinked(tx, limit);
   if (rows.length === 0) return { links: 0, transactions: 0 };
   const from = BigInt(head.seq);
   const link = createLinker(head.hash);
   const salts = randomBytes(SALT_BYTES * rows.length).toString("hex");
   let seq = from;
-  const hashes = rows.map((row, i) =>
-    link(sealedForm(row, { seq: ++seq, salt: saltAt(salts, i) }))
-  );
+  const hashes = rows.map((row, i) => link(linkText(row, { seq: ++seq, salt: saltAt(salts, i) })));
   await insertLinks(tx, { from, rows, hashes, salts, commits, owners: ownersOf(rows) });
   const transactions = rows.flatMap((row) => row.event === null ? [row.id] : []);
   if (head.heard && transactions.length > 0) await announce(tx, by, transactions);
@@ -120,7 +118,7 @@ function saltAt(salts: string, i: number): string {
 }
 
 /** How many of the transactions each owner made. */
-function ownersOf(rows: readonly Sealable[]): Map<string, number> {
+function ownersOf(rows: readonly Linkable[]): Map<string, number> {
   const owners = new Map<string, number>();
   for (const row of rows) {
     if (row.event !== null || row.owner === null) continue;
@@ -217,12 +215,12 @@ async function recompute(
   for (let seq = from; seq <= last;) {
     const left = last - seq + 1n;
     const limit = left < BigInt(READ_AT_ONCE) ? parseInt(`${left}`, 10) : READ_AT_ONCE;
-    const rows = await selectSealed(db, seq, limit);
+    const rows = await selectLinks(db, seq, limit);
     if (rows.length === 0) return broken(seq, "seq_missing");
     for (const row of rows) {
       if (BigInt(row.seq) !== seq) return broken(seq, "seq_missing");
       if ("missing" in row) return broken(seq, `${row.missing}_missing`);
-      const due = link(sealedForm(row, { seq, salt: row.salt }));
+      const due = link(linkText(row, { seq, salt: row.salt }));
       if (due !== row.hash) return broken(seq, "hash_mismatch");
       tip = due;
       if (++checked % SLICE === 0) await breathe();
@@ -251,7 +249,7 @@ export async function readChain(
   const hasRoom = openAnswer();
   for (let next = BigInt(page.after ?? 0) + 1n; links.length < limit;) {
     const most = Math.min(READ_AT_ONCE, limit - links.length);
-    const rows = await selectSealed(db, next, most);
+    const rows = await selectLinks(db, next, most);
     for (const row of rows) {
       const link = viewLink(row);
       if (!hasRoom(link) && links.length > 0) return links; // a short page is no end

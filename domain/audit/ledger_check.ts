@@ -49,7 +49,7 @@ export interface KeptHead {
 /** What the checker found in a ledger. */
 export interface LedgerAudit {
   /** Links of the chain that were recomputed. */
-  sealed: number;
+  links: number;
   /** The last of them, as `<seq>:<hash>`: to be kept elsewhere. */
   head: string;
   mismatches: Mismatch[];
@@ -76,10 +76,10 @@ export async function checkWithin(tx: Tx, expect?: KeptHead): Promise<LedgerAudi
       mismatches.push({ ...row, code, count: parseInt(row.count, 10) });
     }
   }
-  const { checked: sealed, tip } = await checkChain(tx, mismatches);
+  const { checked: links, tip } = await checkChain(tx, mismatches);
   await checkTrail(tx, mismatches);
   if (expect !== undefined) await checkHead(tx, expect, mismatches);
-  return { sealed, head: `${sealed}:${tip}`, mismatches };
+  return { links, head: `${links}:${tip}`, mismatches };
 }
 
 async function checkChain(tx: Tx, mismatches: Mismatch[]): Promise<Recomputed> {

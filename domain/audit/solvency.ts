@@ -68,7 +68,7 @@ export const SolvencyView = z.object({
 }).meta({ id: "Solvency" });
 
 /** What became of an order by the word of a node; amounts in base units. */
-export interface FlightFate {
+export interface FlightStatus {
   /** The transaction that a block has; null while none has. */
   readonly hash: string | null;
   /** Its block; null while it is in none. */
@@ -88,7 +88,7 @@ export interface Found {
   figures: LedgerFigures;
   flights: readonly FlightRow[];
   /** What a node said of some of them. */
-  fates: ReadonlyMap<string, FlightFate>;
+  statuses: ReadonlyMap<string, FlightStatus>;
   /** Base units that tokens kept of what is pending, and of what is swept and not booked. */
   kept: { pending: bigint; swept: bigint };
   /** Base units at each ramp's addresses. */
@@ -112,7 +112,7 @@ export async function concludeSolvency(
   actor: Actor,
   found: Found,
 ): Promise<{ row: SolvencyRow; news: boolean }> {
-  const row = compareSides(actor, found);
+  const row = compareFigures(actor, found);
   const before = await selectVerdict(tx, row);
   await upsertSolvency(tx, row);
   const news = toneOf(row) !== (before === null ? CALM : toneOf(before));
@@ -130,10 +130,10 @@ function toneOf({ drift, solvent, stopped }: Verdict): string {
 }
 
 /** Compares both sides; exact to the last base unit. */
-export function compareSides(actor: Pick<Actor, "at">, found: Found): SolvencyRow {
+export function compareFigures(actor: Pick<Actor, "at">, found: Found): SolvencyRow {
   const { asset, testnet, decimals, height, figures, held, owed, kept } = found;
   const whole = (units: bigint) => fromUnits(units, decimals);
-  const flights = found.flights.map((row) => weigh(row, height, found.fates.get(row.id)));
+  const flights = found.flights.map((row) => weigh(row, height, found.statuses.get(row.id)));
   const sum = (of: (one: Weight) => bigint) => flights.reduce((all, one) => all + of(one), 0n);
   const assets = whole([...held.values()].reduce((all, one) => all + one, 0n));
   const sending = whole(sum((one) => one.ahead));
@@ -184,9 +184,9 @@ interface Weight {
   borne: bigint;
 }
 
-function weigh(row: FlightRow, height: number, fate: FlightFate | undefined): Weight {
+function weigh(row: FlightRow, height: number, status: FlightStatus | undefined): Weight {
   const told = { height: row.height, success: row.state !== "failed", fee: null };
-  const known = fate ?? told;
+  const known = status ?? told;
   const fee = known.fee ?? BigInt(row.fee);
   const left = (known.success ? BigInt(row.amount) : 0n) + fee;
   const booked = row.state !== "sent" && row.state !== "mined";

@@ -9,7 +9,7 @@ import { z } from "zod";
 import { type AccountRow, markEnabled, selectAccount } from "../../db/accounts/accounts.ts";
 import type { Db } from "../../db/database.ts";
 import { selectTokenOfCurrency } from "../../db/currencies/tokens.ts";
-import { insertEmptyHolding } from "../../db/accounts/onchain_balances.ts";
+import { insertEmptyBalance } from "../../db/accounts/onchain_balances.ts";
 import {
   markOpened,
   type RampRow,
@@ -200,7 +200,7 @@ export async function recoverAddress(
   });
   const contract = findAsset(ramp.asset)?.contract ?? null;
   const address = found.address;
-  await insertEmptyHolding(tx, { chain, network }, { address, contract }, actor.at);
+  await insertEmptyBalance(tx, { chain, network }, { address, contract }, actor.at);
   await handOutAddress(tx, actor, {
     id: newId(actor.at),
     account: account.id,
@@ -233,7 +233,7 @@ async function addAddressRow(
   const { chain, network, xpub, taken } = branch;
   const address = await deriveAddress(chain as ChainId, network as Network, xpub, taken);
   const contract = findAsset(of.account.asset)?.contract ?? null;
-  await insertEmptyHolding(tx, { chain, network }, { address, contract }, actor.at);
+  await insertEmptyBalance(tx, { chain, network }, { address, contract }, actor.at);
   await handOutAddress(tx, actor, {
     id: newId(actor.at),
     account: of.account.id,
@@ -269,7 +269,7 @@ async function openRamp(
   if (!await markOpened(tx, ramp, xpub)) return null;
   const account = (await selectAccount(tx, ramp.account))!;
   const contract = findAsset(account.asset)?.contract ?? null;
-  await insertEmptyHolding(tx, ramp, { address: addresses[0], contract }, actor.at);
+  await insertEmptyBalance(tx, ramp, { address: addresses[0], contract }, actor.at);
   await reserveAddresses(tx, actor, { ramp: ramp.account, from: 0, addresses });
   await handOutAddress(tx, actor, {
     id: newId(actor.at),

@@ -10,7 +10,7 @@ export const TRANSACTIONS: Collection<TransactionRow> = {
   table: "transactions",
   listed: "transaction_list",
   deletable: false,
-  counted: "sealed",
+  counted: "linked",
   flows: true,
   notFound: "transaction.not_found",
   relations: {

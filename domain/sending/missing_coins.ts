@@ -5,7 +5,7 @@
  * @module
  */
 import type { NetworkKey } from "../../db/chains/cursors.ts";
-import { markSpentBy, recountHoldings, reviveCoins } from "../../db/sending/utxos.ts";
+import { markSpentBy, recountOnchainBalances, reviveCoins } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import type { Actor } from "../actor.ts";
 import { emit } from "../events.ts";
@@ -31,7 +31,7 @@ export async function correctCoins(
   if (spent.length === 0) return [];
   const corrected = await markSpentBy(tx, place, spent);
   if (corrected.length === 0) return [];
-  await recountHoldings(tx, place, [...new Set(corrected.map(({ address }) => address))]);
+  await recountOnchainBalances(tx, place, [...new Set(corrected.map(({ address }) => address))]);
   const { chain, network } = place;
   for (const { ramp, ...coin } of corrected) {
     const view = { chain, network, ramp, ...coin };
@@ -51,7 +51,7 @@ export async function restoreCoins(
 ): Promise<void> {
   if (claims.length === 0) return;
   const restored = await reviveCoins(tx, place, claims);
-  await recountHoldings(tx, place, [...new Set(restored.map(({ address }) => address))]);
+  await recountOnchainBalances(tx, place, [...new Set(restored.map(({ address }) => address))]);
   const { chain, network } = place;
   for (const { ramp, ...coin } of restored) {
     const view = { chain, network, ramp, ...coin, by: null };

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { DomainError, type ErrorCode, type Fault } from "../../domain/errors.ts";
 import { MANY, parseJson } from "../../domain/json.ts";
 import { parseLongJson } from "../../domain/long_json.ts";
-import { decodeLong, inSlices, joined, STRETCH } from "../../domain/slices.ts";
+import { concatBytes, decodeLong, inSlices, SLICE_SIZE } from "../../domain/slices.ts";
 import type { Ending } from "./shutdown.ts";
 
 /** A body that holds very many items: how it is checked, without them and each of them. */
@@ -141,7 +141,7 @@ export async function readBody(
     : openStream(request.body!, max, declared === null ? onLarge : null);
   const bytes = await arrived(inTime(incoming, ending));
   try {
-    return bytes.length <= STRETCH ? UTF8.decode(bytes) : await decodeLong(bytes);
+    return bytes.length <= SLICE_SIZE ? UTF8.decode(bytes) : await decodeLong(bytes);
   } catch {
     throw new DomainError("request.malformed", "the body is not UTF-8");
   }
@@ -215,7 +215,7 @@ async function readStream(
   let size = 0;
   for (;;) {
     const { done, value: chunk } = await reader.read();
-    if (done) return joined(chunks);
+    if (done) return concatBytes(chunks);
     const before = size;
     size += chunk.byteLength;
     if (size > max) throw tooLarge(max);

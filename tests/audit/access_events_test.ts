@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { totpCode } from "../../domain/security/totp.ts";
-import { sealRealm } from "../../workers/audit/hash_chain.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tampering } from "../support/tamper.ts";
 import { selectMismatches } from "../../db/audit/ledger_check.ts";
@@ -13,7 +13,7 @@ interface Link {
 
 /** Events of the chain about one subject, oldest first. */
 async function eventsOf(realm: TestRealm, kind: string, subject: string): Promise<Link[]> {
-  await sealRealm(realm.pool, Date.now);
+  await extendHashChain(realm.pool, Date.now);
   const { body } = await realm.admin.send("GET", "/v1/transactions/chain");
   return body.filter((link: Link) => link.kind === kind && link.subject === subject);
 }

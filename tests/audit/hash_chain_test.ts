@@ -2,11 +2,11 @@ import { deepEqual, equal, notEqual } from "node:assert/strict";
 import { canonical } from "../../domain/canonical_json.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { createLinker, GENESIS } from "../../domain/audit/chain_links.ts";
-import { sealRealm } from "../../workers/audit/hash_chain.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
 
-const seal = (realm: TestRealm) => sealRealm(realm.pool, Date.now);
+const seal = (realm: TestRealm) => extendHashChain(realm.pool, Date.now);
 
 /** A currency, two accounts and a number of transfers between them. */
 async function fixture(realm: TestRealm, count: number) {
@@ -184,10 +184,10 @@ Deno.test("several processes seal beside traffic without gaps, forks or waiting"
 Deno.test("a sealer that dies in the middle leaves nothing behind", async () => {
   await using realm = await testRealm();
   await fixture(realm, 2);
-  const { sealNext } = await import("../../domain/audit/hash_chain.ts");
+  const { appendLinks } = await import("../../domain/audit/hash_chain.ts");
   await realm.pool.sql
     .begin(async (tx) => {
-      equal((await sealNext(tx, { at: Date.now() }, 100))!.transactions, 3);
+      equal((await appendLinks(tx, { at: Date.now() }, 100))!.transactions, 3);
       throw new Error("killed");
     }).catch((error) => equal(error.message, "killed"));
   equal((await realm.admin.send("GET", "/v1/transactions/head")).body.seq, 0);

@@ -1,24 +1,24 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
-import { selectSealed } from "../../db/audit/hash_chain.ts";
+import { selectLinks } from "../../db/audit/hash_chain.ts";
 import { checkRealms, formatAudit, readAuditArguments } from "../../commands/audit.ts";
 import { checkLedger, checkWithin } from "../../domain/audit/ledger_check.ts";
-import { createLinker, GENESIS, sealedForm } from "../../domain/audit/chain_links.ts";
+import { createLinker, GENESIS, linkText } from "../../domain/audit/chain_links.ts";
 import { noteSettings } from "../../domain/realms/realm_events.ts";
-import { sealRealm } from "../../workers/audit/hash_chain.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { busyRealm } from "../support/busy_realm.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { tamper, tampering } from "../support/tamper.ts";
 
 /** Gives every link the hash that it should have, as somebody would who changed one. */
 async function sealAnew(tx: Tx): Promise<void> {
-  const rows = await selectSealed(tx, 1n, 100_000);
+  const rows = await selectLinks(tx, 1n, 100_000);
   const link = createLinker(GENESIS);
   await tx.unsafe("alter table chain_links disable trigger user");
   let last = GENESIS;
   for (const [i, row] of rows.entries()) {
     if ("missing" in row) throw new Error("gone");
-    last = link(sealedForm(row, { seq: BigInt(i + 1), salt: row.salt }));
+    last = link(linkText(row, { seq: BigInt(i + 1), salt: row.salt }));
     await tx`update chain_links set hash = decode(${last}, 'hex') where seq = ${row.seq}`;
   }
   await tx`update chain_head set seq = ${rows.length}, hash = decode(${last}, 'hex'),
@@ -27,7 +27,7 @@ async function sealAnew(tx: Tx): Promise<void> {
 }
 
 async function headOf(realm: TestRealm): Promise<string> {
-  await sealRealm(realm.pool, Date.now);
+  await extendHashChain(realm.pool, Date.now);
   const { seq, hash } = (await realm.admin.send("GET", "/v1/transactions/head")).body;
   return `${seq}:${hash}`;
 }

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { createLog } from "../../log.ts";
 import { openChains } from "../../workers/chains/registry.ts";
-import { sealRealm } from "../../workers/audit/hash_chain.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { POLL_MS, startTimetable } from "../../workers/schedule/timetable.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
@@ -103,7 +103,7 @@ Deno.test("a backlog drains in the order of commit, however much was committed a
     `select array_agg(u.id::text order by c.id, u.ord) as ids
       from ledger_commits c cross join unnest(c.transactions) with ordinality u(id, ord)`,
   );
-  equal(await sealRealm(realm.pool, Date.now), 4508);
+  equal(await extendHashChain(realm.pool, Date.now), 4508);
   const rows = await rowsOf<{ transaction: string }>(
     realm,
     "select transaction from chain_links where transaction is not null order by seq",
@@ -118,12 +118,12 @@ Deno.test("sealing waits for no move, and no move waits for sealing", async () =
   const { move } = await fixture(realm);
   await move();
   // Under the ledger lock, as a long command would be.
-  const sealed = await realm.command(async () => await sealRealm(realm.pool, Date.now), true);
+  const sealed = await realm.command(async () => await extendHashChain(realm.pool, Date.now), true);
   equal(sealed, 2);
   await realm.pool.sql.begin(async (tx) => {
     await tx`select seq from chain_head for update`; // as a sealer in the middle would
     await move();
-    equal(await sealRealm(realm.pool, Date.now), 0);
+    equal(await extendHashChain(realm.pool, Date.now), 0);
   });
-  equal(await sealRealm(realm.pool, Date.now), 1);
+  equal(await extendHashChain(realm.pool, Date.now), 1);
 });

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { sealRealm } from "../../workers/audit/hash_chain.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -145,7 +145,7 @@ test("GET /v1/audit names the machine key that acted, transfers included, and fi
   );
   equal((await read("limit=1"))[0].key, null);
   deepEqual(await read("key=nothing"), []);
-  await sealRealm(realm.pool, Date.now);
+  await extendHashChain(realm.pool, Date.now);
   const chain = (await realm.admin.send("GET", "/v1/transactions/chain")).body;
   const link = chain.find((each: { id?: string }) => each.id === moved.body.id);
   equal(link.api_key, payer.id, "the chain of hashes covers it");

@@ -1,7 +1,7 @@
 import { equal } from "node:assert/strict";
 import { canonical, canonicalNumber } from "../../domain/canonical_json.ts";
 import { parseJson, parseStoredJson } from "../../domain/json.ts";
-import { createLinker, GENESIS, sealedForm } from "../../domain/audit/chain_links.ts";
+import { createLinker, GENESIS, linkText } from "../../domain/audit/chain_links.ts";
 
 Deno.test("canonical() writes the examples of RFC 8785", () => {
   const sample = String.raw`{
@@ -62,7 +62,7 @@ Deno.test("canonical() does not depend on how a value was written", () => {
   equal(canonical(a), canonical(b));
 });
 
-Deno.test("sealedForm() is canonical JSON of the fields that never change", () => {
+Deno.test("linkText() is canonical JSON of the fields that never change", () => {
   const row = {
     id: "01a1fb9d-f797-7000-8000-f205583ab8e1",
     type: "transfer",
@@ -100,7 +100,7 @@ Deno.test("sealedForm() is canonical JSON of the fields that never change", () =
     testnet: false,
     type: "transfer",
   };
-  equal(sealedForm(row, { seq: 7n, salt }), canonical(whole));
+  equal(linkText(row, { seq: 7n, salt }), canonical(whole));
   const reverts = "01a1fb9d-f797-7000-8000-000000000003";
   const api_key = "01a1fb9d-f797-7000-8000-000000000004";
   const more = {
@@ -112,7 +112,7 @@ Deno.test("sealedForm() is canonical JSON of the fields that never change", () =
     fiat_currency: null,
   };
   equal(
-    sealedForm({ ...more, owner: row.id }, { seq: 8n, salt }),
+    linkText({ ...more, owner: row.id }, { seq: 8n, salt }),
     canonical({
       ...whole,
       api_key,
@@ -126,14 +126,14 @@ Deno.test("sealedForm() is canonical JSON of the fields that never change", () =
   );
 });
 
-Deno.test("sealedForm() of an event is canonical JSON of all that is noted", () => {
+Deno.test("linkText() of an event is canonical JSON of all that is noted", () => {
   const salt = "0123456789abcdef0123456789abcdef";
   const facts = { owner: 'a "b"', id: "x", deep: { b: 1, a: [null] } };
   const event = { event: "9", kind: "accounts", subject: "x", facts, noted_at: 5 };
   const whole = { at: 5, facts, kind: "accounts", salt, seq: 3, subject: "x" };
-  equal(sealedForm(event, { seq: 3n, salt }), canonical(whole));
+  equal(linkText(event, { seq: 3n, salt }), canonical(whole));
   equal(
-    sealedForm({ ...event, facts: null }, { seq: 3n, salt }),
+    linkText({ ...event, facts: null }, { seq: 3n, salt }),
     canonical({ ...whole, facts: null }),
   );
 });

@@ -3,7 +3,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { postMove } from "../../domain/ledger/posting.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { expireRealm } from "../../workers/schedule/expiry.ts";
-import { sealRealm } from "../../workers/audit/hash_chain.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { databaseClock } from "../support/clock.ts";
@@ -112,7 +112,7 @@ Deno.test("who follows the transactions by after= misses none, though two proces
   const all = await rowsOf<{ id: string }>(realm, "select id from transactions order by id");
   equal(all.length, 1 + 2 * 5 * 25);
   deepEqual(seen, all.map(({ id }) => id));
-  await sealRealm(realm.pool, Date.now);
+  await extendHashChain(realm.pool, Date.now);
   const sealed = await rowsOf<{ id: string }>(
     realm,
     "select transaction as id from chain_links where transaction is not null order by seq",

@@ -9,7 +9,7 @@ import { expireDueBlocks } from "../../domain/ledger/blocks.ts";
 import { newId } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { openRealmContexts } from "../../domain/realms/context.ts";
-import { sealNext } from "../../domain/audit/hash_chain.ts";
+import { appendLinks } from "../../domain/audit/hash_chain.ts";
 import { type App, createApp } from "../../routes/http/app.ts";
 import { databaseClock } from "../support/clock.ts";
 import { testDatabaseUrl } from "../support/database.ts";
@@ -102,7 +102,7 @@ export async function openFixture(instances: number): Promise<Fixture> {
       }, true),
     async seal() {
       const at = Date.now();
-      await realm.command((tx) => sealNext(tx, { ...realm.admin.actor, at }, 1000));
+      await realm.command((tx) => appendLinks(tx, { ...realm.admin.actor, at }, 1000));
     },
     async [Symbol.asyncDispose]() {
       for (const instance of opened) await instance[Symbol.asyncDispose]();

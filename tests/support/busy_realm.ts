@@ -5,7 +5,7 @@
  */
 import { equal } from "node:assert/strict";
 import { totpCode } from "../../domain/security/totp.ts";
-import { sealRealm } from "../../workers/audit/hash_chain.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { type TestRealm, testRealm } from "./realm.ts";
 
 /** A ledger in which something of every kind has happened. */
@@ -52,7 +52,7 @@ export async function busyRealm(): Promise<TestRealm> {
   const { secret } = await send(`/v1/users/${realm.admin.id}/totp`, undefined);
   const code = totpCode(secret, Math.floor(Date.now() / 30_000));
   await send(`/v1/users/${realm.admin.id}/totp/confirm`, { code });
-  await sealRealm(realm.pool, Date.now);
+  await extendHashChain(realm.pool, Date.now);
   await send("/v1/transactions", move);
   await send("/v1/aliases", { type: "account", alias: "other", account: other });
   return realm;

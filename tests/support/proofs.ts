@@ -15,20 +15,20 @@ const ROOT = new URL("../../", import.meta.url);
 export async function auditAll(
   url: string,
   platformKey: string,
-): Promise<{ sealed: number; wrong: string[] }> {
+): Promise<{ links: number; wrong: string[] }> {
   const logins = loginsUnder(openSecrets(platformKey));
   const database = openDatabase({ url, prepare: true, parseJson: parseStoredJson, logins });
-  let sealed = 0;
+  let links = 0;
   const wrong: string[] = [];
   try {
     await checkRealms(database, (found) => {
-      sealed += found.sealed;
+      links += found.links;
       if (found.mismatches.length > 0) wrong.push(...formatAudit(found));
     });
   } finally {
     await database.close();
   }
-  return { sealed, wrong };
+  return { links, wrong };
 }
 
 /** Runs the auditor's script as an auditor would. */

@@ -1,7 +1,7 @@
 /** Seals what was posted, realm by realm, a batch at a time, beside the traffic. @module */
 import type { Pool } from "../../db/database.ts";
 import { locking } from "../../db/transaction.ts";
-import { sealNext } from "../../domain/audit/hash_chain.ts";
+import { appendLinks } from "../../domain/audit/hash_chain.ts";
 
 /** Links sealed together: enough to share the cost, few enough to be done in milliseconds. */
 const BATCH = 1000;
@@ -10,16 +10,16 @@ const BATCH = 1000;
  * Adds a realm's transactions and events to its hash chain until none is left or the time is up; gives the
  * number of transactions. Returns at once while another process does the same for this realm.
  */
-export async function sealRealm(
+export async function extendHashChain(
   pool: Pool,
   now: () => number,
   over: () => boolean = () => false,
 ): Promise<number> {
-  let sealed = 0;
+  let linked = 0;
   while (!over()) {
-    const turn = await locking(pool, (tx) => sealNext(tx, { at: now() }, BATCH));
-    sealed += turn?.transactions ?? 0;
-    if (turn === null || turn.links < BATCH) return sealed;
+    const turn = await locking(pool, (tx) => appendLinks(tx, { at: now() }, BATCH));
+    linked += turn?.transactions ?? 0;
+    if (turn === null || turn.links < BATCH) return linked;
   }
-  return sealed;
+  return linked;
 }

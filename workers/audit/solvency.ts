@@ -24,9 +24,9 @@ import { type ChainId, findAsset } from "../../domain/assets.ts";
 import { isNegative, toUnits } from "../../domain/money.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import {
-  compareSides,
+  compareFigures,
   concludeSolvency,
-  type FlightFate,
+  type FlightStatus,
   type Found,
 } from "../../domain/audit/solvency.ts";
 import { lossMaxOf } from "../../domain/withdrawal_settings.ts";
@@ -43,7 +43,7 @@ const FLIGHTS_MAX = 20_000;
 /** Orders, deposits and sweeps that nodes are asked of where chain and ledger differ. */
 const ASKED_MAX = 1_000;
 const ASKED_AT_ONCE = 8;
-const UNMINED: FlightFate = { hash: null, height: null, success: true, fee: null };
+const UNMINED: FlightStatus = { hash: null, height: null, success: true, fee: null };
 
 /** An asset of which chain and ledger are compared. */
 interface Subject {
@@ -87,7 +87,7 @@ async function checkAsset(context: WorkerContext, chain: Chain, ramped: RampedRo
   const block = await chain.block(height);
   const balances = chain.traits.coins ? null : await heldBy(subject);
   let found = await foundBy(subject, balances);
-  if (compareSides(context.actor, found).drift !== "0") {
+  if (compareFigures(context.actor, found).drift !== "0") {
     found = await explain(subject, found);
     if (block === null || (await chain.block(height))?.hash !== block.hash) {
       throw new ChainError("unavailable", "the chain took another course meanwhile");
@@ -118,7 +118,7 @@ async function foundBy(
       ...of,
       figures: await selectFigures(tx, of),
       flights: await selectFlights(tx, { ...of, limit: FLIGHTS_MAX }),
-      fates: new Map(),
+      statuses: new Map(),
       kept: { pending: 0n, swept: 0n },
       held: balances ?? new Map(coins.map(({ ramp, units }) => [ramp, BigInt(units)])),
       owed: new Map(owed.map(({ ramp, total }) => [ramp, total])),
@@ -146,32 +146,35 @@ async function explain(subject: Subject, found: Found): Promise<Found> {
   const { chain, of } = subject;
   // What became of coins is recorded with the blocks themselves.
   if (chain.traits.coins) return found;
-  const fates = await fatesOf(subject, found.flights);
-  if (of.contract === "") return { ...found, fates };
-  const kept = { pending: await keptOfPending(subject), swept: await keptOfSwept(subject, fates) };
-  return { ...found, fates, kept };
+  const statuses = await statusesOf(subject, found.flights);
+  if (of.contract === "") return { ...found, statuses };
+  const kept = {
+    pending: await keptOfPending(subject),
+    swept: await keptOfSwept(subject, statuses),
+  };
+  return { ...found, statuses, kept };
 }
 
-async function fatesOf(
+async function statusesOf(
   { context, chain, of }: Subject,
   flights: readonly FlightRow[],
-): Promise<Map<string, FlightFate>> {
+): Promise<Map<string, FlightStatus>> {
   const depth = context.chains.depth({
     chain: of.chain as ChainId,
     testnet: of.network !== "main",
   });
   const open = flights.filter(({ state }) => state === "sent" || state === "mined");
-  const fates = new Map<string, FlightFate>();
+  const statuses = new Map<string, FlightStatus>();
   await eachOf(open.slice(0, ASKED_MAX), async ({ id, since }) => {
     const rows = await reading(context.pool, (db) => selectAttempts(db, id));
-    const candidates = rows.filter((one) => !one.dropped && one.raw !== null).map(signedOf);
-    const fate = await chain.status({ attempts: candidates, since: since ?? 0, depth });
-    if (fate.state !== "mined") return void fates.set(id, UNMINED);
-    const fee = (fate.feeContract ?? "") === of.contract ? fate.fee : null;
-    const { hash, block: { height }, success } = fate;
-    fates.set(id, { hash, height, success, fee });
+    const attempts = rows.filter((one) => !one.dropped && one.raw !== null).map(signedOf);
+    const status = await chain.status({ attempts, since: since ?? 0, depth });
+    if (status.state !== "mined") return void statuses.set(id, UNMINED);
+    const fee = (status.feeContract ?? "") === of.contract ? status.fee : null;
+    const { hash, block: { height }, success } = status;
+    statuses.set(id, { hash, height, success, fee });
   });
-  return fates;
+  return statuses;
 }
 
 /** Measures what a token will have kept of deposits that are not credited yet. */
@@ -198,15 +201,15 @@ async function keptOfPending({ context, chain, of }: Subject): Promise<bigint> {
 /** Measures what a token kept of sweeps that are not booked yet. */
 async function keptOfSwept(
   { context, chain, of }: Subject,
-  fates: ReadonlyMap<string, FlightFate>,
+  statuses: ReadonlyMap<string, FlightStatus>,
 ): Promise<bigint> {
   const sweeps = await reading(context.pool, (db) => selectUnbooked(db, of, ASKED_MAX));
   let kept = 0n;
   await eachOf(sweeps, async (sweep) => {
     const { from, to, amount } = sweep;
-    const fate = fates.get(sweep.order);
-    const { hash, height } = fate ?? sweep;
-    if (fate?.success === false || hash === null || height === null || height > of.height) return;
+    const status = statuses.get(sweep.order);
+    const { hash, height } = status ?? sweep;
+    if (status?.success === false || hash === null || height === null || height > of.height) return;
     const watch = {
       addresses: new Set([to]),
       claims: new Set<string>(),

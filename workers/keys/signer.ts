@@ -127,7 +127,7 @@ export function openSigner(
       { realm: store.realm, kind: KIND, id: row.id },
       row,
     );
-    const seed = await stretch(entropy).finally(() => wipe(entropy));
+    const seed = await deriveSeed(entropy).finally(() => wipe(entropy));
     return await use(seed).finally(() => wipe(seed));
   }
   return {
@@ -188,7 +188,7 @@ async function seedRow(
 }
 
 /** From the stored entropy to the seed, over the phrase that a person would write down. */
-async function stretch(entropy: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+async function deriveSeed(entropy: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
   const { Mnemonic } = await import("ethers/wallet");
   return await seedOf(Mnemonic.fromEntropy(entropy).phrase);
 }

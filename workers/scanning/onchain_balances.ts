@@ -8,11 +8,11 @@
 import { updateBalancesHeight } from "../../db/chains/cursors.ts";
 import { type KeptToken, selectKeptTokens } from "../../db/currencies/tokens.ts";
 import {
-  type HoldingRow,
-  type HoldingTarget,
-  selectHoldings,
-  selectHoldingTargets,
-  upsertHoldings,
+  type BalanceTarget,
+  type OnchainBalanceRow,
+  selectBalanceTargets,
+  selectOnchainBalances,
+  upsertOnchainBalances,
 } from "../../db/accounts/onchain_balances.ts";
 import { sumMinedCoins } from "../../db/chains/coin_sums.ts";
 import { reading, writing } from "../../db/transaction.ts";
@@ -50,7 +50,7 @@ const STALE = 500;
 const ASKED_AT_ONCE = 200;
 
 /** Refreshes the balances of a network, and searches transfers that the scan did not show. */
-export async function refreshHoldings(
+export async function refreshOnchainBalances(
   context: WorkerContext,
   chain: Chain,
   scan: BalanceScan,
@@ -62,7 +62,7 @@ export async function refreshHoldings(
   }
   const native = nativeAsset(place.chain);
   const of = { since: height - WINDOW, stale: STALE, native: native.code };
-  const targets = await reading(context.pool, (db) => selectHoldingTargets(db, place, of));
+  const targets = await reading(context.pool, (db) => selectBalanceTargets(db, place, of));
   const kept = await reading(context.pool, (db) => selectKeptTokens(db, place));
   const pass: Pass = {
     ...{ context, place, watch, chain, height, kept },
@@ -85,7 +85,7 @@ export async function refreshHoldings(
 /** A balance to read, and whether deposits to it are booked. */
 type Wanted = Holding & { readonly booked: boolean };
 
-function holdingsOf({ address, asset }: HoldingTarget): Wanted[] {
+function holdingsOf({ address, asset }: BalanceTarget): Wanted[] {
   const contract = findAsset(asset)?.contract ?? null;
   const coin = { address, contract: null, booked: findAsset(asset)?.contract === null };
   return contract === null ? [coin] : [coin, { address, contract, booked: true }];
@@ -98,8 +98,8 @@ async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
   const addresses = [...new Set(wanted.map(({ address }) => address))];
   const counts = await reader.counts(addresses, height) ?? [];
   const nonces = new Map(addresses.map((address, at) => [address, counts[at] ?? null]));
-  const before = await reading(context.pool, (db) => selectHoldings(db, place, addresses));
-  const rows: Omit<HoldingRow, "height">[] = [];
+  const before = await reading(context.pool, (db) => selectOnchainBalances(db, place, addresses));
+  const rows: Omit<OnchainBalanceRow, "height">[] = [];
   for (const [at, one] of wanted.entries()) {
     const { address } = one;
     const contract = one.contract ?? "";
@@ -118,7 +118,7 @@ async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
  */
 async function isExplained(
   pass: Pass,
-  last: HoldingRow,
+  last: OnchainBalanceRow,
   now: { holding: Holding; amount: bigint; nonce: number | null },
 ): Promise<boolean> {
   const { height, reader } = pass;
@@ -162,17 +162,19 @@ async function isDisputed(
 async function keep(
   context: WorkerContext,
   { place, height }: Pick<BalanceScan, "place" | "height">,
-  rows: readonly Omit<HoldingRow, "height">[],
+  rows: readonly Omit<OnchainBalanceRow, "height">[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  await context.step((tx) => upsertHoldings(tx, place, { height, at: context.actor.at }, rows));
+  await context.step((tx) =>
+    upsertOnchainBalances(tx, place, { height, at: context.actor.at }, rows)
+  );
 }
 
 /**
  * Reads the balances of the realm's own tokens, one token at a time: third parties wrote some of
  * their contracts, and one that does not answer must not hide the others.
  */
-async function refreshKept(pass: Pass, targets: readonly HoldingTarget[]): Promise<void> {
+async function refreshKept(pass: Pass, targets: readonly BalanceTarget[]): Promise<void> {
   const { context, place } = pass;
   for (const { address: ramp, contract, symbol } of pass.kept) {
     const own = targets.filter((one) => one.asset === symbol).map((one) => one.address);

@@ -24,7 +24,7 @@ import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Head, Scanned, WatchList } from "../chains/observations.ts";
 import { settleDeposits, UNCONFIRMED } from "./deposit_confirmations.ts";
-import { refreshHoldings } from "./onchain_balances.ts";
+import { refreshOnchainBalances } from "./onchain_balances.ts";
 import { beginCursor } from "./ramp_opening.ts";
 import type { SeenTransfer } from "../../domain/chains/observed_transfers.ts";
 
@@ -98,7 +98,7 @@ async function scanNetwork(context: WorkerContext, place: ChainNetwork, seen: Se
   const depth = Math.max(1, context.chains.depth(at));
   await settleDeposits(context, chain, { place, head, reached, depth, watch, caughtUp });
   if (caughtUp) {
-    await refreshHoldings(context, chain, { place, height: reached, watch });
+    await refreshOnchainBalances(context, chain, { place, height: reached, watch });
     await context.step((tx) => reviveSweeps(tx, context.actor, place));
   }
   await warn(context, chain, known);

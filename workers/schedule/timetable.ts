@@ -9,7 +9,7 @@ import { endLease, takeLease } from "../../db/leases.ts";
 import { allRealms } from "../../db/realms/realm_pages.ts";
 import { locking } from "../../db/transaction.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { sealRealm } from "../audit/hash_chain.ts";
+import { extendHashChain } from "../audit/hash_chain.ts";
 import { openRunningTasks, type RunningTasks } from "../task_queue.ts";
 import { sleep, withTimeout } from "../timers.ts";
 import { type RealmTarget, workerContext, type WorkerDependencies } from "../worker_context.ts";
@@ -173,7 +173,7 @@ async function pollRealm(state: TimetableState, target: TimetableTarget): Promis
     const { pool, shared, signal } = target;
     const waiting = await selectWaiting(shared);
     const over = overAfter(SLICE_MS, signal);
-    if (waiting.unsealed) await sealRealm(pool, state.now, over);
+    if (waiting.unsealed) await extendHashChain(pool, state.now, over);
     if (waiting.expired) await expireRealm(pool, overAfter(SLICE_MS, signal));
     return waiting.unsealed || waiting.expired;
   });

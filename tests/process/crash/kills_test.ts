@@ -140,12 +140,12 @@ async function assertProven(
   };
   await until(async () => (await head())?.unsealed === 0, 200);
   const { seq, hash } = await head();
-  const { sealed, wrong } = await auditAll(server.url, PLATFORM_KEY);
-  deepEqual([wrong, sealed], [[], seq], "the audit");
+  const { links, wrong } = await auditAll(server.url, PLATFORM_KEY);
+  deepEqual([wrong, links], [[], seq], "the audit");
   const known = ["--url", service.url, "--key", realm.key, "--expect", `${seq}:${hash}`];
   const { code, text } = await verify(...known);
   equal(code, 0, text);
-  return `audit of ${sealed} links: sound; verify: ${text.split("\n")[0]}`;
+  return `audit of ${links} links: sound; verify: ${text.split("\n")[0]}`;
 }
 
 function report(
