@@ -87,7 +87,7 @@ Deno.test("what was posted is sealed by the next look, at the latest by the one 
       );
       ok(row !== undefined, "it was this one that was sealed");
     }
-    ok(least <= 1, `it took ${least} looks`);
+    ok(least <= 1, `it took ${least} passes`);
   } finally {
     await timetable.stop();
   }

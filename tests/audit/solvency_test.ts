@@ -16,7 +16,7 @@ Deno.test("assets and liabilities agree before, while and after a withdrawal is 
   equal((await compared(funded)).drift, "0");
   const { body: { id } } = await funded.withdraw("1");
   deepEqual(await stateOf(funded), ["0", true]);
-  await funded.look();
+  await funded.advance();
   const sent = await compared(funded);
   deepEqual([sent.drift, sent.solvent, sent.assets], ["0", true, "10"]);
   equal(sent.sending.startsWith("1.0000"), true);
@@ -24,7 +24,7 @@ Deno.test("assets and liabilities agree before, while and after a withdrawal is 
   await funded.anvil.mine();
   const mined = await compared(funded); // and nobody has looked yet
   deepEqual([mined.drift, mined.sending, mined.solvent], ["0", "0", true]);
-  await funded.look();
+  await funded.advance();
   deepEqual(await stateOf(funded), ["0", true]);
   await funded.finish(id);
   const after = await compared(funded);
@@ -41,11 +41,11 @@ Deno.test("at every step that is written down of a withdrawal, chain and ledger 
   };
   const { body: { id } } = await funded.withdraw("1");
   for (let round = 0; (await funded.read(id)).status === "PROCESSING" && round < 20; round++) {
-    await funded.look(agree);
+    await funded.advance(agree);
     if (round === 0) {
       await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
       await agree("hastened");
-      await funded.look(agree);
+      await funded.advance(agree);
     }
     await agree("looked at");
     await funded.anvil.mine();
@@ -62,12 +62,12 @@ Deno.test("at every step that is written down of a withdrawal, chain and ledger 
 Deno.test("a withdrawal that the chain refuses leaves chain and ledger in agreement at every step", async () => {
   await using funded = await openFundedRamp({ depth: 3 });
   const { body: { id } } = await funded.withdraw("1", { destination: { address: BURNER } });
-  await funded.look();
+  await funded.advance();
   await funded.anvil.rpc("anvil_setCode", BURNER, REVERTS);
   for (let round = 0; (await funded.read(id)).status === "PROCESSING" && round < 20; round++) {
     await funded.anvil.mine();
     equal((await compared(funded)).drift, "0");
-    await funded.look();
+    await funded.advance();
     equal((await compared(funded)).drift, "0");
   }
   equal((await funded.read(id)).status, "FAILED");
@@ -100,7 +100,7 @@ Deno.test("a surplus that nothing explains is told, and stops nothing", async ()
 Deno.test("coins that are stolen while as many are on their way are missed at once", async () => {
   await using funded = await openFundedRamp();
   await funded.withdraw("5");
-  await funded.look();
+  await funded.advance();
   await leave(funded, 6n * ETHER);
   const row = await compared(funded);
   deepEqual([row.drift, row.solvent], ["-4", false]);
@@ -124,12 +124,12 @@ Deno.test("what the house has lost covers nobody: it is not solvent, and stops b
 Deno.test("gas that moved nothing of the users' is borne by the fees, so that nothing drifts", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1");
-  await funded.look((step) => {
+  await funded.advance((step) => {
     if (step === "stored") throw new Error("ended");
   }).catch(() => {});
   await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
   for (let round = 0; round < 4; round++) {
-    await funded.look();
+    await funded.advance();
     equal((await compared(funded)).drift, "0");
     await funded.anvil.mine();
     equal((await compared(funded)).drift, "0");
@@ -161,19 +161,19 @@ Deno.test({
       await hurry(funded.realm);
       await funded.follow();
       await agree(`follow ${round}`);
-      await funded.look(agree);
+      await funded.advance(agree);
     }
     await funded.quote();
     const to = await newParty("LITECOIN");
     const id = await funded.withdraw(to.address, "1", { fee: { speed: "slow" } });
-    await funded.look(agree);
+    await funded.advance(agree);
     await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
     for (let round = 0; (await funded.withdrawal(id)).status === "PROCESSING"; round++) {
-      await funded.look(agree);
+      await funded.advance(agree);
       await agree(`looked ${round}`);
       await funded.node.mine();
       await agree(`mined ${round}`);
-      await funded.look(agree);
+      await funded.advance(agree);
       await agree(`looked ahead of the scanner ${round}`);
       await funded.follow();
       await agree(`followed ${round}`);
@@ -191,7 +191,7 @@ Deno.test({
     await funded.fund(4n * COIN, 9n * COIN);
     const to = await newParty("LITECOIN");
     await funded.withdraw(to.address, "8.5", { source: { account: funded.ramp } });
-    await funded.look();
+    await funded.advance();
     const [{ claim }] = await rowsOf<{ claim: string }>(
       funded.realm,
       `select hash || ':' || index as claim from coins where amount = ${4n * COIN}`,

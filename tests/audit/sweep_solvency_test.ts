@@ -34,10 +34,10 @@ for (const kind of ["coins", "an honest token", "a token that keeps a part"]) {
     for (let round = 0; !await swept() && round < ROUNDS; round++) {
       await fixture.anvil.mine();
       await agree(`block ${round}`);
-      await fixture.poller.look();
+      await fixture.poller.advance();
       await agree(`scanned ${round}`);
       await refreshFees(context);
-      await look(fixture, context, agree);
+      await advance(fixture, context, agree);
       await agree(`looked ${round}`);
       await fixture.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
       await fixture.realm.drain();
@@ -66,7 +66,7 @@ async function assertLevel(
   deepEqual([step, drifts], [step, drifts.map(([asset]: [string]) => [asset, "0"])]);
 }
 
-async function look(
+async function advance(
   fixture: RampFixture,
   context: WorkerContext,
   onCheckpoint: (step: string) => Promise<void>,

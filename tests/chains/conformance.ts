@@ -8,11 +8,11 @@ import { type Chain, ChainError, type ChainFault } from "../../workers/chains/ch
 import { SPEEDS } from "../../domain/speeds.ts";
 import {
   feeOf,
-  type Order,
+  type Inputs,
   type Plan,
   readPlan,
+  type SendRequest,
   type Signed,
-  type Stock,
   type TransactionStatus,
   writePlan,
 } from "../../workers/chains/outgoing.ts";
@@ -28,7 +28,7 @@ export interface Fixture extends AsyncDisposable {
   /** Makes up somebody new, without coins. */
   party(): Promise<Party>;
   /** What the database would offer for a sender. */
-  stock(address: string): Promise<Stock>;
+  available(address: string): Promise<Inputs>;
   /** Pays from outside, into the mempool. Gives the transaction id. */
   pay(to: string, amount: bigint): Promise<string>;
   mine(blocks?: number): Promise<void>;
@@ -87,13 +87,13 @@ export async function failsAs(fault: ChainFault, work: Promise<unknown>): Promis
 
 /** Drafts, plans and signs an order of a party. */
 export async function signed(
-  { chain, stock }: Pick<Fixture, "chain" | "stock">,
+  { chain, available }: Pick<Fixture, "chain" | "available">,
   party: Party,
-  order: Order,
+  order: SendRequest,
   replaces?: Plan,
 ): Promise<{ plan: Plan; signed: Signed }> {
   const draft = await chain.draft(order, "fast");
-  const plan = chain.plan(draft, await stock(party.address), replaces);
+  const plan = chain.plan(draft, await available(party.address), replaces);
   return { plan, signed: await chain.sign(plan, new Map([[party.address, party.key]])) };
 }
 
@@ -113,7 +113,7 @@ export function watching(addresses: readonly string[], claims: readonly string[]
 }
 
 /** A native payment. */
-export function pays(from: Party, to: string, amount: bigint | "all"): Order {
+export function pays(from: Party, to: string, amount: bigint | "all"): SendRequest {
   return { kind: "pay", from: from.address, contract: null, payments: [{ to, amount }] };
 }
 
@@ -341,7 +341,7 @@ async function several(fixture: Fixture): Promise<void> {
   const { chain, payer, mine, party, amount } = fixture;
   const [one, two] = [await party(), await party()];
   const payments = [{ to: one.address, amount }, { to: two.address, amount: 2n * amount }];
-  const order: Order = { kind: "pay", from: payer.address, contract: null, payments };
+  const order: SendRequest = { kind: "pay", from: payer.address, contract: null, payments };
   if (chain.traits.paymentsMax < 2) {
     await failsAs("refused", signed(fixture, payer, order));
     return;

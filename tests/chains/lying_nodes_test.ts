@@ -34,7 +34,7 @@ Deno.test("a node that lags behind tells old nonces: none is taken twice, each i
     if (method === "eth_getBlockByNumber" && params[0] === "latest") return old;
   };
   for (let round = 0; round < 3; round++) {
-    await funded.look();
+    await funded.advance();
     await funded.anvil.mine();
   }
   equal((await funded.read(id)).status, "PROCESSING");
@@ -54,8 +54,8 @@ Deno.test("a node that turns out to be of another chain is given nothing to send
     if (method === "eth_chainId") return "0x5";
     return new Response("gone", { status: 502 });
   };
-  await funded.look();
-  await funded.look();
+  await funded.advance();
+  await funded.advance();
   equal((await funded.read(id)).status, "PROCESSING");
   equal(faulty.asked.includes(SEND), false);
   const [{ error }] = await rowsOf<{ error: string }>(
@@ -78,7 +78,7 @@ Deno.test("a node that is slow delays a withdrawal, and it is paid exactly once"
     return undefined;
   };
   // Others look meanwhile, as processes do whose patience differs.
-  await Promise.all([funded.look(), funded.look(), funded.look()]);
+  await Promise.all([funded.advance(), funded.advance(), funded.advance()]);
   equal((await funded.finish(id)).status, "DONE");
   await paid(funded, 1n, 1n);
 });
@@ -91,13 +91,13 @@ Deno.test("what one node says waits, and the others have dropped, is sent again,
       return nodes.map((one) => one.url).join();
     },
   });
-  await using liar = nodes[0];
+  await using lying = nodes[0];
   await using _honest = nodes[1];
   const { body: { id } } = await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   const [{ hash }] = await rowsOf<{ hash: string }>(funded.realm, "select hash from chain_orders");
   const waiting = await funded.anvil.rpc("eth_getTransactionByHash", hash);
-  liar.trick = ({ method, params }) => {
+  lying.trick = ({ method, params }) => {
     if (params[0] !== hash) return undefined;
     if (method === "eth_getTransactionByHash") return waiting;
   };
@@ -113,15 +113,15 @@ Deno.test("a withdrawal that one of two nodes refuses waits, tells its user why,
     return `${made[0].url},${url}`;
   };
   await using funded = await openFundedRamp({ front });
-  await using liar = made[0];
+  await using lying = made[0];
   const refused = "0x00000000000000000000000000000000000b0b06";
-  liar.trick = ({ method, params }) => {
+  lying.trick = ({ method, params }) => {
     if (method === "eth_getCode" && params[0] !== OUTSIDE) return "0x60006000fd";
     if (method === "eth_estimateGas") throw new NodeError(3, "execution reverted");
   };
   const { body: { id } } = await funded.withdraw("1", { destination: { address: refused } });
   const other = (await funded.withdraw("1")).body.id;
-  for (let round = 0; round < 2; round++) await funded.look();
+  for (let round = 0; round < 2; round++) await funded.advance();
   const { status, history } = await funded.read(id);
   equal(status, "PROCESSING");
   const told = history.filter(({ event }: { event: string }) => event === "waiting");
@@ -141,18 +141,18 @@ Deno.test("a price that one of two nodes tells far too low is bid anew once it t
     return `${made[0].url},${url}`;
   };
   await using funded = await openFundedRamp({ front });
-  await using liar = made[0];
-  liar.trick = ({ method }) => {
+  await using lying = made[0];
+  lying.trick = ({ method }) => {
     if (method !== "eth_feeHistory") return undefined;
     return { oldestBlock: "0x1", baseFeePerGas: ["0x1", "0x1"], gasUsedRatio: [0], reward: [] };
   };
   const { body: { id } } = await funded.withdraw("1");
-  for (let round = 0; round < 2; round++) await funded.look();
+  for (let round = 0; round < 2; round++) await funded.advance();
   const orders = "select state, error, charged::text, fee::text from chain_orders";
   const [before] = await rowsOf<Record<string, string>>(funded.realm, orders);
   equal(before.state, "sent");
   match(before.error, /less than block base fee/);
-  liar.trick = () => undefined;
+  lying.trick = () => undefined;
   equal((await funded.finish(id)).status, "DONE");
   const [after] = await rowsOf<Record<string, string>>(funded.realm, orders);
   equal(after.charged, before.charged);

@@ -119,18 +119,18 @@ Deno.test("a slow node is waited for once: not beyond those that suffice, and th
 });
 
 Deno.test("a node that contradicts the others is asked after them, and again where they do not suffice", async () => {
-  await using liar = startFaultyNode(null, () => "ping");
+  await using lying = startFaultyNode(null, () => "ping");
   await using second = startFaultyNode(null, () => "pong");
   await using third = startFaultyNode(null, () => "pong");
-  const nodes = open([liar, second, third]);
+  const nodes = open([lying, second, third]);
   equal(await nodes.agree(ASK, String, "it"), "pong");
-  const before = liar.asked.length;
+  const before = lying.asked.length;
   equal(await nodes.agree(ASK, String, "it"), "pong");
   equal((await nodes.few(ASK, () => true)).heard.length, 2);
-  equal(liar.asked.length, before);
+  equal(lying.asked.length, before);
   third.trick = () => "pang";
   await failsAs("unavailable", nodes.agree(ASK, String, "it"));
-  equal(liar.asked.length, before + 1);
+  equal(lying.asked.length, before + 1);
 });
 
 Deno.test("nodes of one host and port are told apart", async () => {

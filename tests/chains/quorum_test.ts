@@ -43,11 +43,11 @@ async function invention({ fixture, url }: { fixture: RampFixture; url: string }
 for (const nodes of ["lh", "hl", "lhh", "hhl", "l"]) {
   Deno.test(`a deposit that one node invents is not credited (nodes ${nodes})`, async () => {
     const staged = await among(nodes);
-    const { fixture, liar } = staged;
+    const { fixture, lying } = staged;
     try {
       const ramp = await fixture.ramp();
       await fixture.mine(2);
-      liar.trick = await invention(staged, ramp.address);
+      lying.trick = await invention(staged, ramp.address);
       // An honest payment in the same block must not lend its balance to the invented one.
       await fixture.anvil.pool({ to: ramp.address, value: ETHER });
       for (let round = 0; round < 5; round++) {
@@ -82,12 +82,12 @@ for (const nodes of ["lh", "hl", "lhh", "hhl", "l"]) {
 for (const nodes of ["lhh", "hlh", "hhl"]) {
   Deno.test(`a deposit that one node of three keeps back is credited (nodes ${nodes})`, async () => {
     const staged = await among(nodes);
-    const { fixture, liar, url } = staged;
+    const { fixture, lying, url } = staged;
     try {
       const ramp = await fixture.ramp();
       await fixture.mine(2);
       const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
-      liar.trick = withholds(url, hash, ramp.address);
+      lying.trick = withholds(url, hash, ramp.address);
       for (let round = 0; round < 10; round++) {
         await fixture.mine();
         await retryDepositsNow(fixture);
@@ -117,12 +117,12 @@ function withholds(url: string, hash: string, address: string): Trick {
 
 Deno.test("a deposit that one node of two keeps back is found through the other, and waits visibly", async () => {
   const staged = await among("lh");
-  const { fixture, liar, url } = staged;
+  const { fixture, lying, url } = staged;
   try {
     const ramp = await fixture.ramp();
     await fixture.mine(2);
     const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
-    liar.trick = withholds(url, hash, ramp.address);
+    lying.trick = withholds(url, hash, ramp.address);
     for (let round = 0; round < 8; round++) {
       await fixture.mine();
       await retryDepositsNow(fixture);
@@ -131,7 +131,7 @@ Deno.test("a deposit that one node of two keeps back is found through the other,
     equal(row.status, "PENDING");
     match(row.error.detail, /1 of 2 nodes confirm/);
     equal((await chainOf(fixture)).healthy, false);
-    liar.trick = () => undefined;
+    lying.trick = () => undefined;
     await retryDepositsNow(fixture);
     // It is recorded as both tell it, and then credited.
     await fixture.mine(2);
@@ -149,20 +149,20 @@ Deno.test("a deposit that one node of two keeps back is found through the other,
 for (const nodes of ["lh", "lhh"]) {
   Deno.test(`an amount that one node distorts is credited as the quorum tells it, and keeps no other waiting (nodes ${nodes})`, async () => {
     const staged = await among(nodes);
-    const { fixture, liar, url } = staged;
+    const { fixture, lying, url } = staged;
     try {
       const [ramp, other] = [await fixture.ramp(), await fixture.ramp()];
       await fixture.mine(2);
       const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
       await fixture.anvil.pool({ from: 4, to: other.address, value: ETHER });
-      // The liar answers first.
+      // The lying node answers first.
       for (const one of staged.nodes) {
         one.trick = async ({ method }) => {
           if (method === "eth_getBlockByNumber") await new Promise((done) => setTimeout(done, 200));
           return undefined;
         };
       }
-      liar.trick = diminishes(url, hash);
+      lying.trick = diminishes(url, hash);
       await fixture.mine();
       for (const one of staged.nodes) one.trick = () => undefined;
       for (let round = 0; round < 8; round++) {
@@ -194,25 +194,25 @@ function diminishes(url: string, hash: string): Trick {
 
 Deno.test("a head far beyond what time allows is not believed", async () => {
   const staged = await among("l");
-  const { fixture, liar, url } = staged;
+  const { fixture, lying, url } = staged;
   try {
     await fixture.ramp();
     await fixture.mine(2);
-    liar.trick = async (question) => {
+    lying.trick = async (question) => {
       if (question.params[0] !== "latest" || question.method !== "eth_getBlockByNumber") return;
       const { result } = await passOn(url, question) as Json;
       return { ...result, number: "0xfffffff" };
     };
     await fixture.mine();
     match((await chainOf(fixture)).error, /blocks ahead of the last/);
-    liar.trick = async (question) => {
+    lying.trick = async (question) => {
       if (question.params[0] !== "latest" || question.method !== "eth_getBlockByNumber") return;
       const { result } = await passOn(url, question) as Json;
       return { ...result, timestamp: "0xffffffff" };
     };
     await fixture.mine();
     match((await chainOf(fixture)).error, /of the future/);
-    liar.trick = () => undefined;
+    lying.trick = () => undefined;
     await fixture.mine();
     equal((await chainOf(fixture)).error, null);
   } finally {
@@ -223,11 +223,11 @@ Deno.test("a head far beyond what time allows is not believed", async () => {
 Deno.test("of three nodes one that shows another height changes nothing", async () => {
   for (const shift of [-3, 1000]) {
     const staged = await among("lhh");
-    const { fixture, liar, url } = staged;
+    const { fixture, lying, url } = staged;
     try {
       const ramp = await fixture.ramp();
       await fixture.mine(5);
-      liar.trick = async (question) => {
+      lying.trick = async (question) => {
         if (question.method === "eth_blockNumber") {
           const { result } = await passOn(url, question) as Json;
           return `0x${(parseInt(result, 16) + shift).toString(16)}`;
@@ -238,7 +238,7 @@ Deno.test("of three nodes one that shows another height changes nothing", async 
       };
       await fixture.anvil.pool({ to: ramp.address, value: ETHER });
       await fixture.mine();
-      // Not as deep as it must be, whatever the liar says.
+      // Not as deep as it must be, whatever the lying node says.
       equal((await fixture.account(ramp.id)).balance.total, "0");
       await fixture.mine();
       await fixture.mine();

@@ -39,7 +39,7 @@ async function crashAt(
   reached: { done: boolean },
 ): Promise<void> {
   try {
-    await fixture.look((passed) => {
+    await fixture.advance((passed) => {
       if (passed !== step) return;
       reached.done = true;
       throw new Error("the worker has ended");
@@ -57,7 +57,7 @@ Deno.test({
     await fixture.fund(COIN, COIN, COIN);
     const { body: { id } } = await fixture.consolidate();
     for (let round = 0; round < 4; round++) {
-      await Promise.all([fixture.look(), fixture.look(), fixture.look()]);
+      await Promise.all([fixture.advance(), fixture.advance(), fixture.advance()]);
       await fixture.mine();
     }
     equal((await fixture.finish(id)).status, "DONE");
@@ -72,14 +72,14 @@ Deno.test({
     await using fixture = await openConsolidatingRamp(LITECOIN);
     await fixture.fund(COIN, COIN, COIN);
     const { body: { id } } = await fixture.consolidate();
-    await fixture.look();
+    await fixture.advance();
     await fixture.mine();
-    await fixture.look();
+    await fixture.advance();
     const { chain } = await fixture.read(id);
     equal(chain.confirmations, 1);
     await fixture.node.reorganise(1);
     await fixture.mine(0);
-    await fixture.look();
+    await fixture.advance();
     equal((await fixture.read(id)).status, "PROCESSING");
     const done = await fixture.finish(id);
     equal(done.status, "DONE");
@@ -102,7 +102,7 @@ Deno.test({
         select chain, network, hash || ':' || index, ${fixture.ramp}, now() from coins
         order by hash, index limit 2`
     );
-    await fixture.look();
+    await fixture.advance();
     const { status, error, fee, chain } = await fixture.read(id);
     deepEqual({ status, fee, chain }, { status: "FAILED", fee: null, chain: undefined });
     deepEqual([error.code, error.status], ["condition.failed", 409]);
@@ -129,7 +129,7 @@ for (const ceiling of [{ max_fee: "0.000002" }, { max_fee_rate: "0.000009" }]) {
       await rowsOf(fixture.realm, "update fee_quotes set base = 1, per_payment = 1, per_input = 1");
       const made = await fixture.consolidate(ceiling);
       equal(made.status, 201, made.text);
-      await fixture.look();
+      await fixture.advance();
       const { status, error } = await fixture.read(made.body.id);
       deepEqual([status, error.code], ["FAILED", "condition.failed"]);
       match(error.detail, /would cost .* above/);
@@ -146,9 +146,9 @@ Deno.test({
     await using fixture = await openConsolidatingRamp(LITECOIN);
     await fixture.fund(COIN, COIN, COIN);
     const { body: { id } } = await fixture.consolidate();
-    await fixture.look();
+    await fixture.advance();
     await fixture.mine();
-    await fixture.look();
+    await fixture.advance();
     const { chain } = await fixture.read(id);
     equal(chain.confirmations, 1);
     const [{ claim }] = await rowsOf<{ claim: string }>(

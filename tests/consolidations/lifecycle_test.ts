@@ -73,11 +73,11 @@ Deno.test({
     await using fixture = await openConsolidatingRamp(LITECOIN);
     await fixture.fund(COIN, COIN, COIN);
     const { body: { id } } = await fixture.consolidate();
-    await fixture.look();
+    await fixture.advance();
     const to = (await newParty("LITECOIN")).address;
     const made = await withdraw(fixture, to);
     equal(made.status, 201, made.text);
-    await fixture.look();
+    await fixture.advance();
     const [{ state, error }] = await rowsOf<{ state: string; error: string }>(
       fixture.realm,
       "select state, error from chain_orders where purpose = 'withdrawal'",
@@ -100,7 +100,7 @@ Deno.test({
     const to = (await newParty("LITECOIN")).address;
     const { body: { id } } = await fixture.consolidate();
     const made = await withdraw(fixture, to);
-    await Promise.all([fixture.look(), fixture.look(), fixture.look()]);
+    await Promise.all([fixture.advance(), fixture.advance(), fixture.advance()]);
     const shared = await rowsOf(
       fixture.realm,
       `select claim from order_attempts c, unnest(c.claims) claim
@@ -125,7 +125,7 @@ async function finishWithdrawal(fixture: ConsolidatingRamp, id: string): Promise
     const { body } = await fixture.realm.admin.send("GET", `/v1/withdrawals/${id}`);
     if (body.status === "DONE") return;
     equal(body.status, "PROCESSING", JSON.stringify(body.error));
-    await fixture.look();
+    await fixture.advance();
     await fixture.mine();
   }
   throw new Error("the withdrawal does not end");
@@ -187,11 +187,11 @@ Deno.test({
     await using fixture = await openConsolidatingRamp(LITECOIN);
     await fixture.fund(COIN, COIN, COIN);
     const { body: { id } } = await fixture.consolidate();
-    await fixture.look();
+    await fixture.advance();
     const { chain: first, fee } = await fixture.read(id);
     // Nobody but the operator hastens it, however long it lingers.
     await rowsOf(fixture.realm, "update chain_orders set created_at = now() - interval '3 hours'");
-    await fixture.look();
+    await fixture.advance();
     equal((await fixture.read(id)).chain.hash, first.hash);
     const path = `/v1/accounts/${fixture.ramp}/consolidations/${id}/speed-up`;
     const { send } = fixture.realm.admin;
@@ -201,7 +201,7 @@ Deno.test({
     deepEqual([low.status, low.body.code], [409, "condition.failed"]);
     const spedUp = await send("POST", path, { speed: "fast", max_fee_rate: "0.0002" });
     equal(spedUp.status, 200, spedUp.text);
-    await fixture.look();
+    await fixture.advance();
     const replaced = await fixture.read(id);
     ok(replaced.chain.hash !== first.hash, "it was not replaced");
     ok(replaced.fee > fee);
@@ -221,10 +221,10 @@ Deno.test({
     await using fixture = await openConsolidatingRamp(LITECOIN);
     await fixture.fund(COIN, COIN, COIN);
     const { body: { id } } = await fixture.consolidate();
-    await fixture.look();
+    await fixture.advance();
     const { chain: first } = await fixture.read(id);
     await rowsOf(fixture.realm, "update chain_orders set speed = 'fast', replace = true");
-    await fixture.look();
+    await fixture.advance();
     const [{ error }] = await rowsOf<{ error: string }>(
       fixture.realm,
       "select error from chain_orders",
@@ -244,13 +244,13 @@ Deno.test({
     await using fixture = await openConsolidatingRamp({ ...LITECOIN, start });
     await fixture.fund(COIN, COIN, COIN);
     const { body: { id } } = await fixture.consolidate();
-    await fixture.look();
+    await fixture.advance();
     const { chain: first, fee } = await fixture.read(id);
     const path = `/v1/accounts/${fixture.ramp}/consolidations/${id}/speed-up`;
     const wish = { speed: "fast", max_fee_rate: "0.0002" };
     const { status } = await fixture.realm.admin.send("POST", path, wish);
     equal(status, 200);
-    await fixture.look();
+    await fixture.advance();
     deepEqual(await fixture.node.rpc("getrawmempool"), [first.hash]);
     const done = await fixture.finish(id);
     deepEqual([done.status, done.chain.hash, done.fee], ["DONE", first.hash, fee]);

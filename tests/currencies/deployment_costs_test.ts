@@ -134,7 +134,7 @@ Deno.test({
     const before = await balance();
     const made = await user.send("POST", `${path}/consolidate`, {});
     equal(made.status, 201, made.text);
-    await fixture.look();
+    await fixture.advance();
     const body = { type: "virtual", asset: "LTC", testnet: true, ramp: fixture.ramp };
     const { id: aside } = (await user.send("POST", "/v1/accounts", body)).body;
     await realm.drain();

@@ -6,6 +6,7 @@ import { fromUnits, subtract } from "../../domain/money.ts";
 import { CALLS } from "../support/nodes/anvil.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import {
+  advance,
   availableAt,
   type Customer,
   customer,
@@ -13,7 +14,6 @@ import {
   ended,
   ETHER,
   FEES,
-  look,
   moveCoins,
   others,
   quote,
@@ -228,8 +228,8 @@ Deno.test("who cancels an own token's withdrawal pays for it: the filler is the 
     if (params[0] === bytes) throw new NodeError(-32000, "transaction type not supported");
     return undefined;
   };
-  await look(fixture);
-  await look(fixture);
+  await advance(fixture);
+  await advance(fixture);
   await rowsOf(fixture.realm, "update chain_orders set created_at = now() - interval '20 minutes'");
   const path = `/v1/withdrawals/${made.body.id}`;
   await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "FAILED");
@@ -307,7 +307,7 @@ async function cancelSigned(
   const made = await tokenDraw(mine);
   equal(made.status, 201, made.text);
   let canceled: Answer | null = null;
-  await look(fixture, async (step) => {
+  await advance(fixture, async (step) => {
     if (step === "stored") canceled ??= await cancel(`/v1/withdrawals/${made.body.id}/cancel`);
   });
   equal(canceled!.status, 200, canceled!.text);

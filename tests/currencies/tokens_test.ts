@@ -22,7 +22,7 @@ Deno.test("a token is deployed, registered when final, and withdrawn to others",
   const early = await admin.send("POST", REGISTER, own);
   deepEqual([early.status, early.body.code], [409, "token.pending"]);
   await funded.anvil.mine(2);
-  await funded.look();
+  await funded.advance();
   const made = await admin.send("POST", REGISTER, own);
   deepEqual([made.status, made.body.status], [201, "registered"], made.text);
   const token = (await admin.send("GET", `/v1/fungible/token/${answer.body.id}`)).body;

@@ -13,7 +13,7 @@ type Json = any;
 
 Deno.test("a payment from inside a contract whose trace is gone is proven by balances, and keeps nobody waiting", async () => {
   const staged = await among("l", { env: { ETHEREUM_TESTNET_CONFIRMATIONS: "3" } });
-  const { fixture, liar } = staged;
+  const { fixture, lying } = staged;
   try {
     const { anvil } = fixture;
     const ramp = await fixture.ramp();
@@ -25,7 +25,7 @@ Deno.test("a payment from inside a contract whose trace is gone is proven by bal
     await fixture.mine();
     deepEqual((await fixture.deposits()).map((row) => [row.status, row.index]), [["PENDING", -2]]);
     let balances = false;
-    liar.trick = ({ method, params }) => {
+    lying.trick = ({ method, params }) => {
       const old = method === "eth_getBalance" && params[1] !== "latest";
       if (method.startsWith("debug_") || (old && !balances)) {
         throw new NodeError(-32000, "required historical state unavailable (reexec=128)");
@@ -47,7 +47,7 @@ Deno.test("a payment from inside a contract whose trace is gone is proven by bal
 for (const fault of ["503", "execution timeout"]) {
   Deno.test(`a trace that fails once hides no payment from inside a contract (${fault})`, async () => {
     const staged = await among("l");
-    const { fixture, liar } = staged;
+    const { fixture, lying } = staged;
     try {
       const { anvil } = fixture;
       const ramp = await fixture.ramp();
@@ -57,7 +57,7 @@ for (const fault of ["503", "execution timeout"]) {
       const data = CALLS.encodeFunctionData("payCoin", [[one.address], ETHER]);
       await anvil.pool({ to: batcher, value: ETHER, data });
       let failed = 0;
-      liar.trick = ({ method }) => {
+      lying.trick = ({ method }) => {
         if (!method.startsWith("debug_") || failed > 0) return undefined;
         failed++;
         if (fault === "503") return new Response("busy", { status: 503 });
@@ -135,19 +135,19 @@ Deno.test("coins from inside a contract that come in the block in which a sweep 
 
 Deno.test("a token deposit that one lagging answer hid is found by its balance", async () => {
   const staged = await among("l", { testnet: false });
-  const { fixture, liar } = staged;
+  const { fixture, lying } = staged;
   try {
     const token = await installToken(fixture.anvil, "USDC");
     const usdc = await fixture.ramp("USDC");
     await fixture.mine(2);
     await token.pay(usdc.address, 5_000_000n);
     let empty = 0;
-    liar.trick = ({ method }) => {
+    lying.trick = ({ method }) => {
       if (method === "eth_getLogs" && empty++ < 1) return [];
     };
     await fixture.mine();
     equal(empty > 0, true);
-    liar.trick = () => undefined;
+    lying.trick = () => undefined;
     for (let round = 0; round < 4; round++) {
       await fixture.mine();
       await retryDepositsNow(fixture);
@@ -161,7 +161,7 @@ Deno.test("a token deposit that one lagging answer hid is found by its balance",
 
 Deno.test("a rescan through a client that lists calls otherwise credits nothing again", async () => {
   const staged = await among("l");
-  const { fixture, liar, url } = staged;
+  const { fixture, lying, url } = staged;
   try {
     const { anvil, realm } = fixture;
     const ramp = await fixture.ramp();
@@ -181,7 +181,7 @@ Deno.test("a rescan through a client that lists calls otherwise credits nothing 
       const extra = { type: "CALL", from: frame.to, to, value: "0x1" };
       return { ...frame, calls: [extra, ...(frame.calls ?? []).toReversed()] };
     };
-    liar.trick = async (question) => {
+    lying.trick = async (question) => {
       if (!question.method.startsWith("debug_")) return undefined;
       const { result } = await passOn(url, question) as Json;
       if (!Array.isArray(result)) return more(result);

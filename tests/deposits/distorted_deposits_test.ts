@@ -27,15 +27,15 @@ function diverts({ url }: Witnessed, hash: string, to: string): Trick {
 for (const nodes of ["l", "lh"]) {
   Deno.test(`a payment that one node told with another receiver is credited to its own once it tells the truth (nodes ${nodes})`, async () => {
     const staged = await among(nodes);
-    const { fixture, liar } = staged;
+    const { fixture, lying } = staged;
     try {
       const [ramp, other] = [await fixture.ramp(), await fixture.ramp()];
       await fixture.mine(2);
       const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
-      liar.trick = diverts(staged, hash, other.address);
+      lying.trick = diverts(staged, hash, other.address);
       // Before it is deep enough a lie about it is a node's word against its own balances.
       await fixture.mine();
-      liar.trick = () => undefined;
+      lying.trick = () => undefined;
       for (let round = 0; round < 6; round++) {
         await retryDepositsNow(fixture);
         await fixture.mine();
@@ -54,7 +54,7 @@ for (const nodes of ["l", "lh"]) {
 
 Deno.test("payments that one of two nodes makes up by the hundred hold up the chain visibly, and lose no other", async () => {
   const staged = await among("lh");
-  const { fixture, liar, url } = staged;
+  const { fixture, lying, url } = staged;
   try {
     const ramp = await fixture.ramp();
     await fixture.mine(2);
@@ -67,7 +67,7 @@ Deno.test("payments that one of two nodes makes up by the hundred hold up the ch
       value: "0x1",
       nonce: "0x9",
     }));
-    liar.trick = async (question) => {
+    lying.trick = async (question) => {
       const { method, params } = question;
       if (method === "eth_getBlockByNumber" && params[0] === height && params[1] === true) {
         const { result } = await passOn(url, question) as Json;
@@ -89,7 +89,7 @@ Deno.test("payments that one of two nodes makes up by the hundred hold up the ch
     match(chain.error, /contradict each other on too much/);
     ok(chain.lag > 0, `${chain.lag} blocks behind`);
     deepEqual(await fixture.deposits(), []);
-    liar.trick = () => undefined;
+    lying.trick = () => undefined;
     for (let round = 0; round < 4; round++) await fixture.mine();
     equal((await fixture.account(ramp.id)).balance.total, "1");
     deepEqual((await fixture.deposits()).map((row) => row.status), ["CONFIRMED"]);

@@ -169,7 +169,7 @@ Deno.test("coins that a sweep takes along before they are credited are credited,
   const states = async () =>
     (await rowsOf<{ state: string }>(realm, "select state from sweeps")).map((one) => one.state);
   for (let round = 0; round < 10 && !(await states()).includes("done"); round++) {
-    await funded.look();
+    await funded.advance();
     await node.mine();
   }
   const [early] = await rowsOf<{ ahead: string }>(realm, "select ahead::text from sweeps");

@@ -18,17 +18,17 @@ import { until } from "../support/eventually.ts";
 
 Deno.test("withConcurrencyLimit() lets a thousand wait at one pool, and tells the next to come back", async () => {
   const pool = {};
-  const gate = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
   const waiting = Array.from(
     { length: 1000 },
-    () => withConcurrencyLimit(pool, () => gate.promise),
+    () => withConcurrencyLimit(pool, () => held.promise),
   );
   await rejects(withConcurrencyLimit(pool, () => Promise.resolve()), {
     code: "service.overloaded",
     extra: { retryAfterS: 1 },
   });
   equal(await withConcurrencyLimit({}, () => Promise.resolve(1)), 1);
-  gate.resolve();
+  held.resolve();
   await Promise.all(waiting);
   equal(await withConcurrencyLimit(pool, () => Promise.resolve(2)), 2);
 });
@@ -43,18 +43,18 @@ Deno.test("withConcurrencyLimit() counts work that failed as ended", async () =>
 
 Deno.test("of many searches of a realm two run at once, and what has no filter waits for none", async () => {
   const pool = {};
-  const gate = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
   let running = 0, most = 0;
   const search = () =>
     searching(pool, async () => {
       most = Math.max(most, ++running);
-      await gate.promise;
+      await held.promise;
       running--;
     });
   const all = Array.from({ length: 52 }, search);
   await rejects(search(), { code: "service.overloaded" });
   equal(await withConcurrencyLimit(pool, () => Promise.resolve(1)), 1);
-  gate.resolve();
+  held.resolve();
   await Promise.all(all);
   deepEqual([running, most], [0, 2]);
   await rejects(searching(pool, () => Promise.reject(new TypeError("no"))), TypeError);
@@ -314,13 +314,13 @@ Deno.test("large requests of all realms together have a bound, and what was left
 Deno.test("of parts of the chain one of a realm is recomputed at once, two of all, and other reads pass beside them", async () => {
   await using realm = await testRealm();
   const { pool } = (await realm.services.realms.find(realm.id))!;
-  const gate = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
   const { signal } = new AbortController();
   const running: number[] = [];
   const recompute = (name: number, of: object) =>
     recomputing(of, async () => {
       running.push(name);
-      await gate.promise;
+      await held.promise;
     }, signal);
   const others = [{}, {}];
   const begun = [recompute(1, pool), recompute(2, pool), recompute(3, others[0])];
@@ -330,7 +330,7 @@ Deno.test("of parts of the chain one of a realm is recomputed at once, two of al
   const more = Array.from({ length: 19 }, (_, i) => recompute(5 + i, pool));
   const full = await realm.admin.send("GET", "/v1/transactions/verify");
   deepEqual([full.status, full.body.code], [503, "service.overloaded"]);
-  gate.resolve();
+  held.resolve();
   await Promise.all([...begun, ...more]);
   equal((await realm.admin.send("GET", "/v1/transactions/verify")).status, 200);
 });

@@ -9,9 +9,9 @@ Deno.test("a hundred that wait for entities are served by one look at a time, an
   await using realm = await testRealm();
   const { pool } = realm;
   const ready = new Set<string>();
-  let looks = 0, running = 0, most = 0;
+  let passes = 0, running = 0, most = 0;
   const among = async (_db: unknown, ids: string[]) => {
-    looks++;
+    passes++;
     most = Math.max(most, ++running);
     await Promise.resolve();
     running--;
@@ -23,14 +23,14 @@ Deno.test("a hundred that wait for entities are served by one look at a time, an
   const leaving = Array.from({ length: 50 }, (_, i) => wait(`${i}`, gone.signal));
   const all = Array.from({ length: 100 }, (_, i) => wait(`${i}`));
   equal(waitersAt(pool), 150);
-  await until(() => looks >= 3);
+  await until(() => passes >= 3);
   gone.abort();
   deepEqual(await Promise.all(leaving), Array(50).fill(false));
   equal(waitersAt(pool), 100);
-  const before = looks;
+  const before = passes;
   for (let i = 0; i < 100; i++) ready.add(`${i}`);
   deepEqual(await Promise.all(all), Array(100).fill(true));
-  equal(looks - before <= 2, true, `${looks - before} looks told all`);
+  equal(passes - before <= 2, true, `${passes - before} passes told all`);
   equal(most, 1);
   equal(waitersAt(pool), 0);
   equal(await wait("late", NEVER, 20), false);
@@ -76,14 +76,14 @@ Deno.test("Prefer: wait answers with the entity that became ready, and many cost
     equal(answer.body.enabled, true);
     equal(answer.headers.get("preference-applied"), "wait=30");
   }
-  const looks = statements.filter((text) =>
+  const passes = statements.filter((text) =>
     /from accounts where id = any .* and enabled/.test(text)
   );
   const single = statements.filter((text) => /from accounts where id = \$1/.test(text));
   equal(
     single.length <= 60,
     true,
-    `${single.length} statements on one account, ${looks.length} on all`,
+    `${single.length} statements on one account, ${passes.length} on all`,
   );
 });
 

@@ -205,14 +205,14 @@ test("a key costs no query of its own, a made-up one soon none at all", async (r
   const neighbour = await realm.neighbour();
   const { key } = await makeKey(realm.admin.send);
   const send = (given: string) => machine({ nobody: other.send(null) }, given);
-  const looks = () => statements.filter((text) => /api_keys|from realms/.test(text)).length;
+  const passes = () => statements.filter((text) => /api_keys|from realms/.test(text)).length;
   equal((await send(key)("GET", "/health/live")).status, 200);
   equal((await send(key)("GET", "/v1/auth/me")).status, 200);
-  const before = looks();
+  const before = passes();
   const from = Date.now();
   for (let i = 0; i < 50; i++) equal((await send(key)("GET", "/v1/auth/me")).status, 200);
   const most = 5 * (2 + (Date.now() - from) / 500); // what is looked at about twice a second
-  ok(looks() - before <= most, `${looks() - before} looks`);
+  ok(passes() - before <= most, `${passes() - before} passes`);
   const secret = "A".repeat(43);
   const foreign = key.replace(realm.id.replaceAll("-", ""), neighbour.id.replaceAll("-", ""));
   deepEqual(codeOf(await send(foreign)("GET", "/v1/auth/me")), [401, "auth.invalid"]);
@@ -223,7 +223,7 @@ test("a key costs no query of its own, a made-up one soon none at all", async (r
   }
   statements.length = 0;
   for (let i = 0; i < 10; i++) equal((await send(madeUp(i))("GET", "/v1/auth/me")).status, 429);
-  equal(looks(), 0);
+  equal(passes(), 0);
   equal((await send(key)("GET", "/v1/auth/me")).status, 200, "a key that is known goes on");
   for (const odd of ["key_", "key_x_y", `key_${"z".repeat(32)}_${secret}`, `${key}A`]) {
     deepEqual(codeOf(await send(odd)("GET", "/v1/auth/me")), [401, "auth.invalid"], odd);
@@ -240,12 +240,12 @@ Deno.test("made-up keys that come at once are looked up a few at a time, and no 
     other.send(given)("GET", "/v1/auth/me", undefined, { "x-forwarded-for": address });
   const right = await Promise.all(Array.from({ length: 200 }, () => ask(key, "192.0.2.1")));
   deepEqual(new Set(right.map(({ status }) => status)), new Set([200]));
-  const looks = () => statements.filter((text) => text.includes("where k.digest")).length;
-  equal(looks(), 1);
+  const passes = () => statements.filter((text) => text.includes("where k.digest")).length;
+  equal(passes(), 1);
   const madeUp = () => `key_${realm.id.replaceAll("-", "")}_${crypto.randomUUID().padEnd(43, "A")}`;
   const wrong = await Promise.all(Array.from({ length: 300 }, () => ask(madeUp(), "192.0.2.2")));
   deepEqual(new Set(wrong.map(({ status }) => status)), new Set([401, 429, 503]));
-  ok(looks() <= 1 + 30 + 3, `${looks()} looks`);
+  ok(passes() <= 1 + 30 + 3, `${passes()} passes`);
   const elsewhere = await Promise.all(
     Array.from(
       { length: 300 },
@@ -255,6 +255,6 @@ Deno.test("made-up keys that come at once are looked up a few at a time, and no 
   );
   ok(elsewhere.every(({ status }) => [401, 429, 503].includes(status)));
   const realms = statements.filter((text) => /from realms/.test(text)).length;
-  ok(realms <= 2 * (30 + 3) + 40, `${realms} looks at realms`);
+  ok(realms <= 2 * (30 + 3) + 40, `${realms} passes at realms`);
   equal((await ask(key, "192.0.2.2")).status, 200, "a key that is known goes on");
 });

@@ -99,8 +99,8 @@ Deno.test("a runner at rest says nothing to the realms but its looks", async () 
   const statements: string[] = [];
   await using process = realm.another({ DATABASE_URL: own.url }, (text) => statements.push(text));
   const runner = startRunner({ ...optionsOf(realm), database: process.database, pollMs: 20 });
-  const looks = () => statements.filter((text) => text.includes("as due")).length;
-  await until(() => Promise.resolve(looks() >= 5));
+  const passes = () => statements.filter((text) => text.includes("as due")).length;
+  await until(() => Promise.resolve(passes() >= 5));
   await runner.stop();
   deepEqual(statements.filter((text) => text.includes("for update skip locked")), []);
 });

@@ -163,9 +163,9 @@ Deno.test("roles, passwords and rights that were lost come back by a command, al
     }
     // Looks at a realm in a database of its own are its worker's, from the beginning of the connection.
     const apart = await entryOf(realm, ids[1]);
-    const looks = database.sharedPool(locationOf(apart));
-    const [{ name }] = await looks.sql<{ name: string }[]>`select session_user::text as name`;
-    deepEqual([looks.settings, name], ["", `${apart.role_name}_worker`]);
+    const passes = database.sharedPool(locationOf(apart));
+    const [{ name }] = await passes.sql<{ name: string }[]>`select session_user::text as name`;
+    deepEqual([passes.settings, name], ["", `${apart.role_name}_worker`]);
   } finally {
     await database.close();
   }

@@ -84,7 +84,7 @@ Deno.test("an injected statement burns no gas for nonces that nobody left, uses 
   };
   const made = await funded.withdraw("0.1");
   equal(made.status, 201, made.text);
-  await funded.look();
+  await funded.advance();
   for (const nonce of [0, 1, 100_000]) await rejects(inject(fill(nonce)), WORKERS, `${nonce}`);
   equal((await funded.finish(made.body.id)).status, "DONE");
   await rejects(inject(fill(0)), WORKERS);
@@ -151,8 +151,8 @@ Deno.test("a withdrawal that is injected whole pays exactly what lies blocked fo
   const token = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
   await leaveBroken(funded.realm);
   await inject(forged({ blocked: "1", charged: "1", units: one, contract: token }));
-  await funded.look().catch(() => {});
-  await funded.look().catch(() => {});
+  await funded.advance().catch(() => {});
+  await funded.advance().catch(() => {});
   const { realm } = funded;
   const stated = "select state, error from chain_orders";
   const [order] = await rowsOf<Record<string, string>>(realm, stated);
@@ -165,7 +165,7 @@ Deno.test("an injected statement ends no order and no withdrawal, and gives up n
   const inject = injecting(funded, "serving");
   const made = await funded.withdraw("0.1");
   equal(made.status, 201, made.text);
-  await funded.look();
+  await funded.advance();
   for (const state of ["mined", "done", "failed", "dropped", "new"]) {
     const end = `update chain_orders set state = '${state}', height = 1, confirmations = 99`;
     await rejects(inject(end), WORKERS, state);
@@ -232,7 +232,8 @@ Deno.test("an injected statement reads no signed bytes: nobody else sends what i
   const inject = injecting(funded, "serving");
   const made = await funded.withdraw("0.1");
   equal(made.status, 201, made.text);
-  await rejects(funded.look((step) => equal(step === "stored", false, "the worker ends")), /ends/);
+  const crash = (step: string) => equal(step === "stored", false, "the worker ends");
+  await rejects(funded.advance(crash), /ends/);
   // What was stored waits for its worker as long as looks are made void.
   await inject("update chain_orders set schedule_version = schedule_version + 1");
   for (

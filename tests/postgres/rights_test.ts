@@ -383,7 +383,7 @@ Deno.test("what a withdrawal was charged is neither released nor given back whil
   }
   const back = { source: ramp, destination: account, amount: "0.1" };
   await rejects(inject(`${release}; ${forged(POST("return"), back)}`), /nothing justifies/);
-  await funded.look();
+  await funded.advance();
   for (const state of ["failed", "dropped", "done"]) {
     const end = `update chain_orders set state = '${state}', hash = coalesce(hash, 'x'), height = 1,
       confirmations = 99`;

@@ -85,8 +85,8 @@ Deno.test("the role that looks at realms is let in at few of them in one transac
     await realm.database.builder.sql.unsafe(`revoke "${role_name}_worker" from ${role}`);
   }
   const seen = async () => {
-    const looks = rows.map((row) => selectDue(realm.database.sharedPool(locationOf(row))));
-    return (await Promise.allSettled(looks)).map(({ status }) => status);
+    const passes = rows.map((row) => selectDue(realm.database.sharedPool(locationOf(row))));
+    return (await Promise.allSettled(passes)).map(({ status }) => status);
   };
   deepEqual(await seen(), ["rejected", "rejected"]);
   const admit = (after: string | null) =>

@@ -96,7 +96,7 @@ Deno.test("a realm that is restored alone is in quarantine before the first job 
   await using funded = await openFundedRamp();
   const { realm, anvil } = funded;
   const { body: { id } } = await funded.withdraw("1");
-  const ended = funded.look((step) => {
+  const ended = funded.advance((step) => {
     if (step === "stored") throw new Error("the worker ended");
   });
   await rejects(ended, /the worker ended/);

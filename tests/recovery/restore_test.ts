@@ -16,7 +16,7 @@ const paidTo = async ({ anvil }: Pick<FundedRamp, "anvil">, address = OUTSIDE) =
 
 async function follow(funded: FundedRamp): Promise<void> {
   for (let round = 0; round < 6; round++) {
-    await funded.look();
+    await funded.advance();
     await funded.anvil.mine();
   }
 }
@@ -136,7 +136,7 @@ Deno.test("a withdrawal sped up since the dump is found under its replacement, a
   await using funded = await openFundedRamp();
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
-  await funded.look();
+  await funded.advance();
   await keepRealm(funded.realm);
   const faster = await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
     speed: "fast",
@@ -154,7 +154,7 @@ Deno.test("a withdrawal that was mined at the dump, lost its block and was repla
   await using funded = await openFundedRamp();
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
-  await funded.look();
+  await funded.advance();
   await keepRealm(funded.realm);
   const faster = { speed: "fast" };
   await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, faster);

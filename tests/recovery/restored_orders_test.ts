@@ -57,7 +57,7 @@ Deno.test({
     await using funded = await openUtxoRamp(LITECOIN);
     await funded.fund(5n * COIN, 3n * COIN);
     const { ids, to } = await queue(funded, LITECOIN, 3);
-    await funded.look(); // joined, and perhaps planned
+    await funded.advance(); // joined, and perhaps planned
     await keepRealm(funded.realm);
     await funded.ended(ids);
     await restoreRealm(funded.realm);
@@ -93,7 +93,7 @@ Deno.test({
           values ('LITECOIN', 'regtest', ${claim}, gen_random_uuid(), now())`
       );
     }
-    await funded.look();
+    await funded.advance();
     deepEqual(await statesOf(funded, [paid]), ["sent"]);
     await restoreRealm(realm);
     await haltRealm(realm);
@@ -127,7 +127,7 @@ Deno.test({
     const { realm } = funded;
     await funded.fund(5n * COIN, 3n * COIN);
     const { ids: [dropped, paid], to } = await queue(funded, LITECOIN, 2);
-    await funded.look();
+    await funded.advance();
     ok((await crashAt(funded, "stored")).done);
     deepEqual(await statesOf(funded, [dropped, paid]), ["batched", "batched"]);
     const chosen = await rowsOf<{ claim: string }>(realm, "select claim from claims");
@@ -140,7 +140,7 @@ Deno.test({
           values ('LITECOIN', 'regtest', ${claim}, gen_random_uuid(), now())`
       );
     }
-    await funded.look();
+    await funded.advance();
     deepEqual(await statesOf(funded, [paid]), ["sent"]);
     await restoreRealm(realm);
     await haltRealm(realm);
@@ -177,7 +177,7 @@ Deno.test({
     ok(report.lifted, JSON.stringify(report));
     deepEqual(report.taken.map(({ unmatched }) => unmatched), [[]]);
     for (let round = 0; round < 5; round++) {
-      await fixture.look();
+      await fixture.advance();
       await fixture.mine();
     }
     const fees = "select trim_scale(total)::text as total from accounts where system = 'fees'";

@@ -15,7 +15,7 @@ const ETHER = 10n ** 18n;
 
 /** Ends a worker once it has stored the bytes. */
 async function signOnly(funded: FundedRamp): Promise<void> {
-  const ended = funded.look((step) => {
+  const ended = funded.advance((step) => {
     if (step === "stored") throw new Error("the worker ended");
   });
   await rejects(ended, /the worker ended/);
@@ -23,7 +23,7 @@ async function signOnly(funded: FundedRamp): Promise<void> {
 
 async function follow(funded: FundedRamp): Promise<void> {
   for (let round = 0; round < 4; round++) {
-    await funded.look();
+    await funded.advance();
     await funded.anvil.mine();
   }
 }
@@ -73,7 +73,7 @@ Deno.test({
     const { realm } = funded;
     await funded.fund(5n * COIN, 3n * COIN);
     const { ids, to } = await queue(funded, LITECOIN, 2);
-    await funded.look();
+    await funded.advance();
     ok((await crashAt(funded, "stored")).done);
     await keepRealm(realm);
     const before = await funded.ended(ids);
@@ -161,11 +161,11 @@ Deno.test("in quarantine one node of two that says it has signed bytes does not 
     await signOnly(funded);
     await haltRealm(realm);
     const [{ hash }] = await rowsOf<{ hash: string }>(realm, "select hash from chain_orders");
-    for (const liar of nodes) {
-      liar.trick = ({ method, params }) =>
+    for (const lying of nodes) {
+      lying.trick = ({ method, params }) =>
         method === "eth_getTransactionByHash" && params[0] === hash ? { hash } : undefined;
-      await funded.look();
-      liar.trick = () => undefined;
+      await funded.advance();
+      lying.trick = () => undefined;
       const [order] = await rowsOf<{ state: string }>(realm, "select state from chain_orders");
       equal(order.state, "signed");
       equal(await anvil.rpc("eth_getTransactionByHash", hash), null);

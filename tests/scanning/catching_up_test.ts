@@ -71,7 +71,7 @@ Deno.test("a chain 10 000 blocks ahead is caught up with in steps, within bounds
   let ended = false;
   const polls = async () => { // one poll is bounded in time, and a machine may be busy
     for (let i = 0; i < 20; i++) {
-      await fixture.poller.look();
+      await fixture.poller.advance();
       if ((await applyDue.shown()).lag === 0) return;
     }
   };
@@ -110,7 +110,7 @@ Deno.test("a process that ends while it catches up goes on from the block it rec
   equal(await applyDue.pass(), "more");
   const { scanned } = await applyDue.shown();
   ok(scanned >= WINDOW && scanned < 3000, `${scanned}`);
-  await applyDue.fixture.poller.look();
+  await applyDue.fixture.poller.advance();
   equal((await applyDue.shown()).scanned, top);
   equal(await applyDue.total(), "2");
   equal((await applyDue.fixture.deposits()).length, 2);
@@ -125,7 +125,7 @@ Deno.test("a reorganisation 1000 blocks deep, while catching up, is gone back ov
   for (let pass = 0; pass < 3; pass++) equal(await applyDue.pass(), "more");
   const { scanned } = await applyDue.shown();
   applyDue.chain.fork(scanned - 1000);
-  await applyDue.fixture.poller.look();
+  await applyDue.fixture.poller.advance();
   const { lag, healthy, scanned: now } = await applyDue.shown();
   deepEqual([lag, healthy, now], [0, true, top]);
   deepEqual([await applyDue.total(), (await applyDue.fixture.account(applyDue.ramp.id)).frozen], [
@@ -184,7 +184,7 @@ Deno.test("the runner works while a realm catches up", async () => {
   const runner = startRunner(options, { only: realm.id });
   try {
     let ended = false;
-    const climbing = applyDue.fixture.poller.look().finally(() => ended = true);
+    const climbing = applyDue.fixture.poller.advance().finally(() => ended = true);
     const made = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset: name });
     await until(async () => (await applyDue.fixture.account(made.body.id)).enabled);
     equal(ended, false, "the account was enabled only after the applyDue");

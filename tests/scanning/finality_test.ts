@@ -70,17 +70,17 @@ function deaf(funded: FundedRamp, at: () => string | null): Trick {
 /** Sends a payment that fails in its block, eight blocks ago. */
 async function failed(funded: FundedRamp): Promise<string> {
   const { body: { id } } = await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   await funded.anvil.rpc("anvil_setCode", OUTSIDE, REVERTS);
   await funded.anvil.mine(8);
-  for (let round = 0; round < 3; round++) await funded.look();
+  for (let round = 0; round < 3; round++) await funded.advance();
   return id;
 }
 
 /** Uses the first nonce of the ramp's own key for something else, eight blocks ago. */
 async function taken(funded: FundedRamp): Promise<string> {
   const { body: { id } } = await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   const { context, address } = funded;
   const order = { chain: "ETHEREUM", network: "main" } as const;
   const rows = await reading(context.pool, (db) => selectLeaves(db, order as never, [address]));
@@ -96,14 +96,14 @@ async function taken(funded: FundedRamp): Promise<string> {
   });
   await funded.anvil.rpc("eth_sendRawTransaction", raw);
   await funded.anvil.mine(8);
-  for (let round = 0; round < 3; round++) await funded.look();
+  for (let round = 0; round < 3; round++) await funded.advance();
   return id;
 }
 
 /** Looks until a payment is given back; what our own key used its nonce for, an operator has looked at first. */
 async function givenBack(funded: FundedRamp, id: string, own: boolean): Promise<string> {
   if (own) {
-    for (let round = 0; round < 3; round++) await funded.look();
+    for (let round = 0; round < 3; round++) await funded.advance();
     equal((await funded.read(id)).status, "PROCESSING");
     const [report] = await reconcile(funded.realm);
     deepEqual([report.lifted, report.open], [true, []]);

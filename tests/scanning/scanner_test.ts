@@ -59,7 +59,7 @@ Deno.test("two workers at once credit a deposit once", async () => {
   const ramp = await fixture.ramp();
   await fixture.anvil.pool({ to: ramp.address, value: ETHER });
   await fixture.anvil.mine(4);
-  await Promise.all([1, 2, 3].map(() => fixture.poller.look()));
+  await Promise.all([1, 2, 3].map(() => fixture.poller.advance()));
   await fixture.poller.follow();
   equal((await fixture.account(ramp.id)).balance.total, "1");
 });

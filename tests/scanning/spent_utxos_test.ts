@@ -108,7 +108,7 @@ Deno.test({
     await funded.quote();
     const to = await newParty("LITECOIN");
     const id = await funded.withdraw(to.address, "8.5", { source });
-    await funded.look();
+    await funded.advance();
     const [{ error }] = await rowsOf<{ error: string }>(
       funded.realm,
       "select error from chain_orders where state = 'new'",
@@ -132,15 +132,15 @@ Deno.test({
     await funded.fund(3n * COIN);
     const source = { account: funded.ramp };
     const id = await send(funded, "1", { source });
-    await funded.look();
+    await funded.advance();
     const [{ claim }] = await rowsOf<{ claim: string }>(funded.realm, "select claim from claims");
     await funded.rob((await newParty("LITECOIN")).address, claim);
     await funded.node.mine(2);
     // The scanner has seen none of these blocks.
-    await funded.look();
+    await funded.advance();
     const lift = "update ramps set quarantined = null where quarantined is not null returning 1";
     equal((await rowsOf(funded.realm, lift)).length, 1);
-    for (let look = 0; look < 2; look++) await funded.look();
+    for (let look = 0; look < 2; look++) await funded.advance();
     const [{ state, error }] = await rowsOf<{ state: string; error: string }>(
       funded.realm,
       "select state, error from chain_orders",
@@ -233,18 +233,18 @@ Deno.test({
       return node;
     };
     await using funded = await openUtxoRamp({ ...LITECOIN, start, env });
-    const [liar, other] = nodes;
-    await using _liar = liar;
+    const [lying, other] = nodes;
+    await using _liar = lying;
     await using _other = other;
     await paidOnce(funded, "1");
     const before = await coinsOf(funded);
     const honest = other.trick;
-    lies(liar, ({ method }) => method === "gettxout" ? null : undefined);
+    lies(lying, ({ method }) => method === "gettxout" ? null : undefined);
     const away = new NodeError(-28, "loading block index");
     lies(other, () => Promise.reject(away));
     await verifyRound(funded.context, await chainOf(funded), PLACE);
     deepEqual(await coinsOf(funded), before);
-    other.trick = liar.trick;
+    other.trick = lying.trick;
     await verifyRound(funded.context, await chainOf(funded), PLACE);
     const gone = await coinsOf(funded);
     const unknown = () =>

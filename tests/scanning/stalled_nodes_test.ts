@@ -39,7 +39,7 @@ Deno.test("a node that stalls at any question of a scan loses no deposit and dou
     paid++;
     let asked = 0;
     const stall = faulty().stall({ which: () => ++asked === at });
-    await fixture.poller.look();
+    await fixture.poller.advance();
     reached = stall.kept.length > 0;
     if (reached) {
       const [chain] = (await fixture.realm.admin.send("GET", "/v1/chains")).body;
@@ -76,10 +76,10 @@ for (const [name, how] of Object.entries(STALLS)) {
     await using funded = await openFundedRamp({ front: raise, env });
     const { body: { id } } = await funded.withdraw("1");
     const stall = faulty().stall(how);
-    await funded.look();
+    await funded.advance();
     equal((await funded.read(id)).status, "PROCESSING");
     await funded.anvil.mine();
-    await funded.look();
+    await funded.advance();
     ok(stall.kept.length > 0, `nobody asked: ${faulty().asked}`);
     stall.end();
     await funded.finish(id);
@@ -107,7 +107,7 @@ Deno.test("a node that stalls at any question of a withdrawal delays it, and it 
     let asked = 0;
     const stall = faulty().stall({ which: () => ++asked === at });
     for (let round = 0; round < 4; round++) {
-      await funded.look();
+      await funded.advance();
       await funded.anvil.mine();
     }
     reached = stall.kept.length > 0;

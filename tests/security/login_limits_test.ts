@@ -176,7 +176,7 @@ Deno.test("logins with made-up keys that come at once are looked up a few at a t
   const statements: string[] = [];
   await using other = realm.another({}, (text) => statements.push(text));
   const login = { realm_key: realm.made.realm.realm_key, username: ADMIN, password: PASSWORD };
-  const looks = (of: string) => statements.filter((text) => text.includes(of)).length;
+  const passes = (of: string) => statements.filter((text) => text.includes(of)).length;
   const answers = await Promise.all(
     Array.from(
       { length: 300 },
@@ -184,14 +184,14 @@ Deno.test("logins with made-up keys that come at once are looked up a few at a t
     ),
   );
   ok(answers.every(({ status }) => [401, 429, 503].includes(status)));
-  ok(looks("application_keys") <= 2 * (30 + 3), `${looks("application_keys")} statements`);
+  ok(passes("application_keys") <= 2 * (30 + 3), `${passes("application_keys")} statements`);
   statements.length = 0;
   const asked = Array.from(
     { length: 100 },
     () => other.send(null)("GET", "/.well-known/jwks.json"),
   );
   ok((await Promise.all(asked)).every(({ status }) => status === 200));
-  ok(looks("signing_keys") <= 3, `${looks("signing_keys")} looks`);
+  ok(passes("signing_keys") <= 3, `${passes("signing_keys")} passes`);
 });
 
 Deno.test("answers to a network that is refused are kept back for a moment, and no more of them than are few", async () => {

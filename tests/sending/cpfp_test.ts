@@ -36,8 +36,8 @@ Deno.test({
     await lingering(funded, 20n * COIN);
     await funded.node.mine();
     equal((await funded.node.rpc<string[]>("getrawmempool")).length, 1, "the miner wants more");
-    await Promise.all([funded.look(), funded.look()]); // two workers see it at once
-    await funded.look();
+    await Promise.all([funded.advance(), funded.advance()]); // two workers see it at once
+    await funded.advance();
     const [sweep, child, ...more] = await sentBy(funded);
     deepEqual([sweep.purpose, child.purpose, more], ["sweep", "cpfp", []]);
     equal(child.reference_id, sweep.id);
@@ -62,7 +62,7 @@ Deno.test({
     await lingering(funded, 3n * COIN);
     await endAt(funded, "stored"); // signed, and not sent before the parent is mined
     await funded.node.mine();
-    await funded.look();
+    await funded.advance();
     await funded.until(async () => (await sentBy(funded)).every(({ state }) => state === "done"));
     const [sweep, child] = await sentBy(funded);
     ok(child.height! > sweep.height!);
@@ -79,8 +79,8 @@ Deno.test({
   fn: async () => {
     await using funded = await openUtxoRamp(DEAR);
     await lingering(funded, 20n * COIN);
-    await funded.look();
-    await funded.look();
+    await funded.advance();
+    await funded.advance();
     const [sweep, child] = await sentBy(funded);
     const height = await funded.node.rpc<number>("getblockcount");
     const [{ claim }] = await claimsOf(funded, sweep.id);
@@ -133,7 +133,7 @@ Deno.test({
       `update order_attempts set plan = jsonb_set(plan::jsonb, '{fee}',
         '{"n": "900000000"}')::text`,
     );
-    await funded.look();
+    await funded.advance();
     equal((await sentBy(funded)).length, 1);
   },
 });
@@ -195,7 +195,7 @@ async function endAt(funded: UtxoRamp, step: Checkpoint): Promise<void> {
   for (let round = 0; !reached && round < 8; round++) {
     if (round > 1) await funded.node.mine();
     try {
-      await funded.look((passed) => {
+      await funded.advance((passed) => {
         if (passed !== step) return;
         reached = true;
         throw new Error("the worker has ended");

@@ -17,7 +17,7 @@ type Json = any;
 
 /** A node that keeps the bytes, and then tells a story of what became of them. */
 interface Story {
-  /** What the liar answers once it holds the bytes. */
+  /** What the lying node answers once it holds the bytes. */
   readonly tell: (of: {
     anvil: Anvil;
     url: string;
@@ -83,7 +83,7 @@ for (const [name, story] of Object.entries(STORIES)) {
         const { body: { id, destination } } = await funded.withdraw("1");
         const at = parseInt(await funded.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
         let raw = "";
-        // No honest node hears of it while the liar tells its story.
+        // No honest node hears of it while the lying node tells its story.
         for (const one of made) {
           one.trick = ({ method, params }) => {
             if (method !== "eth_sendRawTransaction") return undefined;
@@ -91,14 +91,14 @@ for (const [name, story] of Object.entries(STORIES)) {
             throw new NodeError(-32000, "nonce too low");
           };
         }
-        await funded.look();
-        const liar = made[nodes.indexOf("l")];
-        const kept = liar.trick;
+        await funded.advance();
+        const lying = made[nodes.indexOf("l")];
+        const kept = lying.trick;
         const { anvil, address } = funded;
         const lie = story.tell({ anvil, url, at, address, raw });
-        liar.trick = async (question) => await kept(question) ?? await lie(question);
+        lying.trick = async (question) => await kept(question) ?? await lie(question);
         for (let round = 0; round < 5; round++) {
-          await funded.look();
+          await funded.advance();
           await funded.anvil.mine();
         }
         const row = await funded.read(id);
@@ -126,19 +126,19 @@ for (const nodes of ["lh", "hl", "lhh"]) {
     });
     try {
       const { body: { id } } = await funded.withdraw("1");
-      const liar = made[nodes.indexOf("l")];
-      liar.trick = async ({ method, params, id: question }) => {
+      const lying = made[nodes.indexOf("l")];
+      lying.trick = async ({ method, params, id: question }) => {
         if (method !== "eth_getTransactionReceipt") return undefined;
         const { result } = await passOn(funded.anvil.url, { id: question, method, params }) as Json;
         return result && { ...result, status: "0x0" };
       };
       for (let round = 0; round < 6; round++) {
-        await funded.look();
+        await funded.advance();
         await funded.anvil.mine();
       }
       // Of three nodes two agree; of two none is believed.
       equal((await funded.read(id)).status, nodes === "lhh" ? "DONE" : "PROCESSING");
-      liar.trick = () => undefined;
+      lying.trick = () => undefined;
       equal((await funded.finish(id)).status, "DONE");
     } finally {
       await funded[Symbol.asyncDispose]();

@@ -94,8 +94,8 @@ const SCENES: Readonly<Record<string, (env: Env) => Promise<Scene>>> = {
         const deposit = await fixture.address(ramp.id);
         await token.pay(deposit.address, 25_000_000n);
         await anvil.mine(3);
-        await poller.look();
-        await poller.look();
+        await poller.advance();
+        await poller.advance();
         await sweepJob(context, { account: deposit.id });
       },
       mine: () => anvil.mine(),
@@ -133,7 +133,7 @@ const COIN_SCENES: typeof SCENES = {
       await funded.follow();
       await funded.quote();
       await funded.withdraw(address, "1");
-      await funded.look();
+      await funded.advance();
       await funded.withdraw(address, "2");
     });
   },
@@ -162,7 +162,7 @@ function coinScene(
 }
 
 /** Takes the looks at all open orders, now. */
-async function look(
+async function advance(
   scene: Scene,
   context = scene.context,
   onCheckpoint?: OnCheckpoint,
@@ -188,7 +188,7 @@ async function resumed(scene: Scene, step: Checkpoint): Promise<boolean> {
   const reached = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   let held = false;
-  const stopped = look(scene, scene.context, async (passed) => {
+  const stopped = advance(scene, scene.context, async (passed) => {
     if (held || passed !== step) return;
     held = true;
     reached.resolve();
@@ -197,7 +197,7 @@ async function resumed(scene: Scene, step: Checkpoint): Promise<boolean> {
   await Promise.race([stopped, reached.promise]);
   if (!held) return false;
   for (let round = 0; round < 20 && await openOrders(scene) > 0; round++) {
-    await look(scene);
+    await advance(scene);
     await scene.mine();
   }
   equal(await openOrders(scene), 0, "the other process ends all of them");
@@ -302,7 +302,7 @@ for (
           ))
             .length;
         const [before, signed] = [await scene.made(), await signedIn()];
-        for (let round = 0; round < 3; round++) await look(scene, beside);
+        for (let round = 0; round < 3; round++) await advance(scene, beside);
         await scene.mine();
         equal(await scene.made(), before);
         equal(await signedIn(), signed);
@@ -312,7 +312,7 @@ for (
           round < 20 && await openOrders(scene) > 0;
           round++
         ) {
-          await look(scene);
+          await advance(scene);
           await scene.mine();
         }
         await once(scene);

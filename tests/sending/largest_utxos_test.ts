@@ -45,7 +45,7 @@ Deno.test({
           select chain, network, hash || ':' || index, gen_random_uuid(), now() from coins
           where amount = ${SMALL} order by hash, index limit 800`,
         );
-        await look(funded);
+        await advance(funded);
         const [{ state, error }] = await rowsOf<{ state: string; error: string }>(
           funded.realm,
           "select state, error from chain_orders where purpose = 'withdrawal'",
@@ -61,12 +61,12 @@ Deno.test({
     await t.step("withdrawals leave, one with hundreds of coins and others together", async () => {
       const to = (await newParty("LITECOIN")).address;
       const large = (await ask(funded, "5", to)).body.id;
-      await look(funded);
-      await look(funded);
+      await advance(funded);
+      await advance(funded);
       const others = [];
       for (let at = 0; at < 20; at++) others.push((await ask(funded, "0.05")).body.id);
-      await look(funded);
-      await look(funded);
+      await advance(funded);
+      await advance(funded);
       const rows = await funded.ended([large, ...others]);
       deepEqual(new Set(rows.map(({ status }) => status)), new Set(["DONE"]));
       equal(new Set(rows.map(({ chain }) => chain.hash)).size, 2);
@@ -113,8 +113,8 @@ async function ask(funded: UtxoRamp, value: string, to?: string) {
 }
 
 /** Takes the looks at open orders, each in bounded memory. */
-async function look(funded: UtxoRamp): Promise<void> {
+async function advance(funded: UtxoRamp): Promise<void> {
   const heap = Deno.memoryUsage().heapUsed;
-  await funded.look();
+  await funded.advance();
   ok(Deno.memoryUsage().heapUsed - heap < HEAP_MAX);
 }

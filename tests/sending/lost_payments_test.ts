@@ -42,8 +42,8 @@ Deno.test({
     await funded.realm.admin.send("POST", `/v1/accounts/${funded.ramp}/unfreeze`);
     await funded.quote();
     const next = await pay(funded, second.address, "3.5");
-    await funded.look();
-    await funded.look();
+    await funded.advance();
+    await funded.advance();
     const claims = await rowsOf<{ claims: string[] }>(
       funded.realm,
       `select c.claims from order_attempts c join chain_orders o on o.id = c.order_id
@@ -77,8 +77,8 @@ for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "BITCOIN_CASH" || id ==
       await funded.fund(90n * COIN);
       await funded.quote();
       const id = await pay(funded, (await newParty(utxo.id)).address, "5");
-      await funded.look();
-      await funded.look();
+      await funded.advance();
+      await funded.advance();
       const before = await funded.withdrawal(id);
       const sped = await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
         speed: "fast",
@@ -107,7 +107,7 @@ Deno.test({
       await t.step(step, async () => {
         const { ids, to } = await queue(funded, LITECOIN, 3);
         if (step !== "drafted" && step !== "planned") {
-          await funded.look(endOn("planned")).catch(() => {});
+          await funded.advance(endOn("planned")).catch(() => {});
         }
         const first = standAt(funded, step);
         await first.reached;
@@ -131,7 +131,7 @@ Deno.test({
 function standAt(funded: UtxoRamp, step: Checkpoint) {
   const gate = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
-  const ended = funded.look(async (passed) => {
+  const ended = funded.advance(async (passed) => {
     if (passed !== step) return;
     reached.resolve();
     await gate.promise;

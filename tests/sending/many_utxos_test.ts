@@ -35,11 +35,11 @@ Deno.test({
       value: "0.005",
     });
     equal(withdrawn.status, 201, withdrawn.text);
-    await fixture.look();
+    await fixture.advance();
     for (const left of [MANY - 1000, MANY - 2000]) {
       const made = await fixture.consolidate(WHATEVER);
       equal(made.status, 201, made.text);
-      await fixture.look();
+      await fixture.advance();
       const done = await fixture.finish(made.body.id);
       deepEqual([done.status, done.coins], ["DONE", 1000]);
       const held = await fixture.coins();

@@ -42,10 +42,10 @@ export async function overtaken(
   await raisePrice(funded, 10n);
   const slow = await funded.withdraw("1", { destination: { address: to }, fee: { speed: "slow" } });
   if (asSent !== 10n) await raisePrice(funded, asSent);
-  await funded.look();
+  await funded.advance();
   await raisePrice(funded, times);
   const fast = await funded.withdraw("1", { fee: { speed: "fast" } });
-  await funded.look();
+  await funded.advance();
   await between();
   await age(funded, 20);
   return [slow.body.id, fast.body.id];
@@ -60,7 +60,7 @@ export async function age(funded: FundedRamp, minutes: number): Promise<void> {
 
 export async function rounds(funded: FundedRamp, times: bigint): Promise<void> {
   for (let round = 0; round < 6; round++) {
-    await funded.look();
+    await funded.advance();
     await raisePrice(funded, times);
   }
 }

@@ -26,7 +26,7 @@ Deno.test("a node that counts 100 000 transactions of a ramp that made none is n
   await using _funded = funded;
   faulty.trick = ({ method }) => method === "eth_getTransactionCount" ? "0x186a0" : undefined;
   const { body: { id } } = await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   const [{ state, nonce, error }] = await rowsOf<Record<string, string>>(
     funded.realm,
     "select state, nonce, error from chain_orders",
@@ -60,10 +60,10 @@ Deno.test("gaps are filled five at a time, and only in front of an order that wa
   // Whatever had them forget seven of eight: nobody will ever use these nonces.
   await rowsOf(funded.realm, "update chain_orders set state = 'canceled' where nonce < 7");
   await rowsOf(funded.realm, "delete from claims where claim not like '%:7'");
-  await funded.look();
+  await funded.advance();
   deepEqual(await fillsOf(funded), []);
   await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '2 minutes'");
-  await funded.look();
+  await funded.advance();
   deepEqual(await fillsOf(funded), [0, 1, 2, 3, 4]);
   const [{ id }] = await rowsOf<{ id: string }>(
     funded.realm,
@@ -77,7 +77,7 @@ Deno.test("gaps are filled five at a time, and only in front of an order that wa
 Deno.test("a withdrawal that is DONE and whose block is reorganised away is sent again, not filled", async () => {
   await using funded = await openFundedRamp({ depth: 2 });
   const { body: { id } } = await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   const fork = await funded.anvil.rpc<string>("evm_snapshot");
   equal((await funded.finish(id)).status, "DONE");
   equal(await heldBy(funded, OUTSIDE), COIN);
@@ -86,7 +86,7 @@ Deno.test("a withdrawal that is DONE and whose block is reorganised away is sent
   await funded.anvil.mine(4);
   equal(await heldBy(funded, OUTSIDE), 0n, "the chain has lost it");
   const { body: { id: next } } = await funded.withdraw("2");
-  await funded.look();
+  await funded.advance();
   equal((await funded.read(next)).chain.nonce, 1);
   await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '2 minutes'");
   equal((await funded.finish(next)).status, "DONE");
@@ -97,7 +97,7 @@ Deno.test("a withdrawal that is DONE and whose block is reorganised away is sent
 Deno.test("a slow withdrawal that the price has left behind is hastened when others wait behind it", async () => {
   await using funded = await openFundedRamp();
   const slow = (await funded.withdraw("0.01", { fee: { speed: "slow" } })).body.id;
-  await funded.look();
+  await funded.advance();
   const base = await baseFee(funded);
   const dear = async () => {
     await funded.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 5n / 2n).toString(16)}`);
@@ -105,14 +105,14 @@ Deno.test("a slow withdrawal that the price has left behind is hastened when oth
   };
   await dear();
   const fast = (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
-  await funded.look();
+  await funded.advance();
   await dear();
-  await funded.look();
+  await funded.advance();
   equal((await funded.read(fast)).chain.block, null);
   equal((await madeFor(funded, slow)).length, 1, "it has not waited long enough");
   await age(funded, 10);
   for (let round = 0; round < 6; round++) {
-    await funded.look();
+    await funded.advance();
     await dear();
   }
   equal((await madeFor(funded, slow)).length, 2);
@@ -124,11 +124,11 @@ Deno.test("a slow withdrawal that the price has left behind is hastened when oth
 Deno.test("what lingers at a price that is good enough is not replaced again and again", async () => {
   await using funded = await openFundedRamp();
   const first = (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
-  await funded.look();
+  await funded.advance();
   await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   await age(funded, 10);
-  for (let round = 0; round < 3; round++) await funded.look();
+  for (let round = 0; round < 3; round++) await funded.advance();
   equal((await madeFor(funded, first)).length, 1);
 });
 
@@ -144,16 +144,16 @@ Deno.test("what no node takes is canceled by a replacement, and given back only 
     if (params[0] === first) throw new NodeError(-32000, "transaction type not supported");
     return undefined;
   };
-  await funded.look();
-  await funded.look();
+  await funded.advance();
+  await funded.advance();
   const behind = (await funded.withdraw("2")).body.id;
-  await funded.look();
+  await funded.advance();
   equal((await madeFor(funded, id)).length, 1, "it is tried for a while");
   await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '20 minutes'");
-  await funded.look();
-  await funded.look();
+  await funded.advance();
+  await funded.advance();
   await funded.anvil.mine();
-  await funded.look();
+  await funded.advance();
   equal((await funded.read(id)).status, "PROCESSING");
   const failed = await funded.finish(id);
   equal(failed.status, "FAILED");
@@ -175,7 +175,7 @@ Deno.test("an order that would fail now, and that others wait behind, is cancele
   const slow =
     (await funded.withdraw("1", { destination: { address: trap }, fee: { speed: "slow" } }))
       .body.id;
-  await funded.look();
+  await funded.advance();
   const base = await baseFee(funded);
   const dear = async () => {
     await funded.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 5n / 2n).toString(16)}`);
@@ -184,10 +184,10 @@ Deno.test("an order that would fail now, and that others wait behind, is cancele
   await dear();
   await funded.anvil.rpc("anvil_setCode", trap, "0x60006000fd");
   const fast = (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
-  await funded.look();
+  await funded.advance();
   await age(funded, 20);
   for (let round = 0; round < 6; round++) {
-    await funded.look();
+    await funded.advance();
     await dear();
   }
   deepEqual([(await funded.read(slow)).status, (await funded.read(fast)).status], [
@@ -282,13 +282,13 @@ Deno.test("a speed-up that one of two nodes refuses is made as it stands, and wh
   await using _faulty = faulty;
   await using _funded = funded;
   const { body: { id } } = await funded.withdraw("1", { destination: { address: TRAP } });
-  await funded.look();
+  await funded.advance();
   faulty.trick = REFUSALS["refuses the destination"];
   const asked = await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
     speed: "fast",
   });
   ok(asked.status < 300, asked.text);
-  await funded.look();
+  await funded.advance();
   equal((await madeFor(funded, id)).length, 2);
   equal((await funded.finish(id)).status, "DONE");
   equal(await heldBy(funded, TRAP), COIN);
@@ -297,7 +297,7 @@ Deno.test("a speed-up that one of two nodes refuses is made as it stands, and wh
 Deno.test("the database gives nonces one by one, and none twice", async () => {
   await using funded = await openFundedRamp();
   await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   const step = /nonces_step|nonces of/;
   await rejects(rowsOf(funded.realm, "update nonces set next = 100000"), step);
   await rejects(rowsOf(funded.realm, "update nonces set next = 0"), step);

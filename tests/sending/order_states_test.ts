@@ -26,10 +26,10 @@ Deno.test("a refusal that comes too late ends nothing: what has left is paid, an
   await funded.anvil.rpc("anvil_setCode", ONCE, ONCE_CODE);
   const { body: { id } } = await funded.withdraw("1", { destination: { address: ONCE } });
   const first = holdFirst(faulty, "eth_estimateGas");
-  const slow = funded.look();
+  const slow = funded.advance();
   await first.reached;
   equal((await speedUp(funded, id)).status, 200);
-  await funded.look();
+  await funded.advance();
   await funded.anvil.mine();
   first.release();
   await slow;
@@ -46,10 +46,10 @@ Deno.test("a worker that stands still in its dry run, and another that goes on w
   await funded.anvil.rpc("anvil_setCode", ONCE, ONCE_CODE);
   const { body: { id } } = await funded.withdraw("1", { destination: { address: ONCE } });
   const first = holdFirst(faulty, "eth_estimateGas");
-  const slow = funded.look();
+  const slow = funded.advance();
   await first.reached;
   // The other is stopped before it can plan the next look: both have the same number.
-  await funded.look((step) => {
+  await funded.advance((step) => {
     if (step === "broadcast") throw new Error("the worker has ended");
   }).catch(() => {});
   await funded.anvil.mine();
@@ -100,7 +100,7 @@ for (
       await passOn(funded.anvil.url, question);
       throw new NodeError(-32000, words);
     };
-    await funded.look();
+    await funded.advance();
     equal((await funded.read(id)).status, "PROCESSING");
     deepEqual(await rowsOf(funded.realm, "select state, error from chain_orders"), [
       { state: "sent", error: words },
@@ -114,7 +114,7 @@ for (
 Deno.test("a withdrawal that is canceled while it is being signed is not sent", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1");
-  await funded.look(async (step) => {
+  await funded.advance(async (step) => {
     if (step === "signed") equal((await cancel(funded, id)).status, 200);
   });
   deepEqual(await rowsOf(funded.realm, "select raw, sent_at from order_attempts"), [
@@ -130,9 +130,9 @@ Deno.test("a withdrawal that is canceled while it is being signed is not sent", 
 Deno.test("two speed-ups at once: each transaction shares the nonce, and it is paid once", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
-  await funded.look();
+  await funded.advance();
   await Promise.all([speedUp(funded, id), speedUp(funded, id), speedUp(funded, id)]);
-  await Promise.all([funded.look(), funded.look(), funded.look()]);
+  await Promise.all([funded.advance(), funded.advance(), funded.advance()]);
   const claims = await rowsOf<{ claims: string[] }>(
     funded.realm,
     "select distinct claims from order_attempts",
@@ -173,8 +173,8 @@ Deno.test("the database lets an order change only as the table of transitions sa
     funded.realm,
     "select before, after, demands from order_transitions",
   );
-  const stated = Object.entries(ORDER_TRANSITIONS).flatMap(([before, followers]) =>
-    Object.entries(followers).map(([after, demands]) => ({ before, after, demands }))
+  const stated = Object.entries(ORDER_TRANSITIONS).flatMap(([before, later]) =>
+    Object.entries(later).map(([after, demands]) => ({ before, after, demands }))
   );
   deepEqual(new Set(stored.map(textOf)), new Set(stated.map(textOf)));
 });
@@ -277,7 +277,7 @@ async function bringTo(funded: FundedRamp, state: OrderState): Promise<void> {
   if (state === "new") return;
   if (state === "mined") await funded.anvil.mine();
   if (state === "done") await funded.anvil.mine(2);
-  await funded.look((step) => {
+  await funded.advance((step) => {
     if (step === stops[state]) throw new Error("far enough");
   }).catch((error) => equal(error.message, "far enough"));
   deepEqual(await rowsOf(funded.realm, "select state from chain_orders"), [{ state }]);

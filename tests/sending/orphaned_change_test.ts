@@ -15,12 +15,12 @@ Deno.test({
     await funded.fund(5n * COIN);
     const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
     const first = await pay(funded, one.address, "1", { fee: { speed: "slow" } });
-    await funded.look();
+    await funded.advance();
     equal((await speedUp(funded, first)).status, 200);
-    await funded.look();
+    await funded.advance();
     equal((await unmade(funded)).length, 2, "change of either may come to be");
     const second = await pay(funded, other.address, "1");
-    for (let round = 0; round < 3; round++) await funded.look();
+    for (let round = 0; round < 3; round++) await funded.advance();
     const [waiting] = await ordersOf(funded, second);
     deepEqual([waiting.state, waiting.made], ["new", 0]);
     match(waiting.error!, /0 coins hold 0 base units/);
@@ -41,12 +41,12 @@ Deno.test({
     await funded.fund(5n * COIN);
     const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
     const first = await pay(funded, one.address, "1", { fee: { speed: "slow" } });
-    await funded.look();
+    await funded.advance();
     const second = await pay(funded, other.address, "1");
-    await funded.look();
+    await funded.advance();
     equal((await funded.node.rpc<string[]>("getrawmempool")).length, 2);
     equal((await speedUp(funded, first)).status, 200);
-    await funded.look();
+    await funded.advance();
     const [kept] = await ordersOf(funded, first);
     equal(kept.made, 1);
     match(kept.error!, /its change is being spent/);
@@ -65,10 +65,10 @@ Deno.test({
     for (let round = 0; round < 4; round++) {
       const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
       const first = await pay(funded, one.address, "1", { fee: { speed: "slow" } });
-      await funded.look();
+      await funded.advance();
       equal((await speedUp(funded, first)).status, 200);
       const second = await pay(funded, other.address, "0.5");
-      await Promise.all([funded.look(), funded.look()]);
+      await Promise.all([funded.advance(), funded.advance()]);
       const rows = await funded.ended([first, second]);
       deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
       deepEqual(await funded.held(one.address), [COIN]);
@@ -88,7 +88,7 @@ for (const count of [1, 3]) {
       await using funded = await openUtxoRamp(LITECOIN);
       await funded.fund(5n * COIN);
       const first = await pay(funded, (await newParty("LITECOIN")).address, "1");
-      await funded.look();
+      await funded.advance();
       const [{ claim }] = await rowsOf<{ claim: string }>(funded.realm, "select claim from claims");
       const to = [];
       const ids: string[] = [];
@@ -96,8 +96,8 @@ for (const count of [1, 3]) {
         to.push((await newParty("LITECOIN")).address);
         ids.push(await pay(funded, to[at], "0.3"));
       }
-      await funded.look();
-      await funded.look();
+      await funded.advance();
+      await funded.advance();
       equal((await funded.node.rpc<string[]>("getrawmempool")).length, 2);
       await funded.rob((await newParty("LITECOIN")).address, claim);
       await funded.release();
@@ -129,7 +129,7 @@ Deno.test({
       funded.realm,
       "select id as order, schedule_version as version from chain_orders where state in ('signed', 'new') order by id",
     );
-    await funded.advance({ order, version });
+    await funded.advanceOne({ order, version });
     equal((await cancel(funded, first)).body.code, "withdrawal.not_cancelable");
     const rows = await funded.ended([first, second]);
     deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
@@ -145,11 +145,11 @@ Deno.test({
     await funded.fund(2n * COIN, 3n * COIN);
     const id = await pay(funded, (await newParty("LITECOIN")).address, "1");
     await rowsOf(funded.realm, "update coins set height = height + 1"); // one block deep
-    await funded.look();
+    await funded.advance();
     const [waiting] = await ordersOf(funded, id);
     equal(waiting.made, 0);
     await funded.node.mine();
-    await funded.look();
+    await funded.advance();
     ok((await funded.withdrawal(id)).chain.hash);
   },
 });

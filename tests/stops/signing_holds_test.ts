@@ -76,11 +76,11 @@ for (const [name, hold] of Object.entries(HOLDS)) {
   Deno.test(`${name} keeps a withdrawal from being signed until it is over, and others go on`, async () => {
     await using funded = await openFundedRamp();
     const first = (await funded.withdraw("1")).body.id;
-    await funded.look(endAt("planned")).catch(() => {});
+    await funded.advance(endAt("planned")).catch(() => {});
     const second = (await funded.withdraw("1")).body.id;
     const release = await hold(funded);
     for (let round = 0; round < 3; round++) {
-      await funded.look();
+      await funded.advance();
       await funded.anvil.mine();
     }
     equal(await paid(funded), 0n);
@@ -112,7 +112,7 @@ Deno.test("a hold of one account holds up no other withdrawal of its ramp", asyn
   const move = { source: { account: funded.account }, destination: { account: made.body.id } };
   await realm.admin.send("POST", "/v1/transactions", { ...move, value: "3" });
   const held = (await funded.withdraw("1")).body.id;
-  await funded.look(endAt("planned")).catch(() => {});
+  await funded.advance(endAt("planned")).catch(() => {});
   const release = await frozen(realm, funded.account);
   const other = await funded.withdraw("2", { source: { account: made.body.id } });
   equal((await funded.finish(other.body.id)).status, "DONE");
@@ -127,11 +127,11 @@ Deno.test("a stop that is set while a worker signs is obeyed: the signature is n
   await using funded = await openFundedRamp();
   const { id } = (await funded.withdraw("1")).body;
   let lift = () => Promise.resolve();
-  await funded.look(async (step) => {
+  await funded.advance(async (step) => {
     if (step === "signed") lift = await stopSigning(funded.realm);
   });
   equal(await signedOf(funded), 0);
-  await funded.look();
+  await funded.advance();
   equal(await signedOf(funded), 0);
   await lift();
   equal((await funded.finish(id)).status, "DONE");
@@ -142,22 +142,22 @@ Deno.test("a stop that is set in one process holds in another at once", async ()
   await using funded = await openFundedRamp();
   await using second = funded.realm.another();
   await funded.withdraw("1");
-  await funded.look(endAt("signed")).catch(() => {});
+  await funded.advance(endAt("signed")).catch(() => {});
   const send = second.send(funded.realm.admin.key);
   const body = { what: "signing", reason: "incident" };
   equal((await send("POST", "/v1/stops", body)).status, 201);
-  await funded.look();
+  await funded.advance();
   equal(await signedOf(funded), 0);
 });
 
 Deno.test("what is signed goes on being sent under a stop, the same bytes; a replacement waits", async () => {
   await using funded = await openFundedRamp();
   const { id } = (await funded.withdraw("1", { fee: { speed: "slow" } })).body;
-  await funded.look(endAt("stored")).catch(() => {});
+  await funded.advance(endAt("stored")).catch(() => {});
   equal(await signedOf(funded), 1);
   const lift = await stopSigning(funded.realm);
   await frozen(funded.realm, funded.account);
-  await funded.look();
+  await funded.advance();
   const { chain } = await funded.read(id);
   ok(chain.hash);
   await funded.anvil.rpc("anvil_dropTransaction", chain.hash);
@@ -165,7 +165,7 @@ Deno.test("what is signed goes on being sent under a stop, the same bytes; a rep
     speed: "fast",
   });
   equal(sped.status, 200, sped.text);
-  await funded.look();
+  await funded.advance();
   equal(await signedOf(funded), 1);
   const known = await funded.anvil.rpc("eth_getTransactionByHash", chain.hash);
   ok(known !== null, "the bytes were sent again");

@@ -22,9 +22,9 @@ export function throughNode(node: CoinNode, lie: Trick = () => undefined): Fault
 }
 
 /** Has a proxy lie from now on. */
-export function lies(liar: FaultyNode, lie: Trick): void {
-  const honest = liar.trick;
-  liar.trick = async (question) => {
+export function lies(lying: FaultyNode, lie: Trick): void {
+  const honest = lying.trick;
+  lying.trick = async (question) => {
     const told = await lie(question);
     return told === undefined ? await honest(question) : told;
   };

@@ -33,13 +33,13 @@ const ROUNDS = 30;
 /** Makes a funded ramp. */
 export async function openConsolidatingRamp(utxo: UtxoChain): Promise<ConsolidatingRamp> {
   const funded = await openUtxoRamp(utxo);
-  const { node, realm, ramp, context, look } = funded;
+  const { node, realm, ramp, context, advance } = funded;
   const { send } = realm.admin;
   const script = (await scriptOf(utxo.id, "regtest", funded.address)).toHex();
   const poller = openTestPoller(realm);
   async function mine(blocks = 1): Promise<void> {
     await node.mine(blocks);
-    await poller.look();
+    await poller.advance();
   }
   const read = async (id: string) =>
     (await send("GET", `/v1/accounts/${ramp}/consolidations/${id}`)).body;
@@ -53,7 +53,7 @@ export async function openConsolidatingRamp(utxo: UtxoChain): Promise<Consolidat
       send("POST", `/v1/accounts/${ramp}/consolidate${query}`, body),
     async finish(id) {
       for (let round = 0; round < ROUNDS; round++) {
-        await look();
+        await advance();
         const row = await read(id);
         if (row.status !== "PROCESSING") return row;
         await mine();

@@ -51,8 +51,8 @@ export interface FundedRamp extends AsyncDisposable {
   withdraw(value: string, more?: Record<string, unknown>): Promise<Answer>;
   /** Reads a withdrawal. */
   read(id: string): Promise<Answer["body"]>;
-  /** Takes the looks at orders that are planned, now; tells of each place it passes. */
-  look(onCheckpoint?: OnCheckpoint): Promise<void>;
+  /** Takes the steps of orders that are planned, now; tells of each checkpoint that they pass. */
+  advance(onCheckpoint?: OnCheckpoint): Promise<void>;
   /** Looks and mines until a withdrawal has ended. */
   finish(id: string): Promise<Answer["body"]>;
   /** Notes what the ramp's address holds, as a scanner would. */
@@ -116,7 +116,7 @@ function assemble(
   async function read(id: string): Promise<Answer["body"]> {
     return (await realm.admin.send("GET", `/v1/withdrawals/${id}`)).body;
   }
-  async function look(onCheckpoint: OnCheckpoint = () => {}): Promise<void> {
+  async function advance(onCheckpoint: OnCheckpoint = () => {}): Promise<void> {
     const orders = await rowsOf<{ order: string; version: number }>(
       realm,
       `select id as order, schedule_version as version from chain_orders
@@ -134,10 +134,10 @@ function assemble(
         ...more,
       }),
     read,
-    look,
+    advance,
     async finish(id) {
       for (let round = 0; round < 20; round++) {
-        await look();
+        await advance();
         const row = await read(id);
         if (row.status !== "PROCESSING") return row;
         await anvil.mine();

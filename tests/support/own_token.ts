@@ -137,7 +137,7 @@ export async function quote(fixture: RampFixture): Promise<void> {
 }
 
 /** Takes the looks at open orders, now; tells of each place it passes. */
-export async function look(
+export async function advance(
   fixture: RampFixture,
   onCheckpoint: OnCheckpoint = () => {},
 ): Promise<void> {

@@ -85,7 +85,7 @@ export async function crashAt(
   reached: { done: boolean } = { done: false },
 ): Promise<{ done: boolean }> {
   try {
-    await funded.look((passed) => {
+    await funded.advance((passed) => {
       if (passed !== step) return;
       reached.done = true;
       throw new Error("the worker has ended");

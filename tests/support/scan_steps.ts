@@ -10,7 +10,7 @@ import type { TestRealm } from "./realm.ts";
 /** A poller in a test's hands. */
 export interface TestPoller extends Disposable {
   /** Looks at the chains once, as one more process would. */
-  look(): Promise<void>;
+  advance(): Promise<void>;
   /** Looks at the chains and runs what follows from it, so many times. */
   follow(rounds?: number): Promise<void>;
 }
@@ -21,17 +21,17 @@ export function openTestPoller(realm: TestRealm): TestPoller {
   const chains = openChains(config.chains);
   const signer = openSigner(config.masterKey!, Date.now);
   const options = { database: realm.database, log, chains, signer, now: Date.now, wake: () => {} };
-  async function look(): Promise<void> {
+  async function advance(): Promise<void> {
     // Due again at once: the test decides when.
     await startChainPoller({ ...options, pollMs: 0 }, { loop: false, only: realm.id }).drain(
       120_000,
     );
   }
   return {
-    look,
+    advance,
     async follow(rounds = 1) {
       for (let round = 0; round < rounds; round++) {
-        await look();
+        await advance();
         await realm.drain();
       }
     },

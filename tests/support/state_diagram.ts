@@ -6,8 +6,8 @@ export type Transitions = Readonly<Record<string, Readonly<Record<string, string
 /** Draws a state machine. A state that nothing follows is an end. */
 export function stateDiagram(begins: Readonly<Record<string, string>>, table: Transitions): string {
   const lines = Object.entries(begins).map(([to, label]) => `[*] --> ${to}: ${label}`);
-  for (const [from, followers] of Object.entries(table)) {
-    const entries = Object.entries(followers);
+  for (const [from, later] of Object.entries(table)) {
+    const entries = Object.entries(later);
     for (const [to, label] of entries) lines.push(`${from} --> ${to}: ${label}`);
     if (entries.length === 0) lines.push(`${from} --> [*]`);
   }

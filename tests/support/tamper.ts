@@ -41,13 +41,13 @@ export async function tamper(realm: TestRealm, ...statements: string[]): Promise
 export async function tampering<T>(
   realm: TestRealm,
   statements: readonly string[],
-  look: (tx: Tx) => Promise<T>,
+  advance: (tx: Tx) => Promise<T>,
 ): Promise<T> {
   const seen: T[] = [];
   const end = new Error("enough seen");
   await realm.database.platform.sql.begin(async (tx) => {
     await change(tx, realm, statements);
-    seen.push(await look(tx));
+    seen.push(await advance(tx));
     throw end;
   }).catch((error) => {
     if (error !== end) throw error;

@@ -49,10 +49,10 @@ export interface UtxoRamp extends AsyncDisposable {
   withdrawal(id: string): Promise<Answer["body"]>;
   /** Looks at the chain and does what follows. */
   follow(): Promise<void>;
-  /** Takes the looks at open orders, now; tells of each place it passes. */
-  look(onCheckpoint?: OnCheckpoint): Promise<void>;
-  /** Takes one order's look, now. */
-  advance(seen: { order: string; version: number }): Promise<void>;
+  /** Takes a step of each open order, now; tells of each checkpoint that it passes. */
+  advance(onCheckpoint?: OnCheckpoint): Promise<void>;
+  /** Takes one order's step, now. */
+  advanceOne(seen: { order: string; version: number }): Promise<void>;
   /** Mines and follows until something holds. */
   until(done: () => Promise<boolean>): Promise<void>;
   /** Mines and follows until withdrawals have ended. */
@@ -152,8 +152,8 @@ function assemble(parts: Parts): UtxoRamp {
       return answer.body.id;
     },
     follow: () => poller.follow(),
-    look: (onCheckpoint) => lookAt(realm, context, onCheckpoint),
-    advance: (seen) => advanceOrder(atThisTime(context), seen),
+    advance: (onCheckpoint) => advanceOpen(realm, context, onCheckpoint),
+    advanceOne: (seen) => advanceOrder(atThisTime(context), seen),
     async ended(ids) {
       const read = () => Promise.all(ids.map(withdrawal));
       await until(async () => (await read()).every(({ status }) => status !== "PROCESSING"));
@@ -197,7 +197,7 @@ export async function hurry(realm: TestRealm): Promise<void> {
   await realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
 }
 
-async function lookAt(
+async function advanceOpen(
   realm: TestRealm,
   context: WorkerContext,
   onCheckpoint: OnCheckpoint = () => {},

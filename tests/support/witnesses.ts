@@ -7,7 +7,7 @@ import { type FaultyNode, startFaultyNode } from "./nodes/faulty_node.ts";
 export interface Witnessed {
   fixture: RampFixture;
   /** The node that may lie. */
-  liar: FaultyNode;
+  lying: FaultyNode;
   /** All of them, in the order of their names. */
   nodes: readonly FaultyNode[];
   /** The real node. */
@@ -31,12 +31,12 @@ export async function among(
       return made.map((one) => one.url).join();
     },
   });
-  const liar = made[nodes.indexOf("l")];
+  const lying = made[nodes.indexOf("l")];
   async function end(): Promise<void> {
     await fixture[Symbol.asyncDispose]();
     for (const one of made) await one.abort();
   }
-  return { fixture, liar, nodes: made, url, end };
+  return { fixture, lying, nodes: made, url, end };
 }
 
 /** Lets deferred deposits and gains be tried again now. */

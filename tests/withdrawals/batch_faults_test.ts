@@ -41,12 +41,12 @@ Deno.test({
     for (const step of ["drafted", "planned", "signed", "stored", "sending"] as const) {
       await t.step(`a speed-up that ends at "${step}"`, async () => {
         const queued = await queue(funded, LITECOIN, 4, { fee: { speed: "slow" } });
-        await funded.look();
-        await funded.look();
+        await funded.advance();
+        await funded.advance();
         const before = (await funded.withdrawal(queued.ids[0])).chain.hash;
         equal((await speedUp(funded, queued.ids[2])).status, 200);
         ok((await crashAt(funded, step)).done);
-        await funded.look(); // before a block takes the first
+        await funded.advance(); // before a block takes the first
         const rows = await funded.ended(queued.ids);
         await paidOnce(funded, queued);
         for (const { chain } of rows) notEqual(chain.hash, before);
@@ -65,14 +65,14 @@ Deno.test({
     await funded.fund(5n * COIN, 5n * COIN, 5n * COIN);
     const queued = await queue(funded, LITECOIN, 6);
     for (let round = 0; round < 4; round++) {
-      await Promise.all([funded.look(), funded.look(), funded.look()]);
+      await Promise.all([funded.advance(), funded.advance(), funded.advance()]);
       await funded.node.mine();
     }
     const more = await queue(funded, LITECOIN, 6);
     await Promise.all([funded.realm.drain(), funded.realm.drain()]);
     const [late] = await Promise.all([
       queue(funded, LITECOIN, 12),
-      ...Array.from({ length: 4 }, () => funded.look()),
+      ...Array.from({ length: 4 }, () => funded.advance()),
       funded.realm.drain(),
     ]);
     for (const one of [queued, more, late]) {
@@ -111,7 +111,7 @@ Deno.test({
     await t.step("canceled after the node priced them together", async () => {
       const { ids, to } = await queue(funded, LITECOIN, 3);
       let answer: Answer | null = null;
-      await funded.look(async (step) => {
+      await funded.advance(async (step) => {
         if (step === "drafted") answer ??= await cancel(funded, ids[1]);
       });
       equal(answer!.body.status, "CANCELED");
@@ -123,7 +123,7 @@ Deno.test({
     await t.step("hastened after the node priced them together", async () => {
       const queued = await queue(funded, LITECOIN, 3, { fee: { speed: "slow" } });
       let answer: Answer | null = null;
-      await funded.look(async (step) => {
+      await funded.advance(async (step) => {
         if (step === "drafted") answer ??= await speedUp(funded, queued.ids[1]);
       });
       equal(answer!.status, 200);
@@ -139,8 +139,8 @@ Deno.test({
     });
     await t.step("too late once bytes may have left", async () => {
       const queued = await queue(funded, LITECOIN, 3);
-      await funded.look();
-      await funded.look();
+      await funded.advance();
+      await funded.advance();
       const late = await cancel(funded, queued.ids[1]);
       deepEqual([late.status, late.body.code], [409, "withdrawal.not_cancelable"]);
       await funded.ended(queued.ids);
@@ -158,14 +158,14 @@ Deno.test({
     await using funded = await openUtxoRamp(LITECOIN);
     await funded.fund(5n * COIN);
     const queued = await queue(funded, LITECOIN, 3);
-    await funded.look();
-    await funded.look();
+    await funded.advance();
+    await funded.advance();
     await funded.node.mine();
-    await funded.look();
+    await funded.advance();
     const mined = (await funded.withdrawal(queued.ids[0])).chain;
     equal(mined.confirmations, 1);
     await funded.node.reorganise(1);
-    await funded.look();
+    await funded.advance();
     const lost = (await funded.withdrawal(queued.ids[0])).chain;
     deepEqual([lost.block, lost.confirmations, lost.hash], [null, 0, mined.hash]);
     const rows = await funded.ended(queued.ids);
@@ -182,10 +182,10 @@ Deno.test({
     await using funded = await openUtxoRamp(LITECOIN);
     await funded.fund(5n * COIN);
     const { ids, to } = await queue(funded, LITECOIN, 3);
-    await funded.look();
-    await funded.look();
+    await funded.advance();
+    await funded.advance();
     await funded.node.mine();
-    await funded.look(); // seen in a block that is about to go
+    await funded.advance(); // seen in a block that is about to go
     const height = await funded.node.rpc<number>("getblockcount");
     await funded.node.rpc("invalidateblock", await funded.node.rpc("getblockhash", height));
     const [{ claim }] = await rowsOf<{ claim: string }>(funded.realm, "select claim from claims");

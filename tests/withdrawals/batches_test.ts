@@ -61,7 +61,7 @@ Deno.test({
       "select fee::text from chain_orders where purpose = 'batch'",
     );
     equal(BigInt(await flying()), due + BigInt(fee));
-    await funded.look();
+    await funded.advance();
     equal(BigInt(await flying()), due + BigInt(fee));
     const compared = async () => {
       await checkSolvency(funded.context);
@@ -101,7 +101,7 @@ Deno.test({
         select chain, network, hash || ':' || index, gen_random_uuid(), now() from coins
         where amount = 3000000000`,
     );
-    for (let round = 0; round < 3; round++) await funded.look();
+    for (let round = 0; round < 3; round++) await funded.advance();
     equal((await statesOf(funded, [first])).join(), "new");
     equal((await statesOf(funded, queued.ids)).join(), "batched,batched,batched,batched,batched");
     const waits = "select id from withdrawals where status = 'PROCESSING' and hash is null";

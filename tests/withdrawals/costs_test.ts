@@ -93,7 +93,7 @@ Deno.test("HOT_FEE_MAX_FACTOR says how many times its charge a withdrawal may co
 Deno.test("the database keeps no plan that costs more than its budget", async () => {
   await using funded = await openFundedRamp();
   const made = await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   const raise = "update chain_orders set fee = budget + 1";
   const refused = await rowsOf(funded.realm, raise).then(() => null, (error) => error);
   equal(refused.constraint_name, "chain_orders_budget");
@@ -107,7 +107,7 @@ Deno.test("a speed-up is paid for by who asks, once a block, and no number of th
   await using funded = await openFundedRamp({ coins: 100n * 10n ** 18n });
   await funded.anvil.rpc("anvil_setCode", CONTRACT, loop(300));
   const made = await withdraw(funded, "0.001", { fee: { speed: "slow" } });
-  await funded.look();
+  await funded.advance();
   await dearer(funded, 2n);
   const first = await speedUp(funded, made.id);
   equal(first.status, 200, first.text);
@@ -118,7 +118,7 @@ Deno.test("a speed-up is paid for by who asks, once a block, and no number of th
   deepEqual([again.status, again.body.code], [429, "rate.limited"]);
   ok(again.headers.has("retry-after"));
   for (let block = 0; block < 30; block++) {
-    await funded.look();
+    await funded.advance();
     await seeBlock(funded);
     equal((await speedUp(funded, made.id)).status, 200);
   }
@@ -138,7 +138,7 @@ Deno.test("a speed-up that the balance does not cover is refused, and nothing is
   );
   const made = await funded.withdraw(subtract("1", estimate), { fee: { speed: "slow" } });
   equal(made.status, 201, made.text);
-  await funded.look();
+  await funded.advance();
   await dearer(funded, 2n);
   const refused = await speedUp(funded, made.body.id);
   deepEqual([refused.status, refused.body.code], [409, "balance.insufficient"]);
@@ -181,8 +181,8 @@ Deno.test("what the network has cost a ramp in a day stops its signing, is told 
     const made = await funded.withdraw("1");
     equal(made.status, 201, made.text);
     ids.push(made.body.id);
-    await funded.look();
-    await funded.look();
+    await funded.advance();
+    await funded.advance();
     const { status, history, chain } = await funded.read(made.body.id);
     deepEqual([status, chain], ["PROCESSING", undefined]);
     match(history.at(-1).reason, /has cost the ramp .* ETH today, of 0.00001/);
@@ -234,7 +234,7 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
   await t.step("what was mined and booked since the balance was asked for", async () => {
     await funded.anvil.rpc("anvil_setBalance", funded.address, toHex("2.5"));
     await funded.withdraw("2");
-    await funded.look();
+    await funded.advance();
     const seen = async () =>
       (await rowsOf<{ order: string; version: number; state: string }>(
         funded.realm,
@@ -265,7 +265,7 @@ Deno.test("without a setting a day may cost what was charged twice over, and an 
   equal((await funded.finish(first.body.id)).status, "DONE");
   await rowsOf(funded.realm, burnt, [ramp, `${10n ** 18n}`]);
   const second = await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   equal((await funded.read(second.body.id)).history.at(-1).event, "waiting");
   const canceled = await funded.realm.admin.send(
     "POST",

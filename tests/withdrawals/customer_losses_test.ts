@@ -64,7 +64,7 @@ Deno.test("one customer whose destinations burn gas cannot bring the house to wh
   // What is canceled once it is signed leaves a nonce that the house fills: not for this customer.
   const path = `/v1/withdrawals/${await asked(funded, customer, OUTSIDE)}`;
   let refused: Answer | null = null;
-  await funded.look(async (step) => {
+  await funded.advance(async (step) => {
     if (step === "stored") refused ??= await customer.user.send("POST", `${path}/cancel`);
   });
   deepEqual([refused!.status, refused!.body.code], [429, "rate.limited"], refused!.text);
@@ -84,15 +84,15 @@ Deno.test("a customer whose payments cost no more than was charged makes none de
     [customer.account],
   );
   const id = await asked(funded, customer, BURNER);
-  await funded.look();
+  await funded.advance();
   const order =
     "select state, fee <= charged as covered from chain_orders where purpose = 'withdrawal'";
   deepEqual([...await rowsOf(realm, order)], [{ state: "sent", covered: true }]);
   await anvil.rpc("anvil_setCode", BURNER, BURNS);
   const path = `/v1/withdrawals/${id}/speed-up`;
   equal((await customer.user.send("POST", path, { speed: "fast" })).status, 200);
-  await funded.look();
-  await funded.look();
+  await funded.advance();
+  await funded.advance();
   const error = await rowsOf<{ error: string }>(realm, "select error from chain_orders");
   deepEqual([...await rowsOf(realm, order)], [{ state: "sent", covered: true }], error[0].error);
 });
@@ -257,7 +257,7 @@ async function follow(
   mine: () => Promise<unknown> = () => steady(funded),
 ): Promise<string> {
   for (let round = 0; round < 10; round++) {
-    await funded.look();
+    await funded.advance();
     const { status, history } = await funded.read(id);
     if (status !== "PROCESSING" || history.at(-1).event === "waiting") return status;
     await mine();
@@ -296,7 +296,7 @@ Deno.test("a customer whose payments cost no more than was charged makes none de
     [customer.account],
   );
   const first = await asked(funded, customer, BURNER);
-  await funded.look();
+  await funded.advance();
   const second = (await funded.withdraw("1")).body.id;
   const base = BigInt(
     (await anvil.rpc<{ baseFeePerGas: string }>(
@@ -310,7 +310,7 @@ Deno.test("a customer whose payments cost no more than was charged makes none de
     await anvil.mine();
   };
   await dear();
-  await funded.look();
+  await funded.advance();
   const paying = `select count(*)::integer as payments from order_attempts c
     join withdrawals w using (order_id) where w.id = $1 and not c.cancels`;
   for (const minutes of [4, 11]) {
@@ -318,7 +318,7 @@ Deno.test("a customer whose payments cost no more than was charged makes none de
     await rowsOf(realm, `update chain_orders set created_at = ${ago}`);
     await rowsOf(realm, `update order_attempts set created_at = ${ago}`);
     for (let round = 0; round < 3; round++) {
-      await funded.look();
+      await funded.advance();
       await dear();
     }
     deepEqual([...await rowsOf(realm, paying, [first])], [{ payments: 1 }]);

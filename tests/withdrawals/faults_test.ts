@@ -42,7 +42,7 @@ Deno.test("a speed-up that ends at any place and begins anew pays exactly once",
     await t.step(step, async () => {
       const { body: { id } } = await funded.withdraw("1");
       ids.push(id);
-      await funded.look();
+      await funded.advance();
       const path = `/v1/withdrawals/${id}/speed-up`;
       const asked = await funded.realm.admin.send("POST", path, { speed: "fast" });
       ok(asked.status < 300, asked.text);
@@ -58,7 +58,7 @@ Deno.test("two workers at once pay exactly once", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1");
   for (let round = 0; round < 4; round++) {
-    await Promise.all([funded.look(), funded.look(), funded.look()]);
+    await Promise.all([funded.advance(), funded.advance(), funded.advance()]);
     await funded.anvil.mine();
   }
   equal((await funded.finish(id)).status, "DONE");
@@ -97,7 +97,7 @@ Deno.test("a node that stumbles delays a withdrawal, and it is paid exactly once
     await t.step(`it ${name}`, async () => {
       ids.push((await funded.withdraw("1")).body.id);
       faulty.trick = trick;
-      await funded.look();
+      await funded.advance();
       equal((await funded.read(ids.at(-1)!)).status, "PROCESSING");
       faulty.trick = () => undefined;
       equal((await funded.finish(ids.at(-1)!)).status, "DONE");
@@ -116,7 +116,7 @@ Deno.test("a node that takes the bytes and then says no: unknown is not failed",
     await passOn(funded.anvil.url, question);
     throw new NodeError(-32000, "intrinsic timeout of the third kind");
   };
-  await funded.look();
+  await funded.advance();
   equal((await funded.read(id)).status, "PROCESSING");
   equal((await funded.finish(id)).status, "DONE");
   await paidOnce(funded, id);
@@ -132,7 +132,7 @@ Deno.test("a node that takes the bytes and hangs up: they are asked for, not pai
     await passOn(funded.anvil.url, question);
     return new Response(null, { status: 504 });
   };
-  await funded.look();
+  await funded.advance();
   await funded.anvil.mine();
   equal((await funded.finish(id)).status, "DONE");
   await paidOnce(funded, id);
@@ -143,7 +143,7 @@ Deno.test("a ramp whose coins are gone waits, spends no nonce, and pays when the
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1");
   await funded.anvil.rpc("anvil_setBalance", funded.address, "0x1000");
-  await funded.look();
+  await funded.advance();
   equal((await funded.read(id)).status, "PROCESSING");
   const [{ nonce, error }] = await rowsOf<{ nonce: number | null; error: string }>(
     funded.realm,
@@ -163,7 +163,7 @@ Deno.test("withdrawals that together exceed what the ramp holds do not outbid ea
   const made = [];
   for (let one = 0; one < 3; one++) made.push((await funded.withdraw("2")).body.id);
   await funded.anvil.rpc("anvil_setBalance", funded.address, `0x${(3n * COIN).toString(16)}`);
-  await funded.look();
+  await funded.advance();
   const states = await rowsOf<{ state: string }>(
     funded.realm,
     "select state from chain_orders order by id",
@@ -192,7 +192,7 @@ async function crashAt(
   reached: { done: boolean } = { done: false },
 ): Promise<{ done: boolean }> {
   try {
-    await funded.look((passed) => {
+    await funded.advance((passed) => {
       if (passed !== step) return;
       reached.done = true;
       throw new Error("the worker has ended");

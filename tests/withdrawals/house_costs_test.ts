@@ -48,7 +48,7 @@ Deno.test("the database lets only so many signed withdrawals be canceled in a da
   for (let one = 0; one < 5; one++) await cancelSigned(funded);
   await funded.withdraw("1");
   let refused: string | null = null;
-  await funded.look(async (step) => {
+  await funded.advance(async (step) => {
     if (step !== "stored") return;
     refused ??= await refusedBy(
       funded,
@@ -63,7 +63,7 @@ Deno.test("a speed-up that made nothing of it comes back: what was made before i
   await using _faulty = faulty;
   await using _funded = funded;
   const made = (await funded.withdraw("1", { fee: { speed: "slow" } })).body;
-  await funded.look();
+  await funded.advance();
   await dearer(funded);
   faulty.trick = ({ method }) => {
     if (method === SEND) throw new NodeError(-32000, "replacement transaction underpriced");
@@ -71,7 +71,7 @@ Deno.test("a speed-up that made nothing of it comes back: what was made before i
   const sped = await speedUp(funded, made.id);
   equal(sped.status, 200, sped.text);
   ok(feeOf(sped.body) > feeOf(made));
-  await funded.look();
+  await funded.advance();
   await funded.anvil.mine();
   faulty.trick = () => undefined;
   const done = await funded.finish(made.id);
@@ -92,11 +92,11 @@ Deno.test("a speed-up that made nothing of it comes back: what was made before i
 Deno.test("a speed-up whose replacement is mined is kept", async () => {
   await using funded = await openFundedRamp();
   const made = (await funded.withdraw("1", { fee: { speed: "slow" } })).body;
-  await funded.look();
+  await funded.advance();
   await dearer(funded);
   const sped = await speedUp(funded, made.id);
   equal(sped.status, 200, sped.text);
-  await funded.look();
+  await funded.advance();
   const done = await funded.finish(made.id);
   deepEqual([done.status, feeOf(done)], ["DONE", feeOf(sped.body)]);
   const { account, ramp } = await funded.books();
@@ -107,7 +107,7 @@ Deno.test("a speed-up whose replacement is mined is kept", async () => {
 Deno.test("the database has an order charged more only where it is hastened, once a block", async () => {
   await using funded = await openFundedRamp();
   await funded.withdraw("1", { fee: { speed: "slow" } });
-  await funded.look();
+  await funded.advance();
   const raise = "charged = charged + 1, budget = budget + 3";
   equal(await refusedBy(funded, `update chain_orders set ${raise}`), "chain_orders_fixed");
   equal(await refusedBy(funded, `update chain_orders set ${raise}, sped_up_at = 7`), null);
@@ -151,11 +151,11 @@ async function cancelSigned(funded: FundedRamp): Promise<{ id: string; canceled:
   const made = await funded.withdraw("1");
   equal(made.status, 201, made.text);
   let canceled: Answer | null = null;
-  await funded.look(async (step) => {
+  await funded.advance(async (step) => {
     if (step === "stored") canceled ??= await cancel(funded, made.body.id);
   });
   for (let round = 0; round < 4; round++) {
-    await funded.look();
+    await funded.advance();
     await funded.anvil.mine();
   }
   await funded.refreshBalances();

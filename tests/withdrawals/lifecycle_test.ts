@@ -19,12 +19,12 @@ Deno.test("a withdrawal is paid once, confirmed to its depth, and booked to the 
   const { id } = made.body;
   equal(made.body.status, "PROCESSING");
   equal(made.body.amount, 1.5);
-  await funded.look();
+  await funded.advance();
   const sent = await funded.read(id);
   equal(sent.chain.nonce, 0);
   equal(sent.chain.explorer_url, `https://etherscan.io/tx/${sent.chain.hash}`);
   await funded.anvil.mine();
-  await funded.look();
+  await funded.advance();
   equal((await funded.read(id)).status, "PROCESSING");
   equal((await funded.read(id)).chain.confirmations, 1);
   const done = await funded.finish(id);
@@ -68,11 +68,11 @@ Deno.test("twenty withdrawals of one ramp take twenty nonces and are each paid o
 Deno.test("a speed-up replaces what was sent: same nonce, higher price, paid once", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
-  await funded.look();
+  await funded.advance();
   const first = (await funded.read(id)).chain;
   const answer = await speedUp(funded, id);
   equal(answer.status, 200, answer.text);
-  await funded.look();
+  await funded.advance();
   const second = (await funded.read(id)).chain;
   equal(second.nonce, first.nonce);
   notEqual(second.hash, first.hash);
@@ -88,11 +88,11 @@ Deno.test("the first one may win although it was replaced", async () => {
   const funded = await openFundedRamp();
   await using _funded = funded;
   const { body: { id } } = await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   const first = (await funded.read(id)).chain.hash;
   const raw = await funded.anvil.rpc<string>("eth_getRawTransactionByHash", first);
   await speedUp(funded, id);
-  await funded.look();
+  await funded.advance();
   const second = (await funded.read(id)).chain.hash;
   await funded.anvil.rpc("anvil_dropTransaction", second);
   await funded.anvil.rpc("eth_sendRawTransaction", raw);
@@ -109,11 +109,11 @@ Deno.test("cancel works until the first broadcast, and gives value and fee back"
   deepEqual([canceled.status, canceled.body.status], [200, "CANCELED"]);
   equal((await funded.books()).account, "10");
   equal((await funded.realm.balance(funded.account)).available, "10");
-  await funded.look();
+  await funded.advance();
   await funded.anvil.mine();
   equal(await paid(funded), 0n);
   const { body: { id: other } } = await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   const late = await cancel(funded, other);
   deepEqual([late.status, late.body.code], [409, "withdrawal.not_cancelable"]);
   equal((await funded.finish(other)).status, "DONE");
@@ -139,7 +139,7 @@ Deno.test("what would fail is refused by the dry run: no nonce is spent, all is 
   await using funded = await openFundedRamp();
   await funded.anvil.rpc("anvil_setCode", TRAP, REFUSES);
   const { body: { id } } = await funded.withdraw("1", { destination: { address: TRAP } });
-  await funded.look();
+  await funded.advance();
   const failed = await funded.read(id);
   equal(failed.status, "FAILED");
   equal(failed.error.code, "upstream.failed");
@@ -151,7 +151,7 @@ Deno.test("what would fail is refused by the dry run: no nonce is spent, all is 
 Deno.test("a reverted withdrawal is FAILED: given back less what the network took for it", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1", { destination: { address: TRAP } });
-  await funded.look();
+  await funded.advance();
   await funded.anvil.rpc("anvil_setCode", TRAP, REFUSES);
   const failed = await funded.finish(id);
   equal(failed.status, "FAILED");
@@ -164,7 +164,7 @@ Deno.test("a reverted withdrawal is FAILED: given back less what the network too
 Deno.test("what the nodes dropped is sent again, the same bytes", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   const { hash } = (await funded.read(id)).chain;
   await funded.anvil.rpc("anvil_dropTransaction", hash);
   await funded.anvil.mine(2);
@@ -176,12 +176,12 @@ Deno.test("what the nodes dropped is sent again, the same bytes", async () => {
 Deno.test("another transaction took the nonce: only when it is buried, and the ramp reconciled, the money goes back", async () => {
   await using funded = await openFundedRamp({ depth: 3 });
   const { body: { id } } = await funded.withdraw("1");
-  await funded.look();
+  await funded.advance();
   await funded.anvil.rpc("anvil_dropTransaction", (await funded.read(id)).chain.hash);
   await funded.anvil.rpc("eth_sendRawTransaction", await rivalOf(funded));
   for (let block = 0; block < 4; block++) {
     await funded.anvil.mine();
-    await funded.look();
+    await funded.advance();
     equal((await funded.read(id)).status, "PROCESSING");
   }
   // Our own key signed it: a newer database may have, so that an operator looks first.
@@ -209,7 +209,7 @@ async function rivalOf({ context, address }: FundedRamp): Promise<string> {
 
 /** Ends the work of all orders at a step. */
 async function stopAt(funded: FundedRamp, step: string): Promise<void> {
-  await funded.look((passed) => {
+  await funded.advance((passed) => {
     if (passed === step) throw new Error(step);
   }).catch((error) => {
     if (error.message !== step) throw error;

@@ -33,18 +33,18 @@ Deno.test("LTC: speed-ups of one withdrawal are paid for, once a block, and stay
   await funded.until(async () => (await funded.account(funded.virtual)).balance.total !== "0");
   await funded.quote();
   const id = await funded.withdraw(TO.address, "1", { fee: { speed: "slow" } });
-  await funded.look();
+  await funded.advance();
   const before = await chargedTo(funded);
   equal((await speedUp(funded, id)).status, 200);
   ok(compare(await chargedTo(funded), before) > 0);
   equal((await speedUp(funded, id)).body.code, "rate.limited");
   for (let block = 0; block < 20; block++) {
-    await funded.look();
+    await funded.advance();
     await rowsOf(funded.realm, "update chain_cursors set head = head + 1");
     equal((await speedUp(funded, id)).status, 200);
   }
   await hurry(funded.realm);
-  await funded.look();
+  await funded.advance();
   await rowsOf(funded.realm, "update chain_cursors set head = height");
   const [done] = await funded.ended([id]);
   equal(done.status, "DONE");
@@ -67,7 +67,7 @@ Deno.test("LTC: who speeds up a payout pays for lifting all of it", async () => 
     ids.push(await funded.withdraw(TO.address, "0.5", { fee: { speed: "slow" } }));
   }
   const before = await chargedTo(funded);
-  await funded.look();
+  await funded.advance();
   const payouts = "select 1 from chain_orders where purpose = 'batch'";
   equal((await rowsOf(funded.realm, payouts)).length, 1);
   const sped = await speedUp(funded, ids[2]);

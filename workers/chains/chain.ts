@@ -18,14 +18,14 @@ import type {
   Budget,
   Draft,
   Fee,
+  Inputs,
   Inspection,
   Keys,
-  Order,
   Plan,
   Redraft,
+  SendRequest,
   Signed,
   StatusQuery,
-  Stock,
   TransactionStatus,
 } from "./outgoing.ts";
 import type {
@@ -46,9 +46,9 @@ import type {
 
 /** Properties of a chain. The code above decides by these, never by the chain's name. */
 export interface Traits {
-  /** Stock has a nonce; gaps must be filled. */
+  /** Inputs has a nonce; gaps must be filled. */
   readonly nonces: boolean;
-  /** Stock has coins. */
+  /** Inputs has coins. */
   readonly coins: boolean;
   /** Payments that fit one transaction. */
   readonly paymentsMax: number;
@@ -127,7 +127,7 @@ export interface Chain {
    * @throws {ChainError} `refused` if it would fail, `insufficient` if the sender holds too little,
    * `exceeded` if it would likely cost more than its budget, `held` if nodes do not agree on that
    */
-  draft(order: Order, speed: Speed, budget?: Budget | null): Promise<Draft>;
+  draft(order: SendRequest, speed: Speed, budget?: Budget | null): Promise<Draft>;
   /**
    * Prices what replaces an earlier plan, the same once more or nothing at all, and does not ask whether that
    * would work: what was signed has to be mined or replaced, whatever nodes say of its destination.
@@ -141,7 +141,7 @@ export interface Chain {
    * @throws {ChainError} `insufficient` if the coins do not suffice, `refused` beyond a fee cap,
    * `exceeded` beyond the draft's budget, `unsupported` if the chain replaces nothing
    */
-  plan(draft: Draft, stock: Stock, replaces?: Plan): Plan;
+  plan(draft: Draft, inputs: Inputs, replaces?: Plan): Plan;
   /**
    * Signs, checks the result against the plan, and forgets the keys. No node is asked. The same
    * plan gives the same bytes.

@@ -40,8 +40,8 @@ export interface NewToken {
   readonly supply: bigint;
 }
 
-/** What shall happen on the chain. */
-export type Order =
+/** A transaction to send, before it is priced. */
+export type SendRequest =
   | {
     readonly kind: "pay";
     readonly from: Address;
@@ -78,7 +78,7 @@ export interface Redraft {
 /** An order that the node has tried and priced. Plain JSON but for bigints. */
 export interface Draft {
   /** The order, with addresses in canonical form. */
-  readonly order: Order;
+  readonly order: SendRequest;
   /** The most it may cost. */
   readonly fee: Fee;
   /** What it costs if the next blocks are like the last, where that is less. */
@@ -107,8 +107,8 @@ export interface Coin {
   readonly parent: { readonly fee: bigint; readonly vsize: number } | null;
 }
 
-/** What the database offers to a plan; both rows are locked by whoever asks. */
-export interface Stock {
+/** The nonce and the coins that a plan may use up. The caller holds the locks on their rows. */
+export interface Inputs {
   /** The next unused nonce of the sender, or the one to fill; null on chains without nonces. */
   readonly nonce: number | null;
   /** Free coins of the sender; empty on account chains. */
@@ -118,7 +118,7 @@ export interface Stock {
 /** A whole unsigned transaction, with all that it uses up. Plain JSON but for bigints. */
 export interface Plan {
   /** What it carries out. */
-  readonly order: Order;
+  readonly order: SendRequest;
   /**
    * What this transaction uses up: `txid:vout` or `address:nonce`; empty on chains that replace
    * neither. Unique among the living: two plans that share a claim can never both be mined.

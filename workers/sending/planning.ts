@@ -19,10 +19,10 @@ import { ChainError } from "../chains/chain.ts";
 import {
   type Budget,
   type Draft,
-  type Order,
+  type Inputs,
   type Plan,
   readPlan,
-  type Stock,
+  type SendRequest,
   writePlan,
 } from "../chains/outgoing.ts";
 import type { Balances } from "../chains/observations.ts";
@@ -130,8 +130,8 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
       if (chain.traits.coins && await selectDependants(tx, current, made)) {
         throw new ChainError("unsupported", "its change is being spent: it cannot be replaced");
       }
-      const stock = { nonce: null, coins: await coinsFor(work, tx, current, quote) };
-      const plan = chain.plan(quote.draft, stock, readPlan<Plan>(last.plan));
+      const inputs = { nonce: null, coins: await coinsFor(work, tx, current, quote) };
+      const plan = chain.plan(quote.draft, inputs, readPlan<Plan>(last.plan));
       return await keepPlan(work, tx, current, plan, quote.head);
     });
     await onCheckpoint("planned");
@@ -233,7 +233,7 @@ async function stockFor(
   tx: Tx,
   order: OrderRow,
   quote: Quote,
-): Promise<Stock> {
+): Promise<Inputs> {
   if (!work.chain.traits.nonces) {
     return { nonce: null, coins: await coinsFor(work, tx, order, quote) };
   }
@@ -260,7 +260,7 @@ export async function coinsFor(
   tx: Tx,
   order: OrderRow,
   { head, draft }: Quote,
-): Promise<Stock["coins"]> {
+): Promise<Inputs["coins"]> {
   if (!work.chain.traits.coins) return [];
   const settled = head - work.context.chains.depth(work.place) + 1;
   const of = { chain: order.chain, network: order.network, address: order.sender, head, settled };
@@ -281,12 +281,12 @@ export async function coinsFor(
 }
 
 /** Says what helps where the largest coins do not suffice, and there may be more. */
-function makePlan({ chain }: OrderWork, draft: Draft, stock: Stock): Plan {
+function makePlan({ chain }: OrderWork, draft: Draft, inputs: Inputs): Plan {
   try {
-    return chain.plan(draft, stock);
+    return chain.plan(draft, inputs);
   } catch (error) {
     const many = error instanceof ChainError && error.fault === "insufficient" &&
-      stock.coins.length === COINS_MAX && !error.message.includes("consolidate");
+      inputs.coins.length === COINS_MAX && !error.message.includes("consolidate");
     if (!many) throw error;
     const why =
       `${error.message}; no more than ${COINS_MAX} coins are spent at once: consolidate them`;
@@ -370,7 +370,7 @@ function budgetOf(order: Pick<OrderRow, "budget" | "budget_contract">): Budget |
 async function orderOf(
   context: WorkerContext,
   of: Pick<OrderRow, "request" | "ramp">,
-): Promise<Order> {
+): Promise<SendRequest> {
   const request = of.request as unknown as PaymentRequest;
   switch (request.kind) {
     case "pay":

@@ -19,7 +19,7 @@ import {
 } from "../../domain/deposits/sweeps.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import { type Draft, feeOf, type Order } from "../chains/outgoing.ts";
+import { type Draft, feeOf, type SendRequest } from "../chains/outgoing.ts";
 import { verifyToken } from "../tokens/token_verification.ts";
 
 /** What an address holds, in base units. */
@@ -141,7 +141,7 @@ function orderOf(
   sweepable: SweepableRow,
   contract: string | null,
   amount: bigint | "all",
-): Order {
+): SendRequest {
   // A part is priced by a payment that surely works.
   const part = amount === "all" || contract !== null ? amount : amount / 2n + 1n;
   return {
@@ -153,7 +153,7 @@ function orderOf(
   };
 }
 
-async function price(chain: Chain, order: Order): Promise<Draft | null> {
+async function price(chain: Chain, order: SendRequest): Promise<Draft | null> {
   try {
     return await chain.draft(order, "medium");
   } catch (error) {

@@ -35,7 +35,7 @@ interface Scene {
   readonly script: string;
   /** Proxies before the node; the one that lies is named by "l". */
   readonly made: readonly FaultyNode[];
-  readonly liar: FaultyNode;
+  readonly lying: FaultyNode;
 }
 
 function onNodes(
@@ -55,7 +55,7 @@ function onNodes(
           const made = [...letters].map(() => throughNode(node));
           try {
             await run(
-              { ...await deposits(fixture), made, liar: made[letters.indexOf("l")] },
+              { ...await deposits(fixture), made, lying: made[letters.indexOf("l")] },
               letters,
             );
           } finally {
@@ -67,7 +67,7 @@ function onNodes(
   }
 }
 
-async function deposits(fixture: UtxoFixture): Promise<Omit<Scene, "made" | "liar">> {
+async function deposits(fixture: UtxoFixture): Promise<Omit<Scene, "made" | "lying">> {
   const { address } = await fixture.party();
   await fixture.pay(address, fixture.amount);
   await fixture.pay(address, 2n * fixture.amount);
@@ -145,10 +145,10 @@ for (const [what, lie] of Object.entries(LIES)) {
     CHAINS,
     ["l", "lh"],
     async (scene, among) => {
-      const { fixture, height, hash, address, made, liar } = scene;
+      const { fixture, height, hash, address, made, lying } = scene;
       const told = await lie(scene);
       lies(
-        liar,
+        lying,
         ({ method, params }) =>
           method === "getblock" && params[0] === hash && params[1] === 0 ? told : undefined,
       );
@@ -172,9 +172,9 @@ onNodes(
   "a block of its own making hides no deposit once the others tell",
   CHAINS,
   ["lh", "lhh", "hlh"],
-  async ({ fixture, height, hash, hex, script, address, made, liar }, among) => {
+  async ({ fixture, height, hash, hex, script, address, made, lying }, among) => {
     const fake = forged(hex, (all) => all.filter((one) => paysUs(one, script) < 0));
-    lies(liar, async ({ method, params }) => {
+    lies(lying, async ({ method, params }) => {
       if (method === "getblockhash" && params[0] === height) return fake.hash;
       if (params[0] !== fake.hash) return undefined;
       const header = await fixture.node.rpc<object>("getblockheader", hash, true);
@@ -196,11 +196,11 @@ onNodes(
   "the amount of a coin is that of the block, whatever the node tells later",
   CHAINS,
   ["l"],
-  async ({ fixture, height, address, made, liar }) => {
+  async ({ fixture, height, address, made, lying }) => {
     const chain = await fixture.open(made[0].url);
     const [{ transfers: [transfer] }] = await scanned(chain, height, height, watching([address]));
     for (const lie of [{ value: 777 }, { scriptPubKey: { hex: "51" } }]) {
-      lies(liar, async ({ method, params }) => {
+      lies(lying, async ({ method, params }) => {
         if (method !== "gettxout") return undefined;
         const told = await fixture.node.rpc<object | null>(method, ...params);
         return told === null ? null : { ...told, ...lie };

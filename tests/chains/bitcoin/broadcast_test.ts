@@ -54,13 +54,13 @@ Deno.test({
       return [outcome, obstacle];
     };
     const coins = await fixture.coins(payer.address);
-    const stock = { nonce: null, coins: [coins[0]] };
+    const available = { nonce: null, coins: [coins[0]] };
     const keys = new Map([[payer.address, payer.key]]);
     const made = async (to: string, rate: string | null, sent = amount) => {
       const draft = await chain.draft(pays(payer, to, amount), "slow");
       const body = JSON.stringify({ ...JSON.parse(draft.body), ...(rate && { rate }) });
       const order = pays(payer, to, sent);
-      return await chain.sign(chain.plan({ ...draft, order, body }, stock), keys);
+      return await chain.sign(chain.plan({ ...draft, order, body }, available), keys);
     };
     deepEqual(await said(await made(one.address, "10")), ["unknown", "underpriced"]);
     deepEqual(await said(await made(one.address, null, 100n)), ["unknown", "other"], "dust");
@@ -88,7 +88,7 @@ Deno.test({
     await using fixture = await openLitecoindFixture("LITECOIN");
     const { payer, party, amount, node } = fixture;
     const down = "http://127.0.0.1:9";
-    await using liar = startFaultyNode(
+    await using lying = startFaultyNode(
       node.url.replace("test:test@", ""),
       ({ method }) =>
         method === "getblockchaininfo"
@@ -106,9 +106,9 @@ Deno.test({
     );
     const alone = await (await fixture.open(down)).broadcast(bytes);
     deepEqual([alone.outcome, alone.obstacle], ["unknown", "silent"]);
-    const lied = await (await fixture.open(liar.url)).broadcast(bytes);
+    const lied = await (await fixture.open(lying.url)).broadcast(bytes);
     deepEqual([lied.outcome, lied.obstacle], ["unknown", "silent"]);
-    const several = await fixture.open(down, liar.url, node.url);
+    const several = await fixture.open(down, lying.url, node.url);
     equal((await several.broadcast(bytes)).outcome, "accepted");
   },
 });

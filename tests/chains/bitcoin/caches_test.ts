@@ -80,12 +80,12 @@ Deno.test("blocks that one node makes up make nothing forgotten that another has
   equal((await spends.find(peer, [CLAIM], 100, 150))?.get(CLAIM)?.height, 140);
   for (let at = 0; at < 8; at++) {
     Object.assign(made, { fork: at });
-    const liar: Peer = {
+    const lying: Peer = {
       ...peerOf(made),
       name: "liar",
       call: (_, [height]) => Promise.resolve(idAt(10 ** 6 * (at + 1) + Number(height))),
     };
-    equal((await spends.find(liar, [CLAIM], 100, 150))?.size, 1);
+    equal((await spends.find(lying, [CLAIM], 100, 150))?.size, 1);
   }
   equal((await spends.find(peer, [CLAIM], 100, 150))?.get(CLAIM)?.height, 140);
 });

@@ -87,8 +87,8 @@ Deno.test("an absurd estimate is cut to the cap; a mempool beyond the cap stops 
     height: 1,
     parent: null,
   };
-  const stock = { nonce: null, coins: [coin] };
-  await failsAs("refused", Promise.resolve().then(() => chain.plan(draft, stock)));
+  const available = { nonce: null, coins: [coin] };
+  await failsAs("refused", Promise.resolve().then(() => chain.plan(draft, available)));
   chain.close();
 });
 

@@ -1,6 +1,6 @@
 /** Lies about every field of every answer of a coin chain's node. */
 import { deepEqual, ok } from "node:assert/strict";
-import { oneInTurn, tryLies } from "../../support/lie_trials.ts";
+import { oneInTurn, tryLies } from "../../support/lie_probes.ts";
 import { hasLitecoind } from "../../support/nodes/litecoind.ts";
 import { lyingCoins } from "./lying_chain.ts";
 

@@ -11,6 +11,7 @@ import {
   pooledOnly,
   pricesAlone,
   pricesBetween,
+  type Probe,
   same,
   scannedAlone,
   scannedBetween,
@@ -18,9 +19,8 @@ import {
   statusAlone,
   statusBetween,
   transfersAlone,
-  type Trial,
   type WorkerContext,
-} from "../../support/lie_trials.ts";
+} from "../../support/lie_probes.ts";
 import { startLyingNode } from "../../support/lies.ts";
 import { passOn, type Question } from "../../support/nodes/faulty_node.ts";
 import { openLitecoindFixture, type UtxoFixture } from "./fixture.ts";
@@ -57,7 +57,7 @@ export async function lyingCoins(): Promise<WorkerContext & AsyncDisposable> {
   const node = startLyingNode(ask, kindOf, { remember: true });
   return {
     node,
-    trials: [...observationTrials(scene), ...coinTrials(scene), ...orderTrials(scene)],
+    probes: [...observationTrials(scene), ...coinTrials(scene), ...orderTrials(scene)],
     open: (urls) => openCoins("LITECOIN", "regtest", urls, { limits: { timeoutMs: 10_000 } }),
     async [Symbol.asyncDispose]() {
       await node[Symbol.asyncDispose]();
@@ -111,42 +111,42 @@ function withBody({ plan, signed }: { plan: Plan; signed: Signed }): Signed {
 }
 
 /** Questions about what came. */
-function observationTrials(scene: Scene): Trial[] {
+function observationTrials(scene: Scene): Probe[] {
   const { payer, payee, from, head, transfers, spent, coins } = scene;
   const watch = () => watching([payee], [spent]);
   const [{ hash }] = transfers;
   const claims = coins.map(({ claim }) => claim);
-  const rechecks = transfers.map((one, at): Trial => ({
+  const rechecks = transfers.map((one, at): Probe => ({
     name: `recheck of payment ${at + 1}`,
     ask: (chain) => chain.recheck(one, { depth: DEPTH }),
-    between: checkedBetween as Trial["between"],
+    between: checkedBetween as Probe["between"],
   }));
   return [
-    { name: "head", ask: (chain) => chain.head(), between: headBetween as Trial["between"] },
+    { name: "head", ask: (chain) => chain.head(), between: headBetween as Probe["between"] },
     { name: "block", ask: (chain) => chain.block(from + 1), between: same },
     {
       name: "scan",
       ask: (chain) => scanned(chain, from, head.height, watch()),
-      between: scannedBetween as Trial["between"],
-      alone: scannedAlone as Trial["between"],
+      between: scannedBetween as Probe["between"],
+      alone: scannedAlone as Probe["between"],
     },
     {
       name: "mempool",
       ask: (chain) => chain.mempool(watch()),
-      between: pooledOnly as Trial["between"],
-      alone: pooledOnly as Trial["between"],
+      between: pooledOnly as Probe["between"],
+      alone: pooledOnly as Probe["between"],
     },
     {
       name: "search of a transaction",
       ask: (chain) => chain.search({ hash }, watch()),
       between: same,
-      alone: transfersAlone as Trial["between"],
+      alone: transfersAlone as Probe["between"],
     },
     ...rechecks,
     {
       name: "recheck of what was spent",
       ask: (chain) => chain.recheck(scene.gone, { depth: DEPTH }),
-      between: checkedBetween as Trial["between"],
+      between: checkedBetween as Probe["between"],
     },
     {
       name: "balances",
@@ -163,7 +163,7 @@ function observationTrials(scene: Scene): Trial[] {
 }
 
 /** Questions about coins. */
-function coinTrials({ payer, payee, from, head, spent, coins }: Scene): Trial[] {
+function coinTrials({ payer, payee, from, head, spent, coins }: Scene): Probe[] {
   const known = [...coins, { claim: spent, amount: coins[0].amount }]
     .map((one) => ({ ...one, address: payer.address }));
   return [
@@ -194,7 +194,7 @@ function coinTrials({ payer, payee, from, head, spent, coins }: Scene): Trial[] 
 }
 
 /** Questions about what leaves. */
-function orderTrials(scene: Scene): Trial[] {
+function orderTrials(scene: Scene): Probe[] {
   const { payer, payee, from, mined, most, dead, pending, coins } = scene;
   const statuses = { mined, dead, pending };
   const own = coins.map(({ claim, amount }) => {
@@ -202,7 +202,7 @@ function orderTrials(scene: Scene): Trial[] {
     const place = { index: Number(index), height: from, parent: null };
     return { hash, address: payer.address, amount, ...place };
   });
-  const stock = { nonce: null, coins: own };
+  const available = { nonce: null, coins: own };
   const order = pays(payer, payee, scene.transfers[0].amount);
   return [
     {
@@ -214,7 +214,7 @@ function orderTrials(scene: Scene): Trial[] {
       name: "plan of what gathers coins",
       ask: async (chain) => {
         const order = pays(payer, payer.address, "all");
-        const plan = chain.plan(await chain.draft(order, "slow"), stock);
+        const plan = chain.plan(await chain.draft(order, "slow"), available);
         return { claims: plan.claims, left: plan.amounts[0] + plan.fee, fee: plan.fee };
       },
       between: (answer, truth) => {
@@ -236,17 +236,17 @@ function orderTrials(scene: Scene): Trial[] {
       between: same,
       alone: same,
     },
-    ...Object.entries(statuses).map(([what, attempts]): Trial => ({
+    ...Object.entries(statuses).map(([what, attempts]): Probe => ({
       name: `status of what is ${what}`,
       ask: (chain) => chain.status({ attempts: attempts, since: from, depth: DEPTH }),
-      between: statusBetween as Trial["between"],
-      alone: statusAlone(most) as Trial["between"],
+      between: statusBetween as Probe["between"],
+      alone: statusAlone(most) as Probe["between"],
     })),
     {
       name: "broadcast",
       ask: (chain) => chain.broadcast(pending[0]),
-      between: sent as Trial["between"],
-      alone: sent as Trial["between"],
+      between: sent as Probe["between"],
+      alone: sent as Probe["between"],
     },
   ];
 }

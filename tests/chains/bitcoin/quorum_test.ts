@@ -26,7 +26,7 @@ function onLitecoind(
   run: (
     fixture: UtxoFixture,
     made: readonly FaultyNode[],
-    liar: FaultyNode,
+    lying: FaultyNode,
   ) => Promise<void>,
 ): void {
   Deno.test({
@@ -48,14 +48,14 @@ for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
   onLitecoind(
     `a coin that one node invents is not credited (nodes ${nodes})`,
     nodes,
-    async (fixture, made, liar) => {
+    async (fixture, made, lying) => {
       const { party, script, mine, chain } = fixture;
       const ours = await party();
       await mine(3);
       const head = await chain.head();
       const block = (await chain.block(head.height - 1))!;
       const hex = await script(ours.address);
-      lies(liar, ({ method, params }) => {
+      lies(lying, ({ method, params }) => {
         if (method !== "gettxout" || params[0] !== FAKE) return undefined;
         return { bestblock: head.hash, confirmations: 2, value: 777, scriptPubKey: { hex } };
       });
@@ -73,7 +73,7 @@ for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
   onLitecoind(
     `a coin that one node keeps back (nodes ${nodes})`,
     nodes,
-    async (fixture, made, liar) => {
+    async (fixture, made, lying) => {
       const { party, pay, mine, amount, chain } = fixture;
       const ours = await party();
       await pay(ours.address, amount);
@@ -83,7 +83,7 @@ for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
         ...{ addresses: new Set([ours.address]), claims: new Set<string>(), contracts: null },
       };
       const [transfer] = await chain.search({ height: height - 1 }, watch);
-      lies(liar, async ({ method, params }) => {
+      lies(lying, async ({ method, params }) => {
         if (params[0] === transfer.hash) return null;
         if (method !== "getblock") return undefined;
         const block: string = await node.rpc(method, ...params);
@@ -105,7 +105,7 @@ for (const nodes of ["l", "lh", "hl", "lhh"]) {
   onLitecoind(
     `a payment that one node calls dead lives (nodes ${nodes})`,
     nodes,
-    async (fixture, made, liar) => {
+    async (fixture, made, lying) => {
       const { chain, payer, party, amount, mine } = fixture;
       const to = await party();
       const since = (await chain.head()).height;
@@ -119,7 +119,7 @@ for (const nodes of ["l", "lh", "hl", "lhh"]) {
       const hash: string = await node.rpc("getblockhash", since + 1);
       // In a block of its own making, which proves itself.
       const fake = forged(await node.rpc("getblock", hash, 0), (all) => [...all, rival]);
-      lies(liar, ({ method, params }) => {
+      lies(lying, ({ method, params }) => {
         if (
           method === "gettxout" && bytes.claims.includes(`${params[0]}:${params[1]}`)
         ) return null;
@@ -141,7 +141,7 @@ for (const nodes of ["l", "lh", "hl", "lhh"]) {
 onLitecoind(
   "who spent a coin is not believed by a block that one node alone shows",
   "lhh",
-  async (fixture, made, liar) => {
+  async (fixture, made, lying) => {
     const { chain, payer, party, amount, mine } = fixture;
     const to = await party();
     const since = (await chain.head()).height;
@@ -151,7 +151,7 @@ onLitecoind(
     rival.outs[0].value = 1_000n;
     const hash: string = await node.rpc("getblockhash", since + 1);
     const fake = forged(await node.rpc("getblock", hash, 0), (all) => [...all, rival]);
-    lies(liar, ({ method, params }) => {
+    lies(lying, ({ method, params }) => {
       if (method === "getblockhash" && params[0] === since + 1) return fake.hash;
       return method === "getblock" && params[0] === fake.hash ? fake.hex : undefined;
     });

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { readRefusal } from "../../../workers/chains/evm/broadcast.ts";
-import type { Order } from "../../../workers/chains/outgoing.ts";
+import type { SendRequest } from "../../../workers/chains/outgoing.ts";
 import { failsAs, pays, signed, statusIs } from "../conformance.ts";
 import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { newParty, openEvmFixture } from "./fixture.ts";
@@ -98,7 +98,7 @@ Deno.test("a gap in the nonces stops what follows until a noop fills it", async 
   await using fixture = await openEvmFixture();
   const { chain, mine, payer, amount } = fixture;
   const to = newParty().address;
-  const plan = async (order: Order, nonce: number) => {
+  const plan = async (order: SendRequest, nonce: number) => {
     const made = chain.plan(await chain.draft(order, "fast"), { nonce, coins: [] });
     return await chain.sign(made, new Map([[payer.address, payer.key]]));
   };

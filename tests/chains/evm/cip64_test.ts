@@ -43,7 +43,7 @@ Deno.test("CIP-64 transactions are encoded, signed and read as the published vec
 
 Deno.test("CUSD pays its own fee where the node keeps a list of fee tokens", async () => {
   await using fixture = await openEvmFixture("CELO", "main", "--celo");
-  const { anvil, payer, stock } = fixture;
+  const { anvil, payer, available } = fixture;
   await placeToken(anvil, payer.address, 10n ** 18n);
   await using celo = startFaultyNode(anvil.url, celoNode);
   const chain = await fixture.open(celo.url);
@@ -52,7 +52,7 @@ Deno.test("CUSD pays its own fee where the node keeps a list of fee tokens", asy
   equal(quoted.medium.base, 125_000n * (5n * GWEI * 125n) / 100n);
   const to = newParty().address;
   const { plan, signed: bytes } = await signed(
-    { chain, stock },
+    { chain, available },
     payer,
     paysToken(payer, CUSD, to, 7n),
   );
@@ -63,7 +63,7 @@ Deno.test("CUSD pays its own fee where the node keeps a list of fee tokens", asy
   // This node does not know the type, and says so; nobody else has taken it.
   const sent = await chain.broadcast(bytes);
   deepEqual([sent.outcome, sent.obstacle], ["unknown", "malformed"]);
-  const sweep = await signed({ chain, stock }, payer, paysToken(payer, CUSD, to, "all"));
+  const sweep = await signed({ chain, available }, payer, paysToken(payer, CUSD, to, "all"));
   equal(sweep.plan.amounts[0] + sweep.plan.fee, 10n ** 18n);
   const poor = newParty();
   await failsAs("insufficient", chain.draft(paysToken(poor, CUSD, to, 7n), "slow"));

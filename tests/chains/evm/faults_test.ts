@@ -220,8 +220,8 @@ Deno.test("a receipt whose status is neither says nothing: no deposit is passed 
 Deno.test("of three nodes one that refuses, hides a contract or tells of nothing that is there ends no order and delays none", async (t) => {
   await using fixture = await openEvmFixture();
   await fixture.mine();
-  await using liar = startFaultyNode(fixture.anvil.url);
-  const chain = await fixture.open(liar.url, fixture.anvil.url, fixture.anvil.url);
+  await using lying = startFaultyNode(fixture.anvil.url);
+  const chain = await fixture.open(lying.url, fixture.anvil.url, fixture.anvil.url);
   const token = await deployToken(fixture);
   const payer = newParty();
   await fixture.anvil.send({ to: payer.address, value: 10n ** 18n });
@@ -248,7 +248,7 @@ Deno.test("of three nodes one that refuses, hides a contract or tells of nothing
   };
   for (const [name, lie] of Object.entries(lies)) {
     await t.step(name, async () => {
-      liar.trick = lie;
+      lying.trick = lie;
       equal((await chain.draft(order, "fast")).lacking, 0n);
       deepEqual(await chain.token(token), told);
       const { height, amounts } = await chain.funds(holdings);

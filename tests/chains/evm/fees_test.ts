@@ -57,7 +57,7 @@ Deno.test("on a quiet chain one generous payment does not set the price", async 
 
 Deno.test("a broken price is not paid, nor one that rises by replacing", async () => {
   await using fixture = await openEvmFixture();
-  const { payer, chain, stock } = fixture;
+  const { payer, chain, available } = fixture;
   const order = pays(payer, newParty().address, 1n);
   await using node = startFaultyNode(
     fixture.anvil.url,
@@ -65,7 +65,7 @@ Deno.test("a broken price is not paid, nor one that rises by replacing", async (
   );
   const expensive = await fixture.open(node.url);
   const draft = await expensive.draft(order, "fast");
-  const offered = await stock(payer.address);
+  const offered = await available(payer.address);
   await failsAs("refused", (async () => await Promise.resolve(expensive.plan(draft, offered)))());
   let { plan } = await signed(fixture, payer, order);
   await failsAs(

@@ -7,7 +7,7 @@ import type { Chain } from "../../../workers/chains/chain.ts";
 import { openEvm } from "../../../workers/chains/evm/chain.ts";
 import type { EvmChainId } from "../../../workers/chains/evm/networks.ts";
 import token from "../../../workers/chains/evm/token/Token.json" with { type: "json" };
-import type { Order } from "../../../workers/chains/outgoing.ts";
+import type { SendRequest } from "../../../workers/chains/outgoing.ts";
 import type { Fixture, Party } from "../conformance.ts";
 import { type Anvil, rich, startAnvil } from "../../support/nodes/anvil.ts";
 
@@ -46,7 +46,10 @@ export async function openEvmFixture(
     payer: rich(0),
     amount: 10n ** 17n,
     party: () => Promise.resolve(newParty()),
-    stock: async (address) => ({ nonce: (await chain.nonces(address))?.mined ?? null, coins: [] }),
+    available: async (address) => ({
+      nonce: (await chain.nonces(address))?.mined ?? null,
+      coins: [],
+    }),
     pay: (to, amount) => anvil.pool({ to, value: amount, from: 1 }),
     mine: anvil.mine,
     reorganise: async (blocks) => void await anvil.rpc("anvil_reorg", blocks, []),
@@ -70,7 +73,7 @@ export function paysToken(
   contract: string,
   to: string,
   amount: bigint | "all",
-): Order {
+): SendRequest {
   return { kind: "pay", from: from.address, contract, payments: [{ to, amount }] };
 }
 

@@ -11,6 +11,7 @@ import {
   headBetween,
   pricesAlone,
   pricesBetween,
+  type Probe,
   same,
   scannedAlone,
   scannedBetween,
@@ -18,9 +19,8 @@ import {
   statusAlone,
   statusBetween,
   transfersAlone,
-  type Trial,
   type WorkerContext,
-} from "../../support/lie_trials.ts";
+} from "../../support/lie_probes.ts";
 import { startLyingNode } from "../../support/lies.ts";
 import { passOn, type Question } from "../../support/nodes/faulty_node.ts";
 import { deployToken, type EvmFixture, newParty, openEvmFixture, paysToken } from "./fixture.ts";
@@ -55,7 +55,7 @@ export async function lyingEvm(): Promise<WorkerContext & AsyncDisposable> {
   const node = startLyingNode(ask, kindOf, { remember: true });
   return {
     node,
-    trials: [...observationTrials(scene), ...orderTrials(scene)],
+    probes: [...observationTrials(scene), ...orderTrials(scene)],
     open: (urls) => openEvm("ETHEREUM", "main", urls, { limits: { timeoutMs: 10_000 } }),
     async [Symbol.asyncDispose]() {
       await node[Symbol.asyncDispose]();
@@ -121,39 +121,39 @@ async function drive(fixture: EvmFixture): Promise<Scene> {
 }
 
 /** Questions about what came. */
-function observationTrials(scene: Scene): Trial[] {
+function observationTrials(scene: Scene): Probe[] {
   const { payer, payee, token, from, to, transfers } = scene;
   const claims = [`${payer.address}:0`, `${payer.address}:1`];
   const watch = () => watching([payee], claims);
   const coins = { address: payee, contract: null };
   const holdings = [coins, { address: payee, contract: token }];
   const inside = transfers.find(({ index }) => index === -2)!;
-  const rechecks = transfers.map((one): Trial => ({
+  const rechecks = transfers.map((one): Probe => ({
     name: `recheck of ${one.index} ${one.contract}`,
     ask: (chain) => chain.recheck(one, { depth: DEPTH, inBlock: one.amount, ever: 3n * ETHER }),
-    between: checkedBetween as Trial["between"],
+    between: checkedBetween as Probe["between"],
     alone: (answer) => receivedAtMost(answer as Checked | null, one.amount),
   }));
   return [
-    { name: "head", ask: (chain) => chain.head(), between: headBetween as Trial["between"] },
+    { name: "head", ask: (chain) => chain.head(), between: headBetween as Probe["between"] },
     { name: "block", ask: (chain) => chain.block(to - 1), between: same },
     {
       name: "scan",
       ask: (chain) => scanned(chain, from, to, watch()),
-      between: scannedBetween as Trial["between"],
-      alone: scannedAlone as Trial["between"],
+      between: scannedBetween as Probe["between"],
+      alone: scannedAlone as Probe["between"],
     },
     {
       name: "search of a transaction",
       ask: (chain) => chain.search({ hash: inside.hash }, watch()),
       between: anything,
-      alone: transfersAlone as Trial["between"],
+      alone: transfersAlone as Probe["between"],
     },
     {
       name: "search of a block",
       ask: (chain) => chain.search({ height: inside.block!.height }, watch()),
       between: anything,
-      alone: transfersAlone as Trial["between"],
+      alone: transfersAlone as Probe["between"],
     },
     ...rechecks,
     { name: "balances", ask: (chain) => chain.balances(holdings, null), between: anything },
@@ -188,7 +188,7 @@ function receivedAtMost(answer: Checked | null, amount: bigint): string | null {
 }
 
 /** Questions about what leaves. */
-function orderTrials(scene: Scene): Trial[] {
+function orderTrials(scene: Scene): Probe[] {
   const { payer, payee, token, from, to, mined, most, dead, pending, plan } = scene;
   const [{ hash }] = mined;
   const statuses = { mined, dead, pending };
@@ -200,13 +200,13 @@ function orderTrials(scene: Scene): Trial[] {
     tokens: paysToken(payer, token, payee, 5n),
   };
   return [
-    ...Object.entries(orders).map(([what, order]): Trial => ({
+    ...Object.entries(orders).map(([what, order]): Probe => ({
       name: `draft of ${what}`,
       ask: async (chain) => (await chain.draft(order, "fast", budget)).fee.base,
       between: (fee) => (fee as bigint) <= budget.units ? null : `costs ${fee}`,
       alone: (fee) => (fee as bigint) <= budget.units ? null : `costs ${fee}`,
     })),
-    ...[false, true].map((cancels): Trial => ({
+    ...[false, true].map((cancels): Probe => ({
       name: `another price of what was signed${cancels ? ", for nothing" : ""}`,
       ask: async (chain) => {
         const how = { speed: "fast" as const, budget: cancels ? null : budget, cancels };
@@ -236,17 +236,17 @@ function orderTrials(scene: Scene): Trial[] {
       between: same,
       alone: same,
     },
-    ...Object.entries(statuses).map(([what, attempts]): Trial => ({
+    ...Object.entries(statuses).map(([what, attempts]): Probe => ({
       name: `status of what is ${what}`,
       ask: (chain) => chain.status({ attempts: attempts, since: from, depth: DEPTH }),
-      between: statusBetween as Trial["between"],
-      alone: statusAlone(most) as Trial["between"],
+      between: statusBetween as Probe["between"],
+      alone: statusAlone(most) as Probe["between"],
     })),
     {
       name: "broadcast",
       ask: (chain) => chain.broadcast(pending[0]),
-      between: sent as Trial["between"],
-      alone: sent as Trial["between"],
+      between: sent as Probe["between"],
+      alone: sent as Probe["between"],
     },
     {
       name: "counts of old blocks",

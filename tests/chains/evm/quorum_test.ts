@@ -20,7 +20,7 @@ interface Among extends AsyncDisposable {
   chain: Chain;
   /** In the order of their names. */
   nodes: FaultyNode[];
-  liar: FaultyNode;
+  lying: FaultyNode;
 }
 
 /** A chain behind nodes: "h" is an honest one, "l" one that may lie. */
@@ -31,7 +31,7 @@ async function among(names: string, quorum?: number): Promise<Among> {
   const how = quorum === undefined ? { limits } : { limits, quorum };
   const chain = await openEvm("ETHEREUM", "main", nodes.map(({ url }) => url), how);
   return {
-    ...{ fixture, chain, nodes, liar: nodes[names.indexOf("l")] },
+    ...{ fixture, chain, nodes, lying: nodes[names.indexOf("l")] },
     async [Symbol.asyncDispose]() {
       chain.close();
       for (const one of nodes) await one.abort();
@@ -75,12 +75,12 @@ function adds({ anvil }: EvmFixture, height: number, fake: Json): Trick {
 for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
   Deno.test(`a token payment that one node keeps back is seen in its block (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { fixture, chain, liar } = one;
+    const { fixture, chain, lying } = one;
     const token = await deployToken(fixture);
     const ours = newParty().address;
     const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
     const hash = await fixture.anvil.send({ to: token, data });
-    liar.trick = withholds(fixture, hash);
+    lying.trick = withholds(fixture, hash);
     const { height } = await chain.head();
     const found = await scanned(chain, 0, height, watching([ours]));
     deepEqual(
@@ -93,13 +93,13 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
 
   Deno.test(`a payment that one node adds to a block is left out where the quorum denies it (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { fixture, chain, liar } = one;
+    const { fixture, chain, lying } = one;
     const ours = newParty().address;
     const hash = await fixture.anvil.send({ to: ours, value: 3n });
     const { height } = await chain.head();
     const from = rich(4).address.toLowerCase();
     const fake = { hash: FAKE, from, to: ours.toLowerCase(), value: "0x309", nonce: "0x0" };
-    liar.trick = adds(fixture, height, fake);
+    lying.trick = adds(fixture, height, fake);
     const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
     const extra = names.length === 2 ? [FAKE] : [];
     deepEqual(transfers.map((one) => one.hash), [hash, ...extra]);
@@ -109,12 +109,12 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
 
   Deno.test(`a nonce that one node says is used up is not, without a signature (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { fixture, chain, liar } = one;
+    const { fixture, chain, lying } = one;
     const ours = newParty().address;
     await fixture.anvil.mine(1);
     const { height } = await chain.head();
     const from = ours.toLowerCase();
-    liar.trick = adds(fixture, height, { hash: FAKE, from, to: from, value: "0x0", nonce: "0x7" });
+    lying.trick = adds(fixture, height, { hash: FAKE, from, to: from, value: "0x0", nonce: "0x7" });
     const watch = { ...watching([ours]), claims: new Set([`${ours}:7`]) };
     const [{ consumed }] = await scanned(chain, height, height, watch);
     deepEqual(consumed, []);
@@ -122,11 +122,11 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
 
   Deno.test(`a nonce that one node keeps back is used up: the signature proves it (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { fixture, chain, liar } = one;
+    const { fixture, chain, lying } = one;
     const ours = newParty();
     await fixture.anvil.send({ to: ours.address, value: 10n ** 18n });
     const hash = await signed(fixture, ours);
-    liar.trick = withholds(fixture, hash);
+    lying.trick = withholds(fixture, hash);
     const { height } = await chain.head();
     const claim = `${ours.address}:0`;
     const watch = { ...watching([ours.address]), claims: new Set([claim]) };
@@ -190,21 +190,21 @@ function distorts({ anvil }: EvmFixture, hash: string, payer: string): Trick {
 for (const names of ["lhh", "hlh"]) {
   Deno.test(`what one node distorts of a payment is recorded as the quorum tells it (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { fixture, chain, nodes, liar } = one;
+    const { fixture, chain, nodes, lying } = one;
     const token = await deployToken(fixture);
     const [ours, other] = [newParty().address, newParty().address];
     const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
     const hash = await fixture.anvil.send({ to: token, data });
     const { height } = await chain.head();
-    liar.trick = distorts(fixture, hash, other);
-    hurry(nodes, liar);
+    lying.trick = distorts(fixture, hash, other);
+    hurry(nodes, lying);
     const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
     deepEqual(transfers.map(({ amount, from }) => [amount, from === other]), [[5n, false]]);
   });
 
   Deno.test(`payments that one node makes up crowd none out (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { fixture, chain, nodes, liar } = one;
+    const { fixture, chain, nodes, lying } = one;
     const ours = newParty().address;
     const hash = await fixture.anvil.send({ to: ours, value: 3n });
     const { height } = await chain.head();
@@ -213,17 +213,17 @@ for (const names of ["lhh", "hlh"]) {
       ...{ hash: `0x${at.toString(16).padStart(64, "e")}`, from, to: ours.toLowerCase() },
       ...{ value: "0x309", nonce: "0x0" },
     }));
-    liar.trick = invents(fixture, { height, hash, fakes });
-    hurry(nodes, liar);
+    lying.trick = invents(fixture, { height, hash, fakes });
+    hurry(nodes, lying);
     const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
     deepEqual(transfers.map((found) => found.hash), [hash]);
   });
 }
 
 /** Has a liar answer before the others. */
-function hurry(nodes: readonly FaultyNode[], liar: FaultyNode): void {
+function hurry(nodes: readonly FaultyNode[], lying: FaultyNode): void {
   for (const one of nodes) {
-    if (one === liar) continue;
+    if (one === lying) continue;
     one.trick = async ({ method }) => {
       if (method === "eth_getLogs" || method === "eth_getBlockByNumber") {
         await new Promise((done) => setTimeout(done, 100));
@@ -257,10 +257,10 @@ function invents(
 for (const names of ["lhh", "hlh", "hhl"]) {
   Deno.test(`of three nodes one that tells another block is not followed (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { fixture, chain, liar } = one;
+    const { fixture, chain, lying } = one;
     await fixture.anvil.mine(6);
     const honest = await chain.block(3);
-    liar.trick = async ({ method, params }) => {
+    lying.trick = async ({ method, params }) => {
       if (method !== "eth_getBlockByNumber" || params[0] !== "0x3") return undefined;
       const block: Json = await fixture.anvil.rpc(method, ...params);
       return { ...block, hash: MADE };
@@ -273,10 +273,10 @@ for (const names of ["lhh", "hlh", "hhl"]) {
 
 Deno.test("of two nodes that tell different blocks neither is followed", async () => {
   await using one = await among("lh");
-  const { fixture, chain, liar } = one;
+  const { fixture, chain, lying } = one;
   await fixture.anvil.mine(6);
   await chain.head();
-  liar.trick = async ({ method, params }) => {
+  lying.trick = async ({ method, params }) => {
     if (method !== "eth_getBlockByNumber" || params[0] !== "0x3") return undefined;
     return { ...await fixture.anvil.rpc<Json>(method, ...params), hash: MADE };
   };
@@ -286,12 +286,12 @@ Deno.test("of two nodes that tell different blocks neither is followed", async (
 
 Deno.test("while one of two nodes is away nothing is followed, and no nonce counts as used up", async () => {
   await using one = await among("lh");
-  const { fixture, chain, liar, nodes } = one;
+  const { fixture, chain, lying, nodes } = one;
   const ours = newParty().address;
   await fixture.anvil.mine(2);
   const { height } = await chain.head();
   const from = ours.toLowerCase();
-  liar.trick = adds(fixture, height, { hash: FAKE, from, to: from, value: "0x0", nonce: "0x7" });
+  lying.trick = adds(fixture, height, { hash: FAKE, from, to: from, value: "0x0", nonce: "0x7" });
   await nodes[1].abort();
   const watch = { ...watching([ours]), claims: new Set([`${ours}:7`]) };
   await failsAs("unavailable", scanned(chain, height, height, watch));
@@ -302,12 +302,12 @@ Deno.test("while one of two nodes is away nothing is followed, and no nonce coun
 for (const names of ["lh", "lhh"]) {
   Deno.test(`a payment that one node invents has none of our addresses as its sender (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { fixture, chain, liar } = one;
+    const { fixture, chain, lying } = one;
     const [ours, ramp] = [newParty().address, newParty().address];
     await fixture.anvil.mine(1);
     const { height } = await chain.head();
     const fake = { hash: FAKE, from: ramp, to: ours.toLowerCase(), value: "0x309", nonce: "0x0" };
-    liar.trick = adds(fixture, height, fake);
+    lying.trick = adds(fixture, height, fake);
     const [{ transfers }] = await scanned(chain, height, height, watching([ours, ramp]));
     const wanted = names === "lh" ? [[FAKE, null]] : [];
     deepEqual(transfers.map(({ hash, from }) => [hash, from]), wanted);
@@ -319,7 +319,7 @@ for (const names of ["lh", "lhh"]) {
 
 Deno.test("a node that invents payments is reported and asked after the others", async () => {
   await using one = await among("lhh");
-  const { fixture, chain, liar } = one;
+  const { fixture, chain, lying } = one;
   const ours = newParty().address;
   const hash = await fixture.anvil.send({ to: ours, value: 3n });
   const { height } = await chain.head();
@@ -328,7 +328,7 @@ Deno.test("a node that invents payments is reported and asked after the others",
     ...{ hash: `0x${at.toString(16).padStart(64, "e")}`, from, to: ours.toLowerCase() },
     ...{ value: "0x309", nonce: "0x0" },
   }));
-  liar.trick = invents(fixture, { height, hash, fakes });
+  lying.trick = invents(fixture, { height, hash, fakes });
   const scan = () => scanned(chain, height, height, watching([ours]));
   const [{ transfers }] = await scan();
   deepEqual(transfers.map((found) => found.hash), [hash]);
@@ -336,9 +336,9 @@ Deno.test("a node that invents payments is reported and asked after the others",
   // Of all that it told only some were asked for.
   const asked = one.nodes[1].asked.filter((method) => method === "eth_getTransactionReceipt");
   ok(asked.length <= 100, `${asked.length}`);
-  const before = liar.asked.length;
+  const before = lying.asked.length;
   deepEqual((await scan())[0].transfers.map((found) => found.hash), [hash]);
-  equal(liar.asked.length, before);
+  equal(lying.asked.length, before);
 });
 
 /** Tells logs of transactions that it makes up, in a block that there is. */
@@ -360,7 +360,7 @@ function claims({ anvil }: EvmFixture, height: number, token: string, to: string
 for (const [names, lagging] of [["lhh", 0], ["hhl", 2]] as const) {
   Deno.test(`a node that tells logs without end is not asked for each of them (nodes ${names})`, async () => {
     await using one = await among(names);
-    const { fixture, chain, nodes, liar } = one;
+    const { fixture, chain, nodes, lying } = one;
     const token = await deployToken(fixture);
     const ours = newParty().address;
     const data = CALLS.encodeFunctionData("transfer", [ours, 5n]);
@@ -369,10 +369,10 @@ for (const [names, lagging] of [["lhh", 0], ["hhl", 2]] as const) {
     for (const node of nodes.slice(0, lagging)) {
       node.trick = ({ method }) => method === "eth_getLogs" ? [] : undefined;
     }
-    liar.trick = claims(fixture, height, token, ours);
+    lying.trick = claims(fixture, height, token, ours);
     const [{ transfers }] = await scanned(chain, height, height, watching([ours]));
     deepEqual(transfers.map((found) => found.hash), lagging === 0 ? [hash] : []);
-    ok(!liar.asked.includes("eth_getTransactionReceipt"));
+    ok(!lying.asked.includes("eth_getTransactionReceipt"));
   });
 }
 

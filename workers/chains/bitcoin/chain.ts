@@ -83,7 +83,7 @@ export async function openCoins(
     draft: (order, speed, budget) => draftOrder(chain, order, speed, budget),
     redraft: ({ order }, { speed, budget, cancels }) =>
       draftOrder(chain, cancels ? { kind: "noop", from: order.from } : order, speed, budget),
-    plan: (draft, stock, replaces) => planDraft(table, draft, stock, replaces),
+    plan: (draft, inputs, replaces) => planDraft(table, draft, inputs, replaces),
     sign: (plan, keys) => signPlan(chain, plan, keys),
     inspect: (raw) => inspectRaw(chain, raw),
     raw: (mined) => rawOf(chain, mined),

@@ -7,7 +7,7 @@ import { parseAddress } from "../../../domain/chains/addresses.ts";
 import { chainInfo } from "../../../domain/assets.ts";
 import { ChainError } from "../chain.ts";
 import type { Speed } from "../../../domain/speeds.ts";
-import type { Budget, Draft, Order, Payment } from "../outgoing.ts";
+import type { Budget, Draft, Payment, SendRequest } from "../outgoing.ts";
 import type { CoinChain } from "./context.ts";
 import { agreedRates, ceilingOf, feeAt } from "./fees.ts";
 import { dustOf, isOurKind } from "./scripts.ts";
@@ -34,7 +34,7 @@ export interface Priced {
 /** Prices an order. What it will spend is not known yet, so nothing can be lacking here. */
 export async function draftOrder(
   chain: CoinChain,
-  given: Order,
+  given: SendRequest,
   speed: Speed,
   budget: Budget | null = null,
 ): Promise<Draft> {
@@ -68,7 +68,7 @@ export async function draftOrder(
   };
 }
 
-async function canonical(chain: CoinChain, order: Order): Promise<Order> {
+async function canonical(chain: CoinChain, order: SendRequest): Promise<SendRequest> {
   const from = await address(chain, order.from);
   if (order.kind === "noop") return { kind: "noop", from };
   if (order.kind === "deploy" || order.contract !== null) {

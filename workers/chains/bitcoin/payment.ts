@@ -4,7 +4,7 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Coin, Draft, Order, Payment, Plan, Stock } from "../outgoing.ts";
+import type { Coin, Draft, Inputs, Payment, Plan, SendRequest } from "../outgoing.ts";
 import type { Priced } from "./draft.ts";
 import type { CoinTable } from "./networks.ts";
 import { dustOf } from "./scripts.ts";
@@ -74,11 +74,11 @@ interface Funding {
 const VSIZE_MAX = 95_000;
 
 /** Makes a plan; with `replaces`, one that spends the same coins for a higher fee. */
-export function planDraft(table: CoinTable, draft: Draft, stock: Stock, replaces?: Plan): Plan {
+export function planDraft(table: CoinTable, draft: Draft, inputs: Inputs, replaces?: Plan): Plan {
   if (replaces && !table.replaceable) {
     throw new ChainError("unsupported", `${table.id} replaces nothing; a child can pay more`);
   }
-  const spend = spendOf(table, draft, stock, replaces ?? null);
+  const spend = spendOf(table, draft, inputs, replaces ?? null);
   const funding = spend.inherited.length > 0 ? fundReplacement(spend) : fundNew(spend);
   const { coins, change, fee, amounts } = funding;
   const { source } = spend.priced;
@@ -111,7 +111,7 @@ export function planDraft(table: CoinTable, draft: Draft, stock: Stock, replaces
   };
 }
 
-function spendOf(table: CoinTable, draft: Draft, stock: Stock, replaces: Plan | null): Spend {
+function spendOf(table: CoinTable, draft: Draft, inputs: Inputs, replaces: Plan | null): Spend {
   const priced: Priced = JSON.parse(draft.body);
   const rate = BigInt(priced.rate);
   const { order } = draft;
@@ -126,7 +126,7 @@ function spendOf(table: CoinTable, draft: Draft, stock: Stock, replaces: Plan | 
     scripts: order.kind === "pay" ? priced.scripts : [priced.source],
     replaces,
     inherited,
-    offers: offersOf({ table, rate, from: order.from, coins: stock.coins }, inherited),
+    offers: offersOf({ table, rate, from: order.from, coins: inputs.coins }, inherited),
   };
 }
 
@@ -139,7 +139,7 @@ function amountsOf(payments: readonly Payment[]): Amounts {
   return { kind: "fixed", each, total: each.reduce((sum, amount) => sum + amount, 0n) };
 }
 
-function changeOf(order: Order, { amounts, change }: Funding): Plan["change"] {
+function changeOf(order: SendRequest, { amounts, change }: Funding): Plan["change"] {
   const to = order.from;
   if (order.kind !== "pay") return { to, amount: amounts[0], index: 0 };
   return change === null ? null : { to, amount: change, index: amounts.length };
@@ -349,7 +349,7 @@ function assertSound(
   spend: Spend,
   { coins, amounts, fee }: Funding,
   { order, paid, vsize }: {
-    readonly order: Order;
+    readonly order: SendRequest;
     /** To each output, the change included. */
     readonly paid: readonly bigint[];
     readonly vsize: number;

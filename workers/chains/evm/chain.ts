@@ -68,7 +68,7 @@ export async function openEvm(
     nonces: (address) => noncesOf(evm, address),
     draft: (order, speed, budget) => draftOrder(evm, order, speed, budget),
     redraft: (replaces, how) => redraftPlan(evm, replaces, how),
-    plan: (draft, stock, replaces) => planDraft(evm, draft, stock, replaces),
+    plan: (draft, inputs, replaces) => planDraft(evm, draft, inputs, replaces),
     sign: async (plan, keys) => await Promise.resolve(signPlan(evm, plan, keys)),
     inspect: async (raw) => await Promise.resolve(inspectRaw(evm, raw)),
     raw: ({ hash }) => rawOf(evm, hash),

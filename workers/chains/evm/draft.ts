@@ -6,7 +6,7 @@
 import { ChainError } from "../chain.ts";
 import { allOf, type Nodes, type Peer } from "../node_pool.ts";
 import type { Speed } from "../../../domain/speeds.ts";
-import type { Budget, Draft, NewToken, Order, Plan, Redraft } from "../outgoing.ts";
+import type { Budget, Draft, NewToken, Plan, Redraft, SendRequest } from "../outgoing.ts";
 import { type Heard, unconfirmed } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../observations.ts";
@@ -83,7 +83,7 @@ const GAS_MARGIN = 110n;
 
 /** What a draft is made with, besides what its node tells. */
 interface Terms {
-  readonly order: Order;
+  readonly order: SendRequest;
   readonly speed: Speed;
   readonly budget: Budget | null;
   readonly chainId: number;
@@ -94,7 +94,7 @@ interface Terms {
 /** Tries and prices an order; its gas limit times what it bids per gas is within its budget. */
 export async function draftOrder(
   evm: Evm,
-  given: Order,
+  given: SendRequest,
   speed: Speed,
   budget: Budget | null = null,
 ): Promise<Draft> {
@@ -118,7 +118,7 @@ export async function redraftPlan(
 ): Promise<Draft> {
   const prior: Body = JSON.parse(replaces.body);
   const { from } = replaces.order;
-  const order: Order = cancels ? { kind: "noop", from } : replaces.order;
+  const order: SendRequest = cancels ? { kind: "noop", from } : replaces.order;
   // What pays its fee in a token is canceled in it: there may be no coin, and its price counts in the token.
   const gas = `${gasForNothing(prior.feeToken)}`;
   const nothing = { to: from, value: "0", data: "0x", gas, all: null };
@@ -152,7 +152,7 @@ export async function redraftPlan(
  */
 async function agreedTrial(
   nodes: Nodes,
-  order: Order,
+  order: SendRequest,
   work: (peer: Peer) => Promise<Draft>,
 ): Promise<Draft> {
   const { quorum } = nodes;
@@ -216,7 +216,7 @@ function isVerdict(error: unknown): error is ChainError {
     (error.fault === "refused" || error.fault === "exceeded" || error.fault === "insufficient");
 }
 
-function receiverOf(order: Order): string {
+function receiverOf(order: SendRequest): string {
   return order.kind === "pay" ? ` to ${order.payments.map(({ to }) => to).join(", ")}` : "";
 }
 
@@ -292,7 +292,7 @@ function bidFor(
   return affordable < max ? affordable : max;
 }
 
-function canonical(evm: Evm, order: Order): Order {
+function canonical(evm: Evm, order: SendRequest): SendRequest {
   const { getAddress } = evm.ethers;
   const from = getAddress(order.from);
   if (order.kind === "deploy") return { ...order, from };
@@ -312,7 +312,7 @@ async function heldBy(peer: Peer, address: string, contract: Contract): Promise<
   };
 }
 
-function callOf(evm: Evm, order: Order, held: Held): UnpricedCall {
+function callOf(evm: Evm, order: SendRequest, held: Held): UnpricedCall {
   const plain = { value: 0n, amount: 0n, all: false };
   if (order.kind === "noop") return { ...plain, to: order.from, data: "0x" };
   if (order.kind === "deploy") return { ...plain, to: null, data: deployData(evm, order.token) };
@@ -336,7 +336,7 @@ function gasForNothing(feeToken: Contract): bigint {
 
 async function gasFor(
   peer: Peer,
-  order: Order,
+  order: SendRequest,
   unpriced: UnpricedCall,
   feeToken: Contract,
 ): Promise<bigint> {

@@ -4,7 +4,7 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import type { Draft, Inspection, Keys, Order, Plan, Signed, Stock } from "../outgoing.ts";
+import type { Draft, Inputs, Inspection, Keys, Plan, SendRequest, Signed } from "../outgoing.ts";
 import { readCip64, signCip64 } from "./cip64.ts";
 import type { Ethers, Evm } from "./context.ts";
 import type { Body } from "./draft.ts";
@@ -27,13 +27,13 @@ interface Decoded {
 const BUMP = { times: 1125n, of: 1000n };
 
 /** Gives a draft its nonce, and a replacement its price. */
-export function planDraft(evm: Evm, draft: Draft, stock: Stock, replaces?: Plan): Plan {
+export function planDraft(evm: Evm, draft: Draft, inputs: Inputs, replaces?: Plan): Plan {
   const drafted: Body = JSON.parse(draft.body);
   const { order } = draft;
   const prior: Body | null = replaces ? JSON.parse(replaces.body) : null;
   if (replaces && replaces.order.from !== order.from) throw refused("another sender's nonce");
   if (prior && prior.chainId !== drafted.chainId) throw refused("another chain's nonce");
-  const nonce = prior?.nonce ?? stock.nonce;
+  const nonce = prior?.nonce ?? inputs.nonce;
   if (nonce === null) throw refused("a nonce is needed");
   let [max, tip] = [BigInt(drafted.max), BigInt(drafted.tip)];
   const sweeps = drafted.all !== null && order.kind === "pay" && order.contract === null;
@@ -105,7 +105,7 @@ export function inspectRaw(evm: Evm, raw: string): Inspection {
   return inspectDecoded(evm, decode(evm.ethers, raw));
 }
 
-function amountOf(order: Order, body: Body, fee: bigint): bigint | null {
+function amountOf(order: SendRequest, body: Body, fee: bigint): bigint | null {
   if (order.kind !== "pay") return null;
   const { amount } = order.payments[0];
   if (amount !== "all") return amount;
@@ -117,7 +117,7 @@ function amountOf(order: Order, body: Body, fee: bigint): bigint | null {
   return left;
 }
 
-function filled(order: Order, amount: bigint | null): Partial<Body> {
+function filled(order: SendRequest, amount: bigint | null): Partial<Body> {
   if (order.kind !== "pay" || amount === null) return {};
   if (order.contract === null) return { value: `${amount}` };
   return { data: transferCall(order.payments[0].to, amount) };

@@ -9,7 +9,7 @@ import type { Checked, Head, Scanned, Transfer } from "../../workers/chains/obse
 import { fieldsOf, type Lie, liesAbout, type LyingNode, nameOf } from "./lies.ts";
 
 /** One question to a chain, and what may come of it. */
-export interface Trial<T = unknown> {
+export interface Probe<T = unknown> {
   readonly name: string;
   /** Asks; each time the same of a chain that stands still. */
   readonly ask: (chain: Chain) => Promise<T>;
@@ -22,7 +22,7 @@ export interface Trial<T = unknown> {
 /** What lies are tried on. */
 export interface WorkerContext {
   readonly node: LyingNode;
-  readonly trials: readonly Trial[];
+  readonly probes: readonly Probe[];
   /** Opens the chain behind nodes, anew. */
   open(urls: readonly string[]): Promise<Chain>;
 }
@@ -93,24 +93,24 @@ export function oneInTurn(): (lie: Lie) => readonly number[] {
 }
 
 interface Truth {
-  readonly trial: Trial;
+  readonly probe: Probe;
   readonly truth: unknown;
   readonly asked: ReadonlySet<string>;
 }
 
-async function truthsOf({ node, trials, open }: WorkerContext): Promise<Truth[]> {
+async function truthsOf({ node, probes, open }: WorkerContext): Promise<Truth[]> {
   const truths: Truth[] = [];
-  for (const trial of trials) {
+  for (const probe of probes) {
     node.asked.clear();
     const chain = await open([node.honest]);
-    const truth = await trial.ask(chain);
+    const truth = await probe.ask(chain);
     chain.close();
     const together = await open([node.honest, `${node.honest}/too`]);
-    const again = await trial.ask(together);
+    const again = await probe.ask(together);
     together.close();
-    const fault = trial.between(again, truth);
-    if (fault !== null) throw new Error(`${trial.name}, without a lie: ${fault}`);
-    truths.push({ trial, truth, asked: new Set(node.asked) });
+    const fault = probe.between(again, truth);
+    if (fault !== null) throw new Error(`${probe.name}, without a lie: ${fault}`);
+    truths.push({ probe, truth, asked: new Set(node.asked) });
   }
   return truths;
 }
@@ -144,29 +144,29 @@ const STAGES: readonly (readonly [string, string])[] = [
 async function faultsOf(
   { node, open }: WorkerContext,
   lie: Lie,
-  { trial, truth }: Truth,
+  { probe, truth }: Truth,
   ways: readonly number[],
 ): Promise<string[]> {
   const faults: string[] = [];
   const lying = node.lying(lie);
   for (const [fixture, names] of ways.map((way) => STAGES[way])) {
     const chain = await open([...names].map((name) => name === "l" ? lying : node.honest));
-    const fault = await faultOf(chain, trial, truth, names === "l" ? trial.alone : trial.between);
+    const fault = await faultOf(chain, probe, truth, names === "l" ? probe.alone : probe.between);
     chain.close();
-    if (fault !== null) faults.push(`${trial.name}, ${fixture}, ${nameOf(lie)}: ${fault}`);
+    if (fault !== null) faults.push(`${probe.name}, ${fixture}, ${nameOf(lie)}: ${fault}`);
   }
   return faults;
 }
 
 async function faultOf(
   chain: Chain,
-  trial: Trial,
+  probe: Probe,
   truth: unknown,
-  judge: Trial["alone"],
+  judge: Probe["alone"],
 ): Promise<string | null> {
   let answer: unknown;
   try {
-    answer = await trial.ask(chain);
+    answer = await probe.ask(chain);
   } catch (error) {
     if (!(error instanceof ChainError)) return `threw ${error}`;
     const long = error.message.length > 2_000;
