@@ -106,7 +106,7 @@ Deno.test({
     const { status, error, fee, chain } = await fixture.read(id);
     deepEqual({ status, fee, chain }, { status: "FAILED", fee: null, chain: undefined });
     deepEqual([error.code, error.status], ["condition.failed", 409]);
-    match(error.detail, /no two coins/);
+    match(error.detail, /fewer than two coins/);
     equal(await feesOf(fixture), "0");
     await rowsOf(fixture.realm, "delete from claims");
     const again = await fixture.consolidate();

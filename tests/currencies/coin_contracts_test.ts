@@ -42,7 +42,7 @@ Deno.test("the coin of a chain, or what mirrors a balance that is owed, is regis
       "select status, error ->> 'detail' as detail from fungible_tokens",
     );
     equal(token.status, "failed");
-    match(token.detail, /is owed/);
+    match(token.detail, /balance equals that of another asset/);
     await rejects(
       realm.command((tx) =>
         tx`insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals, contract,
