@@ -17,7 +17,7 @@ import { writeBitcoin } from "../domain/chains/bitcoin_addresses.ts";
 
 const TRANSACTIONS = 3_000;
 const WATCHED = 100_000;
-const CLAIMS = 100_000;
+const INPUTS = 100_000;
 const ROUNDS = 5;
 const HEIGHT = 900_000;
 const SENDER = "ramp";
@@ -76,8 +76,8 @@ async function watchOf(): Promise<WatchList> {
     const bytes = Uint8Array.fromHex(scriptAt(at));
     addresses.add(await writeBitcoin("BITCOIN", "regtest", bytes) ?? "");
   }
-  const claims = new Set(Array.from({ length: CLAIMS }, (_, at) => `${idAt(2 ** 40 + at)}:0`));
-  return { addresses, claims, contracts: null };
+  const inputs = new Set(Array.from({ length: INPUTS }, (_, at) => `${idAt(2 ** 40 + at)}:0`));
+  return { addresses, inputs, contracts: null };
 }
 
 function coinsOf(many: number): Coin[] {
@@ -173,11 +173,11 @@ async function choosing(): Promise<Line[]> {
       ] as const
     ) {
       const plan = () => planDraft(BITCOIN, draft, available);
-      const { claims } = plan();
+      const { inputs } = plan();
       lines.push({
         what: `${what}, ${many} coins on offer`,
         ms: await measured(() => Promise.resolve(plan())),
-        found: `${claims.length} spent`,
+        found: `${inputs.length} spent`,
       });
     }
   }

@@ -391,20 +391,6 @@ CREATE CONSTRAINT TRIGGER chain_orders_reason AFTER INSERT ON chain_orders DEFER
 CREATE TRIGGER chain_orders_served BEFORE INSERT OR UPDATE ON chain_orders FOR EACH ROW EXECUTE FUNCTION check_served_order()
 CREATE TRIGGER chain_orders_stay BEFORE DELETE OR TRUNCATE ON chain_orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
-table claims (
-  chain text not null
-  network text not null
-  claim text not null
-  order_id uuid not null
-  consumed_by text
-  consumed_height bigint
-  created_at timestamp with time zone not null
-)
-constraint claims_pkey PRIMARY KEY (chain, network, claim)
-CREATE INDEX claims_order ON claims USING btree (order_id)
-CREATE TRIGGER claims_kept BEFORE INSERT OR UPDATE OF claim, order_id ON claims FOR EACH ROW EXECUTE FUNCTION check_claim()
-CREATE TRIGGER claims_served BEFORE INSERT OR DELETE ON claims FOR EACH ROW EXECUTE FUNCTION check_served_claim()
-
 table coin_rounds (
   chain text not null
   network text not null
@@ -942,7 +928,7 @@ table order_attempts (
   order_id uuid not null
   attempt integer not null
   plan text not null
-  claims text[] not null
+  inputs text[] not null
   hash text
   raw text
   expires jsonb
@@ -1044,6 +1030,20 @@ CREATE TRIGGER reserved_addresses_linked BEFORE INSERT OR UPDATE OF address ON r
 CREATE TRIGGER reserved_addresses_noted AFTER INSERT ON reserved_addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER reserved_addresses_noted_change AFTER UPDATE OF address, ramp, derivation_key, created_at ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER reserved_addresses_noted_end AFTER DELETE ON reserved_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+
+table reserved_inputs (
+  chain text not null
+  network text not null
+  input text not null
+  order_id uuid not null
+  consumed_by text
+  consumed_height bigint
+  created_at timestamp with time zone not null
+)
+constraint reserved_inputs_pkey PRIMARY KEY (chain, network, input)
+CREATE INDEX reserved_inputs_order ON reserved_inputs USING btree (order_id)
+CREATE TRIGGER reserved_inputs_kept BEFORE INSERT OR UPDATE OF input, order_id ON reserved_inputs FOR EACH ROW EXECUTE FUNCTION check_reserved_input()
+CREATE TRIGGER reserved_inputs_served BEFORE INSERT OR DELETE ON reserved_inputs FOR EACH ROW EXECUTE FUNCTION check_served_input()
 
 table revocations (
   id uuid not null
@@ -1575,13 +1575,13 @@ begin
       when o.state not in ('new', 'sent') then 'comes too late'
       when new.raw is not null or new.sent_at is not null or new.dropped then 'begins as a plan'
       when exists (select 1 from order_attempts c where c.order_id = o.id and not c.dropped
-          and (o.state = 'new' or not c.claims && new.claims))
+          and (o.state = 'new' or not c.inputs && new.inputs))
         then 'could be mined beside another'
     end;
   else
     fault := case
-      when (new.order_id, new.attempt, new.plan, new.claims, new.cancels, new.borne_by)
-          is distinct from (old.order_id, old.attempt, old.plan, old.claims, old.cancels, old.borne_by)
+      when (new.order_id, new.attempt, new.plan, new.inputs, new.cancels, new.borne_by)
+          is distinct from (old.order_id, old.attempt, old.plan, old.inputs, old.cancels, old.borne_by)
         then 'cannot be another plan'
       when old.raw is not null and (new.raw, new.hash, new.fee, new.expires)
           is distinct from (old.raw, old.hash, old.fee, old.expires)
@@ -1607,7 +1607,7 @@ begin
           when 'unsigned' then new.raw is null and o.state = 'planned'
           when 'expired' then new.raw is null or new.expires is not null
           when 'orphaned' then exists (
-            select 1 from unnest(new.claims) k
+            select 1 from unnest(new.inputs) k
               join order_attempts p on p.hash = split_part(k, ':', 1)
               join chain_orders q on q.id = p.order_id
             where p.dropped or q.state in ('dropped', 'canceled')
@@ -1640,23 +1640,6 @@ begin
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
   return null;
-end $function$;
-
-CREATE OR REPLACE FUNCTION check_claim()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'realm', 'pg_temp'
-AS $function$
-begin
-  if exists (select 1 from coins c where c.chain = new.chain and c.network = new.network
-      and c.hash = split_part(new.claim, ':', 1) and c.index::text = split_part(new.claim, ':', 2)
-      and c.kept is not null and not exists (select 1 from order_attempts k
-        where k.order_id = new.order_id and k.hash = c.kept))
-      and not exists (select 1 from chain_orders o where o.id = new.order_id and in_quarantine(o.ramp)) then
-    raise exception '% was spent by a payment that is done', new.claim
-      using errcode = 'check_violation', constraint = 'coins_kept';
-  end if;
-  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION check_deletion()
@@ -1765,9 +1748,9 @@ begin
     end if;
     new.floor := new.next;
   end if;
-  if new.next < last and (exists (select 1 from claims k where k.chain = new.chain
-        and k.network = new.network and k.claim ^@ (new.address || ':')
-        and split_part(k.claim, ':', 2)::integer >= new.next)
+  if new.next < last and (exists (select 1 from reserved_inputs k where k.chain = new.chain
+        and k.network = new.network and k.input ^@ (new.address || ':')
+        and split_part(k.input, ':', 2)::integer >= new.next)
       or exists (select 1 from chain_orders o join order_attempts c on c.order_id = o.id and c.raw is not null
         where o.chain = new.chain and o.network = new.network and o.sender = new.address
           and o.nonce >= new.next)) then
@@ -1811,7 +1794,7 @@ begin
       then 'is charged more only where it is sped up'
     when new.nonce is distinct from old.nonce and exists (
         select 1 from order_attempts c where c.order_id = new.id and not c.dropped
-          and c.claims <> array[new.sender || ':' || new.nonce])
+          and c.inputs <> array[new.sender || ':' || new.nonce])
       then 'cannot change the nonce of its transactions'
     when old.state in ('done', 'failed', 'dropped', 'canceled')
         and (new.nonce, new.hash, new.height, new.fee, new.amount, new.batch_order_id)
@@ -1885,6 +1868,23 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_reserved_input()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if exists (select 1 from coins c where c.chain = new.chain and c.network = new.network
+      and c.hash = split_part(new.input, ':', 1) and c.index::text = split_part(new.input, ':', 2)
+      and c.kept is not null and not exists (select 1 from order_attempts k
+        where k.order_id = new.order_id and k.hash = c.kept))
+      and not exists (select 1 from chain_orders o where o.id = new.order_id and in_quarantine(o.ramp)) then
+    raise exception '% was spent by a payment that is done', new.input
+      using errcode = 'check_violation', constraint = 'coins_kept';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_served_chain()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1909,7 +1909,7 @@ begin
   return new;
 end $function$;
 
-CREATE OR REPLACE FUNCTION check_served_claim()
+CREATE OR REPLACE FUNCTION check_served_input()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO 'realm', 'pg_temp'
@@ -1917,7 +1917,7 @@ AS $function$
 begin
   if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (select from chain_orders o where o.id = new.order_id
       and o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
-      and new.claim = o.sender || ':' || o.nonce))
+      and new.input = o.sender || ':' || o.nonce))
     or (tg_op = 'DELETE' and exists (select from chain_orders o where o.id = old.order_id
       and o.state in ('done', 'failed', 'dropped', 'canceled'))) then
     return case tg_op when 'INSERT' then new else old end;
@@ -3449,8 +3449,8 @@ AS $function$
     from accounts a where a.id = p_account
 $function$;
 
-realm may delete on claims
 realm may delete on coins
+realm may delete on reserved_inputs
 realm may delete on second_factors
 realm may execute on account_ties(uuid)
 realm may execute on chain_coin(text)
@@ -3513,7 +3513,6 @@ realm may insert on aliases
 realm may insert on api_keys
 realm may insert on blocks
 realm may insert on chain_orders
-realm may insert on claims
 realm may insert on consolidations
 realm may insert on deposit_apps
 realm may insert on events
@@ -3522,12 +3521,13 @@ realm may insert on identities
 realm may insert on login_attempts
 realm may insert on logins
 realm may insert on rates
+realm may insert on reserved_inputs
 realm may insert on revocations
 realm may insert on stops
 realm may insert on transaction_data
 realm may insert on users
 realm may insert on withdrawals
-realm may select (attempt, borne_by, cancels, claims, created_at, dropped, expires, fee, hash, order_id, outcome, plan, proof, proof_by, proof_height, sent_at) on order_attempts
+realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, order_id, outcome, plan, proof, proof_by, proof_height, sent_at) on order_attempts
 realm may select (kind) on secrets
 realm may select on account_states
 realm may select on accounts
@@ -3544,7 +3544,6 @@ realm may select on chain_cursors
 realm may select on chain_head
 realm may select on chain_links
 realm may select on chain_orders
-realm may select on claims
 realm may select on coin_rounds
 realm may select on coin_searches
 realm may select on coins
@@ -3579,6 +3578,7 @@ realm may select on ramp_costs
 realm may select on ramps
 realm may select on rates
 realm may select on reserved_addresses
+realm may select on reserved_inputs
 realm may select on revocations
 realm may select on row_counts
 realm may select on second_factors
@@ -3619,7 +3619,6 @@ realm may usage on schema
 realm_worker is a member of realm
 realm_worker may delete on batches
 realm_worker may delete on chain_blocks
-realm_worker may delete on claims
 realm_worker may delete on coins
 realm_worker may delete on deposits
 realm_worker may delete on idempotency
@@ -3627,6 +3626,7 @@ realm_worker may delete on jobs
 realm_worker may delete on ledger_commits
 realm_worker may delete on login_attempts
 realm_worker may delete on logins
+realm_worker may delete on reserved_inputs
 realm_worker may delete on revocations
 realm_worker may delete on row_counts
 realm_worker may delete on unexplained_gains
@@ -3639,7 +3639,6 @@ realm_worker may insert on chain_blocks
 realm_worker may insert on chain_cursors
 realm_worker may insert on chain_links
 realm_worker may insert on chain_orders
-realm_worker may insert on claims
 realm_worker may insert on coin_rounds
 realm_worker may insert on coin_searches
 realm_worker may insert on coins
@@ -3660,6 +3659,7 @@ realm_worker may insert on ramp_costs
 realm_worker may insert on ramps
 realm_worker may insert on rates
 realm_worker may insert on reserved_addresses
+realm_worker may insert on reserved_inputs
 realm_worker may insert on revocations
 realm_worker may insert on row_counts
 realm_worker may insert on secrets
@@ -3684,7 +3684,6 @@ realm_worker may select on chain_cursors
 realm_worker may select on chain_head
 realm_worker may select on chain_links
 realm_worker may select on chain_orders
-realm_worker may select on claims
 realm_worker may select on coin_rounds
 realm_worker may select on coin_searches
 realm_worker may select on coins
@@ -3720,6 +3719,7 @@ realm_worker may select on ramp_costs
 realm_worker may select on ramps
 realm_worker may select on rates
 realm_worker may select on reserved_addresses
+realm_worker may select on reserved_inputs
 realm_worker may select on revocations
 realm_worker may select on row_counts
 realm_worker may select on second_factors
@@ -3741,7 +3741,6 @@ realm_worker may update on chain_blocks
 realm_worker may update on chain_cursors
 realm_worker may update on chain_head
 realm_worker may update on chain_orders
-realm_worker may update on claims
 realm_worker may update on coin_rounds
 realm_worker may update on coin_searches
 realm_worker may update on coins
@@ -3762,6 +3761,7 @@ realm_worker may update on ramp_costs
 realm_worker may update on ramps
 realm_worker may update on rates
 realm_worker may update on reserved_addresses
+realm_worker may update on reserved_inputs
 realm_worker may update on solvency
 realm_worker may update on sweeps
 realm_worker may update on unexplained_gains

@@ -20,7 +20,7 @@ revoke select on secrets from :role;
 grant select (kind) on secrets to :role;
 -- Signed bytes pay whoever sends them: what is canceled before it has left could be paid all the same.
 revoke select on order_attempts from :role;
-grant select (order_id, attempt, plan, claims, hash, expires, fee, sent_at, outcome, cancels, borne_by, dropped, proof,
+grant select (order_id, attempt, plan, inputs, hash, expires, fee, sent_at, outcome, cancels, borne_by, dropped, proof,
     proof_by, proof_height, created_at) on order_attempts to :role;
 
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data
@@ -56,7 +56,7 @@ grant update (speed, max_fee, max_fee_rate, updated_at) on consolidations to :ro
 -- A cancellation takes back what was planned and never left; what of it this role may write, triggers tell.
 grant update (state, batch_order_id, hash, height, confirmations, speed, replace, schedule_version, last_attempt_at, sped_up_at, charged,
     budget, gas_block, error, updated_at) on chain_orders to :role;
-grant insert, delete on claims to :role;
+grant insert, delete on reserved_inputs to :role;
 grant insert (chain, network, address, contract, height, nonce, seen_at) on onchain_balances to :role; -- of nothing, at first
 grant delete on coins to :role;
 -- LOCK asks for a right to write; the table has no columns.
@@ -64,14 +64,14 @@ grant update on ledger_lock to :role, :worker;
 
 grant :role to :worker;
 grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, unmatched_deposits,
-  coins, coin_rounds, coin_searches, onchain_balances, unexplained_gains, fee_quotes, claims, sweeps, deposit_apps, nonces,
+  coins, coin_rounds, coin_searches, onchain_balances, unexplained_gains, fee_quotes, reserved_inputs, sweeps, deposit_apps, nonces,
   ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, chain_orders, order_attempts, attestations,
   login_attempts, jobs, leases, rates to :worker;
 grant insert on addresses, token_proofs, row_counts, revocations, events, chain_links to :worker;
 grant update on chain_head to :worker;
 -- What is lost with a seed is lost for ever: the owner alone wraps it anew.
 grant insert on secrets to :worker;
-grant delete on chain_blocks, deposits, unmatched_deposits, coins, unexplained_gains, claims, row_counts, login_attempts, revocations,
+grant delete on chain_blocks, deposits, unmatched_deposits, coins, unexplained_gains, reserved_inputs, row_counts, login_attempts, revocations,
   jobs to :worker;
 grant update (seq, hash) on audit to :worker;
 grant delete on ledger_commits, idempotency, batches, logins to :worker;

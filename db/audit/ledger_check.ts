@@ -302,21 +302,21 @@ export const CHECKS = {
     union all select m.id, 'a payout', p.purpose from chain_orders m join chain_orders p on p.id = m.batch_order_id
       where p.purpose not in ('batch', 'recovered')`,
   /** What an order has reserved of coins is a coin of ours, unspent or spent by the order itself. */
-  "coin.claim": `
-    select k.claim as subject, 'a coin' as expected, c.spent_by as found
-    from claims k left join coins c on c.chain = k.chain and c.network = k.network
-      and c.hash = split_part(k.claim, ':', 1) and c.index::text = split_part(k.claim, ':', 2)
-    where k.claim ~ '^[0-9a-f]{64}:[0-9]+$' and (c.hash is null or (c.spent_by is not null
+  "coin.input": `
+    select k.input as subject, 'a coin' as expected, c.spent_by as found
+    from reserved_inputs k left join coins c on c.chain = k.chain and c.network = k.network
+      and c.hash = split_part(k.input, ':', 1) and c.index::text = split_part(k.input, ':', 2)
+    where k.input ~ '^[0-9a-f]{64}:[0-9]+$' and (c.hash is null or (c.spent_by is not null
       and not exists (select from order_attempts s where s.order_id = k.order_id
         and s.hash = c.spent_by)))`,
   /** An order that is done has spent the coins that its transaction names. */
   "coin.order": `
-    select k.claim as subject, o.hash as expected, c.spent_by as found
+    select k.input as subject, o.hash as expected, c.spent_by as found
     from chain_orders o join order_attempts s on s.order_id = o.id and s.hash = o.hash
-    cross join unnest(s.claims) k(claim)
+    cross join unnest(s.inputs) k(input)
     left join coins c on c.chain = o.chain and c.network = o.network
-      and c.hash = split_part(k.claim, ':', 1) and c.index::text = split_part(k.claim, ':', 2)
-    where o.state = 'done' and k.claim ~ '^[0-9a-f]{64}:[0-9]+$'
+      and c.hash = split_part(k.input, ':', 1) and c.index::text = split_part(k.input, ':', 2)
+    where o.state = 'done' and k.input ~ '^[0-9a-f]{64}:[0-9]+$'
       and c.spent_by is distinct from o.hash`,
   /** The balance of an address on a coin chain is that of its coins in blocks that nobody spent. */
   "coin.holding": `

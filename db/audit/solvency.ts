@@ -208,12 +208,12 @@ export async function selectFlights(
           (select o.id union all select m.id from chain_orders m where m.batch_order_id = o.id)), 0)
           * ('1' || repeat('0', ${of.decimals}::integer))::numeric end)::text as charged
     from flying o join accounts a on a.id = o.ramp
-      cross join lateral (select exists (select from claims c where c.order_id = o.id
-        and c.claim ~ '^[0-9a-f]{64}:') as coins) k
-      left join lateral (select c.consumed_height as height, s.fee from claims c
+      cross join lateral (select exists (select from reserved_inputs c where c.order_id = o.id
+        and c.input ~ '^[0-9a-f]{64}:') as coins) k
+      left join lateral (select c.consumed_height as height, s.fee from reserved_inputs c
         join order_attempts s on s.order_id = c.order_id and s.hash = c.consumed_by
         where k.coins and c.order_id = o.id and c.consumed_height <= ${of.height}
-        order by c.claim limit 1) t on true
+        order by c.input limit 1) t on true
       cross join lateral (select coalesce(o.fee_contract, '') = ${contract} as own) q
       left join lateral (select b.amount * ('1' || repeat('0', ${of.decimals}::integer))::numeric
           as held from blocks b

@@ -47,16 +47,16 @@ export async function upsertSearched(
         searched_at = excluded.searched_at`;
 }
 
-/** Of some coins, named as claims, those that the database does not have in a block. */
+/** Of some coins (`txid:index`), those that the database does not have in a block. */
 export async function selectUnknownCoins(
   db: Db,
   place: NetworkKey,
-  claims: readonly string[],
+  inputs: readonly string[],
 ): Promise<string[]> {
-  const rows = await db<{ claim: string }[]>`
-    select k as claim from unnest(${claims as string[]}::text[]) k
+  const rows = await db<{ input: string }[]>`
+    select k as input from unnest(${inputs as string[]}::text[]) k
     where not exists (select 1 from coins c
       where c.chain = ${place.chain} and c.network = ${place.network} and c.height is not null
         and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer)`;
-  return rows.map(({ claim }) => claim);
+  return rows.map(({ input }) => input);
 }

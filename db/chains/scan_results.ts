@@ -1,4 +1,4 @@
-/** Statements on what blocks showed of our coins and claims. @module */
+/** Statements on spends of own coins and reserved inputs that blocks showed. @module */
 import type { NetworkKey } from "./cursors.ts";
 import type { Tx } from "../database.ts";
 
@@ -32,21 +32,21 @@ export async function upsertCoins(
       set height = excluded.height, matures_at = excluded.matures_at`;
 }
 
-/** Notes which claims and coins a block showed to be used up, and by what. */
+/** Notes which inputs and coins a block showed to be used up, and by what. */
 export async function markConsumed(
   tx: Tx,
   place: NetworkKey,
-  consumed: readonly { claim: string; hash: string; height: number }[],
+  consumed: readonly { input: string; hash: string; height: number }[],
 ): Promise<void> {
   await tx`
-    update claims c set consumed_by = g.hash, consumed_height = g.height
-    from jsonb_to_recordset(${tx.json(consumed as never)}) g(claim text, hash text, height bigint)
-    where c.chain = ${place.chain} and c.network = ${place.network} and c.claim = g.claim`;
+    update reserved_inputs c set consumed_by = g.hash, consumed_height = g.height
+    from jsonb_to_recordset(${tx.json(consumed as never)}) g(input text, hash text, height bigint)
+    where c.chain = ${place.chain} and c.network = ${place.network} and c.input = g.input`;
   await tx`
     update coins c set spent_by = g.hash, spent_height = g.height
-    from jsonb_to_recordset(${tx.json(consumed as never)}) g(claim text, hash text, height bigint)
+    from jsonb_to_recordset(${tx.json(consumed as never)}) g(input text, hash text, height bigint)
     where c.chain = ${place.chain} and c.network = ${place.network}
-      and c.hash || ':' || c.index = g.claim`;
+      and c.hash || ':' || c.index = g.input`;
 }
 
 /**
@@ -55,7 +55,7 @@ export async function markConsumed(
  */
 export async function forgetAbove(tx: Tx, place: NetworkKey, height: number): Promise<void> {
   await tx`
-    update claims set consumed_by = null, consumed_height = null
+    update reserved_inputs set consumed_by = null, consumed_height = null
     where chain = ${place.chain} and network = ${place.network} and consumed_height > ${height}`;
   await tx`
     update coins set spent_by = null, spent_height = null

@@ -177,12 +177,12 @@ export async function lockSmallCoins(tx: Tx, of: SmallCoins, limit: number): Pro
 
 /**
  * Settled coins that nobody has spent or reserved: one that a reorganisation takes would hold all.
- * Claims are asked for by their key, coin by coin; `not exists` would be planned as a join over all.
+ * Inputs are asked for by their key, coin by coin; `not exists` would be planned as a join over all.
  */
 function worthSpending(db: Db, of: SmallCoins) {
   return db`o.chain = ${of.chain} and o.network = ${of.network} and o.address = ${of.address}
     and o.spent_by is null and o.kept is null and o.height <= ${of.settled}
     and (o.matures_at is null or o.matures_at <= ${of.head}) and o.amount > ${of.cost}::numeric
-    and (select c.order_id from claims c where c.chain = o.chain and c.network = o.network
-      and c.claim = o.hash || ':' || o.index) is null`;
+    and (select c.order_id from reserved_inputs c where c.chain = o.chain and c.network = o.network
+      and c.input = o.hash || ':' || o.index) is null`;
 }

@@ -89,7 +89,7 @@ export async function countUnconfirmed(db: Db, place: NetworkKey, code: string):
 }
 
 /** Reported transfers of the chain's own coin to an own address, in whole units. */
-export interface ClaimedRow {
+export interface ReportedRow {
   id: string;
   /** In the block of the deposit. */
   in_block: string;
@@ -98,12 +98,12 @@ export interface ClaimedRow {
 }
 
 /** Adds up all deposits that changed the same balances as some deposits of coins. */
-export async function selectClaimed(
+export async function sumReported(
   db: Db,
   place: NetworkKey,
   ids: readonly string[],
-): Promise<ClaimedRow[]> {
-  return await db<ClaimedRow[]>`
+): Promise<ReportedRow[]> {
+  return await db<ReportedRow[]>`
     select d.id,
       (select sum(o.amount) from deposits o where o.chain = d.chain and o.network = d.network
         and o.block = d.block and o.address = d.address and o.contract is null

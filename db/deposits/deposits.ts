@@ -146,13 +146,13 @@ export async function holdDeposits(
 }
 
 /** Lists the inputs whose spends a scan reports: reserved inputs and unspent coins. */
-export async function selectWatchedClaims(db: Db, place: NetworkKey): Promise<string[]> {
-  const rows = await db<{ claim: string }[]>`
-    select claim from claims where chain = ${place.chain} and network = ${place.network}
+export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<string[]> {
+  const rows = await db<{ input: string }[]>`
+    select input from reserved_inputs where chain = ${place.chain} and network = ${place.network}
     union
     select hash || ':' || index from coins
     where chain = ${place.chain} and network = ${place.network} and spent_height is null`;
-  return rows.map((row) => row.claim);
+  return rows.map((row) => row.input);
 }
 
 /** Finds the accounts of some addresses: own addresses, else linked ones. */

@@ -50,12 +50,12 @@ export async function selectUnsignedInputs(
   place: NetworkKey,
   ramps: readonly string[],
 ): Promise<string[]> {
-  const rows = await db<{ claim: string }[]>`
-    select c.claim from claims c join chain_orders o on o.id = c.order_id
+  const rows = await db<{ input: string }[]>`
+    select c.input from reserved_inputs c join chain_orders o on o.id = c.order_id
     where c.chain = ${place.chain} and c.network = ${place.network}
       and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
       and not exists (select 1 from order_attempts k where k.order_id = o.id and k.raw is not null)`;
-  return rows.map((row) => row.claim);
+  return rows.map((row) => row.input);
 }
 
 /** Lists unknown transactions that spent coins of some ramps, oldest first. */
@@ -73,16 +73,16 @@ export async function selectUnknownSpends(
 }
 
 /** Adds up own coins by their names, in base units; null if one is unknown. */
-export async function sumClaimed(
+export async function sumInputs(
   db: Db,
   place: NetworkKey,
-  claims: readonly string[],
+  inputs: readonly string[],
 ): Promise<string | null> {
   const [row] = await db<{ sum: string; count: number }[]>`
     select coalesce(sum(amount), 0)::text as sum, count(*)::integer as count from coins
     where chain = ${place.chain} and network = ${place.network}
-      and hash || ':' || index = any (${claims as string[]}::text[])`;
-  return row.count === claims.length ? row.sum : null;
+      and hash || ':' || index = any (${inputs as string[]}::text[])`;
+  return row.count === inputs.length ? row.sum : null;
 }
 
 /** Which of some transactions are known, whoever signed them first. */
@@ -148,7 +148,7 @@ export interface FoundBytes {
   order: string;
   hash: string;
   raw: string;
-  claims: string[];
+  inputs: string[];
   fee: string | null;
   at: number;
 }
@@ -157,11 +157,11 @@ export interface FoundBytes {
  * Adds the bytes of a transaction that was found, as the first of an order that is mined already.
  */
 export async function insertMinedBytes(tx: Tx, found: FoundBytes): Promise<void> {
-  const { order, hash, raw, claims, fee, at } = found;
+  const { order, hash, raw, inputs, fee, at } = found;
   await tx`
-    insert into order_attempts (order_id, attempt, plan, claims, hash, raw, fee, sent_at, outcome,
+    insert into order_attempts (order_id, attempt, plan, inputs, hash, raw, fee, sent_at, outcome,
       created_at)
-    values (${order}, 1, '{}', ${claims}, ${hash}, ${raw}, ${fee}, ${at}, 'known', ${at})`;
+    values (${order}, 1, '{}', ${inputs}, ${hash}, ${raw}, ${fee}, ${at}, 'known', ${at})`;
 }
 
 /** Keeps the bytes of a replacement that was found, behind all that was made for its order. */
@@ -173,9 +173,9 @@ export async function insertFoundAttempt(tx: Tx, found: FoundBytes): Promise<voi
 
 async function insertFoundPlan(tx: Tx, found: FoundBytes): Promise<void> {
   await tx`
-    insert into order_attempts (order_id, attempt, plan, claims, created_at)
+    insert into order_attempts (order_id, attempt, plan, inputs, created_at)
     values (${found.order}, 1 + coalesce((select max(attempt) from order_attempts
-        where order_id = ${found.order}), 0), '{}', ${found.claims}, ${found.at})`;
+        where order_id = ${found.order}), 0), '{}', ${found.inputs}, ${found.at})`;
 }
 
 async function storeFound(tx: Tx, found: FoundBytes): Promise<void> {
@@ -278,17 +278,17 @@ export async function selectNextNonce(
   return row?.next ?? 0;
 }
 
-/** Lists the largest free coins of an address that are in blocks, named as claims. */
+/** Lists the largest free coins of an address that are in blocks, as `txid:index`. */
 export async function selectMinedCoins(
   db: Db,
   of: NetworkKey & { sender: string },
   limit: number,
-): Promise<{ claim: string; amount: string }[]> {
-  return await db<{ claim: string; amount: string }[]>`
-    select c.hash || ':' || c.index as claim, c.amount::text as amount from coins c
+): Promise<{ input: string; amount: string }[]> {
+  return await db<{ input: string; amount: string }[]>`
+    select c.hash || ':' || c.index as input, c.amount::text as amount from coins c
     where c.chain = ${of.chain} and c.network = ${of.network} and c.address = ${of.sender}
       and c.height is not null and c.spent_by is null
-      and (select k.order_id from claims k where k.chain = c.chain and k.network = c.network
-        and k.claim = c.hash || ':' || c.index) is null
+      and (select k.order_id from reserved_inputs k where k.chain = c.chain and k.network = c.network
+        and k.input = c.hash || ':' || c.index) is null
     order by c.amount desc, c.hash, c.index limit ${limit}`;
 }

@@ -25,7 +25,7 @@ export async function takeNonce(tx: Tx, of: SenderName, mined: number): Promise<
     select n as nonce from generate_series(${from}::integer, ${
     Math.min(next, from + GAPS_READ) - 1
   }) as n
-    where ${unclaimed(tx, of)} and not exists (
+    where ${unreserved(tx, of)} and not exists (
       select 1 from chain_orders o join order_attempts c on c.order_id = o.id and c.raw is not null
       where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}
         and o.nonce = n)
@@ -48,14 +48,14 @@ export async function selectGaps(
       cross join generate_series(greatest(${between.mined}::integer, s.floor),
         least(${between.below}, greatest(${between.mined}, s.floor) + ${GAPS_READ}) - 1) as n
     where s.chain = ${of.chain} and s.network = ${of.network} and s.address = ${of.sender}
-      and ${unclaimed(db, of)}
+      and ${unreserved(db, of)}
     order by n`;
   return rows.map((row) => row.nonce);
 }
 
-function unclaimed(db: Db, of: SenderName) {
-  return db`not exists (select 1 from claims k where k.chain = ${of.chain}
-    and k.network = ${of.network} and k.claim = ${of.sender} || ':' || n)`;
+function unreserved(db: Db, of: SenderName) {
+  return db`not exists (select 1 from reserved_inputs k where k.chain = ${of.chain}
+    and k.network = ${of.network} and k.input = ${of.sender} || ':' || n)`;
 }
 
 /**
@@ -69,7 +69,7 @@ export async function selectDone(
 ): Promise<(AttemptRow & { nonce: number })[]> {
   if (nonces.length === 0) return [];
   return await db<(AttemptRow & { nonce: number })[]>`
-    select o.nonce, c.order_id, c.attempt, c.plan, c.claims, c.hash, c.raw, c.expires, c.fee,
+    select o.nonce, c.order_id, c.attempt, c.plan, c.inputs, c.hash, c.raw, c.expires, c.fee,
       c.sent_at, c.outcome, c.cancels, c.borne_by, c.dropped
     from chain_orders o join order_attempts c on c.order_id = o.id and c.hash = o.hash
     where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}

@@ -7,7 +7,7 @@ export interface AttemptRow {
   order_id: string;
   attempt: number;
   plan: string;
-  claims: string[];
+  inputs: string[];
   hash: string | null;
   raw: string | null;
   expires: Record<string, unknown> | null;
@@ -24,14 +24,14 @@ export interface AttemptRow {
 /** Why nothing that was signed for an order can be mined any more. */
 export interface DropProof {
   proof: "consumed" | "expired" | "orphaned" | "unsigned";
-  /** The transaction that took a claim, where the chain tells. */
+  /** The transaction that took an input, where the chain tells. */
   by: string | null;
   /** The height of its block. */
   height: number | null;
 }
 
 const MADE =
-  "order_id attempt plan claims hash expires fee sent_at outcome cancels borne_by dropped"
+  "order_id attempt plan inputs hash expires fee sent_at outcome cancels borne_by dropped"
     .split(" ");
 const SIGNED = [...MADE, "raw"];
 
@@ -56,17 +56,17 @@ export async function selectAttemptSummaries(
 /** Adds a plan. */
 export async function insertAttempt(
   tx: Tx,
-  candidate: Pick<AttemptRow, "order_id" | "attempt" | "plan" | "claims"> & {
+  candidate: Pick<AttemptRow, "order_id" | "attempt" | "plan" | "inputs"> & {
     cancels?: boolean;
     borne_by?: AttemptRow["borne_by"];
     created_at: number;
   },
 ): Promise<void> {
-  const { order_id, attempt, plan, claims, created_at } = candidate;
+  const { order_id, attempt, plan, inputs, created_at } = candidate;
   const { cancels = false, borne_by = "sender" } = candidate;
   await tx`
-    insert into order_attempts (order_id, attempt, plan, claims, cancels, borne_by, created_at)
-    values (${order_id}, ${attempt}, ${plan}, ${claims}, ${cancels}, ${borne_by}, ${created_at})`;
+    insert into order_attempts (order_id, attempt, plan, inputs, cancels, borne_by, created_at)
+    values (${order_id}, ${attempt}, ${plan}, ${inputs}, ${cancels}, ${borne_by}, ${created_at})`;
 }
 
 /** Keeps the bytes of a plan that still stands; tells whether they are the first. */
@@ -117,30 +117,30 @@ export async function markAttemptsDropped(
     where order_id = ${order} and not dropped`;
 }
 
-/** Reserves what a plan uses up; false where a living order has claimed some of it. */
+/** Reserves what a plan uses up; false where a living order has reserved some of it. */
 export async function insertReservedInputs(
   tx: Tx,
   order: Pick<OrderRow, "id" | "chain" | "network">,
-  claims: readonly string[],
+  inputs: readonly string[],
   at: number,
 ): Promise<boolean> {
   await tx`
-    insert into claims (chain, network, claim, order_id, created_at)
-    select ${order.chain}, ${order.network}, claim, ${order.id}, ${at}
-    from unnest(${claims as string[]}::text[]) claim
-    on conflict (chain, network, claim) do nothing`;
+    insert into reserved_inputs (chain, network, input, order_id, created_at)
+    select ${order.chain}, ${order.network}, input, ${order.id}, ${at}
+    from unnest(${inputs as string[]}::text[]) input
+    on conflict (chain, network, input) do nothing`;
   const held = await selectReservedInputs(tx, order.id);
-  return claims.every((claim) => held.includes(claim));
+  return inputs.every((input) => held.includes(input));
 }
 
-/** Tells which of some claims are an order's. */
+/** Tells which of some inputs are an order's. */
 export async function selectReservedInputs(db: Db, order: string): Promise<string[]> {
-  const rows = await db<{ claim: string }[]>`
-    select claim from claims where order_id = ${order} order by claim`;
-  return rows.map((row) => row.claim);
+  const rows = await db<{ input: string }[]>`
+    select input from reserved_inputs where order_id = ${order} order by input`;
+  return rows.map((row) => row.input);
 }
 
 /** Gives up all that an order has reserved. */
 export async function deleteReservedInputs(tx: Tx, order: string): Promise<void> {
-  await tx`delete from claims where order_id = ${order}`;
+  await tx`delete from reserved_inputs where order_id = ${order}`;
 }

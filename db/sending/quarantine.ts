@@ -58,30 +58,30 @@ export async function selectQuarantinedPlaces(
 export async function selectStolenCoins(
   tx: Tx,
   place: NetworkKey,
-  consumed: readonly { claim: string; hash: string }[],
-): Promise<{ claim: string; hash: string; ramp: string }[]> {
-  return await tx<{ claim: string; hash: string; ramp: string }[]>`
-    select g.claim, g.hash, c.ramp
-    from jsonb_to_recordset(${tx.json(consumed as never)}) g(claim text, hash text)
+  consumed: readonly { input: string; hash: string }[],
+): Promise<{ input: string; hash: string; ramp: string }[]> {
+  return await tx<{ input: string; hash: string; ramp: string }[]>`
+    select g.input, g.hash, c.ramp
+    from jsonb_to_recordset(${tx.json(consumed as never)}) g(input text, hash text)
       join coins c on c.chain = ${place.chain} and c.network = ${place.network}
-        and c.hash = split_part(g.claim, ':', 1) and c.index::text = split_part(g.claim, ':', 2)
+        and c.hash = split_part(g.input, ':', 1) and c.index::text = split_part(g.input, ':', 2)
     where not exists (select 1 from order_attempts k where k.hash = g.hash)
-    order by g.claim`;
+    order by g.input`;
 }
 
 /** Of some nonces of ours, those that a transaction used which is none of ours; with their ramps. */
 export async function selectStolenNonces(
   tx: Tx,
   place: NetworkKey,
-  consumed: readonly { claim: string; hash: string }[],
-): Promise<{ claim: string; hash: string; ramp: string }[]> {
-  return await tx<{ claim: string; hash: string; ramp: string }[]>`
-    select g.claim, g.hash, a.ramp
-    from jsonb_to_recordset(${tx.json(consumed as never)}) g(claim text, hash text)
+  consumed: readonly { input: string; hash: string }[],
+): Promise<{ input: string; hash: string; ramp: string }[]> {
+  return await tx<{ input: string; hash: string; ramp: string }[]>`
+    select g.input, g.hash, a.ramp
+    from jsonb_to_recordset(${tx.json(consumed as never)}) g(input text, hash text)
       join addresses a on a.chain = ${place.chain} and a.network = ${place.network}
-        and a.address = split_part(g.claim, ':', 1)
+        and a.address = split_part(g.input, ':', 1)
     where not exists (select 1 from order_attempts k where k.hash = g.hash)
-    order by g.claim`;
+    order by g.input`;
 }
 
 /** Of some senders, those that are addresses of ours; with their ramps. */

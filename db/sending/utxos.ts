@@ -40,7 +40,7 @@ export async function lockFreeCoins(
           select 1 from order_attempts m where m.hash = o.hash))
         or (height is null and (select count(*) from order_attempts m
           join order_attempts s using (order_id) where m.hash = o.hash) = 1))
-      and ${unclaimed(tx)}
+      and ${unreserved(tx)}
     order by o.amount desc, hash, index limit ${limit} for update of o`;
 }
 
@@ -54,15 +54,15 @@ export async function sumFreeCoins(
     select coalesce(sum(amount), 0)::text as units, count(*)::integer as count from (
       select amount from coins o
       where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
-        and spent_by is null and ${unclaimed(db)}
+        and spent_by is null and ${unreserved(db)}
       order by o.amount desc limit ${limit}) as largest`;
   return row;
 }
 
 /** No order has reserved a coin, or spent it for good. Asked of each by its key: a join may be planned the other way about. */
-function unclaimed(db: Db) {
-  return db`o.kept is null and (select c.order_id from claims c
-    where c.chain = o.chain and c.network = o.network and c.claim = o.hash || ':' || o.index) is null`;
+function unreserved(db: Db) {
+  return db`o.kept is null and (select c.order_id from reserved_inputs c
+    where c.chain = o.chain and c.network = o.network and c.input = o.hash || ':' || o.index) is null`;
 }
 
 /** Keeps the change of a transaction of ours, before any block shows it. */
@@ -95,16 +95,16 @@ export async function deleteUnmadeCoins(
       and hash = any (${hashes as string[]}::text[])`;
 }
 
-/** Notes which transaction spent some coins, named as claims. */
+/** Notes which transaction spent some coins, as `txid:index`. */
 export async function markSpent(
   tx: Tx,
   of: { chain: string; network: string; hash: string; height: number },
-  claims: readonly string[],
+  inputs: readonly string[],
 ): Promise<void> {
   await tx`
     update coins set spent_by = ${of.hash}, spent_height = coalesce(spent_height, ${of.height})
     where chain = ${of.chain} and network = ${of.network} and spent_by is null
-      and hash || ':' || index = any (${claims as string[]}::text[])`;
+      and hash || ':' || index = any (${inputs as string[]}::text[])`;
 }
 
 /**
@@ -114,11 +114,11 @@ export async function markSpent(
 export async function keepCoins(
   tx: Tx,
   of: { chain: string; network: string; hash: string },
-  claims: readonly string[],
+  inputs: readonly string[],
 ): Promise<void> {
   await tx`
     update coins c set kept = ${of.hash}
-    from unnest(${claims as string[]}::text[]) k
+    from unnest(${inputs as string[]}::text[]) k
     where c.chain = ${of.chain} and c.network = ${of.network}
       and c.hash = split_part(k, ':', 1) and c.index::text = split_part(k, ':', 2)`;
 }
@@ -130,8 +130,8 @@ export async function selectDependants(
   hashes: readonly string[],
 ): Promise<boolean> {
   const rows = await tx`
-    select claim from claims where chain = ${of.chain} and network = ${of.network}
-      and split_part(claim, ':', 1) = any (${hashes as string[]}::text[]) limit 1`;
+    select input from reserved_inputs where chain = ${of.chain} and network = ${of.network}
+      and split_part(input, ':', 1) = any (${hashes as string[]}::text[]) limit 1`;
   return rows.length > 0;
 }
 
@@ -152,7 +152,7 @@ export async function countCoinsFor(
 
 /** A coin that is believed to be unspent, in a block; amount in base units. */
 export interface BelievedCoin {
-  claim: string;
+  input: string;
   address: string;
   amount: string;
   height: number;
@@ -164,7 +164,7 @@ export async function selectRound(
   of: { chain: string; network: string; height: number; limit: number },
 ): Promise<BelievedCoin[]> {
   return await db<BelievedCoin[]>`
-    select hash || ':' || index as claim, address, amount::text as amount,
+    select hash || ':' || index as input, address, amount::text as amount,
       height::integer as height
     from coins c where chain = ${of.chain} and network = ${of.network} and spent_by is null
       and height <= ${of.height} and (hash, index) > (
@@ -191,12 +191,12 @@ export async function upsertRound(
 export async function selectBelieved(
   db: Db,
   of: { chain: string; network: string; height: number },
-  claims: readonly string[],
+  inputs: readonly string[],
 ): Promise<BelievedCoin[]> {
   return await db<BelievedCoin[]>`
-    select c.hash || ':' || c.index as claim, c.address, c.amount::text as amount,
+    select c.hash || ':' || c.index as input, c.address, c.amount::text as amount,
       c.height::integer as height
-    from unnest(${claims as string[]}::text[]) k join coins c
+    from unnest(${inputs as string[]}::text[]) k join coins c
       on c.chain = ${of.chain} and c.network = ${of.network}
         and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer
     where c.spent_by is null and c.height <= ${of.height}`;
@@ -206,27 +206,27 @@ export async function selectBelieved(
 export async function markSpentBy(
   tx: Tx,
   of: { chain: string; network: string },
-  spent: readonly { claim: string; by: string; height: number }[],
-): Promise<{ claim: string; address: string; ramp: string; amount: string; by: string }[]> {
-  return await tx<{ claim: string; address: string; ramp: string; amount: string; by: string }[]>`
+  spent: readonly { input: string; by: string; height: number }[],
+): Promise<{ input: string; address: string; ramp: string; amount: string; by: string }[]> {
+  return await tx<{ input: string; address: string; ramp: string; amount: string; by: string }[]>`
     update coins c set spent_by = s.by, spent_height = s.height
-    from jsonb_to_recordset(${tx.json(spent as never)}) s(claim text, by text, height bigint)
+    from jsonb_to_recordset(${tx.json(spent as never)}) s(input text, by text, height bigint)
     where c.chain = ${of.chain} and c.network = ${of.network}
       and (c.spent_by is null or (c.spent_by = 'unknown' and s.by <> 'unknown'))
-      and c.hash = split_part(s.claim, ':', 1)
-      and c.index = split_part(s.claim, ':', 2)::integer
-    returning s.claim, c.address, c.ramp, c.amount::text as amount, c.spent_by as by`;
+      and c.hash = split_part(s.input, ':', 1)
+      and c.index = split_part(s.input, ':', 2)::integer
+    returning s.input, c.address, c.ramp, c.amount::text as amount, c.spent_by as by`;
 }
 
 /** Finds the height of the oldest of some coins of ours; null where none is known. */
 export async function selectOldest(
   db: Db,
   of: { chain: string; network: string },
-  claims: readonly string[],
+  inputs: readonly string[],
 ): Promise<number | null> {
   const [row] = await db<{ height: number | null }[]>`
     select min(c.height)::integer as height
-    from unnest(${claims as string[]}::text[]) k join coins c
+    from unnest(${inputs as string[]}::text[]) k join coins c
       on c.chain = ${of.chain} and c.network = ${of.network}
         and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer`;
   return row.height;
@@ -253,7 +253,7 @@ export async function recountOnchainBalances(
 export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
   const [row] = await db<{ orphaned: boolean }[]>`
     select coalesce(bool_and(exists (
-      select 1 from unnest(c.claims) k
+      select 1 from unnest(c.inputs) k
         join order_attempts p on p.hash = split_part(k, ':', 1)
         join chain_orders o on o.id = p.order_id
       where p.dropped or o.state in ('dropped', 'canceled')
@@ -269,7 +269,7 @@ export async function selectLostPayments(
   limit: number,
 ): Promise<AttemptRow[]> {
   return await db<AttemptRow[]>`
-    select order_id, attempt, plan, claims, hash, raw, expires, fee, sent_at, outcome, cancels,
+    select order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at, outcome, cancels,
       borne_by, dropped
     from order_attempts where hash in (select c.kept from coins c
       where c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
@@ -289,7 +289,7 @@ export async function selectSpenderless(
   limit: number,
 ): Promise<LostCoin[]> {
   return await db<LostCoin[]>`
-    select hash || ':' || index as claim, address, amount::text as amount,
+    select hash || ':' || index as input, address, amount::text as amount,
       coalesce(height, 0)::float8 as height, spender_tries as tries
     from coins where chain = ${of.chain} and network = ${of.network} and spent_by = 'unknown'
       and (spender_retry_at is null or spender_retry_at <= now())
@@ -311,12 +311,12 @@ export async function countSpenderless(
 export async function deferSpenders(
   tx: Tx,
   of: { chain: string; network: string },
-  claims: readonly string[],
+  inputs: readonly string[],
 ): Promise<void> {
   await tx`
     update coins c set spender_tries = spender_tries + 1,
       spender_retry_at = now() + interval '1 minute' * 2 ^ least(spender_tries, 9)
-    from unnest(${claims as string[]}::text[]) k
+    from unnest(${inputs as string[]}::text[]) k
     where c.chain = ${of.chain} and c.network = ${of.network} and c.spent_by = 'unknown'
       and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer`;
 }
@@ -325,12 +325,12 @@ export async function deferSpenders(
 export async function reviveCoins(
   tx: Tx,
   of: { chain: string; network: string },
-  claims: readonly string[],
-): Promise<{ claim: string; address: string; ramp: string; amount: string }[]> {
-  return await tx<{ claim: string; address: string; ramp: string; amount: string }[]>`
+  inputs: readonly string[],
+): Promise<{ input: string; address: string; ramp: string; amount: string }[]> {
+  return await tx<{ input: string; address: string; ramp: string; amount: string }[]>`
     update coins c set spent_by = null, spent_height = null, spender_retry_at = null
-    from unnest(${claims as string[]}::text[]) k
+    from unnest(${inputs as string[]}::text[]) k
     where c.chain = ${of.chain} and c.network = ${of.network} and c.spent_by = 'unknown'
       and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer
-    returning k as claim, c.address, c.ramp, c.amount::text as amount`;
+    returning k as input, c.address, c.ramp, c.amount::text as amount`;
 }

@@ -49,7 +49,7 @@ export interface FoundTransaction {
   readonly hash: string;
   readonly raw: string;
   readonly height: number;
-  readonly claims: readonly string[];
+  readonly inputs: readonly string[];
   /** The own address that signed it. */
   readonly from: string;
   /** Its fee in base units, if the bytes tell it. */
@@ -244,15 +244,15 @@ async function keepFound(
 ): Promise<void> {
   const { found, id, order } = of;
   const { chain, network } = place;
-  const { hash, height, from, raw, claims, fee } = found;
-  const nonce = /:(\d+)$/.exec(claims[0] ?? "")?.[1];
+  const { hash, height, from, raw, inputs, fee } = found;
+  const nonce = /:(\d+)$/.exec(inputs[0] ?? "")?.[1];
   await recordMined(tx, {
     ...{ id, chain, network, ...order, sender: from, hash, height, created_at: actor.at },
-    nonce: claims[0]?.startsWith("0x") && nonce !== undefined ? Number(nonce) : null,
+    nonce: inputs[0]?.startsWith("0x") && nonce !== undefined ? Number(nonce) : null,
   });
-  const bytes = { raw, claims: [...claims], fee: fee === null ? null : `${fee}`, at: actor.at };
+  const bytes = { raw, inputs: [...inputs], fee: fee === null ? null : `${fee}`, at: actor.at };
   await insertMinedBytes(tx, { order: id, hash, ...bytes });
-  await insertReservedInputs(tx, { id, chain, network }, claims, actor.at);
+  await insertReservedInputs(tx, { id, chain, network }, inputs, actor.at);
   await scheduleOrder(tx, actor, id);
 }
 

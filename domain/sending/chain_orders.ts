@@ -265,11 +265,11 @@ export async function releaseInputs(
   actor: Actor,
   order: OrderRow,
 ): Promise<string | null> {
-  const claims = await selectReservedInputs(tx, order.id);
+  const inputs = await selectReservedInputs(tx, order.id);
   await deleteReservedInputs(tx, order.id);
   const { fillsNonce } = PURPOSE_RULES[order.purpose];
   const used = order.height !== null || order.state === "dropped" || fillsNonce;
-  if (order.nonce === null || used || claims.length === 0) return null;
+  if (order.nonce === null || used || inputs.length === 0) return null;
   const signed = (await selectAttemptSummaries(tx, order.id)).some(({ hash }) => hash !== null);
   if (!signed && !await selectWaiting(tx, order)) return null; // whoever is planned next takes it
   return await fillNonce(tx, actor, order, order.nonce);

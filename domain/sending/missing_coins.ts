@@ -16,7 +16,7 @@ export const UNKNOWN_SPENDER = "unknown";
 
 /** A coin that is gone, and who spent it in which block. */
 export interface SpentCoin {
-  readonly claim: string;
+  readonly input: string;
   readonly by: string;
   readonly height: number;
 }
@@ -38,8 +38,8 @@ export async function correctCoins(
     await emit(tx, actor, "coin.corrected", { id: ramp, owner: null, view });
   }
   const named = corrected.filter(({ by }) => by !== UNKNOWN_SPENDER);
-  await checkConsumed(tx, actor, place, named.map(({ claim, by }) => ({ claim, hash: by })));
-  return corrected.map(({ claim }) => claim);
+  await checkConsumed(tx, actor, place, named.map(({ input, by }) => ({ input, hash: by })));
+  return corrected.map(({ input }) => input);
 }
 
 /** Takes coins of unknown spenders for unspent again, which the nodes have all the same. */
@@ -47,10 +47,10 @@ export async function restoreCoins(
   tx: Tx,
   actor: Actor,
   place: NetworkKey,
-  claims: readonly string[],
+  inputs: readonly string[],
 ): Promise<void> {
-  if (claims.length === 0) return;
-  const restored = await reviveCoins(tx, place, claims);
+  if (inputs.length === 0) return;
+  const restored = await reviveCoins(tx, place, inputs);
   await recountOnchainBalances(tx, place, [...new Set(restored.map(({ address }) => address))]);
   const { chain, network } = place;
   for (const { ramp, ...coin } of restored) {

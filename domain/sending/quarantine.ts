@@ -51,21 +51,21 @@ export async function checkConsumed(
   tx: Tx,
   actor: Actor,
   place: NetworkKey,
-  consumed: readonly { claim: string; hash: string }[],
+  consumed: readonly { input: string; hash: string }[],
 ): Promise<boolean> {
   if (consumed.length === 0) return false;
   const coins = await selectStolenCoins(tx, place, consumed);
   const nonces = await selectStolenNonces(tx, place, consumed);
   const evidence = [
-    ...coins.map(({ claim, hash, ramp }) => ({
+    ...coins.map(({ input, hash, ramp }) => ({
       ramp,
       hash,
-      detail: `${hash} spent our coin ${claim}, and nothing here knows of it`,
+      detail: `${hash} spent our coin ${input}, and nothing here knows of it`,
     })),
-    ...nonces.map(({ claim, hash, ramp }) => ({
+    ...nonces.map(({ input, hash, ramp }) => ({
       ramp,
       hash,
-      detail: `${hash} used our nonce ${claim}, and nothing here knows of it`,
+      detail: `${hash} used our nonce ${input}, and nothing here knows of it`,
     })),
   ];
   await act(tx, actor, place, evidence);

@@ -142,8 +142,8 @@ async function coinsOf(
   order: OrderRow,
   asset: ChainAsset,
 ): Promise<bigint> {
-  const claims = await selectReservedInputs(tx, order.id);
-  if (claims.length > 0) return BigInt(claims.length);
+  const inputs = await selectReservedInputs(tx, order.id);
+  if (inputs.length > 0) return BigInt(inputs.length);
   const amount = `${toUnits(row.amount, asset.decimals)}`;
   const { chain, network, sender: address } = row;
   return BigInt(await countCoinsFor(tx, { chain, network, address, amount }));

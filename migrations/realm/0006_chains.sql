@@ -1,5 +1,5 @@
 -- What:     encrypted secrets (seeds), ramps, addresses, what was seen on the chains: cursors, blocks, deposits,
---           unmatched deposits, coins, balances; prices of sending; claims; sweeps; deposit applications; watched addresses.
+--           unmatched deposits, coins, balances; prices of sending; reserved inputs; sweeps; deposit applications; watched addresses.
 -- Why:      contract, sections 9 and 10; design, section 5. A place is (chain, network).
 -- Locks:    none, all tables are new.
 -- Backfill: none.
@@ -306,7 +306,7 @@ create index coins_spender_unknown on coins (chain, network, spender_retry_at) w
 comment on column coins.spender_retry_at is 'When the spender of a coin whose spender is unknown is searched again; null for now.';
 comment on column coins.height is 'Null while unconfirmed: then it is change of our own.';
 comment on column coins.kept is 'The transaction of a finished order that spent it: no other may, also where the chain loses its block.';
-comment on column coins.spent_by is 'The transaction that a block showed to spend it, ''unknown'' where the nodes no longer have the coin and no block was found that spends it; whether it is reserved is told by claims.';
+comment on column coins.spent_by is 'The transaction that a block showed to spend it, ''unknown'' where the nodes no longer have the coin and no block was found that spends it; whether it is reserved is told by reserved_inputs.';
 
 -- Where the comparison of our coins with the nodes' has got to; each pass compares the next ones.
 create table coin_rounds (
@@ -370,18 +370,18 @@ create table fee_quotes (
 
 -- What the living orders use up: 'txid:vout' or 'address:nonce'. A row is taken away when its
 -- transaction is final or its order is dead; until then nobody else can plan with it.
-create table claims (
+create table reserved_inputs (
   chain text not null,
   network text not null,
-  claim text not null,
+  input text not null,
   order_id uuid not null,
   consumed_by text,
   consumed_height bigint,
   created_at timestamptz not null,
-  primary key (chain, network, claim)
+  primary key (chain, network, input)
 );
-create index claims_order on claims (order_id);
-comment on column claims.consumed_by is 'The transaction that a scanned block showed to use it up.';
+create index reserved_inputs_order on reserved_inputs (order_id);
+comment on column reserved_inputs.consumed_by is 'The transaction that a scanned block showed to use it up.';
 
 -- Sweeping a deposit account to its ramp: one at a time per account.
 create table sweeps (

@@ -112,7 +112,7 @@ create table order_attempts (
   order_id uuid not null references chain_orders (id),
   attempt integer not null check (attempt > 0),
   plan text not null,
-  claims text[] not null,
+  inputs text[] not null,
   hash text,
   raw text,
   expires jsonb,
@@ -152,8 +152,8 @@ comment on column order_attempts.sent_at is 'Written before the first broadcast:
 comment on column order_attempts.cancels is 'Moves nothing: once it is mined, nothing else of the order can be.';
 comment on column order_attempts.borne_by is 'Who bears its cost where it moves nothing: the house, where it cancels what no destination is to blame for.';
 comment on column order_attempts.dropped is 'Proven never to be mined.';
-comment on column order_attempts.proof is 'Consumed: another transaction took a claim, as deep as a deposit must be. Orphaned: it spends what a dropped transaction should have made. Unsigned: the plan was given up.';
-comment on column order_attempts.proof_by is 'The transaction that took a claim, where the chain tells.';
+comment on column order_attempts.proof is 'Consumed: another transaction took an input, as deep as a deposit must be. Orphaned: it spends what a dropped transaction should have made. Unsigned: the plan was given up.';
+comment on column order_attempts.proof_by is 'The transaction that took an input, where the chain tells.';
 
 create table nonces (
   chain text not null,
@@ -300,7 +300,7 @@ begin
       then 'is charged more only where it is sped up'
     when new.nonce is distinct from old.nonce and exists (
         select 1 from order_attempts c where c.order_id = new.id and not c.dropped
-          and c.claims <> array[new.sender || ':' || new.nonce])
+          and c.inputs <> array[new.sender || ':' || new.nonce])
       then 'cannot change the nonce of its transactions'
     when old.state in ('done', 'failed', 'dropped', 'canceled')
         and (new.nonce, new.hash, new.height, new.fee, new.amount, new.batch_order_id)
@@ -336,7 +336,7 @@ create trigger chain_orders_change before insert or update on chain_orders
 create trigger chain_orders_stay before delete or truncate on chain_orders
   for each statement execute function refuse_change();
 
--- Bytes that were stored stay, and stay marked as sent; two that may both be mined share a claim; one is dropped
+-- Bytes that were stored stay, and stay marked as sent; two that may both be mined share an input; one is dropped
 -- for a reason that the rows show. The order is locked, so that nothing ends it meanwhile.
 create function check_candidate() returns trigger language plpgsql as $$
 declare
@@ -352,13 +352,13 @@ begin
       when o.state not in ('new', 'sent') then 'comes too late'
       when new.raw is not null or new.sent_at is not null or new.dropped then 'begins as a plan'
       when exists (select 1 from order_attempts c where c.order_id = o.id and not c.dropped
-          and (o.state = 'new' or not c.claims && new.claims))
+          and (o.state = 'new' or not c.inputs && new.inputs))
         then 'could be mined beside another'
     end;
   else
     fault := case
-      when (new.order_id, new.attempt, new.plan, new.claims, new.cancels, new.borne_by)
-          is distinct from (old.order_id, old.attempt, old.plan, old.claims, old.cancels, old.borne_by)
+      when (new.order_id, new.attempt, new.plan, new.inputs, new.cancels, new.borne_by)
+          is distinct from (old.order_id, old.attempt, old.plan, old.inputs, old.cancels, old.borne_by)
         then 'cannot be another plan'
       when old.raw is not null and (new.raw, new.hash, new.fee, new.expires)
           is distinct from (old.raw, old.hash, old.fee, old.expires)
@@ -384,7 +384,7 @@ begin
           when 'unsigned' then new.raw is null and o.state = 'planned'
           when 'expired' then new.raw is null or new.expires is not null
           when 'orphaned' then exists (
-            select 1 from unnest(new.claims) k
+            select 1 from unnest(new.inputs) k
               join order_attempts p on p.hash = split_part(k, ':', 1)
               join chain_orders q on q.id = p.order_id
             where p.dropped or q.state in ('dropped', 'canceled')
@@ -405,20 +405,20 @@ create trigger order_attempts_stay before delete or truncate on order_attempts
   for each statement execute function refuse_change();
 
 -- The coins that a finished payment spent are nobody else's: its bytes may be mined again after a reorganisation.
-create function check_claim() returns trigger language plpgsql as $$
+create function check_reserved_input() returns trigger language plpgsql as $$
 begin
   if exists (select 1 from coins c where c.chain = new.chain and c.network = new.network
-      and c.hash = split_part(new.claim, ':', 1) and c.index::text = split_part(new.claim, ':', 2)
+      and c.hash = split_part(new.input, ':', 1) and c.index::text = split_part(new.input, ':', 2)
       and c.kept is not null and not exists (select 1 from order_attempts k
         where k.order_id = new.order_id and k.hash = c.kept))
       and not exists (select 1 from chain_orders o where o.id = new.order_id and in_quarantine(o.ramp)) then
-    raise exception '% was spent by a payment that is done', new.claim
+    raise exception '% was spent by a payment that is done', new.input
       using errcode = 'check_violation', constraint = 'coins_kept';
   end if;
   return new;
 end $$;
-create trigger claims_kept before insert or update of claim, order_id on claims
-  for each row execute function check_claim();
+create trigger reserved_inputs_kept before insert or update of input, order_id on reserved_inputs
+  for each row execute function check_reserved_input();
 
 -- Nonces are taken one by one. More at once only while the ramp is in quarantine and its transactions are taken
 -- in; back only where nothing was signed and nothing is reserved.
@@ -435,9 +435,9 @@ begin
     end if;
     new.floor := new.next;
   end if;
-  if new.next < last and (exists (select 1 from claims k where k.chain = new.chain
-        and k.network = new.network and k.claim ^@ (new.address || ':')
-        and split_part(k.claim, ':', 2)::integer >= new.next)
+  if new.next < last and (exists (select 1 from reserved_inputs k where k.chain = new.chain
+        and k.network = new.network and k.input ^@ (new.address || ':')
+        and split_part(k.input, ':', 2)::integer >= new.next)
       or exists (select 1 from chain_orders o join order_attempts c on c.order_id = o.id and c.raw is not null
         where o.chain = new.chain and o.network = new.network and o.sender = new.address
           and o.nonce >= new.next)) then

@@ -541,18 +541,18 @@ create trigger ramps_served_index before update of next_index on ramps for each 
 create trigger onchain_balances_served before insert on onchain_balances for each row execute function check_served_chain();
 
 -- What an order has reserved is given up when it has ended, and by the role that serves reserved only to fill a nonce.
-create function check_served_claim() returns trigger language plpgsql as $$
+create function check_served_input() returns trigger language plpgsql as $$
 begin
   if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (select from chain_orders o where o.id = new.order_id
       and o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
-      and new.claim = o.sender || ':' || o.nonce))
+      and new.input = o.sender || ':' || o.nonce))
     or (tg_op = 'DELETE' and exists (select from chain_orders o where o.id = old.order_id
       and o.state in ('done', 'failed', 'dropped', 'canceled'))) then
     return case tg_op when 'INSERT' then new else old end;
   end if;
   raise exception 'order % has not ended', coalesce(new.order_id, old.order_id) using errcode = 'insufficient_privilege';
 end $$;
-create trigger claims_served before insert or delete on claims for each row execute function check_served_claim();
+create trigger reserved_inputs_served before insert or delete on reserved_inputs for each row execute function check_served_input();
 
 -- Change that no block has shown is forgotten when its transaction can never be.
 create function check_unmade() returns trigger language plpgsql as $$

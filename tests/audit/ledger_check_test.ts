@@ -216,15 +216,15 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     ORDER({ purpose: "withdrawal", batch_order_id: "(select id from chain_orders)" }),
   ],
   [
-    "coin.claim",
+    "coin.input",
     ORDER({}),
-    `insert into claims (chain, network, claim, order_id, created_at)
+    `insert into reserved_inputs (chain, network, input, order_id, created_at)
       select chain, network, repeat('a', 64) || ':0', id, now() from chain_orders`,
   ],
   [
     "coin.order",
     ORDER({ state: "done" }),
-    `insert into order_attempts (order_id, attempt, plan, claims, hash, raw, created_at)
+    `insert into order_attempts (order_id, attempt, plan, inputs, hash, raw, created_at)
       select id, 1, '{}', array[repeat('a', 64) || ':0'], hash, '00', now() from chain_orders`,
   ],
   [

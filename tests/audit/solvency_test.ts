@@ -192,11 +192,11 @@ Deno.test({
     const to = await newParty("LITECOIN");
     await funded.withdraw(to.address, "8.5", { source: { account: funded.ramp } });
     await funded.advance();
-    const [{ claim }] = await rowsOf<{ claim: string }>(
+    const [{ input }] = await rowsOf<{ input: string }>(
       funded.realm,
-      `select hash || ':' || index as claim from coins where amount = ${4n * COIN}`,
+      `select hash || ':' || index as input from coins where amount = ${4n * COIN}`,
     );
-    await funded.rob((await newParty("LITECOIN")).address, claim);
+    await funded.rob((await newParty("LITECOIN")).address, input);
     await funded.follow();
     await checkSolvency({ ...funded.context, actor: { ...funded.context.actor, at: Date.now() } });
     const [row] = (await funded.realm.admin.send("GET", "/v1/solvency")).body;

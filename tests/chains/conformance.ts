@@ -107,9 +107,9 @@ export async function scanned(
   return await Array.fromAsync(chain.scan(from, to, watch));
 }
 
-/** Makes a watch of addresses, and of claims where they matter. */
-export function watching(addresses: readonly string[], claims: readonly string[] = []): WatchList {
-  return { addresses: new Set(addresses), claims: new Set(claims), contracts: null };
+/** Makes a watch of addresses, and of inputs where they matter. */
+export function watching(addresses: readonly string[], inputs: readonly string[] = []): WatchList {
+  return { addresses: new Set(addresses), inputs: new Set(inputs), contracts: null };
 }
 
 /** A native payment. */
@@ -206,7 +206,7 @@ async function payment(fixture: Fixture): Promise<void> {
   const ask = () => chain.status({ attempts: [bytes], since, depth: 1 });
   statusIs(await ask(), "unseen");
   const seen = await chain.inspect(bytes.raw);
-  deepEqual([seen.hash, seen.claims, bytes.claims], [bytes.hash, plan.claims, plan.claims]);
+  deepEqual([seen.hash, seen.inputs, bytes.inputs], [bytes.hash, plan.inputs, plan.inputs]);
   ok(seen.payments.some((one) => one.to === to.address && one.amount === amount));
   equal((await chain.broadcast(bytes)).outcome, "accepted");
   ok(["accepted", "known"].includes((await chain.broadcast(bytes)).outcome));
@@ -223,9 +223,9 @@ async function payment(fixture: Fixture): Promise<void> {
     chain,
     mined.block.height,
     mined.block.height,
-    watching([to.address], plan.claims),
+    watching([to.address], plan.inputs),
   );
-  deepEqual(consumed, plan.claims.map((claim) => ({ claim, hash: bytes.hash })));
+  deepEqual(consumed, plan.inputs.map((input) => ({ input, hash: bytes.hash })));
   deepEqual(transfers.map((one) => one.index), plan.outputs ?? transfers.map((one) => one.index));
   ok(["known", "unknown"].includes((await chain.broadcast(bytes)).outcome));
 }
@@ -284,7 +284,7 @@ async function replacement(fixture: Fixture): Promise<void> {
   }
   await chain.broadcast(first.signed);
   const second = await signed(fixture, payer, order, first.plan);
-  ok(second.plan.claims.some((claim) => first.plan.claims.includes(claim)));
+  ok(second.plan.inputs.some((input) => first.plan.inputs.includes(input)));
   ok(second.plan.fee * 10n >= first.plan.fee * 11n, "a tenth more is needed");
   notEqual(second.signed.hash, first.signed.hash);
   equal((await chain.broadcast(second.signed)).outcome, "accepted");

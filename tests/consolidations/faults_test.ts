@@ -98,7 +98,7 @@ Deno.test({
     const { body: { id } } = await fixture.consolidate();
     await fixture.realm.command((tx) =>
       tx`
-        insert into claims (chain, network, claim, order_id, created_at)
+        insert into reserved_inputs (chain, network, input, order_id, created_at)
         select chain, network, hash || ':' || index, ${fixture.ramp}, now() from coins
         order by hash, index limit 2`
     );
@@ -108,7 +108,7 @@ Deno.test({
     deepEqual([error.code, error.status], ["condition.failed", 409]);
     match(error.detail, /fewer than two coins/);
     equal(await feesOf(fixture), "0");
-    await rowsOf(fixture.realm, "delete from claims");
+    await rowsOf(fixture.realm, "delete from reserved_inputs");
     const again = await fixture.consolidate();
     equal((await fixture.finish(again.body.id)).status, "DONE");
     await consolidatedOnce(fixture);
@@ -151,12 +151,12 @@ Deno.test({
     await fixture.advance();
     const { chain } = await fixture.read(id);
     equal(chain.confirmations, 1);
-    const [{ claim }] = await rowsOf<{ claim: string }>(
+    const [{ input }] = await rowsOf<{ input: string }>(
       fixture.realm,
-      "select claim from claims order by claim limit 1",
+      "select input from reserved_inputs order by input limit 1",
     );
     await fixture.node.rpc("invalidateblock", await fixture.node.rpc("getbestblockhash"));
-    await fixture.rob((await newParty("LITECOIN")).address, claim);
+    await fixture.rob((await newParty("LITECOIN")).address, input);
     await fixture.release();
     const { status, fee, error, chain: last } = await fixture.finish(id);
     deepEqual({ status, fee }, { status: "FAILED", fee: null });
@@ -164,7 +164,7 @@ Deno.test({
     match(error.detail, /another transaction took its place/);
     deepEqual([last.hash, last.block], [chain.hash, null]);
     equal(await feesOf(fixture), "0");
-    deepEqual(await rowsOf(fixture.realm, "select claim from claims"), []);
+    deepEqual(await rowsOf(fixture.realm, "select input from reserved_inputs"), []);
     equal((await fixture.coins()).length, 2);
   },
 });

@@ -103,8 +103,8 @@ Deno.test({
     await Promise.all([fixture.advance(), fixture.advance(), fixture.advance()]);
     const shared = await rowsOf(
       fixture.realm,
-      `select claim from order_attempts c, unnest(c.claims) claim
-        group by claim having count(*) > 1`,
+      `select input from order_attempts c, unnest(c.inputs) input
+        group by input having count(*) > 1`,
     );
     deepEqual(shared, []);
     equal((await fixture.finish(id)).status, "DONE");

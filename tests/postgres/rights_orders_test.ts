@@ -79,7 +79,7 @@ Deno.test("an injected statement burns no gas for nonces that nobody left, uses 
   const fill = (nonce: number) => {
     const id = crypto.randomUUID();
     return `${ordering(funded, { id, purpose: "fill", request, nonce })};
-      insert into claims (chain, network, claim, order_id, created_at)
+      insert into reserved_inputs (chain, network, input, order_id, created_at)
         values ('ETHEREUM', 'main', '${funded.address}:${nonce}', '${id}', now())`;
   };
   const made = await funded.withdraw("0.1");
@@ -183,10 +183,10 @@ Deno.test("an injected statement ends no order and no withdrawal, and gives up n
     inject("update withdrawals set fee = fee + 1, charged = charged + 1"),
     /not covered|_value/,
   );
-  await rejects(inject("delete from claims"), /has not ended/);
-  const claim = `insert into claims (chain, network, claim, order_id, created_at)
+  await rejects(inject("delete from reserved_inputs"), /has not ended/);
+  const input = `insert into reserved_inputs (chain, network, input, order_id, created_at)
     select chain, network, 'x:1', id, now() from chain_orders`;
-  await rejects(inject(claim), /has not ended/);
+  await rejects(inject(input), /has not ended/);
   const [{ hash }] = await rowsOf<{ hash: string }>(funded.realm, "select hash from chain_orders");
   const coin = (index: number, height: string) =>
     rowsOf(

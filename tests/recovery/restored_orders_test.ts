@@ -83,14 +83,14 @@ Deno.test({
     const { ids: [dropped, paid], to } = await queue(funded, LITECOIN, 2);
     ok((await crashAt(funded, "planned")).done);
     deepEqual(await statesOf(funded, [dropped, paid]), ["batched", "batched"]);
-    const chosen = await rowsOf<{ claim: string }>(realm, "select claim from claims");
+    const chosen = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");
     await keepRealm(realm);
     // The newer database undoes the payout and pays one of the two alone, out of another coin.
     equal((await cancel(funded, dropped)).status, 200);
-    for (const { claim } of chosen) {
+    for (const { input } of chosen) {
       await realm.command((tx) =>
-        tx`insert into claims (chain, network, claim, order_id, created_at)
-          values ('LITECOIN', 'regtest', ${claim}, gen_random_uuid(), now())`
+        tx`insert into reserved_inputs (chain, network, input, order_id, created_at)
+          values ('LITECOIN', 'regtest', ${input}, gen_random_uuid(), now())`
       );
     }
     await funded.advance();
@@ -130,14 +130,14 @@ Deno.test({
     await funded.advance();
     ok((await crashAt(funded, "stored")).done);
     deepEqual(await statesOf(funded, [dropped, paid]), ["batched", "batched"]);
-    const chosen = await rowsOf<{ claim: string }>(realm, "select claim from claims");
+    const chosen = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");
     await keepRealm(realm);
     // The newer database undoes the payout and pays one of the two alone, out of another coin.
     equal((await cancel(funded, dropped)).status, 200);
-    for (const { claim } of chosen) {
+    for (const { input } of chosen) {
       await realm.command((tx) =>
-        tx`insert into claims (chain, network, claim, order_id, created_at)
-          values ('LITECOIN', 'regtest', ${claim}, gen_random_uuid(), now())`
+        tx`insert into reserved_inputs (chain, network, input, order_id, created_at)
+          values ('LITECOIN', 'regtest', ${input}, gen_random_uuid(), now())`
       );
     }
     await funded.advance();

@@ -133,8 +133,11 @@ Deno.test({
     const source = { account: funded.ramp };
     const id = await send(funded, "1", { source });
     await funded.advance();
-    const [{ claim }] = await rowsOf<{ claim: string }>(funded.realm, "select claim from claims");
-    await funded.rob((await newParty("LITECOIN")).address, claim);
+    const [{ input }] = await rowsOf<{ input: string }>(
+      funded.realm,
+      "select input from reserved_inputs",
+    );
+    await funded.rob((await newParty("LITECOIN")).address, input);
     await funded.node.mine(2);
     // The scanner has seen none of these blocks.
     await funded.advance();
@@ -198,17 +201,17 @@ async function chainOf(funded: UtxoRamp) {
 }
 
 async function coinsOf(funded: UtxoRamp) {
-  return await rowsOf<{ claim: string; spent_by: string | null; spent_height: string | null }>(
+  return await rowsOf<{ input: string; spent_by: string | null; spent_height: string | null }>(
     funded.realm,
-    "select hash || ':' || index as claim, spent_by, spent_height from coins order by 1",
+    "select hash || ':' || index as input, spent_by, spent_height from coins order by 1",
   );
 }
 
 /** Demands that the coins taken for unspent are those that the chain has. */
 async function coinsAgree(funded: UtxoRamp, chain: CoinChainId = "LITECOIN"): Promise<void> {
-  const known = await rowsOf<{ claim: string }>(
+  const known = await rowsOf<{ input: string }>(
     funded.realm,
-    "select hash || ':' || index as claim from coins " +
+    "select hash || ':' || index as input from coins " +
       "where spent_by is null and height is not null order by 1",
   );
   const there: string[] = [];
@@ -217,7 +220,7 @@ async function coinsAgree(funded: UtxoRamp, chain: CoinChainId = "LITECOIN"): Pr
     const script = (await scriptOf(chain, "regtest", address)).toHex();
     there.push(...(await funded.node.coins(script)).map(({ hash, index }) => `${hash}:${index}`));
   }
-  deepEqual(known.map(({ claim }) => claim), there.toSorted());
+  deepEqual(known.map(({ input }) => input), there.toSorted());
 }
 
 Deno.test({
@@ -248,9 +251,9 @@ Deno.test({
     await verifyRound(funded.context, await chainOf(funded), PLACE);
     const gone = await coinsOf(funded);
     const unknown = () =>
-      rowsOf<{ claim: string; spender_retry_at: string | null }>(
+      rowsOf<{ input: string; spender_retry_at: string | null }>(
         funded.realm,
-        "select hash || ':' || index as claim, spender_retry_at from coins where spent_by = 'unknown'",
+        "select hash || ':' || index as input, spender_retry_at from coins where spent_by = 'unknown'",
       );
     equal(gone.filter((coin) => coin.spent_by === "unknown").length > 0, true);
     // It is told, and searched again; no sooner than its turn comes.

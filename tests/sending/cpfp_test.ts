@@ -83,14 +83,14 @@ Deno.test({
     await funded.advance();
     const [sweep, child] = await sentBy(funded);
     const height = await funded.node.rpc<number>("getblockcount");
-    const [{ claim }] = await claimsOf(funded, sweep.id);
+    const [{ input }] = await inputsOf(funded, sweep.id);
     const party = await newParty("DOGECOIN");
-    await funded.rob(party.address, claim);
+    await funded.rob(party.address, input);
     await funded.release();
     await funded.until(async () => (await stateOf(funded, child.id)) === "dropped");
     equal(await stateOf(funded, sweep.id), "dropped");
     ok(await funded.node.rpc<number>("getblockcount") >= height + 2);
-    deepEqual(await claimsOf(funded, child.id), []);
+    deepEqual(await inputsOf(funded, child.id), []);
     const unmade = "select hash from coins where height is null";
     deepEqual(await rowsOf(funded.realm, unmade), []);
     const booked = "select id from transactions where type = 'fee'";
@@ -160,8 +160,11 @@ async function stateOf(funded: UtxoRamp, id: string): Promise<string> {
   return (await sentBy(funded)).find((one) => one.id === id)!.state;
 }
 
-async function claimsOf(funded: UtxoRamp, order: string): Promise<{ claim: string }[]> {
-  return await rowsOf(funded.realm, `select claim from claims where order_id = '${order}'`);
+async function inputsOf(funded: UtxoRamp, order: string): Promise<{ input: string }[]> {
+  return await rowsOf(
+    funded.realm,
+    `select input from reserved_inputs where order_id = '${order}'`,
+  );
 }
 
 /** Parent and child together pay the rate of what is to be mined soon. */

@@ -41,7 +41,7 @@ Deno.test({
         const { body: { id } } = await ask(funded, "9.5");
         await rowsOf(
           funded.realm,
-          `insert into claims (chain, network, claim, order_id, created_at)
+          `insert into reserved_inputs (chain, network, input, order_id, created_at)
           select chain, network, hash || ':' || index, gen_random_uuid(), now() from coins
           where amount = ${SMALL} order by hash, index limit 800`,
         );
@@ -54,7 +54,7 @@ Deno.test({
         match(error, /no more than 1000 coins are spent at once: consolidate them/);
         const canceled = await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
         equal(canceled.body.status, "CANCELED");
-        await rowsOf(funded.realm, "delete from claims");
+        await rowsOf(funded.realm, "delete from reserved_inputs");
       },
     );
 

@@ -44,21 +44,21 @@ Deno.test({
     const next = await pay(funded, second.address, "3.5");
     await funded.advance();
     await funded.advance();
-    const claims = await rowsOf<{ claims: string[] }>(
+    const inputs = await rowsOf<{ inputs: string[] }>(
       funded.realm,
-      `select c.claims from order_attempts c join chain_orders o on o.id = c.order_id
+      `select c.inputs from order_attempts c join chain_orders o on o.id = c.order_id
         where o.reference_id = '${next}'`,
     );
-    const [{ claim }] = await rowsOf<{ claim: string }>(
+    const [{ input }] = await rowsOf<{ input: string }>(
       funded.realm,
-      "select hash || ':' || index as claim from coins where kept is not null",
+      "select hash || ':' || index as input from coins where kept is not null",
     );
-    ok(claims.length > 0);
+    ok(inputs.length > 0);
     ok(
-      claims.every((one) => !one.claims.includes(claim)),
+      inputs.every((one) => !one.inputs.includes(input)),
       "another payment may not take its place",
     );
-    equal(await refusedBy(funded, claim, next), "coins_kept");
+    equal(await refusedBy(funded, input, next), "coins_kept");
     await checkSolvency({ ...funded.context, actor: { ...funded.context.actor, at: Date.now() } });
     ok((await funded.node.rpc<string[]>("getrawmempool")).includes(hash), "it is sent again");
     equal((await funded.ended([next]))[0].status, "DONE");
@@ -155,10 +155,10 @@ async function loseBlocks({ node }: UtxoRamp, above: number): Promise<void> {
 
 async function refusedBy(
   funded: UtxoRamp,
-  claim: string,
+  input: string,
   withdrawal: string,
 ): Promise<string | null> {
-  const statement = `insert into claims (chain, network, claim, order_id, created_at)
-    select chain, network, '${claim}', id, now() from chain_orders where reference_id = '${withdrawal}'`;
+  const statement = `insert into reserved_inputs (chain, network, input, order_id, created_at)
+    select chain, network, '${input}', id, now() from chain_orders where reference_id = '${withdrawal}'`;
   return await rowsOf(funded.realm, statement).then(() => null, (error) => error.constraint_name);
 }

@@ -59,7 +59,7 @@ Deno.test("gaps are filled five at a time, and only in front of an order that wa
   await planAll(funded);
   // Whatever had them forget seven of eight: nobody will ever use these nonces.
   await rowsOf(funded.realm, "update chain_orders set state = 'canceled' where nonce < 7");
-  await rowsOf(funded.realm, "delete from claims where claim not like '%:7'");
+  await rowsOf(funded.realm, "delete from reserved_inputs where input not like '%:7'");
   await funded.advance();
   deepEqual(await fillsOf(funded), []);
   await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '2 minutes'");

@@ -133,11 +133,11 @@ Deno.test("two speed-ups at once: each transaction shares the nonce, and it is p
   await funded.advance();
   await Promise.all([speedUp(funded, id), speedUp(funded, id), speedUp(funded, id)]);
   await Promise.all([funded.advance(), funded.advance(), funded.advance()]);
-  const claims = await rowsOf<{ claims: string[] }>(
+  const inputs = await rowsOf<{ inputs: string[] }>(
     funded.realm,
-    "select distinct claims from order_attempts",
+    "select distinct inputs from order_attempts",
   );
-  deepEqual(claims, [{ claims: [`${funded.address}:0`] }]);
+  deepEqual(inputs, [{ inputs: [`${funded.address}:0`] }]);
   equal((await funded.finish(id)).status, "DONE");
   equal(await heldBy(funded, OUTSIDE), COIN);
   await agree(funded);
@@ -211,7 +211,7 @@ Deno.test("the database keeps what was signed and sent, and demands a proof of d
     "no bytes": "update order_attempts set raw = null, hash = null, sent_at = null",
     "another hash": "update order_attempts set hash = '0x00'",
     "another plan": "update order_attempts set plan = '{}'",
-    "other claims": "update order_attempts set claims = '{x}'",
+    "other inputs": "update order_attempts set inputs = '{x}'",
     "not sent": "update order_attempts set sent_at = null",
     "dead without a proof": "update order_attempts set dropped = true",
     "dead by itself":
@@ -223,7 +223,7 @@ Deno.test("the database keeps what was signed and sent, and demands a proof of d
     "orphaned although nothing of ours is dead":
       "update order_attempts set dropped = true, proof = 'orphaned'",
     "a transaction with another nonce": `
-      insert into order_attempts (order_id, attempt, plan, claims, created_at)
+      insert into order_attempts (order_id, attempt, plan, inputs, created_at)
       select order_id, 2, plan, array['${funded.address}:1'], now() from order_attempts`,
     "another nonce of the order": "update chain_orders set nonce = 7",
     "no nonce of the order": "update chain_orders set nonce = null",
@@ -258,7 +258,7 @@ Deno.test("a transaction that only the chain knows is taken in while its ramp is
       created_at)
     select gen_random_uuid(), chain, network, ramp, '${purpose}', sender, request, 'mined', 0, '0x1', 1, now()
     from chain_orders;
-    insert into order_attempts (order_id, attempt, plan, claims, hash, raw, sent_at, created_at)
+    insert into order_attempts (order_id, attempt, plan, inputs, hash, raw, sent_at, created_at)
     select id, 1, '{}', array[sender || ':0'], '0x1', '0x2', now(), now() from chain_orders
     where state = 'mined'`;
   const raised = `insert into nonces (chain, network, address, next)

@@ -89,7 +89,10 @@ for (const count of [1, 3]) {
       await funded.fund(5n * COIN);
       const first = await pay(funded, (await newParty("LITECOIN")).address, "1");
       await funded.advance();
-      const [{ claim }] = await rowsOf<{ claim: string }>(funded.realm, "select claim from claims");
+      const [{ input }] = await rowsOf<{ input: string }>(
+        funded.realm,
+        "select input from reserved_inputs",
+      );
       const to = [];
       const ids: string[] = [];
       for (let at = 0; at < count; at++) {
@@ -99,13 +102,13 @@ for (const count of [1, 3]) {
       await funded.advance();
       await funded.advance();
       equal((await funded.node.rpc<string[]>("getrawmempool")).length, 2);
-      await funded.rob((await newParty("LITECOIN")).address, claim);
+      await funded.rob((await newParty("LITECOIN")).address, input);
       await funded.release();
       await funded.fund(3n * COIN);
       const rows = await funded.ended([first, ...ids]);
       deepEqual(rows.map(({ status }) => status), ["FAILED", ...Array(count).fill("DONE")]);
       for (const address of to) deepEqual(await funded.held(address), [COIN * 3n / 10n]);
-      deepEqual(await rowsOf(funded.realm, "select claim from claims"), []);
+      deepEqual(await rowsOf(funded.realm, "select input from reserved_inputs"), []);
       deepEqual(await unmade(funded), []);
     },
   });

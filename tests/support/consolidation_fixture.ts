@@ -90,7 +90,7 @@ export async function agrees(fixture: ConsolidatingRamp): Promise<void> {
 /** Makes sure that one transaction was made of each, it left one coin, and its fee was booked once. */
 export async function consolidatedOnce(fixture: ConsolidatingRamp): Promise<void> {
   equal((await fixture.coins()).length, 1);
-  deepEqual(await rowsOf(fixture.realm, "select claim from claims"), []);
+  deepEqual(await rowsOf(fixture.realm, "select input from reserved_inputs"), []);
   const orders = await rowsOf<{ hashes: number }>(
     fixture.realm,
     `select count(c.hash)::integer as hashes from chain_orders o join order_attempts c

@@ -62,7 +62,7 @@ export interface UtxoRamp extends AsyncDisposable {
   /** What somebody outside holds. */
   held(address: string): Promise<bigint[]>;
   /** Spends coins of one of our addresses behind the service's back, in a block that holds nothing else. */
-  rob(to: string, ...claims: readonly string[]): Promise<void>;
+  rob(to: string, ...inputs: readonly string[]): Promise<void>;
   /** Waits until the theft is seen, and ends the ramp's quarantine as an operator would. */
   release(): Promise<void>;
   /** Demands that the ledger is sound and that the chain holds what it says, to the last unit. */
@@ -160,8 +160,8 @@ function assemble(parts: Parts): UtxoRamp {
       return await read();
     },
     quote: () => refreshFees(context),
-    rob: async (to, ...claims) => {
-      const raw = await theft(context, { id, to, claims });
+    rob: async (to, ...inputs) => {
+      const raw = await theft(context, { id, to, inputs });
       await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
     },
     release: async () => {
@@ -218,16 +218,16 @@ function atThisTime(context: WorkerContext): WorkerContext {
 /** Signs what spends coins of an address of ours, as whoever had its key could. */
 async function theft(
   context: WorkerContext,
-  { id, to, claims }: { id: CoinChainId; to: string; claims: readonly string[] },
+  { id, to, inputs }: { id: CoinChainId; to: string; inputs: readonly string[] },
 ): Promise<string> {
   const coins = await reading(
     context.pool,
     (db) =>
       db<{ hash: string; index: number; amount: string; address: string }[]>`
       select hash, index, amount::text, address from coins
-      where hash || ':' || index = any (${claims as string[]}::text[])`,
+      where hash || ':' || index = any (${inputs as string[]}::text[])`,
   );
-  equal(coins.length, claims.length);
+  equal(coins.length, inputs.length);
   const offered = coins.map((coin) => ({
     ...{ ...coin, amount: BigInt(coin.amount) },
     ...{ height: 1, parent: null },

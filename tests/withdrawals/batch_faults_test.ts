@@ -147,7 +147,7 @@ Deno.test({
       await paidOnce(funded, queued);
     });
     await funded.agree();
-    deepEqual(await rowsOf(funded.realm, "select claim from claims"), []);
+    deepEqual(await rowsOf(funded.realm, "select input from reserved_inputs"), []);
   },
 });
 
@@ -188,8 +188,11 @@ Deno.test({
     await funded.advance(); // seen in a block that is about to go
     const height = await funded.node.rpc<number>("getblockcount");
     await funded.node.rpc("invalidateblock", await funded.node.rpc("getblockhash", height));
-    const [{ claim }] = await rowsOf<{ claim: string }>(funded.realm, "select claim from claims");
-    await funded.rob((await newParty("LITECOIN")).address, claim);
+    const [{ input }] = await rowsOf<{ input: string }>(
+      funded.realm,
+      "select input from reserved_inputs",
+    );
+    await funded.rob((await newParty("LITECOIN")).address, input);
     await funded.release();
     const rows = await funded.ended(ids);
     deepEqual(rows.map(({ status }) => status), ["FAILED", "FAILED", "FAILED"]);

@@ -97,7 +97,7 @@ Deno.test({
     // Somebody else's for a while.
     await rowsOf(
       funded.realm,
-      `insert into claims (chain, network, claim, order_id, created_at)
+      `insert into reserved_inputs (chain, network, input, order_id, created_at)
         select chain, network, hash || ':' || index, gen_random_uuid(), now() from coins
         where amount = 3000000000`,
     );
@@ -108,8 +108,8 @@ Deno.test({
     deepEqual(await rowsOf(funded.realm, waits), [{ id: first }]);
     await rowsOf(
       funded.realm,
-      `delete from claims c using coins o
-        where o.hash || ':' || o.index = c.claim and o.amount = 3000000000`,
+      `delete from reserved_inputs c using coins o
+        where o.hash || ':' || o.index = c.input and o.amount = 3000000000`,
     );
     await funded.ended([first, ...queued.ids]);
     await paidOnce(funded, queued);

@@ -49,7 +49,7 @@ Deno.test("a speed-up that ends at any place and begins anew pays exactly once",
       ok((await crashAt(funded, step)).done);
       await funded.finish(id);
       await paidOnce(funded, ...ids);
-      deepEqual(await rowsOf(funded.realm, "select claim from claims"), []);
+      deepEqual(await rowsOf(funded.realm, "select input from reserved_inputs"), []);
     });
   }
 });

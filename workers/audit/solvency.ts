@@ -212,7 +212,7 @@ async function keptOfSwept(
     if (status?.success === false || hash === null || height === null || height > of.height) return;
     const watch = {
       addresses: new Set([to]),
-      claims: new Set<string>(),
+      inputs: new Set<string>(),
       contracts: new Set([of.contract]),
     };
     const moved = (await chain.search({ hash }, watch)).filter((one) => one.from === from);

@@ -52,7 +52,7 @@ export interface Traits {
   readonly coins: boolean;
   /** Payments that fit one transaction. */
   readonly paymentsMax: number;
-  /** A transaction may be replaced by one with the same claims. */
+  /** A transaction may be replaced by one with the same inputs. */
   readonly replaceable: boolean;
   /** Somebody other than the sender may pay the fee. */
   readonly feePayer: boolean;
@@ -136,7 +136,7 @@ export interface Chain {
   redraft(replaces: Plan, how: Redraft): Promise<Draft>;
   /**
    * Makes the transaction out of what may be used. Pure: asks nobody and may run in a database
-   * transaction. With `replaces`, takes over that plan's claims (at least one coin, or the nonce)
+   * transaction. With `replaces`, takes over that plan's inputs (at least one coin, or the nonce)
    * at a price of at least a tenth more, as nodes demand of a replacement.
    * @throws {ChainError} `insufficient` if the coins do not suffice, `refused` beyond a fee cap,
    * `exceeded` beyond the draft's budget, `unsupported` if the chain replaces nothing

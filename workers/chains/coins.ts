@@ -8,7 +8,7 @@ import type { Address } from "./observations.ts";
 /** A coin that the database records as ours. */
 export interface KnownCoin {
   /** `txid:vout`. */
-  readonly claim: string;
+  readonly input: string;
   /** Whose it is. */
   readonly address: Address;
   /** Base units. */
@@ -26,7 +26,7 @@ export interface CoinSpender {
 /** A coin as a node lists it. */
 export interface ListedCoin {
   /** `txid:vout`. */
-  readonly claim: string;
+  readonly input: string;
   /** Height of the block that made it. */
   readonly height: number;
 }
@@ -63,7 +63,7 @@ export interface CoinWitness {
    * @returns the spenders found; null while blocks are left for the next call
    */
   spenders(
-    claims: readonly string[],
+    inputs: readonly string[],
     since: number,
     turn: number,
   ): Promise<ReadonlyMap<string, CoinSpender> | null>;

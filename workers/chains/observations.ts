@@ -36,8 +36,8 @@ export interface Head extends Block {
 export interface WatchList {
   /** Where value may arrive. */
   readonly addresses: ReadonlySet<Address>;
-  /** Coins we hold and nonces we reserved, as {@link Plan.claims} writes them. */
-  readonly claims: ReadonlySet<string>;
+  /** Coins we hold and nonces we reserved, as {@link Plan.inputs} writes them. */
+  readonly inputs: ReadonlySet<string>;
   /** Tokens to look for; all others are ignored. Null looks for every token. */
   readonly contracts: ReadonlySet<string> | null;
 }
@@ -73,14 +73,14 @@ export interface Scanned {
   readonly block: Block;
   /** In the order of the block. */
   readonly transfers: readonly Transfer[];
-  /** Watched claims that a transaction of this block used up, whoever made it. */
+  /** Watched inputs that a transaction of this block used up, whoever made it. */
   readonly consumed: readonly Consumed[];
 }
 
 /** Proof that a coin or nonce is gone, and through which transaction. */
 export interface Consumed {
   /** As the watch writes it. */
-  readonly claim: string;
+  readonly input: string;
   /** The transaction that used it up. */
   readonly hash: string;
 }
@@ -115,7 +115,7 @@ export interface Holding {
   /** Of what. */
   readonly contract: Contract;
   /**
-   * Claims of the coins known to be there, empty on account chains. Without them a coin chain
+   * Inputs of the coins known to be there, empty on account chains. Without them a coin chain
    * searches all coins that exist, which takes minutes and which not every node offers.
    */
   readonly coins?: readonly string[];

@@ -121,9 +121,9 @@ export interface Plan {
   readonly order: SendRequest;
   /**
    * What this transaction uses up: `txid:vout` or `address:nonce`; empty on chains that replace
-   * neither. Unique among the living: two plans that share a claim can never both be mined.
+   * neither. Unique among the living: two plans that share an input can never both be mined.
    */
-  readonly claims: readonly string[];
+  readonly inputs: readonly string[];
   /** Whose keys must sign. */
   readonly signers: readonly Address[];
   /** Base units to each payment of the order, with "all" resolved. */
@@ -154,7 +154,7 @@ export interface Signed {
   /** Hex or base64, as the node takes it. */
   readonly raw: string;
   /** As the plan has them. */
-  readonly claims: readonly string[];
+  readonly inputs: readonly string[];
   /** When the chain stops taking it, in its own measure; null: never. */
   readonly expires: { readonly height: number } | { readonly time: number } | null;
   /** What it costs, where bytes and chain alone do not tell (coins): stored like the rest. */
@@ -168,7 +168,7 @@ export interface Inspection {
   /** Transaction id. */
   readonly hash: string;
   /** What it uses up. */
-  readonly claims: readonly string[];
+  readonly inputs: readonly string[];
   /** Whose signatures it bears. */
   readonly from: readonly Address[];
   /** Everything that leaves, change included. */
@@ -187,7 +187,7 @@ export interface Inspection {
 export type Obstacle =
   | "underpriced" // a higher fee may pass
   | "funds" // the sender cannot pay, at this moment
-  | "consumed" // a claim seems used up; perhaps by this very transaction: ask status()
+  | "consumed" // an input seems used up; perhaps by this very transaction: ask status()
   | "early" // something it builds on is not there yet
   | "malformed" // a node says that these bytes can never be valid
   | "silent" // no node gave an answer that counts
@@ -203,7 +203,7 @@ export interface Broadcast {
   readonly detail: string | null;
 }
 
-/** Status of an order, by every transaction ever signed for the same claims. */
+/** Status of an order, by every transaction ever signed for the same inputs. */
 export type TransactionStatus =
   /** No node knows any of them. Sending the same bytes again is right; paying again is not. */
   | { readonly state: "unseen" }
@@ -239,7 +239,7 @@ export type TransactionStatus =
     readonly state: "dropped";
     readonly proof: "consumed" | "expired";
     /**
-     * The transaction that used a claim up, where the chain tells. Its signature has been proven to
+     * The transaction that used an input up, where the chain tells. Its signature has been proven to
      * be by our own key: if it is of no order, somebody else signs with that key.
      */
     readonly by: string | null;

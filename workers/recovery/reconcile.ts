@@ -208,7 +208,7 @@ async function findUsed(
     }
   }
   const { contracts } = await loadWatch(context, place);
-  const watch = { addresses: new Set(addresses), claims: new Set<string>(), contracts };
+  const watch = { addresses: new Set(addresses), inputs: new Set<string>(), contracts };
   const head = await chain.head();
   for await (const { transfers } of chain.scan(from, head.height, watch)) {
     for (const { to } of transfers) used.add(to);
@@ -271,7 +271,7 @@ async function usedNonces(
 ): Promise<{ hash: string; height: number }[]> {
   const { context, chain, place, from } = work;
   const senders = await reading(context.pool, (db) => selectSenders(db, place, ramps));
-  const claims = new Set(
+  const inputs = new Set(
     await reading(context.pool, (db) => selectUnsignedInputs(db, place, ramps)),
   );
   const missing = new Set<string>();
@@ -279,21 +279,21 @@ async function usedNonces(
     const some = senders.slice(at, at + NONCES_AT_ONCE);
     const told = await Promise.all(some.map(({ address }) => chain.nonces(address)));
     for (const [step, sender] of some.entries()) {
-      await noteNonces(work, sender, told[step]!, { claims, missing, obstacles });
+      await noteNonces(work, sender, told[step]!, { inputs, missing, obstacles });
     }
   }
-  if (claims.size === 0) return [];
+  if (inputs.size === 0) return [];
   const head = await chain.head();
   const found: { hash: string; height: number }[] = [];
-  const watch = { addresses: new Set<string>(), claims, contracts: new Set<string>() };
+  const watch = { addresses: new Set<string>(), inputs, contracts: new Set<string>() };
   for await (const { block, consumed } of chain.scan(from, head.height, watch)) {
-    for (const { claim, hash } of consumed) {
-      missing.delete(claim);
+    for (const { input, hash } of consumed) {
+      missing.delete(input);
       found.push({ hash, height: block.height });
     }
   }
-  for (const claim of missing) {
-    obstacles.push(`no block from ${from} on shows what used ${claim}: read more with --back`);
+  for (const input of missing) {
+    obstacles.push(`no block from ${from} on shows what used ${input}: read more with --back`);
   }
   const hashes = found.map(({ hash }) => hash);
   const known = new Set(await reading(context.pool, (db) => selectKnownHashes(db, hashes)));
@@ -304,10 +304,10 @@ async function noteNonces(
   { context, place }: Work,
   { address, next }: KnownSender,
   told: { mined: number; pooled: number },
-  of: { claims: Set<string>; missing: Set<string>; obstacles: string[] },
+  of: { inputs: Set<string>; missing: Set<string>; obstacles: string[] },
 ): Promise<void> {
   for (let nonce = next; nonce < told.mined; nonce++) {
-    of.claims.add(`${address}:${nonce}`);
+    of.inputs.add(`${address}:${nonce}`);
     of.missing.add(`${address}:${nonce}`);
   }
   const waiting = told.pooled - Math.max(told.mined, next);

@@ -4,10 +4,10 @@
  * @module
  */
 import {
-  type ClaimedRow,
   deferDeposits,
   type Deferred,
-  selectClaimed,
+  type ReportedRow,
+  sumReported,
 } from "../../db/deposits/deposit_proofs.ts";
 import {
   type Hold,
@@ -172,16 +172,16 @@ async function prove(
 ): Promise<Proven> {
   const { place, depth } = scan;
   const ids = ripe.map(({ id }) => id);
-  const claimed = chain.traits.coins
+  const reported = chain.traits.coins
     ? []
-    : await reading(context.pool, (db) => selectClaimed(db, place, ids));
+    : await reading(context.pool, (db) => sumReported(db, place, ids));
   const found: Proven = { proofs: [], deferred: [] };
   for (let i = 0; i < ripe.length; i += RECHECKS_AT_ONCE) {
     const some = ripe.slice(i, i + RECHECKS_AT_ONCE);
     const checks = await Promise.allSettled(
       some.map((row) => {
-        const claim = claimed.find(({ id }) => id === row.id);
-        return chain.recheck(transferOf(row), evidenceOf(row, depth, claim));
+        const sums = reported.find(({ id }) => id === row.id);
+        return chain.recheck(transferOf(row), evidenceOf(row, depth, sums));
       }),
     );
     for (const [at, check] of checks.entries()) {
@@ -219,9 +219,9 @@ function faultOf(check: PromiseSettledResult<Checked | null>): Error | null {
   return check.value === null ? new ChainError("refused", DENIED) : null;
 }
 
-function evidenceOf(row: PendingRow, depth: number, claim: ClaimedRow | undefined): Evidence {
-  if (claim === undefined) return { depth };
-  const { in_block, ever } = claim;
+function evidenceOf(row: PendingRow, depth: number, sums: ReportedRow | undefined): Evidence {
+  if (sums === undefined) return { depth };
+  const { in_block, ever } = sums;
   return {
     depth,
     inBlock: toUnits(in_block, row.decimals),

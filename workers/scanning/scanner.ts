@@ -13,7 +13,7 @@ import {
 } from "../../db/chains/cursors.ts";
 import { countSpenderless } from "../../db/sending/utxos.ts";
 import { countUnconfirmed } from "../../db/deposits/deposit_proofs.ts";
-import { selectWatched, selectWatchedClaims } from "../../db/deposits/deposits.ts";
+import { selectWatched, selectWatchedInputs } from "../../db/deposits/deposits.ts";
 import { selectKeptTokens } from "../../db/currencies/tokens.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { allAssets } from "../../domain/assets.ts";
@@ -142,11 +142,11 @@ async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Pro
  */
 export async function loadWatch(context: WorkerContext, place: ChainNetwork): Promise<WatchList> {
   const watched = await reading(context.pool, (db) => selectWatched(db, place));
-  const claims = await reading(context.pool, (db) => selectWatchedClaims(db, place));
+  const inputs = await reading(context.pool, (db) => selectWatchedInputs(db, place));
   const addresses = new Set(watched.map((one) => one.address));
   return {
     addresses,
-    claims: new Set(claims),
+    inputs: new Set(inputs),
     contracts: addresses.size > ANY_TOKEN_ADDRESSES ? await knownTokens(context, place) : null,
   };
 }

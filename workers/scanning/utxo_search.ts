@@ -75,9 +75,9 @@ export async function searchPlace(
       : await selectScannedBlock(db, place, height);
     if (cursor === null || cursor.height < height || scanned !== hash) return null;
     const known = new Set(
-      await selectUnknownCoins(db, place, listed.coins.map((one) => one.claim)),
+      await selectUnknownCoins(db, place, listed.coins.map((one) => one.input)),
     );
-    const missing = listed.coins.filter((one) => known.has(one.claim) && one.height <= height);
+    const missing = listed.coins.filter((one) => known.has(one.input) && one.height <= height);
     return { missing, fruitless: await fruitlessOnes(db, place) };
   });
   if (compared === null) {
@@ -87,11 +87,11 @@ export async function searchPlace(
   const { missing, fruitless } = compared;
   const last = addresses.length < ADDRESSES_AT_ONCE ? null : addresses[addresses.length - 1].id;
   const most = Math.max(1, Math.floor(BLOCKS_MAX / 2 ** fruitless));
-  const inBlocks = new Map(missing.map((one) => [one.height, one.claim]));
+  const inBlocks = new Map(missing.map((one) => [one.height, one.input]));
   const asked = [...inBlocks].slice(0, most);
   const blocks = asked.map(([at]) => at);
   await context.step(async (tx) => {
-    await upsertSearched(tx, place, last, { asked: asked.map(([, claim]) => claim), fruitless });
+    await upsertSearched(tx, place, last, { asked: asked.map(([, input]) => input), fruitless });
     for (const at of blocks) {
       const again = { chain: place.chain, testnet: place.network !== "main", from: at, to: at };
       const dedupe = `${place.chain} ${place.network} ${at}`;
@@ -102,7 +102,7 @@ export async function searchPlace(
     const what = { ...place, height, coins: missing.length, blocks };
     context.log("error", "the scan missed coins: their blocks are rescanned", what);
   }
-  return missing.map(({ claim }) => claim);
+  return missing.map(({ input }) => input);
 }
 
 /**

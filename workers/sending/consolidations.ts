@@ -32,7 +32,7 @@ export async function admitConsolidation(
 ): Promise<void> {
   const left = plan.amounts.reduce((sum, amount) => sum + amount, 0n);
   const refused = await admitPlan(tx, actor, order, {
-    coins: plan.claims.length,
+    coins: plan.inputs.length,
     amount: left + plan.fee,
     fee: plan.fee,
     size: plan.vsize!,

@@ -47,10 +47,10 @@ export async function lossOf(
 ): Promise<Drop> {
   const death = dropOf(fate, living);
   if (!chain.traits.coins) return death;
-  const claims = [...new Set(living.flatMap((one) => one.claims))];
+  const inputs = [...new Set(living.flatMap((one) => one.inputs))];
   const own = new Set(living.flatMap(({ hash }) => hash ?? []));
   const network = order.network as Network;
-  const taken = await markTaken(context, chain, { chain: place.chain, network }, { claims, own });
+  const taken = await markTaken(context, chain, { chain: place.chain, network }, { inputs, own });
   await assertScanned(context, order, Math.max(fate.height, taken?.last ?? 0));
   const before = taken !== null && taken.first <= (order.since ?? -1);
   return { ...death, again: death.again || before };
@@ -64,8 +64,8 @@ export async function earlierDropOf(
   depth: number,
 ): Promise<TransactionStatus & { state: "dropped" } | null> {
   const { context, chain } = work;
-  const claims = living.flatMap((one) => one.claims);
-  const since = await reading(context.pool, (db) => selectOldest(db, order, claims));
+  const inputs = living.flatMap((one) => one.inputs);
+  const since = await reading(context.pool, (db) => selectOldest(db, order, inputs));
   if (since === null || since >= (order.since ?? 0)) return null;
   const candidates = living.filter((one) => one.raw !== null).map(signedOf);
   const fate = await chain.status({ attempts: candidates, since, depth });

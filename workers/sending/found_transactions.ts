@@ -6,7 +6,7 @@ import {
   selectMinedCoins,
   selectNextNonce,
   selectOwnPlaces,
-  sumClaimed,
+  sumInputs,
 } from "../../db/recovery/recoveries.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
@@ -40,11 +40,11 @@ export async function readFound(
   const own = await reading(context.pool, (db) => selectOwnPlaces(db, place, seen.from));
   if (own.length === 0) return null;
   const spent = chain.traits.coins
-    ? await reading(context.pool, (db) => sumClaimed(db, place, seen.claims))
+    ? await reading(context.pool, (db) => sumInputs(db, place, seen.inputs))
     : null;
   const paid = seen.payments.reduce((sum, one) => sum + one.amount, 0n);
   return {
-    ...{ ...mined, raw, claims: seen.claims, payments: seen.payments },
+    ...{ ...mined, raw, inputs: seen.inputs, payments: seen.payments },
     from: own[0].address,
     fee: spent === null ? null : BigInt(spent) - paid,
   };
@@ -87,7 +87,7 @@ export async function takeReplacement(
       order: order.id,
       hash: by,
       raw: found.raw,
-      claims: [...found.claims],
+      inputs: [...found.inputs],
       fee: found.fee === null ? null : `${found.fee}`,
       at: context.actor.at,
     });
@@ -149,8 +149,8 @@ export async function assertKnown(
 async function assertCoins({ context, chain }: OrderWork, order: OrderRow): Promise<void> {
   const coins = await reading(context.pool, (db) => selectMinedCoins(db, order, COINS_ASKED));
   if (coins.length === 0) return;
-  const claims = coins.map(({ claim }) => claim);
-  const asked = [{ address: order.sender, contract: null, coins: claims }];
+  const inputs = coins.map(({ input }) => input);
+  const asked = [{ address: order.sender, contract: null, coins: inputs }];
   const { amounts: [there] } = await chain.funds(asked);
   if (there >= coins.reduce((sum, { amount }) => sum + BigInt(amount), 0n)) return;
   throw new ChainError("held", `a coin of ${order.sender} is gone, and nothing here spent it`);
@@ -164,19 +164,19 @@ async function assertNonces(
   if (mined === null || PURPOSE_RULES[order.purpose].fillsNonce) return;
   const next = await reading(context.pool, (db) => selectNextNonce(db, order));
   if (mined <= next) return;
-  const claim = `${order.sender}:${next}`;
+  const input = `${order.sender}:${next}`;
   const fate = await chain.status({
-    attempts: [{ hash: NONE, raw: "0x", claims: [claim], expires: null }],
+    attempts: [{ hash: NONE, raw: "0x", inputs: [input], expires: null }],
     since: Math.max(0, head - SEARCHED),
     depth: 1,
     final: false,
   });
   const by = fate.state === "dropped" ? fate.by : null;
   if (by === null) {
-    throw new ChainError("held", `a node says that ${claim} is mined; no block shows it`);
+    throw new ChainError("held", `a node says that ${input} is mined; no block shows it`);
   }
   const known = await reading(context.pool, (db) => selectKnownHashes(db, [by]));
-  const detail = `${by} used our nonce ${claim}, and nothing here knows of it`;
+  const detail = `${by} used our nonce ${input}, and nothing here knows of it`;
   if (known.length === 0) {
     const ramps = await context.step((tx) => quarantine(tx, context.actor, [order.ramp], detail));
     if (ramps.length > 0) context.log("error", "a ramp is in quarantine", { ramps, detail });

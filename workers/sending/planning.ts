@@ -330,17 +330,17 @@ export async function keepPlan(
 ): Promise<OrderRow> {
   const attempts = await selectAttempts(tx, order.id);
   await handlers[order.purpose].admitPlan?.(tx, context.actor, order, plan);
-  if (!await insertReservedInputs(tx, order, plan.claims, context.actor.at)) {
+  if (!await insertReservedInputs(tx, order, plan.inputs, context.actor.at)) {
     throw new ChainError("unavailable", "what it would use up is another order's");
   }
   await insertAttempt(tx, {
     order_id: order.id,
     attempt: attempts.length + 1,
     plan: writePlan(plan),
-    claims: [...plan.claims],
+    inputs: [...plan.inputs],
     created_at: context.actor.at,
   });
-  const claimed = chain.traits.nonces ? plan.claims[0].split(":").at(-1)! : null;
+  const claimed = chain.traits.nonces ? plan.inputs[0].split(":").at(-1)! : null;
   const columns = {
     nonce: claimed === null ? null : parseInt(claimed, 10),
     since: order.since ?? head,

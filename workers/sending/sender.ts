@@ -1,6 +1,6 @@
 /**
  * The one machine that sends anything on a chain. A look carries an order as far as it will go:
- * drafted by the node, planned with its claims reserved, signed, stored, broadcast, watched until it
+ * drafted by the node, planned with its inputs reserved, signed, stored, broadcast, watched until it
  * is final, settled. It may be cut off anywhere and begun anew, also by two workers at once: only
  * bytes that are stored are ever sent, and another payment is made only once the first is dropped.
  * @module
@@ -352,8 +352,8 @@ async function tidyCoins(tx: Tx, order: OrderRow): Promise<void> {
     hash: order.hash!,
     height: order.height,
   };
-  await markSpent(tx, by, winner.claims);
-  if (order.state === "done" && order.nonce === null) await keepCoins(tx, by, winner.claims);
+  await markSpent(tx, by, winner.inputs);
+  if (order.state === "done" && order.nonce === null) await keepCoins(tx, by, winner.inputs);
 }
 
 async function livingOf(context: WorkerContext, order: OrderRow): Promise<AttemptRow[]> {

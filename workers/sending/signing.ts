@@ -127,7 +127,7 @@ export function signedOf(candidate: AttemptRow): Signed {
   return {
     hash: candidate.hash!,
     raw: candidate.raw!,
-    claims: candidate.claims,
+    inputs: candidate.inputs,
     expires: candidate.expires as Signed["expires"],
     body: readPlan(candidate.plan).body,
     ...(candidate.fee === null ? {} : { fee: BigInt(candidate.fee) }),

@@ -193,7 +193,7 @@ async function cancelSent(
       order_id: order.id,
       attempt: made.length + 1,
       plan: writePlan(plan),
-      claims: [...plan.claims],
+      inputs: [...plan.inputs],
       cancels: true,
       borne_by: borneBy,
       created_at: context.actor.at,

@@ -55,7 +55,7 @@ export async function verifyRound(
   const of = { ...place, height: cursor.height, limit: ROUND_COINS };
   const coins = await reading(context.pool, (db) => selectRound(db, of));
   if (!await verify(context, chain.coins, place, coins)) return;
-  const last = coins.length < ROUND_COINS ? null : coins[coins.length - 1].claim;
+  const last = coins.length < ROUND_COINS ? null : coins[coins.length - 1].input;
   await context.step((tx) => upsertRound(tx, place, last));
 }
 
@@ -84,23 +84,23 @@ async function searchAgain(
 ): Promise<void> {
   const lost = await reading(context.pool, (db) => selectSpenderless(db, place, SPENDERLESS_MAX));
   if (lost.length === 0) return;
-  const claims = lost.map(({ claim }) => claim);
+  const inputs = lost.map(({ input }) => input);
   // What ends half-way is not searched again at once.
-  await context.step((tx) => deferSpenders(tx, place, claims));
+  await context.step((tx) => deferSpenders(tx, place, inputs));
   const cursor = await reading(context.pool, (db) => selectCursor(db, place));
   const asked = lost.map((coin) => ({ ...coin, amount: BigInt(coin.amount) }));
   const states = cursor === null ? null : await witness.confirm(asked, cursor);
-  const there = claims.filter((_, at) => states?.[at] === "unspent");
+  const there = inputs.filter((_, at) => states?.[at] === "unspent");
   await context.step((tx) => restoreCoins(tx, context.actor, place, there));
-  const gone = lost.filter(({ claim }) => !there.includes(claim));
+  const gone = lost.filter(({ input }) => !there.includes(input));
   if (gone.length === 0) return;
   const since = Math.min(...gone.map(({ height }) => height));
   const [{ tries }] = gone;
-  const found = await spendersOf(witness, gone.map(({ claim }) => claim), since, tries + 1);
+  const found = await spendersOf(witness, gone.map(({ input }) => input), since, tries + 1);
   await correct(
     context,
     place,
-    [...found].map(([claim, { hash, height }]) => ({ claim, by: hash, height })),
+    [...found].map(([input, { hash, height }]) => ({ input, by: hash, height })),
   );
   const left = gone.length - found.size;
   if (left > 0) {
@@ -113,12 +113,12 @@ export async function verifyCoins(
   context: WorkerContext,
   chain: Chain,
   place: ChainNetwork,
-  claims: readonly string[],
+  inputs: readonly string[],
 ): Promise<void> {
   const cursor = await reading(context.pool, (db) => selectCursor(db, place));
   if (cursor === null || chain.coins === null) return;
-  for (let from = 0; from < claims.length; from += ROUND_COINS) {
-    const some = claims.slice(from, from + ROUND_COINS);
+  for (let from = 0; from < inputs.length; from += ROUND_COINS) {
+    const some = inputs.slice(from, from + ROUND_COINS);
     const of = { ...place, height: cursor.height };
     const coins = await reading(context.pool, (db) => selectBelieved(db, of, some));
     await verify(context, chain.coins, place, coins);
@@ -135,19 +135,19 @@ export async function markTaken(
   context: WorkerContext,
   chain: Chain,
   place: ChainNetwork,
-  of: { claims: readonly string[]; own: ReadonlySet<string> },
+  of: { inputs: readonly string[]; own: ReadonlySet<string> },
 ): Promise<{ first: number; last: number } | null> {
   if (chain.coins === null) return null;
-  const since = await reading(context.pool, (db) => selectOldest(db, place, of.claims));
+  const since = await reading(context.pool, (db) => selectOldest(db, place, of.inputs));
   if (since === null) return null;
-  const found = await spendersOf(chain.coins, of.claims, since);
+  const found = await spendersOf(chain.coins, of.inputs, since);
   const taken = [...found].filter(([, { hash }]) => !of.own.has(hash));
   if (taken.length === 0) return null;
   await correct(
     context,
     place,
-    taken.map(([claim, { hash, height }]) => ({
-      claim,
+    taken.map(([input, { hash, height }]) => ({
+      input,
       by: hash,
       height,
     })),
@@ -170,17 +170,17 @@ async function verify(
   const states = await witness.confirm(asked, cursor);
   if (states === null) return false;
   const inState = (state: CoinState) => coins.filter((_, at) => states[at] === state);
-  for (const { claim } of inState("unclear")) {
-    context.log("warn", "nodes contradict each other about a coin", { ...place, claim });
+  for (const { input } of inState("unclear")) {
+    context.log("warn", "nodes contradict each other about a coin", { ...place, input });
   }
   const gone = inState("gone");
   if (gone.length === 0) return true;
   const since = Math.min(...gone.map(({ height }) => height));
-  const spenders = await spendersOf(witness, gone.map(({ claim }) => claim), since);
-  const spent = gone.map(({ claim }) => ({
-    claim,
-    by: spenders.get(claim)?.hash ?? UNKNOWN_SPENDER,
-    height: spenders.get(claim)?.height ?? cursor.height,
+  const spenders = await spendersOf(witness, gone.map(({ input }) => input), since);
+  const spent = gone.map(({ input }) => ({
+    input,
+    by: spenders.get(input)?.hash ?? UNKNOWN_SPENDER,
+    height: spenders.get(input)?.height ?? cursor.height,
   }));
   await correct(context, place, spent, cursor);
   return true;
@@ -188,12 +188,12 @@ async function verify(
 
 async function spendersOf(
   witness: CoinWitness,
-  claims: readonly string[],
+  inputs: readonly string[],
   since: number,
   turn = 0,
 ): Promise<ReadonlyMap<string, CoinSpender>> {
   for (let search = 0; search < SEARCHES_MAX; search++) {
-    const found = await witness.spenders(claims, since, turn);
+    const found = await witness.spenders(inputs, since, turn);
     if (found !== null) return found;
   }
   return new Map();
@@ -211,8 +211,8 @@ async function correct(
     if (at !== null && cursor?.hash !== at.hash) return [];
     return await correctCoins(tx, context.actor, place, spent);
   });
-  for (const claim of corrected) {
-    const by = spent.find((one) => one.claim === claim)?.by;
-    context.log("warn", "a coin was taken for unspent", { ...place, claim, by });
+  for (const input of corrected) {
+    const by = spent.find((one) => one.input === input)?.by;
+    context.log("warn", "a coin was taken for unspent", { ...place, input, by });
   }
 }

@@ -146,7 +146,7 @@ function sumOf(batched: readonly OrderRow[], what: "charged" | "budget"): bigint
 /** The least that the payments cost in a transaction each, which spend no fewer coins together. */
 function feeApart({ fee }: Draft, plan: Plan): bigint {
   const count = plan.amounts.length;
-  const inputs = Math.max(count, plan.claims.length);
+  const inputs = Math.max(count, plan.inputs.length);
   return feeOf({ ...fee, base: fee.base * BigInt(count) }, inputs, count);
 }
 

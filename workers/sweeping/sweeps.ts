@@ -79,7 +79,7 @@ export async function settleSweepJob(
   });
   const watch = {
     addresses: new Set([to]),
-    claims: new Set<string>(),
+    inputs: new Set<string>(),
     contracts: new Set([contract]),
   };
   const transfers = (await chain.search({ hash }, watch)).filter((one) => one.from === from);

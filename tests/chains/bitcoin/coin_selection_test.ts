@@ -18,8 +18,8 @@ const WANTED: Wanted = {
 
 function coins(...worths: readonly number[]): Choice[] {
   return worths.map((worth, at) => {
-    const claim = `${`${at}`.padStart(64, "0")}:0`;
-    return { claim, amount: BigInt(worth) + WANTED.inputCost, worth: BigInt(worth) };
+    const input = `${`${at}`.padStart(64, "0")}:0`;
+    return { input, amount: BigInt(worth) + WANTED.inputCost, worth: BigInt(worth) };
   });
 }
 

@@ -25,7 +25,7 @@ for (const [id, limits] of Object.entries(CONSOLIDATION_LIMITS)) {
       parent: null,
     }));
     const plan = planDraft(table, consolidationDraft(table.rateMin), { nonce: null, coins });
-    equal(plan.claims.length, limits.coinsMax);
+    equal(plan.inputs.length, limits.coinsMax);
     const least = coins.map(({ amount }) => amount).sort((a, b) => (a < b ? -1 : 1))
       .slice(0, limits.coinsMax).reduce((sum, one) => sum + one, 0n);
     equal(plan.amounts[0] + plan.fee, least);

@@ -22,7 +22,7 @@ const SIGNED: Signed = {
   raw: `02000000${"01"}${"11".repeat(32)}0000000000ffffffff01e803000000000000160014${
     "22".repeat(20)
   }00000000`,
-  claims: [`${"11".repeat(32)}:0`],
+  inputs: [`${"11".repeat(32)}:0`],
   expires: null,
 };
 

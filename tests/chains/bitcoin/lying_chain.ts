@@ -43,7 +43,7 @@ interface Scene {
   /** A coin that the payer had, and those that it has. */
   readonly spent: string;
   readonly gone: Transfer;
-  readonly coins: readonly { readonly claim: string; readonly amount: bigint }[];
+  readonly coins: readonly { readonly input: string; readonly amount: bigint }[];
 }
 
 /** A chain with payments of all kinds behind a node of two faces. */
@@ -81,7 +81,7 @@ async function drive(fixture: UtxoFixture): Promise<Scene> {
   const mined = await signed(fixture, payer, pays(payer, payee, amount));
   await chain.broadcast(mined.signed);
   await mine();
-  const spent = mined.signed.claims[0];
+  const spent = mined.signed.inputs[0];
   const lost = await signed(fixture, payer, pays(payer, payee, 2n * amount));
   const { address } = await party();
   const winner = await signed(fixture, payer, pays(payer, address, amount), lost.plan as Plan);
@@ -100,7 +100,7 @@ async function drive(fixture: UtxoFixture): Promise<Scene> {
     ...{ dead: [withBody(lost)], pending: [withBody(pending)] },
     transfers: blocks.flatMap(({ transfers }) => transfers),
     coins: (await coins(payer.address)).map((coin) => ({
-      claim: `${coin.hash}:${coin.index}`,
+      input: `${coin.hash}:${coin.index}`,
       amount: coin.amount,
     })),
   };
@@ -115,7 +115,7 @@ function observationTrials(scene: Scene): Probe[] {
   const { payer, payee, from, head, transfers, spent, coins } = scene;
   const watch = () => watching([payee], [spent]);
   const [{ hash }] = transfers;
-  const claims = coins.map(({ claim }) => claim);
+  const inputs = coins.map(({ input }) => input);
   const rechecks = transfers.map((one, at): Probe => ({
     name: `recheck of payment ${at + 1}`,
     ask: (chain) => chain.recheck(one, { depth: DEPTH }),
@@ -151,7 +151,7 @@ function observationTrials(scene: Scene): Probe[] {
     {
       name: "balances",
       ask: (chain) =>
-        chain.balances([{ address: payer.address, contract: null, coins: claims }], null),
+        chain.balances([{ address: payer.address, contract: null, coins: inputs }], null),
       between: anything,
     },
     {
@@ -164,7 +164,7 @@ function observationTrials(scene: Scene): Probe[] {
 
 /** Questions about coins. */
 function coinTrials({ payer, payee, from, head, spent, coins }: Scene): Probe[] {
-  const known = [...coins, { claim: spent, amount: coins[0].amount }]
+  const known = [...coins, { input: spent, amount: coins[0].amount }]
     .map((one) => ({ ...one, address: payer.address }));
   return [
     {
@@ -197,8 +197,8 @@ function coinTrials({ payer, payee, from, head, spent, coins }: Scene): Probe[] 
 function orderTrials(scene: Scene): Probe[] {
   const { payer, payee, from, mined, most, dead, pending, coins } = scene;
   const statuses = { mined, dead, pending };
-  const own = coins.map(({ claim, amount }) => {
-    const [hash, index] = claim.split(":");
+  const own = coins.map(({ input, amount }) => {
+    const [hash, index] = input.split(":");
     const place = { index: Number(index), height: from, parent: null };
     return { hash, address: payer.address, amount, ...place };
   });
@@ -215,12 +215,12 @@ function orderTrials(scene: Scene): Probe[] {
       ask: async (chain) => {
         const order = pays(payer, payer.address, "all");
         const plan = chain.plan(await chain.draft(order, "slow"), available);
-        return { claims: plan.claims, left: plan.amounts[0] + plan.fee, fee: plan.fee };
+        return { inputs: plan.inputs, left: plan.amounts[0] + plan.fee, fee: plan.fee };
       },
       between: (answer, truth) => {
-        const [told, known] = [answer, truth] as { claims: string[]; left: bigint; fee: bigint }[];
+        const [told, known] = [answer, truth] as { inputs: string[]; left: bigint; fee: bigint }[];
         if (told.fee > known.fee) return `costs ${told.fee}`;
-        return same([told.claims, told.left], [known.claims, known.left]);
+        return same([told.inputs, told.left], [known.inputs, known.left]);
       },
     },
     {

@@ -46,10 +46,10 @@ Deno.test("outputs of Litecoin's extension block and outputs with tokens are lef
   equal(read.outputs.map(({ index }) => index).join(), "2");
 });
 
-Deno.test("a claim that is none is an error of ours", () => {
+Deno.test("an input that is none is an error of ours", () => {
   equal(coinOf(`${SOME}:7`).index, 7);
-  for (const claim of ["", SOME, `${SOME}:`, `${SOME}:-1`, `0x12:3`]) {
-    throws(() => coinOf(claim), TypeError);
+  for (const input of ["", SOME, `${SOME}:`, `${SOME}:-1`, `0x12:3`]) {
+    throws(() => coinOf(input), TypeError);
   }
 });
 

@@ -61,7 +61,7 @@ function failsAs(fault: ChainFault, work: () => unknown): void {
 
 /** What a plan spends, by the coins it was offered. */
 function spentBy(made: Plan, coins: readonly Coin[]): Coin[] {
-  return made.claims.map((claim) => coins.find(({ hash, index }) => `${hash}:${index}` === claim)!);
+  return made.inputs.map((input) => coins.find(({ hash, index }) => `${hash}:${index}` === input)!);
 }
 
 const IDS = Object.keys(COIN_TABLES) as CoinChainId[];
@@ -92,7 +92,7 @@ Deno.test("whatever is paid: coins = payments + change + fee, no dust change, ra
       const spent = spentBy(made, coins).reduce((sum, one) => sum + one.amount, 0n);
       const sent = made.amounts.reduce((sum, amount) => sum + amount, 0n);
       equal(spent, sent + (made.change?.amount ?? 0n) + made.fee);
-      equal(new Set(made.claims).size, made.claims.length);
+      equal(new Set(made.inputs).size, made.inputs.length);
       if (!everything) deepEqual(made.amounts, paid);
       if (made.change) ok(made.change.amount >= dustOf(table, sourceOf(table)));
       ok(made.amounts.every((amount) => amount >= dustOf(table, sourceOf(table)) || !everything));
@@ -100,7 +100,7 @@ Deno.test("whatever is paid: coins = payments + change + fee, no dust change, ra
       ok(made.fee <= table.feeMax);
       ok(made.fee <= sent || made.fee <= table.feeFree);
       const { fee } = draft;
-      const most = fee.base + fee.perInput * BigInt(made.claims.length) +
+      const most = fee.base + fee.perInput * BigInt(made.inputs.length) +
         fee.perPayment * BigInt(made.amounts.length);
       const change = dustOf(table, sourceOf(table)) + table.rateLow;
       ok(made.fee <= most + change, "more than the draft said");
@@ -132,7 +132,7 @@ Deno.test("everything but what is not worth its own input goes", () => {
     coin(2, 679n),
     coin(3, 30_000n),
   ]);
-  equal(made.claims.length, 2);
+  equal(made.inputs.length, 2);
   equal(made.amounts[0] + made.fee, 80_000n);
   equal(made.change, null);
   failsAs(
@@ -146,7 +146,7 @@ Deno.test("confirmed coins are spent first, and a child pays what its parent lac
   const poor = { fee: 100n, vsize: 1_000 };
   const [confirmed, pending] = [coin(1, 200_000n), coin(2, 500_000n, poor)];
   const first = plan("BITCOIN", draftOf("BITCOIN", [100_000n], 10_000n), [pending, confirmed]);
-  deepEqual(first.claims, [`${confirmed.hash}:0`]);
+  deepEqual(first.inputs, [`${confirmed.hash}:0`]);
   const child = plan("BITCOIN", draftOf("BITCOIN", [400_000n], 10_000n), [pending]);
   const own = BigInt(child.vsize!) * 10n;
   equal(child.fee, own + 10_000n - poor.fee);
@@ -159,7 +159,7 @@ Deno.test("two coins of one unconfirmed transaction pay for it once", () => {
   const parent = { fee: 0n, vsize: 1_000 };
   const twins = [coin(7, 60_000n, parent), { ...coin(7, 60_000n, parent), index: 1 }];
   const made = plan("BITCOIN", draftOf("BITCOIN", [ALL], 10_000n), twins);
-  equal(made.claims.length, 2);
+  equal(made.inputs.length, 2);
   equal(made.fee, BigInt(made.vsize!) * 10n + 10_000n);
 });
 
@@ -187,7 +187,7 @@ Deno.test("a replacement spends the same coins, pays the same, and outbids by a 
         return;
       }
       replaced++;
-      ok(made.claims.every((claim) => again.claims.includes(claim)));
+      ok(made.inputs.every((input) => again.inputs.includes(input)));
       deepEqual(again.amounts, made.amounts);
       ok(again.fee * 10n >= made.fee * 11n);
       ok(again.fee >= made.fee + BigInt(again.vsize!), "rule 4");
@@ -207,14 +207,14 @@ Deno.test("a replacement brings in no coin that is itself unconfirmed", () => {
   const pending = coin(2, 500_000n, { fee: 1_000n, vsize: 100 });
   failsAs("insufficient", () => plan("BITCOIN", fast, [pending], made));
   const again = plan("BITCOIN", fast, [pending, coin(3, 500_000n)], made);
-  deepEqual(again.claims, [...made.claims, `${coin(3, 0n).hash}:0`]);
+  deepEqual(again.inputs, [...made.inputs, `${coin(3, 0n).hash}:0`]);
 });
 
 Deno.test("a cancellation sends the replaced coins home; without anything to replace it is refused", () => {
   const made = plan("LITECOIN", draftOf("LITECOIN", [100_000n]), [coin(1, 10n ** 6n)]);
   const noop: Draft = { ...draftOf("LITECOIN", [1n]), order: { kind: "noop", from: SENDER } };
   const again = plan("LITECOIN", noop, [], made);
-  deepEqual([again.claims, again.amounts, again.outputs], [made.claims, [], null]);
+  deepEqual([again.inputs, again.amounts, again.outputs], [made.inputs, [], null]);
   deepEqual(again.change, { to: SENDER, amount: 10n ** 6n - again.fee, index: 0 });
   ok(again.fee > made.fee);
   failsAs("refused", () => plan("LITECOIN", noop, [coin(1, 10n ** 6n)]));
@@ -249,9 +249,9 @@ Deno.test("coins of somebody else are not spent", () => {
 Deno.test("10 000 small coins: a payment, and as many at once as fit a transaction", () => {
   const coins = Array.from({ length: 10_000 }, (_, at) => coin(at, 10_000n + BigInt(at % 613)));
   const paid = plan("BITCOIN", draftOf("BITCOIN", [3_000_000n], 5_000n), coins);
-  ok(paid.claims.length >= 290 && paid.claims.length <= 350);
+  ok(paid.inputs.length >= 290 && paid.inputs.length <= 350);
   const all = plan("BITCOIN", draftOf("BITCOIN", [ALL], 1_000n), coins);
-  ok(all.vsize! <= 95_000 && all.claims.length > 1_300, `${all.claims.length} coins`);
+  ok(all.vsize! <= 95_000 && all.inputs.length > 1_300, `${all.inputs.length} coins`);
   failsAs("insufficient", () => plan("BITCOIN", draftOf("BITCOIN", [50_000_000n], 1_000n), coins));
 });
 

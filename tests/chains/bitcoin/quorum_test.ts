@@ -80,7 +80,7 @@ for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
       await mine(2);
       const { height } = await chain.head();
       const watch = {
-        ...{ addresses: new Set([ours.address]), claims: new Set<string>(), contracts: null },
+        ...{ addresses: new Set([ours.address]), inputs: new Set<string>(), contracts: null },
       };
       const [transfer] = await chain.search({ height: height - 1 }, watch);
       lies(lying, async ({ method, params }) => {
@@ -121,7 +121,7 @@ for (const nodes of ["l", "lh", "hl", "lhh"]) {
       const fake = forged(await node.rpc("getblock", hash, 0), (all) => [...all, rival]);
       lies(lying, ({ method, params }) => {
         if (
-          method === "gettxout" && bytes.claims.includes(`${params[0]}:${params[1]}`)
+          method === "gettxout" && bytes.inputs.includes(`${params[0]}:${params[1]}`)
         ) return null;
         if (method === "getrawtransaction" && params[0] === txid) return raw;
         if (method === "getblockhash" && params[0] === since + 1) return fake.hash;
@@ -156,7 +156,7 @@ onLitecoind(
       return method === "getblock" && params[0] === fake.hash ? fake.hex : undefined;
     });
     const all = await fixture.open(...made.map(({ url }) => url));
-    const found = await all.coins!.spenders(bytes.claims, since + 1, 0);
+    const found = await all.coins!.spenders(bytes.inputs, since + 1, 0);
     equal(found?.size, 0);
     match(all.reports().join(), /is one node's alone/);
   },

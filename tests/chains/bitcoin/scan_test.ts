@@ -128,7 +128,7 @@ onLitecoind(
     const honest = await signed(fixture, payer, pays(payer, victim.address, amount));
     const coins = await fixture.coins(payer.address);
     const again = coins.filter(({ hash, index }) =>
-      honest.plan.claims.includes(`${hash}:${index}`)
+      honest.plan.inputs.includes(`${hash}:${index}`)
     );
     const draft = await chain.draft(pays(payer, thief.address, amount), "fast");
     const plan = chain.plan(draft, { nonce: null, coins: again });
@@ -136,7 +136,7 @@ onLitecoind(
     await chain.broadcast(honest.signed);
     await mine(2);
     const { height } = await chain.head();
-    const watch = watching([victim.address, thief.address], honest.plan.claims);
+    const watch = watching([victim.address, thief.address], honest.plan.inputs);
     const [{ transfers: [deposit] }] = await scanned(chain, height - 1, height - 1, watch);
     ok(await chain.recheck(deposit));
     await node.rpc("invalidateblock", await node.rpc("getblockhash", height - 1));
@@ -146,7 +146,7 @@ onLitecoind(
     equal(await chain.recheck(deposit), null);
     const [{ transfers, consumed }] = await scanned(chain, height - 1, height - 1, watch);
     deepEqual(transfers.map(({ to, hash }) => [to, hash]), [[thief.address, stolen.hash]]);
-    deepEqual(consumed, plan.claims.map((claim) => ({ claim, hash: stolen.hash })));
+    deepEqual(consumed, plan.inputs.map((input) => ({ input, hash: stolen.hash })));
     deepEqual(await chain.mempool(watch), []);
   },
 );

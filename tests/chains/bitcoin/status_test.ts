@@ -78,12 +78,12 @@ onLitecoind(
     deepEqual(
       await chain.search({ hash: swept.hash }, {
         addresses: new Set([two.address]),
-        claims: new Set(),
+        inputs: new Set(),
         contracts: null,
       }),
       await fresh.search({ height: since + 4 }, {
         addresses: new Set([two.address]),
-        claims: new Set(),
+        inputs: new Set(),
         contracts: null,
       }),
     );
@@ -220,7 +220,7 @@ onLitecoind("a child lifts a deposit that is stuck to the rate it asks for", asy
     amount,
   );
   await chain.broadcast(stuck.signed);
-  const watch = { addresses: new Set([ours.address]), claims: new Set<string>(), contracts: null };
+  const watch = { addresses: new Set([ours.address]), inputs: new Set<string>(), contracts: null };
   const [seen] = await chain.mempool(watch);
   const draft = await chain.draft(pays(ours, ramp.address, "all"), "fast");
   const parent = { fee: stuck.plan.fee, vsize: stuck.plan.vsize! };
@@ -249,7 +249,7 @@ for (const [id, most] of [["LITECOIN", 1_395], ["DOGECOIN", 641]] as const) {
       await node.pay(Array(750).fill(part));
       await mine();
       const { plan, signed: bytes } = await signed(fixture, ramp, pays(ramp, ramp.address, "all"));
-      equal(plan.claims.length, most);
+      equal(plan.inputs.length, most);
       equal((await chain.broadcast(bytes)).outcome, "accepted");
       await mine();
       const coins = await fixture.coins(ramp.address);

@@ -122,7 +122,7 @@ Deno.test("a reverted payment is mined without success, and its fee is told", as
   const { signed: bytes } = await signed(fixture, payer, pays(payer, batcher, 10n));
   const refuser = await anvil.deploy("Silent"); // has no way to take coins
   await anvil.rpc("anvil_setCode", batcher, await anvil.rpc("eth_getCode", refuser, "latest"));
-  await anvil.rpc("anvil_setNonce", payer.address, nonceOf(bytes.claims[0]));
+  await anvil.rpc("anvil_setNonce", payer.address, nonceOf(bytes.inputs[0]));
   await chain.broadcast(bytes);
   await mine();
   const status = statusIs(await chain.status({ attempts: [bytes], since: 0, depth: 1 }), "mined");
@@ -185,6 +185,6 @@ Deno.test("the taker of a nonce is found also where old states are gone", async 
   statusIs(early, "unseen");
 });
 
-function nonceOf(claim: string): string {
-  return `0x${parseInt(claim.split(":")[1]).toString(16)}`;
+function nonceOf(input: string): string {
+  return `0x${parseInt(input.split(":")[1]).toString(16)}`;
 }

@@ -123,8 +123,8 @@ async function drive(fixture: EvmFixture): Promise<Scene> {
 /** Questions about what came. */
 function observationTrials(scene: Scene): Probe[] {
   const { payer, payee, token, from, to, transfers } = scene;
-  const claims = [`${payer.address}:0`, `${payer.address}:1`];
-  const watch = () => watching([payee], claims);
+  const inputs = [`${payer.address}:0`, `${payer.address}:1`];
+  const watch = () => watching([payee], inputs);
   const coins = { address: payee, contract: null };
   const holdings = [coins, { address: payee, contract: token }];
   const inside = transfers.find(({ index }) => index === -2)!;

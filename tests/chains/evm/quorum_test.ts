@@ -115,7 +115,7 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
     const { height } = await chain.head();
     const from = ours.toLowerCase();
     lying.trick = adds(fixture, height, { hash: FAKE, from, to: from, value: "0x0", nonce: "0x7" });
-    const watch = { ...watching([ours]), claims: new Set([`${ours}:7`]) };
+    const watch = { ...watching([ours]), inputs: new Set([`${ours}:7`]) };
     const [{ consumed }] = await scanned(chain, height, height, watch);
     deepEqual(consumed, []);
   });
@@ -128,10 +128,10 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
     const hash = await signed(fixture, ours);
     lying.trick = withholds(fixture, hash);
     const { height } = await chain.head();
-    const claim = `${ours.address}:0`;
-    const watch = { ...watching([ours.address]), claims: new Set([claim]) };
+    const input = `${ours.address}:0`;
+    const watch = { ...watching([ours.address]), inputs: new Set([input]) };
     const [{ consumed }] = await scanned(chain, height, height, watch);
-    deepEqual(consumed, [{ claim, hash }] satisfies Consumed[]);
+    deepEqual(consumed, [{ input, hash }] satisfies Consumed[]);
   });
 }
 
@@ -293,7 +293,7 @@ Deno.test("while one of two nodes is away nothing is followed, and no nonce coun
   const from = ours.toLowerCase();
   lying.trick = adds(fixture, height, { hash: FAKE, from, to: from, value: "0x0", nonce: "0x7" });
   await nodes[1].abort();
-  const watch = { ...watching([ours]), claims: new Set([`${ours}:7`]) };
+  const watch = { ...watching([ours]), inputs: new Set([`${ours}:7`]) };
   await failsAs("unavailable", scanned(chain, height, height, watch));
   await failsAs("unavailable", chain.block(height));
   await failsAs("unavailable", chain.head());

@@ -175,7 +175,7 @@ function readMined(
   const bytes = reader.bytes.subarray(start, reader.at);
   const id = hash256(flags === 0 ? bytes : concatenated(version, core, locktime));
   const coinbase = inputs.length === 1 && inputs[0] === null;
-  const spends = inputs.filter((claim) => claim !== null);
+  const spends = inputs.filter((input) => input !== null);
   return { id, transaction: { hash: idOf(id), coinbase, spends, outputs, bytes } };
 }
 
@@ -187,7 +187,7 @@ function readFlags(reader: Reader): number {
   return flags;
 }
 
-/** The coins that are spent, as claims; null for the input of newly made coins. */
+/** The coins that are spent, as `txid:index`; null for the input of newly made coins. */
 function readInputs(reader: Reader): (string | null)[] {
   const inputs: (string | null)[] = [];
   const count = readCount(reader);

@@ -21,7 +21,7 @@ export function openCoinWitness(chain: CoinChain, patient: Nodes): CoinWitness {
   return {
     list: (addresses, turn) => listCoins(chain, patient.from(turn), addresses),
     confirm: (coins, block) => confirmCoins(chain, coins, block),
-    spenders: (claims, since, turn) => findSpenders(chain, claims, since, turn),
+    spenders: (inputs, since, turn) => findSpenders(chain, inputs, since, turn),
   };
 }
 
@@ -55,7 +55,7 @@ async function stateAt(
 ): Promise<(Unspent | null)[] | null> {
   const newest = async () => hash(await peer.call("getbestblockhash", []));
   if (await newest() !== best) return null;
-  const found = await unspentOf(peer, coins.map(({ claim }) => claim), false);
+  const found = await unspentOf(peer, coins.map(({ input }) => input), false);
   return await newest() === best ? found : null;
 }
 
@@ -89,25 +89,25 @@ async function listCoins(
 
 async function findSpenders(
   chain: CoinChain,
-  claims: readonly string[],
+  inputs: readonly string[],
   since: number,
   turn: number,
 ): Promise<ReadonlyMap<string, CoinSpender> | null> {
   const found = await chain.nodes.from(turn).ask(async (peer) => {
     const { height } = await readHead(peer);
-    return await chain.spends.find(peer, claims, since, height);
+    return await chain.spends.find(peer, inputs, since, height);
   });
   if (found === null || chain.nodes.quorum === 1) return found;
   const blocks = new Map<number, string | undefined>();
   const agreed = new Map<string, CoinSpender>();
-  for (const [claim, spender] of found) {
+  for (const [input, spender] of found) {
     const { height, blockHash } = spender;
     if (!blocks.has(height)) {
       blocks.set(height, (await followedBlock(chain.nodes, height, readBlockAt))?.hash);
     }
     // A block proves what is in it, and not that the chain has it.
-    if (blocks.get(height) === blockHash) agreed.set(claim, spender);
-    else chain.nodes.report(`the block that shows who spent ${claim} is one node's alone`);
+    if (blocks.get(height) === blockHash) agreed.set(input, spender);
+    else chain.nodes.report(`the block that shows who spent ${input} is one node's alone`);
   }
   return agreed;
 }

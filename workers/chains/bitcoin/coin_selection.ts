@@ -8,7 +8,7 @@
 /** A coin as the choice sees it. */
 export interface Choice {
   /** Unique and stable: breaks ties. */
-  readonly claim: string;
+  readonly input: string;
   /** What is in it. */
   readonly amount: bigint;
   /** What it brings at the rate meant: its amount, less the price of spending it. */
@@ -164,5 +164,5 @@ function worthOf(coins: readonly Choice[]): bigint {
 
 function largestFirst(one: Choice, other: Choice): number {
   if (one.worth !== other.worth) return one.worth > other.worth ? -1 : 1;
-  return one.claim < other.claim ? -1 : one.claim > other.claim ? 1 : 0;
+  return one.input < other.input ? -1 : one.input > other.input ? 1 : 0;
 }

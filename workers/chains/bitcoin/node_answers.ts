@@ -38,7 +38,7 @@ export interface CoinTransaction {
   readonly hash: string;
   /** It made new coins. */
   readonly coinbase: boolean;
-  /** The coins it spends, as claims. */
+  /** The coins it spends, as `txid:index`. */
   readonly spends: readonly string[];
   /** What it pays. Outputs that carry tokens, or lie in an extension block, are left out. */
   readonly outputs: readonly Output[];
@@ -139,11 +139,11 @@ export async function hashAt(peer: Peer, height: number): Promise<string | null>
 /** Asks whether outputs are unspent, in blocks alone or in the mempool too. */
 export async function unspentOf(
   peer: Peer,
-  claims: readonly string[],
+  inputs: readonly string[],
   pool: boolean,
 ): Promise<(Unspent | null)[]> {
-  const calls = claims.map((claim) => {
-    const { hash, index } = coinOf(claim);
+  const calls = inputs.map((input) => {
+    const { hash, index } = coinOf(input);
     return { method: "gettxout", params: [hash, index, pool] };
   });
   return allOf(await peer.batch(calls)).map(readUnspent);
@@ -169,7 +169,7 @@ export async function unspentAt(peer: Peer, scripts: readonly string[]): Promise
     height: count(answer.height, "a height"),
     hash: hash(answer.bestblock),
     coins: coins.map(({ txid, vout, height, scriptPubKey, amount }) => ({
-      claim: `${hash(txid)}:${place(vout)}`,
+      input: `${hash(txid)}:${place(vout)}`,
       height: count(height, "a height"),
       script: String(scriptPubKey),
       amount: satoshi(amount),
@@ -195,10 +195,10 @@ export async function blockOf(peer: Peer, unspent: Unspent): Promise<Block> {
   return block;
 }
 
-/** Splits a claim into a coin's transaction and number. */
-export function coinOf(claim: string): { readonly hash: string; readonly index: number } {
-  const match = /^([0-9a-f]{64}):(\d{1,9})$/.exec(claim);
-  if (!match) throw new TypeError(`no claim of a coin: ${claim.slice(0, 80)}`);
+/** Splits an input into a coin's transaction and number. */
+export function coinOf(input: string): { readonly hash: string; readonly index: number } {
+  const match = /^([0-9a-f]{64}):(\d{1,9})$/.exec(input);
+  if (!match) throw new TypeError(`no input of a coin: ${input.slice(0, 80)}`);
   return { hash: match[1], index: Number(match[2]) };
 }
 

@@ -21,7 +21,7 @@ import { frameWeight, inputWeight, outputWeight, priceOf, vsizeOf } from "./size
 export interface Body {
   /** Spent in this order. */
   readonly inputs: readonly {
-    readonly claim: string;
+    readonly input: string;
     readonly amount: string;
     /** Fee and virtual size of the unconfirmed transaction that made it, or null. */
     readonly parent: { readonly fee: string; readonly vsize: number } | null;
@@ -89,8 +89,8 @@ export function planDraft(table: CoinTable, draft: Draft, inputs: Inputs, replac
   assertSound(spend, funding, { order, paid, vsize });
   const body: Body = {
     source,
-    inputs: coins.map(({ coin, claim }) => ({
-      claim,
+    inputs: coins.map(({ coin, input }) => ({
+      input,
       amount: `${coin.amount}`,
       parent: coin.parent && { fee: `${coin.parent.fee}`, vsize: coin.parent.vsize },
     })),
@@ -98,7 +98,7 @@ export function planDraft(table: CoinTable, draft: Draft, inputs: Inputs, replac
   };
   return {
     order,
-    claims: coins.map(({ claim }) => claim),
+    inputs: coins.map(({ input }) => input),
     signers: [order.from],
     amounts: order.kind === "pay" ? amounts : [],
     outputs: order.kind === "pay" ? amounts.map((_, at) => at) : null,
@@ -149,8 +149,8 @@ function changeOf(order: SendRequest, { amounts, change }: Funding): Plan["chang
 function inheritedFrom(replaces: Plan, from: string, source: string): Offer[] {
   const prior: Body = JSON.parse(replaces.body);
   if (prior.source !== source) throw refused("another sender's coins");
-  return prior.inputs.map(({ claim, amount, parent }) => {
-    const [hash, index] = claim.split(":");
+  return prior.inputs.map(({ input, amount, parent }) => {
+    const [hash, index] = input.split(":");
     const coin: Coin = {
       hash,
       index: Number(index),
@@ -159,7 +159,7 @@ function inheritedFrom(replaces: Plan, from: string, source: string): Offer[] {
       height: parent === null ? 0 : null,
       parent: parent && { fee: BigInt(parent.fee), vsize: parent.vsize },
     };
-    return { claim, coin, amount: coin.amount, worth: coin.amount };
+    return { input, coin, amount: coin.amount, worth: coin.amount };
   });
 }
 
@@ -171,14 +171,14 @@ function offersOf(
   inherited: readonly Offer[],
 ): Offer[] {
   const cost = priceOf(rate, inputWeight(table));
-  const taken = new Set(inherited.map(({ claim }) => claim));
+  const taken = new Set(inherited.map(({ input }) => input));
   const offers = new Map<string, Offer>();
   for (const coin of coins) {
     if (coin.address !== from) throw refused("a coin on offer is not the sender's");
-    const claim = `${coin.hash}:${coin.index}`;
-    if (taken.has(claim)) continue;
+    const input = `${coin.hash}:${coin.index}`;
+    if (taken.has(input)) continue;
     const worth = coin.amount - cost - shortOf(rate, coin);
-    offers.set(claim, { claim, coin, amount: coin.amount, worth });
+    offers.set(input, { input, coin, amount: coin.amount, worth });
   }
   return [...offers.values()];
 }

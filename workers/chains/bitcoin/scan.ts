@@ -36,14 +36,14 @@ export async function* scanRange(
   watch: WatchList,
 ): AsyncGenerator<Scanned> {
   const index = await chain.scripts.index(watch);
-  const claims = new Set(watch.claims);
+  const inputs = new Set(watch.inputs);
   let last: Block | null = null;
   for await (const block of blocksOf(chain, from, to)) {
     if (last !== null && block.parentHash !== last.hash) {
       throw new ChainError("unavailable", `the chain changed below ${block.height}`);
     }
     last = bare(block);
-    yield scanBlock(chain, block, index, claims);
+    yield scanBlock(chain, block, index, inputs);
   }
 }
 
@@ -119,17 +119,17 @@ function scanBlock(
   chain: CoinChain,
   block: CoinBlock,
   index: ReadonlyMap<string, string>,
-  claims: Set<string>,
+  inputs: Set<string>,
 ): Scanned {
   const place = bare(block);
   const transfers = block.transactions
     .flatMap((transaction) => transfersOf(chain, transaction, place, index));
-  for (const coin of transfers) claims.add(`${coin.hash}:${coin.index}`);
-  chain.spends.note(block, claims);
+  for (const coin of transfers) inputs.add(`${coin.hash}:${coin.index}`);
+  chain.spends.note(block, inputs);
   const consumed: Consumed[] = [];
   for (const transaction of block.transactions) {
-    for (const claim of transaction.spends) {
-      if (claims.has(claim)) consumed.push({ claim, hash: transaction.hash });
+    for (const input of transaction.spends) {
+      if (inputs.has(input)) consumed.push({ input, hash: transaction.hash });
     }
   }
   return { block: place, transfers, consumed };

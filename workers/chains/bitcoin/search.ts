@@ -159,12 +159,12 @@ async function balanceReader(
   return async (peer) => {
     const known = holdings.flatMap(({ coins }) => coins ?? []);
     const unspent = await unspentOf(peer, known, false);
-    const byClaim = new Map(known.map((claim, at) => [claim, unspent[at]]));
+    const byInput = new Map(known.map((input, at) => [input, unspent[at]]));
     const unknown = scripts.filter((_, at) => holdings[at].coins === undefined);
     const listed = unknown.length === 0 ? null : await listAt(peer, unknown);
     const amounts = holdings.map(({ coins }, at) => {
       if (coins === undefined) return sumAt(listed!, scripts[at]);
-      return coins.map((claim) => byClaim.get(claim) ?? null)
+      return coins.map((input) => byInput.get(input) ?? null)
         .reduce((sum, coin) => sum + (coin?.script === scripts[at] ? coin.amount : 0n), 0n);
     });
     const best = listed?.hash ?? unspent.find((coin) => coin !== null)?.bestHash ??
@@ -176,8 +176,8 @@ async function balanceReader(
 /** Finds the block of a transaction; null if it is in none, or in none that the node can tell. */
 export async function minedIn(peer: Peer, txid: string): Promise<Block | null> {
   for (const [from, to] of TRIED) {
-    const claims = Array.from({ length: to - from }, (_, step) => `${txid}:${from + step}`);
-    const unspent = (await unspentOf(peer, claims, false)).find((one) => one !== null);
+    const inputs = Array.from({ length: to - from }, (_, step) => `${txid}:${from + step}`);
+    const unspent = (await unspentOf(peer, inputs, false)).find((one) => one !== null);
     if (unspent) return await blockOf(peer, unspent);
   }
   return await indexed(peer, txid);

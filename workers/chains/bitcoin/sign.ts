@@ -42,8 +42,8 @@ export async function signPlan(chain: CoinChain, plan: Plan, keys: Keys): Promis
   const seen = await inspectRaw(chain, raw);
   const fault = faultOf(plan, body, seen, decode(chain, raw).virtualSize());
   if (fault) throw refused(`the signed bytes differ from the plan: ${fault}`);
-  const { claims, fee } = plan;
-  return { hash: seen.hash, raw, claims, expires: null, fee, body: plan.body };
+  const { inputs, fee } = plan;
+  return { hash: seen.hash, raw, inputs, expires: null, fee, body: plan.body };
 }
 
 /**
@@ -72,7 +72,7 @@ export async function inspectRaw(chain: CoinChain, raw: string): Promise<Inspect
   }
   return {
     hash: transaction.getId(),
-    claims: transaction.ins.map(({ hash, index }) => `${toHex(hash.toReversed())}:${index}`),
+    inputs: transaction.ins.map(({ hash, index }) => `${toHex(hash.toReversed())}:${index}`),
     from: [...from],
     payments,
     fee: null,
@@ -103,7 +103,7 @@ async function encode(
   const transaction = new bitcoin.Transaction();
   transaction.version = table.version;
   const sequence = table.replaceable ? SEQUENCE.replaceable : SEQUENCE.final;
-  const inputs = body.inputs.map(({ claim }) => ({ ...coinOf(claim), sequence }));
+  const inputs = body.inputs.map(({ input }) => ({ ...coinOf(input), sequence }));
   for (const { hash, index } of inputs) {
     transaction.addInput(fromHex(hash).reverse(), index, sequence);
   }
@@ -148,7 +148,7 @@ function derOf({ bitcoin, table }: CoinChain, signature: Uint8Array): Uint8Array
 function faultOf(plan: Plan, body: Body, seen: Inspection, vsize: number): string | null {
   const { order } = plan;
   if (plan.vsize === undefined || vsize > plan.vsize) return "size";
-  if (seen.claims.join() !== plan.claims.join()) return "coins";
+  if (seen.inputs.join() !== plan.inputs.join()) return "coins";
   if (seen.from.join() !== plan.signers.join()) return "sender";
   const held = body.inputs.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
   const gone = seen.payments.reduce((sum, { amount }) => sum + amount, 0n);

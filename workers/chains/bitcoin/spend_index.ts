@@ -26,14 +26,14 @@ export interface Noted extends BlockPlace {
 /** What was seen of spent coins. */
 export interface Spends {
   /** Keeps what a block that the chain has spends of the coins asked for. */
-  note(block: Noted, claims: ReadonlySet<string>): void;
+  note(block: Noted, inputs: ReadonlySet<string>): void;
   /**
    * Finds the spenders of coins in the blocks from a height to the head. The search goes on where it
    * ended the last time; null tells that blocks are left for the next.
    */
   find(
     peer: Peer,
-    claims: readonly string[],
+    inputs: readonly string[],
     from: number,
     head: number,
   ): Promise<ReadonlyMap<string, Spender> | null>;
@@ -63,8 +63,8 @@ export function openSpends(readBlock: BlockReader): Spends {
   const notes = new Map<string, readonly Spender[]>();
   const searches = new Map<string, Progress>();
   /** What one node shows alone is kept for itself, so that none makes another's forgotten. */
-  function keep(source: string, claim: string, spender: Spender): void {
-    const key = `${source} ${claim}`;
+  function keep(source: string, input: string, spender: Spender): void {
+    const key = `${source} ${input}`;
     const others = notes.get(key)?.filter(({ blockHash }) => blockHash !== spender.blockHash);
     notes.set(key, [...others ?? [], spender].slice(-RIVALS_MAX));
     if (notes.size <= NOTES_MAX) return;
@@ -72,12 +72,12 @@ export function openSpends(readBlock: BlockReader): Spends {
     notes.clear();
     searches.clear();
   }
-  function note(block: Noted, claims: ReadonlySet<string>, source = SCANNED): void {
-    if (claims.size === 0) return;
+  function note(block: Noted, inputs: ReadonlySet<string>, source = SCANNED): void {
+    if (inputs.size === 0) return;
     for (const { hash, spends } of block.transactions) {
-      for (const claim of spends) {
-        if (!claims.has(claim)) continue;
-        keep(source, claim, { hash, blockHash: block.hash, height: block.height });
+      for (const input of spends) {
+        if (!inputs.has(input)) continue;
+        keep(source, input, { hash, blockHash: block.hash, height: block.height });
       }
     }
   }
@@ -88,21 +88,21 @@ export function openSpends(readBlock: BlockReader): Spends {
     return await hashAt(peer, last.height) === last.hash ? last.height + 1 : from;
   }
   /** What is known, as far as it holds on the chain of this node. */
-  async function known(peer: Peer, claims: readonly string[]): Promise<Map<string, Spender>> {
+  async function known(peer: Peer, inputs: readonly string[]): Promise<Map<string, Spender>> {
     const found = new Map<string, Spender>();
-    for (const claim of claims) {
-      const noted = [SCANNED, peer.name].flatMap((source) => notes.get(`${source} ${claim}`) ?? []);
+    for (const input of inputs) {
+      const noted = [SCANNED, peer.name].flatMap((source) => notes.get(`${source} ${input}`) ?? []);
       for (const spender of noted) {
-        if (await hashAt(peer, spender.height) === spender.blockHash) found.set(claim, spender);
+        if (await hashAt(peer, spender.height) === spender.blockHash) found.set(input, spender);
       }
     }
     return found;
   }
   return {
-    note: (block, claims) => note(block, claims),
-    find: async (peer, claims, from, head) => {
-      const found = await known(peer, claims);
-      const missing = claims.filter((claim) => !found.has(claim));
+    note: (block, inputs) => note(block, inputs),
+    find: async (peer, inputs, from, head) => {
+      const found = await known(peer, inputs);
+      const missing = inputs.filter((input) => !found.has(input));
       if (missing.length === 0) return found;
       const key = `${peer.name} ${missing.toSorted().join()}`;
       const start = await resume(peer, key, from);
@@ -117,7 +117,7 @@ export function openSpends(readBlock: BlockReader): Spends {
         if (searches.size >= SEARCHES_MAX) searches.clear();
         searches.set(key, { from, height, hash: blockHash });
       }
-      return end < head ? null : await known(peer, claims);
+      return end < head ? null : await known(peer, inputs);
     },
   };
 }

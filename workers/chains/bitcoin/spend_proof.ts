@@ -16,7 +16,7 @@ import type { Spender } from "./spend_index.ts";
 
 /** What is known of a coin of ours. */
 interface Coin {
-  readonly claim: string;
+  readonly input: string;
   /** Base units. */
   readonly amount: bigint;
   /** What it is locked by, in hexadecimal. */
@@ -32,19 +32,19 @@ export async function assertSpent(
   chain: CoinChain,
   peer: Peer,
   spender: Spender,
-  of: { readonly claim: string; readonly attempt: Signed },
+  of: { readonly input: string; readonly attempt: Signed },
 ): Promise<void> {
-  const coin = coinIn(of.attempt, of.claim);
+  const coin = coinIn(of.attempt, of.input);
   const raw = await rawOf(chain, peer, spender);
   if (coin !== null && raw !== null && isSigned(chain, raw, spender.hash, coin)) return;
   throw new ChainError("unavailable", `${peer.name} does not prove ${spender.hash}`);
 }
 
-function coinIn({ body }: Signed, claim: string): Coin | null {
+function coinIn({ body }: Signed, input: string): Coin | null {
   if (body === undefined) return null;
   const { inputs, source }: Body = JSON.parse(body);
-  const input = inputs.find((one) => one.claim === claim);
-  return input === undefined ? null : { claim, amount: BigInt(input.amount), source };
+  const spent = inputs.find((one) => one.input === input);
+  return spent === undefined ? null : { input, amount: BigInt(spent.amount), source };
 }
 
 /** Reads the bytes of a mined transaction, as nodes tell them with its block or by its id. */
@@ -74,7 +74,7 @@ function isSigned(chain: CoinChain, raw: string, hash: string, coin: Coin): bool
     index: input.index,
     sequence: input.sequence,
   }));
-  const at = inputs.findIndex((one) => `${one.hash}:${one.index}` === coin.claim);
+  const at = inputs.findIndex((one) => `${one.hash}:${one.index}` === coin.input);
   if (at < 0) return false;
   const { witness, script } = read.ins[at];
   const [der, point] = witness.length > 0 ? witness : bitcoin.script.decompile(script) ?? [];

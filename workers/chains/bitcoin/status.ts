@@ -50,11 +50,11 @@ async function statusAt(
   const { attempts } = query;
   const pooled = (await arePooled(peer, attempts.map(({ hash }) => hash))).lastIndexOf(true);
   if (pooled >= 0) return { state: "pending", hash: attempts[pooled].hash };
-  const claims = [...new Set(attempts.flatMap((one) => one.claims))];
-  const coins = await unspentOf(peer, claims, false);
-  const gone = claims.filter((_, at) => coins[at] === null);
+  const inputs = [...new Set(attempts.flatMap((one) => one.inputs))];
+  const coins = await unspentOf(peer, inputs, false);
+  const gone = inputs.filter((_, at) => coins[at] === null);
   // While a coin of it is unspent, a transaction is in no block.
-  const possible = attempts.filter((one) => one.claims.every((claim) => gone.includes(claim)));
+  const possible = attempts.filter((one) => one.inputs.every((input) => gone.includes(input)));
   const mined = await minedByCoin(chain, peer, possible);
   if (mined) return mined;
   const spent = await withConfirmedParent(peer, gone);
@@ -63,9 +63,9 @@ async function statusAt(
 }
 
 /** Leaves out coins whose own transaction is not mined yet: no block can spend them. */
-async function withConfirmedParent(peer: Peer, claims: readonly string[]): Promise<string[]> {
-  const waiting = await arePooled(peer, claims.map((claim) => coinOf(claim).hash));
-  return claims.filter((_, at) => !waiting[at]);
+async function withConfirmedParent(peer: Peer, inputs: readonly string[]): Promise<string[]> {
+  const waiting = await arePooled(peer, inputs.map((input) => coinOf(input).hash));
+  return inputs.filter((_, at) => !waiting[at]);
 }
 
 /** Looks for an unspent output of an attempt: it tells the block of the whole transaction. */
@@ -107,7 +107,7 @@ async function byBlocks(
   );
   if (last === null) return { state: "unseen" };
   for (const [at, drop] of drops.entries()) {
-    await assertSpent(chain, peer, drop!, { claim: drop!.claim, attempt: attempts[at] });
+    await assertSpent(chain, peer, drop!, { input: drop!.input, attempt: attempts[at] });
   }
   return { state: "dropped", proof: "consumed", by: last.hash, height: last.height };
 }
@@ -117,11 +117,11 @@ function dropOf(
   signed: Signed,
   spenders: ReadonlyMap<string, Spender>,
   settled: number,
-): (Spender & { readonly claim: string }) | null {
-  return signed.claims
-    .flatMap((claim) => {
-      const spender = spenders.get(claim);
-      return spender === undefined ? [] : [{ ...spender, claim }];
+): (Spender & { readonly input: string }) | null {
+  return signed.inputs
+    .flatMap((input) => {
+      const spender = spenders.get(input);
+      return spender === undefined ? [] : [{ ...spender, input }];
     })
     .filter(({ height }) => height <= settled)
     .toSorted((one, other) => one.height - other.height)[0] ?? null;

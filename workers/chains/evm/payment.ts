@@ -67,7 +67,7 @@ export function planDraft(evm: Evm, draft: Draft, inputs: Inputs, replaces?: Pla
     : null;
   return {
     order,
-    claims: [`${order.from}:${nonce}`],
+    inputs: [`${order.from}:${nonce}`],
     signers: [order.from],
     amounts: amount === null ? [] : [amount],
     outputs: order.kind === "pay" && order.contract === null ? [-1] : null,
@@ -93,7 +93,7 @@ export function signPlan(evm: Evm, plan: Plan, keys: Keys): Signed {
   const decoded = decode(evm.ethers, raw);
   const fault = faultOf(plan, body, inspectDecoded(evm, decoded), decoded);
   if (fault) throw refused(`the signed bytes differ from the plan: ${fault}`);
-  return { hash: decoded.hash, raw, claims: plan.claims, expires: null };
+  return { hash: decoded.hash, raw, inputs: plan.inputs, expires: null };
 }
 
 /**
@@ -166,7 +166,7 @@ function decode(ethers: Ethers, raw: string): Decoded {
 function inspectDecoded(evm: Evm, decoded: Decoded): Inspection {
   const { hash, from, nonce, to, value, data, fee } = decoded;
   const { getAddress, getCreateAddress } = evm.ethers;
-  const base = { hash, claims: [`${from}:${nonce}`], from: [from], fee };
+  const base = { hash, inputs: [`${from}:${nonce}`], from: [from], fee };
   if (to === null) return { ...base, payments: [], creates: getCreateAddress({ from, nonce }) };
   if (data === "0x") {
     const payments = value === 0n && to === from ? [] : [{ to, contract: null, amount: value }];
@@ -182,7 +182,7 @@ function inspectDecoded(evm: Evm, decoded: Decoded): Inspection {
 function faultOf(plan: Plan, body: Body, seen: Inspection, decoded: Decoded): string | null {
   const { order } = plan;
   if (decoded.chainId !== body.chainId) return "chain";
-  if (seen.claims.join() !== plan.claims.join()) return "nonce or sender";
+  if (seen.inputs.join() !== plan.inputs.join()) return "nonce or sender";
   if (seen.fee === null || seen.fee > plan.fee) return "fee";
   if (seen.creates !== plan.creates) return "contract";
   if (order.kind === "deploy" && decoded.data !== body.data) return "code";

@@ -37,8 +37,8 @@ const FILTER_CONTRACTS = 200;
 export interface WatchIndex {
   /** Addresses. */
   readonly addresses: ReadonlyMap<string, string>;
-  /** Claims. */
-  readonly claims: ReadonlyMap<string, string>;
+  /** Inputs. */
+  readonly inputs: ReadonlyMap<string, string>;
   /** Contracts that count, or null for all. */
   readonly contracts: ReadonlySet<string> | null;
 }
@@ -62,7 +62,7 @@ export function indexOf(watch: WatchList): WatchIndex {
   if (known) return known;
   const index = {
     addresses: new Map([...watch.addresses].map((one) => [one.toLowerCase(), one])),
-    claims: new Map([...watch.claims].map((one) => [one.toLowerCase(), one])),
+    inputs: new Map([...watch.inputs].map((one) => [one.toLowerCase(), one])),
     contracts: watch.contracts && new Set([...watch.contracts].map((one) => one.toLowerCase())),
   };
   INDEXES.set(watch, index);
@@ -178,10 +178,10 @@ async function scanBlock(
   const receipts = await receiptsOf(peer, block, touched.map((one) => one.hash));
   const proven = new Set<string>();
   const consumed = block.transactions.flatMap(({ from, nonce, hash, given }) => {
-    const claim = index.claims.get(`${from}:${nonce}`);
-    if (claim === undefined) return [];
-    if (isSignedBy(evm, given, { address: from, nonce }, hash)) proven.add(`${claim} ${hash}`);
-    return [{ claim, hash }];
+    const input = index.inputs.get(`${from}:${nonce}`);
+    if (input === undefined) return [];
+    if (isSignedBy(evm, given, { address: from, nonce }, hash)) proven.add(`${input} ${hash}`);
+    return [{ input, hash }];
   });
   return {
     block: bare(block),

@@ -12,7 +12,7 @@ import type { Evm } from "./context.ts";
 
 /** What one node tells of a block. */
 export interface Told extends Scanned {
-  /** Claims whose consumer bears the signature of the claim's own address. */
+  /** Inputs whose consumer bears the signature of the input's own address. */
   readonly proven: ReadonlySet<string>;
   /** True if its bloom filter permits a log that concerns us, and the node told of none. */
   readonly doubtful: boolean;
@@ -225,7 +225,7 @@ function consumedOf(
   const all = new Map<string, { one: Consumed; tellers: number; proven: boolean }>();
   for (const { consumed, proven } of versions) {
     for (const one of consumed) {
-      const key = `${one.claim} ${one.hash}`;
+      const key = `${one.input} ${one.hash}`;
       const known = all.get(key) ?? { one, tellers: 0, proven: false };
       known.tellers += 1;
       known.proven ||= proven.has(key);
@@ -234,7 +234,7 @@ function consumedOf(
   }
   return [...all.values()].flatMap(({ one, tellers, proven }) => {
     if (proven || tellers >= nodes.quorum) return [one];
-    nodes.report(`too few nodes say that ${one.hash} used up ${one.claim}, and nothing proves it`);
+    nodes.report(`too few nodes say that ${one.hash} used up ${one.input}, and nothing proves it`);
     return [];
   });
 }

@@ -142,7 +142,7 @@ async function dropOf(
   query: StatusQuery,
   { height, settled }: { height: number; settled: number },
 ): Promise<Dropped | null> {
-  const key = nonceOf(query.attempts[0].claims[0]);
+  const key = nonceOf(query.attempts[0].inputs[0]);
   if (settled < query.since) return null;
   const latest = await countAt(peer, key, height);
   if (latest === null || latest <= key.nonce) return null;
@@ -192,7 +192,7 @@ async function countAt(peer: Peer, { address }: NonceKey, height: number): Promi
   }
 }
 
-function nonceOf(claim: string): NonceKey {
-  const [address, nonce] = claim.split(":");
+function nonceOf(input: string): NonceKey {
+  const [address, nonce] = input.split(":");
   return { address: address.toLowerCase(), nonce: Number(nonce) };
 }

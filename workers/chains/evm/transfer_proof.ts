@@ -51,7 +51,7 @@ async function witness(
     }
   }
   const contracts = new Set(transfer.contract === null ? [] : [transfer.contract]);
-  const watch = { addresses: new Set([transfer.to]), claims: new Set<string>(), contracts };
+  const watch = { addresses: new Set([transfer.to]), inputs: new Set<string>(), contracts };
   const calls = transfer.index === INSIDE;
   const found = await findTransaction(evm, peer, { hash: transfer.hash, watch, calls });
   if (found === null) return null;
