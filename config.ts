@@ -97,7 +97,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Names of fewer characters are not looked for in misspelt ones. */
+/** Shorter names are not suggested for misspelt ones. */
 const SHORTEST = 6;
 const SUFFIXES = [
   "RPC_URL",
@@ -154,10 +154,10 @@ export async function readEnvironment(
   return { ...parseEnv(file) as Record<string, string>, ...process.toObject() };
 }
 
-/** What tells secrets: keys, and addresses that may hold a password or a key. */
+/** Variables that hold secrets: keys, and addresses that may contain a password or a key. */
 const SECRET = /^(DATABASE_URL|RATES_URL|PLATFORM_KEY(_PREVIOUS)?|(NEW_)?MASTER_KEY|\w+_RPC_URL)$/;
 
-/** Reads the environment and takes the secrets out of it: whoever reads it later finds none. */
+/** Reads the environment and removes the secrets from it: later readers find none. */
 export async function takeEnvironment(
   process: Pick<Deno.Env, "toObject" | "delete"> = Deno.env,
 ): Promise<Record<string, string>> {

@@ -13,7 +13,7 @@ export type LogFields = Readonly<Record<string, unknown>>;
 /** Writes one line. */
 export type Log = (level: LogLevel, message: string, fields?: LogFields) => void;
 
-/** How lines look and which are written. */
+/** Format of the lines, and the levels that are written. */
 export interface LogOptions {
   level: LogLevel;
   format: "json" | "pretty";

@@ -17,7 +17,7 @@ export interface AuditArguments {
   expect?: KeptHead;
 }
 
-/** What the checker found in a realm. */
+/** Findings of the checker in a realm. */
 export interface RealmAudit extends LedgerAudit {
   realm: string;
   name: string;

@@ -10,7 +10,7 @@ import type { ProvisioningOptions } from "../domain/realms/provisioning.ts";
 import { loginsUnder, openSecrets } from "../domain/security/serving_secrets.ts";
 import { createLog, type Log } from "../log.ts";
 
-/** What every command works with. */
+/** Inputs of every command. */
 export interface CommandContext {
   config: Config;
   log: Log;
@@ -19,13 +19,13 @@ export interface CommandContext {
   masterKey: string | null;
   database: Database;
   migrations: Migrations;
-  /** What provisioning a realm takes. */
+  /** Inputs of provisioning a realm. */
   provisioning: ProvisioningOptions;
   /** Closes the database. */
   close(): Promise<void>;
 }
 
-/** What a command is called with. */
+/** Arguments of a command. */
 export interface Invocation {
   /** The arguments after the command's name. */
   args: readonly string[];

@@ -23,7 +23,7 @@ export async function welcome(
   administrator        ${admin.email}
   password             ${password}
 `;
-  // What is no terminal may be kept for years: a journal, the log of a build.
+  // Output that is not a terminal may be kept for years: a journal, the log of a build.
   const terminal = Deno.stdout.isTerminal();
   if (!terminal) await writeKeys(file, keys);
   console.log(`

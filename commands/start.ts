@@ -11,7 +11,7 @@ import type { CommandContext, Invocation } from "./context.ts";
 import { endServer, limitTime } from "./ending.ts";
 import { welcome } from "./sandbox.ts";
 
-/** What the launcher tells a service that it starts; nobody else does. */
+/** Message of the launcher to a service that it starts. */
 const START_FLAGS = {
   supervised: { type: "boolean" },
   sandbox: { type: "string" },

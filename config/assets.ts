@@ -1,5 +1,5 @@
 /**
- * What an operator sets of assets, in one JSON object.
+ * Asset settings of an operator, in one JSON object.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import type { Reader } from "./reader.ts";
 /** Which way the value of an asset may move between its chain and the ledger. */
 export const ASSET_STATES = ["active", "deposit-only", "withdraw-only", "suspended"] as const;
 
-/** What an operator says of an asset; whether it fits the registry is found out at start. */
+/** Settings of one asset. The start compares them with the registry. */
 export interface AssetSetting {
   /** Another contract or mint than the registry's, on the asset's main network. */
   readonly contract?: string;
-  /** What that contract's `symbol()` answers, where it is not what the registry expects. */
+  /** Answer of that contract's `symbol()`, where it differs from the registry. */
   readonly symbol?: string;
   /** Which way its value may move. */
   readonly state?: typeof ASSET_STATES[number];
@@ -20,7 +20,7 @@ export interface AssetSetting {
   readonly reason?: string;
 }
 
-/** What may be set of an asset, and what it must look like. */
+/** Schema of the settings of an asset. */
 const ASSET_FIELDS: Readonly<Record<keyof AssetSetting, { is: RegExp; expected: string }>> = {
   contract: { is: /^\S{1,128}$/, expected: "an address" },
   symbol: { is: /^\S.{0,63}$/, expected: "1 to 64 characters" },

@@ -6,7 +6,7 @@
 
 /** Reads variables one by one and gathers what is wrong with them. */
 export interface Reader {
-  /** What is wrong, as it is found. */
+  /** Faults, in the order in which they are found. */
   readonly faults: string[];
   /** The settings that were asked for. */
   readonly known: ReadonlySet<string>;

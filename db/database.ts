@@ -42,7 +42,7 @@ export interface RealmLocation {
   /** Realm id. */
   id: string;
   schema: string;
-  /** The realm's role that serves; null where the database lets nobody create roles. */
+  /** The realm's serving role; null where the login may not create roles. */
   role: string | null;
   /** Sealed address of a database of the realm's own; null for the platform's. */
   encryptedUrl: Uint8Array | null;
@@ -65,9 +65,9 @@ export interface Pool {
    */
   enter(): Promise<() => void>;
   /**
-   * Ends these connections as soon as nobody uses them, and opens others, unless that was done.
+   * Ends these connections as soon as they are unused, and opens others, unless that was done.
    *
-   * @param free resolved when nobody uses them; without it, what runs there has a moment
+   * @param free resolved when they are unused; without it, running statements have a moment
    */
   renew(sql: Sql, free?: Promise<unknown>): void;
 }
@@ -77,19 +77,19 @@ export interface Database {
   platform: Pool;
   /** A few connections with all rights where the platform lives, to build and migrate realms with. */
   builder: Pool;
-  /** From now on the platform's pool and the looks at realms log in as roles with fewer rights. */
+  /** From now on the platform's pool and the shared pool log in as roles with fewer rights. */
   serveAs(logins: ServingLogins): void;
   realm(location: RealmLocation): Pool;
   /** The realm's connections of workers, who see and book what happens on chains. */
   working(location: RealmLocation): Pool;
   /**
-   * Connections shared by all realms, for looks that are taken in every one of them: there, a
+   * Connections shared by all realms, for reads that run in every one of them: there, a
    * connection to each would be too much.
    */
   sharedPool(location: RealmLocation): Pool;
   /** One connection of its own for the realm's posting queue. */
   postingPool(location: RealmLocation): Pool;
-  /** One connection with all rights where a realm lives, to build with. Whoever asks for it ends it. */
+  /** One connection with all rights where a realm lives, to build with. The caller ends it. */
   owner(location: RealmLocation): Pool;
   /** The logins of realms; undefined where their roles do not log in. */
   readonly logins: Logins | undefined;
@@ -186,12 +186,12 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** What is said in each transaction: connections of our own keep their settings. */
+/** Settings stated in each transaction: connections of our own keep their settings. */
 function saidBy({ prepare }: DatabaseOptions, as: Session): string {
   return prepare ? "" : settingsOf(as);
 }
 
-/** The pools of the platform's tables and of looks at realms, which may come to log in as other roles. */
+/** The pool of the platform's tables and the shared pool, which may come to log in as other roles. */
 function servingOf(
   options: DatabaseOptions,
   alive: Set<Sql>,
@@ -215,7 +215,7 @@ function servingOf(
   };
 }
 
-/** The connections that build and migrate; others take their location after some uses, when nobody uses them. */
+/** The connections that build and migrate; others take their place after some uses, when they are unused. */
 function builderOf(options: DatabaseOptions, alive: Set<Sql>): Pool {
   const as = { ...PLATFORM, name: "owner" };
   const pool = unbounded(saidBy(options, as), () => {
@@ -276,7 +276,7 @@ function asWorker(location: RealmLocation): RealmLocation {
   return { ...location, role: location.role === null ? null : workerRole(location.role) };
 }
 
-/** Whether the role that looks at realms may look at this one. */
+/** Whether the role of the shared pool may read this realm. */
 function isShared({ encryptedUrl, role }: RealmLocation): boolean {
   return encryptedUrl === null && role !== null;
 }
@@ -306,7 +306,7 @@ function unbounded(settings: string, open: () => Sql, alive: Set<Sql>): Pool {
   };
 }
 
-/** Ends connections that nobody is given any more: when they are free, or what still runs there had a moment. */
+/** Ends connections that are handed out no more: when they are free, or running statements had a moment. */
 function retire(sql: Sql, alive: Set<Sql>, free?: Promise<unknown>): void {
   const end = () => sql.end({ timeout: free === undefined ? 5 : 0 });
   (free === undefined ? end() : free.then(end)).catch(() => {}).finally(() => alive.delete(sql));
@@ -318,7 +318,7 @@ function isBehind(options: DatabaseOptions, location: RealmLocation): boolean {
   return location.schemaVersion < (options.schemaVersion ?? 0);
 }
 
-/** The pool of a realm that waits for its migration: nobody enters. */
+/** The pool of a realm that waits for its migration: it refuses every use. */
 const UNMIGRATED: Pool = {
   get sql(): Sql {
     throw new Contention("the realm is being migrated");

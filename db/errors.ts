@@ -1,5 +1,5 @@
 /**
- * What PostgreSQL's errors mean to those above: a lost race, a lost connection, a broken rule.
+ * Meanings of PostgreSQL's errors for the layers above: a lost race, a lost connection, a broken rule.
  * @module
  */
 

@@ -1,7 +1,7 @@
-/** What a health check asks of the database. @module */
+/** Statements of the health check. @module */
 import type { Db } from "./database.ts";
 
-/** What the database tells of itself. */
+/** State of the database, as it reports it. */
 export interface DatabaseFacts {
   /** Its clock, epoch milliseconds. */
   at: number;

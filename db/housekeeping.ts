@@ -2,7 +2,7 @@
 import type { Db, Pool } from "./database.ts";
 import { peeking } from "./transaction.ts";
 
-/** What waits in a realm without a job of its own. */
+/** Work that waits in a realm without a job of its own. */
 export interface WaitingRow {
   unsealed: boolean;
   expired: boolean;

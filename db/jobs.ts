@@ -17,7 +17,7 @@ export interface ClaimedRow extends JobRow {
   token: string | null;
 }
 
-/** What a new job consists of. */
+/** Fields of a new job. */
 export interface NewJobRow {
   id: string;
   name: string;
@@ -119,14 +119,14 @@ export async function reapJobs(db: Db): Promise<void> {
     where state = 'running' and locked_until < now()`;
 }
 
-/** Removes jobs that ended a while ago; the dead ones stay longer, for people to look at. */
+/** Removes jobs that ended a while ago; dead ones stay longer, so that operators can read them. */
 export async function deleteOldJobs(db: Db): Promise<void> {
   await db`
     delete from jobs where (state = 'done' and finished_at < now() - interval '7 days')
       or (state = 'dead' and finished_at < now() - interval '90 days')`;
 }
 
-/** Whether a job is due, as far as one look over shared connections can tell. */
+/** Whether a job is due, as far as one read over shared connections can tell. */
 export async function selectDue(pool: Pool): Promise<boolean> {
   const { due } = await peeking<{ due: boolean }>(
     pool,

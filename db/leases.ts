@@ -1,7 +1,7 @@
 /** Statements on leases: who does repeated work until when, and when it is due again. @module */
 import type { Db } from "./database.ts";
 
-/** Takes a lease that is due and that nobody holds; false if it is not to be had. */
+/** Takes a lease that is due and not held; false otherwise. */
 export async function takeLease(
   db: Db,
   lease: { name: string; owner: string; leaseMs: number },

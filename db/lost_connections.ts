@@ -70,7 +70,7 @@ function watch(connection: Connection, tx: postgres.TransactionSql): postgres.Tr
 }
 
 /**
- * Keeps the process alive when a promise fails that nobody awaits. The driver leaves such promises
+ * Keeps the process alive when an unawaited promise fails. The driver leaves such promises
  * on connections that were cut; any other is a defect, but one realm's defect must not end the
  * service of all others. An error that is thrown outside of a promise still ends the process.
  */
@@ -79,6 +79,6 @@ export function outliveRejections(tell: (message: string, error: unknown) => voi
     event.preventDefault();
     const { reason } = event;
     if (isDisconnect(reason)) tell("a connection to the database was lost", reason);
-    else tell("a promise failed and nobody awaited it", reason);
+    else tell("an unawaited promise failed", reason);
   });
 }

@@ -1,6 +1,6 @@
 /**
  * Fetches the npm packages that a lock file names before anything runs that needs them, and says how
- * far that is. What is here already costs a look at the disk. No package is loaded by this module.
+ * far that is. A package that is present costs one read of the disk. No package is loaded by this module.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 /** Packages that are fetched together: those of a lock file, by the configuration beside it. */
 export interface PackageSet {
-  /** What they are, for people: `PostgreSQL 18.4`. */
+  /** Name for people: `PostgreSQL 18.4`. */
   readonly title: string;
   /** The configuration that imports them. */
   readonly config: URL;
@@ -52,7 +52,7 @@ export async function fetchPackages(set: PackageSet, display = standardError()):
   const begun = performance.now();
   const shown = { count: 0, bytes: 0 };
   const waiting = new Set(missing);
-  const look = async () => {
+  const measure = async () => {
     for (const one of waiting) {
       if (!await isHere(one)) continue;
       waiting.delete(one);
@@ -68,14 +68,14 @@ export async function fetchPackages(set: PackageSet, display = standardError()):
     }`;
   if (!display.terminal) display.write(`${line()}\n`);
   const installing = install(set);
-  installing.catch(() => {}); // it may fail during a look, and is awaited after it
+  installing.catch(() => {}); // it may fail during a measurement, and is awaited after it
   for (let done = false; !done;) {
     const timer = Promise.withResolvers<boolean>();
     const id = setTimeout(timer.resolve, EVERY_MS, false);
     done = await Promise.race([installing.then(() => true), timer.promise]).finally(() =>
       clearTimeout(id)
     );
-    await look();
+    await measure();
   }
   const took = Math.round((performance.now() - begun) / 1000);
   display.write(
@@ -88,7 +88,7 @@ export async function fetchPackages(set: PackageSet, display = standardError()):
 export async function packagesOf(set: PackageSet): Promise<Package[]> {
   const lock: { npm?: Record<string, LockEntry> } = JSON.parse(await Deno.readTextFile(set.lock));
   return Object.entries(lock.npm ?? {}).filter(([, entry]) => fits(entry)).map(([key]) => {
-    // What follows an underscore names the peers that a package was resolved with.
+    // The part after an underscore names the peers that a package was resolved with.
     const [, name, version] = /^(@?[^@]+)@([^_]+)/.exec(key)!;
     return { name, version };
   });

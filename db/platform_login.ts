@@ -1,7 +1,7 @@
 /**
  * The roles as which a process serves and works beyond single realms. The login of the address owns the schemas of all
  * realms. Of these two, one writes rows of the platform's tables, and changes no table, no role and no realm's place;
- * the other looks at realms, and has no right but to take on the role of a realm's worker.
+ * the other reads all realms, and may only take on the role of a realm's worker.
  * @module
  */
 import { codeOf } from "./errors.ts";
@@ -51,28 +51,28 @@ export async function statePlatformRole(tx: Tx, role: string, password: string):
   await tx.unsafe(RIGHTS.replaceAll(":role", `"${role}"`));
 }
 
-/** The server looks through all roles of the owner for each: in one transaction, thousands would come too late. */
+/** For each, the server reads all roles of the owner: in one transaction, thousands would come too late. */
 const PAGE = 100;
 /** The server's refusal of what a login has no right to. */
 const DENIED = "42501";
 
-/** The name of the role that looks at the realms of an installation. */
+/** Name of the role of the shared pool, which reads all realms of an installation. */
 export function watchRole(installation: string): string {
   return `watch_${installation.replaceAll("-", "")}`;
 }
 
-/** Makes the role that looks at realms where it is missing, and states its login. */
+/** Creates the role that reads all realms where it is missing, and states its login. */
 export async function stateWatchRole(tx: Tx, role: string, password: string): Promise<void> {
   const [known] = await tx`select rolname from pg_roles where rolname = ${role}`;
   if (known === undefined) {
     await tx`create role ${tx(role)} nologin noinherit`;
-    // Whoever makes a realm meanwhile did not see the role: written, the row sends that transaction back.
+    // A transaction that creates a realm meanwhile did not see the role: the written row makes it start again.
     await tx`update installation set updated_at = now()`;
   } else await resetSettings(tx, role);
   await openLogin(tx, role, password);
 }
 
-/** Lets the role look at some realms at which it may not yet, after one of them; gives the last, null where it is done. */
+/** Lets the role read some more realms, after one of them; gives the last, or null at the end. */
 export async function admitToRealms(
   tx: Tx,
   role: string,
@@ -84,7 +84,7 @@ export async function admitToRealms(
   return page.length < limit ? null : page[page.length - 1].id;
 }
 
-/** Lets a role take on another; where that is refused, the looks at that realm alone fail, and say so. */
+/** Lets a role take on another; where that is refused, only reads of that realm fail, and say so. */
 async function admit(tx: Tx, worker: string, role: string): Promise<void> {
   await tx.savepoint((sp) => sp`grant ${sp(worker)} to ${sp(role)}`).catch((error) => {
     if (codeOf(error) !== DENIED) throw error;
@@ -106,7 +106,7 @@ async function selectUnwatched(
     order by r.id limit ${limit}`;
 }
 
-/** Lets the role that looks at realms, if there is one, look at a realm that is being made or mended. */
+/** Lets the role that reads all realms, if there is one, read a realm that is being created or repaired. */
 export async function admitWatch(tx: Tx, realmRole: string): Promise<void> {
   // Kept from changing until the end, and looked up after that: the role may be made in the meantime.
   const [{ id }] = await tx<{ id: string }[]>`select id from platform.installation for key share`;

@@ -1,5 +1,5 @@
 /**
- * What each session with the database says of itself: as whom it speaks, what it sees, what bounds it, and what
+ * Settings that each session with the database states: its role, its schema, its limits, and what
  * values and statements mean there.
  * @module
  */
@@ -10,7 +10,7 @@ const STATEMENT_TIMEOUT_MS = 30_000;
  * and all others: its process is stopped, cut off, or too slow to be waited for.
  */
 const SILENCE_MS = 4_000;
-/** Who builds a realm may think for longer; nobody waits for those locks. */
+/** Sessions that build a realm may pause for longer; no request waits for their locks. */
 const BUILD_SILENCE_MS = 60_000;
 /** A peer that acknowledges nothing for so long is gone. */
 const PEER_TIMEOUT_MS = 10_000;
@@ -25,7 +25,7 @@ export interface Session<RealmLocation = unknown> {
   name: string;
 }
 
-/** What must be said in each transaction, because connections may be shared with other clients. */
+/** Settings to state in each transaction, because connections may be shared with other clients. */
 export function settingsOf(as: Session): string {
   return [
     as.role === null ? "" : `set local role "${as.role}";`,
@@ -35,7 +35,7 @@ export function settingsOf(as: Session): string {
   ].join(" ");
 }
 
-/** What bounds a session whatever its process does, and what a commit must have survived. */
+/** Limits of a session whatever its process does, and the durability of a commit. */
 function limitsOf(as: Session): [name: string, value: string][] {
   return [
     ["statement_timeout", `${STATEMENT_TIMEOUT_MS}`],
@@ -75,7 +75,7 @@ const OWN_SETTINGS: Readonly<Record<string, string>> = {
   extra_float_digits: "1",
 };
 
-/** What a connection says when it begins; one that logs in as a role of a realm says what that role might have changed. */
+/** Settings that a connection states at its start; one that logs in as a role of a realm restates those that the role might have changed. */
 export function parametersOf(as: Session, logsIn: boolean): Record<string, string> {
   return {
     search_path: as.searchPath,

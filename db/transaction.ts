@@ -31,7 +31,7 @@ export interface TransactionOptions<Locked extends boolean = boolean> {
 
 const ATTEMPTS_MAX = 12;
 /**
- * The server ends a statement after 30 s and a silent transaction after 4 s, so whoever waits longer
+ * The server ends a statement after 30 s and a silent transaction after 4 s, so a caller that waits longer
  * waits for an answer that was lost with its connection.
  */
 const DEADLINE_MS = 60_000;
@@ -147,7 +147,7 @@ export async function readingBriefly<T>(
       const { pid } = said.at(-1)![0] as unknown as { pid: number };
       return await cancelable(pool, pid, () => work(tx), signal);
     });
-  // Its statements end by themselves: whoever waits for twice as long waits for an answer that was lost.
+  // Its statements end by themselves: after twice that time the answer was lost.
   return await using(pool, read, DEADLINE_MS, 2 * limitMs) as T;
 }
 
@@ -173,7 +173,7 @@ async function cancelable<T>(
 
 /**
  * Reads one row by one statement without parameters, sent in one message with what must be said
- * before it: for looks that are taken often.
+ * before it: for frequent reads.
  */
 export async function peeking<T>(pool: Pool, statement: string): Promise<T> {
   return await using(pool, async (sql) => {
@@ -221,7 +221,7 @@ export async function using<T>(
   const leave = await pool.enter();
   const run = untilDeadline(pool, work, deadlineMs, leave);
   if (waitMaxMs >= deadlineMs) return await run;
-  run.catch(() => {}); // nobody waits for it any more
+  run.catch(() => {}); // no caller waits for it any more
   const { promise, resolve } = Promise.withResolvers<typeof LATE>();
   const timer = setTimeout(() => resolve(LATE), waitMaxMs);
   const result = await Promise.race([run, promise]).finally(() => clearTimeout(timer));
@@ -230,7 +230,7 @@ export async function using<T>(
 }
 
 const LATE = Symbol();
-/** What runs on connections now, so that nobody's work is cut off when they are given up. */
+/** Statements that run on connections now, so that none is cut off when they are given up. */
 const running = new WeakMap<Sql, Set<Promise<unknown>>>();
 
 async function untilDeadline<T>(
@@ -266,7 +266,7 @@ async function untilDeadline<T>(
   }
 }
 
-/** What begins a serializable transaction under the ledger lock, in one message. */
+/** Beginning of a serializable transaction under the ledger lock, in one message. */
 export function lockedBegin(pool: Pool): string {
   return `${BEGIN}; ${pool.settings} ${LOCK_LEDGER}`;
 }

@@ -15,14 +15,14 @@ import { fetchPackages, type PackageSet } from "../db/packages.ts";
 import { type Command, COMMANDS, isService, needsMasterKey, permissionsOf } from "./permissions.ts";
 import { localKey, replaceKey } from "./secrets.ts";
 
-/** What the service itself is built of. */
+/** Packages of the service itself. */
 export const SERVICE: PackageSet = {
   title: "what the service needs",
   config: new URL("../deno.json", import.meta.url),
   lock: new URL("../deno.lock", import.meta.url),
 };
 
-/** What a command is started with. */
+/** Parameters of a command's start. */
 interface Launch {
   readonly flags: readonly string[];
   readonly args: readonly string[];
@@ -40,7 +40,7 @@ interface Local extends AsyncDisposable {
 
 const ROOT = new URL("../", import.meta.url);
 const MIGRATIONS = fileURLToPath(new URL("migrations", ROOT));
-/** What the runtime and the driver look at; no token of a registry, and nothing else of the shell. */
+/** Variables that the runtime and the driver read; no token of a registry, and nothing else of the shell. */
 const RUNTIME =
   /^(DENO_(DIR|V8_FLAGS|CERT|TLS_CA_STORE|DEPLOYMENT_ID|NO_UPDATE_CHECK)|NPM_CONFIG_REGISTRY|OTEL_\w+|PG\w+|HOME|XDG_CACHE_HOME|TZ|LANG|LC_ALL|(NO|FORCE)_COLOR|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS)$/i;
 const KEYS = ["MASTER_KEY", "NEW_MASTER_KEY"];

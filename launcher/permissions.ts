@@ -1,5 +1,5 @@
 /**
- * What each command of the service may do, as flags of Deno: its listener, its database, the nodes
+ * Permissions of each command of the service, as flags of Deno: its listener, its database, the nodes
  * and prices that are configured, its migrations, and the record of the host. It runs no program.
  *
  * @module
@@ -20,7 +20,7 @@ export const COMMANDS = [
 /** A command of main.ts. */
 export type Command = typeof COMMANDS[number];
 
-/** What the flags depend on beside the settings. */
+/** Inputs of the flags beside the settings. */
 export interface Needs {
   readonly command: Command;
   readonly config: Config;

@@ -37,7 +37,7 @@ export interface Credentials {
 }
 
 /**
- * What everybody may do in a database of PostgreSQL's, and a realm's roles need not: keep large objects, which fill the
+ * Rights that PostgreSQL gives everybody and that a realm's roles do not need: large objects, which fill the
  * disk, and hold advisory locks, which fill the server's table of locks.
  */
 const CLOSED: readonly string[] = [

@@ -10,7 +10,7 @@
  * - `--allow-run`: `initdb`, `pg_ctl` and `postgres` by their exact paths in
  *   `<cacheDir>/<platform>-<version>/bin`, and Deno itself, which fetches the binaries once and asks
  *   a server that a killed process left. A list holds slips back, not an intruder: `pg_ctl` alone
- *   runs what it is told to. So whoever serves requests never has these rights: the launcher
+ *   runs what it is told to. So the process that serves requests never has these rights: the launcher
  *   (launcher/launch.ts) starts the server and gives the service its address.
  * - `--allow-net=127.0.0.1`, `--allow-sys=uid`. No package is loaded by these modules.
  *

@@ -1,5 +1,5 @@
 /**
- * Asks the server on a port of this machine for its folder, as a process of its own: whoever starts
+ * Asks the server on a port of this machine for its folder, as a process of its own: the process that starts
  * PostgreSQL need not load a driver. Reads `{"port", "password"}` from standard input and prints
  * `folder <path>`, `busy`, or `stranger`.
  *

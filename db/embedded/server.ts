@@ -51,7 +51,7 @@ export async function launchOnPort(
       }
       return { port, child };
     } catch (error) {
-      // Somebody may have taken the port since we looked.
+      // Another program may have taken the port since the check.
       if (wanted || isFree(port) || attempt === 5) throw error;
     }
   }
@@ -203,7 +203,7 @@ async function readLogTail(pgdata: string): Promise<string> {
 
 /**
  * Starts a server that was killed or crashed again, on its port, until told to stop. When even that
- * fails the error is nobody's to handle: it ends the process, which is of no use without a database.
+ * fails, no caller can handle the error: it ends the process, which is of no use without a database.
  */
 export function supervise(
   cluster: Cluster,

@@ -58,7 +58,7 @@ export async function closeAttempt(
     where subject = ${attempt.subject}`;
 }
 
-/** What decides a login, as it is now. */
+/** State of a user and its keys that decides a login. */
 export interface EntryRow {
   verifier: string;
   roles: string[];
