@@ -13,7 +13,7 @@ export interface AccountSummary {
   holder: string | null;
 }
 
-/** What an alias stands for: an account, or an identity. */
+/** The target of an alias: an account or an identity. */
 export interface AliasTarget {
   alias: string;
   account: string | null;
@@ -30,7 +30,7 @@ export async function selectAccountSummaries(
     where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
 }
 
-/** Finds what aliases stand for; unknown ones are left out. */
+/** Finds the targets of aliases; unknown ones are left out. */
 export async function selectAliasTargets(
   db: Db,
   aliases: readonly string[],
@@ -40,7 +40,7 @@ export async function selectAliasTargets(
     where alias = any (${aliases as string[]}::text[]) and deleted_at is null`;
 }
 
-/** Finds what an alias stands for. */
+/** Finds the target of an alias. */
 export async function selectAliasTarget(db: Db, alias: string): Promise<AliasTarget | null> {
   const [target] = await selectAliasTargets(db, [alias]);
   return target ?? null;

@@ -7,7 +7,7 @@ export interface AccountRow {
   id: string;
   total: string;
   blocked: string;
-  /** What came to addresses of others that are watched for it: part of the total, never available. */
+  /** Value at linked addresses: part of the total, never available. */
   linked: string;
   type: "virtual" | "ramp" | "deposit" | "system";
   asset: string;
@@ -63,7 +63,7 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
-/** What a new account consists of; it starts empty. */
+/** A new account; it starts empty. */
 export type NewAccountRow = Omit<
   AccountRow,
   | "total"
@@ -91,7 +91,7 @@ export async function insertAccount(tx: LedgerTx, account: NewAccountRow): Promi
   return row;
 }
 
-/** Takes the default mark from the account of this holder and asset that carries it. */
+/** Removes the default mark from the account of this holder and asset that has it. */
 export async function clearDefault(
   tx: LedgerTx,
   of: { holder: string; asset: string; testnet: boolean },
@@ -102,7 +102,10 @@ export async function clearDefault(
       and is_default and deleted_at is null`;
 }
 
-/** Finds or makes the counterparty of an asset: where value enters and leaves the realm's ledger. */
+/**
+ * Finds or creates the system account of an asset, the counterparty of value that enters or leaves
+ * the ledger.
+ */
 export async function upsertSystemAccount(
   tx: LedgerTx,
   account:
@@ -143,7 +146,7 @@ export async function selectEnabledAmong(db: Db, ids: string[]): Promise<string[
   return rows.map(({ id }) => id);
 }
 
-/** Makes an account usable; tells whether it had not been before. */
+/** Enables an account; returns whether it was disabled before. */
 export async function markEnabled(tx: LedgerTx, id: string): Promise<AccountRow | null> {
   const [row] = await tx<AccountRow[]>`
     update accounts set enabled = true, active = true, updated_at = now()
@@ -158,7 +161,7 @@ export async function selectAccounts(db: Db, ids: string[]): Promise<AccountRow[
   } from accounts where id = any (${ids}::uuid[])`;
 }
 
-/** Changes what is not a balance. */
+/** Changes fields of an account other than balances. */
 export async function updateAccount(
   tx: LedgerTx,
   id: string,
@@ -171,7 +174,10 @@ export async function updateAccount(
     where id = ${id}`;
 }
 
-/** Freezes an account. One that its owner froze is frozen by the realm from then on, never the other way. */
+/**
+ * Freezes an account. If the realm freezes an account that its owner froze, the freeze is the
+ * realm's from then on, never the other way.
+ */
 export async function freezeAccount(
   tx: LedgerTx,
   id: string,
@@ -183,7 +189,7 @@ export async function freezeAccount(
     where id = ${id} and (not frozen or (${by.realm} and not frozen_by_realm))`;
 }
 
-/** Unfreezes an account, unless the realm froze it and it is not the realm that unfreezes. */
+/** Unfreezes an account. A freeze by the realm is lifted by the realm alone. */
 export async function unfreezeAccount(
   tx: LedgerTx,
   id: string,
@@ -206,16 +212,16 @@ export async function markActive(
     update accounts set active = ${active}, updated_at = ${now} where id = ${id} and active <> ${active}`;
 }
 
-/** What keeps an account from being deleted. */
+/** The reason why an account cannot be deleted. */
 export type AccountTie = "balance" | "withdrawal" | "sweep" | "deposit" | "forward";
 
-/** Tells what keeps an account from being deleted; null where nothing does. */
+/** Returns the reason why an account cannot be deleted; null if there is none. */
 export async function selectAccountTie(db: Db, id: string): Promise<AccountTie | null> {
   const [row] = await db<{ tie: AccountTie | null }[]>`select account_ties(${id}) as tie`;
   return row.tie;
 }
 
-/** Reads the balance of an asset's counterparty; 0 where it has none yet. */
+/** Reads the balance of an asset's system account; 0 if there is none yet. */
 export async function selectSystemTotal(
   db: Db,
   system: "world" | "fees",

@@ -13,7 +13,10 @@ export interface ExternalAddressRow extends NetworkKey {
   created_at: number;
 }
 
-/** Assigns an address from the newest block seen on. Fails where it is assigned, or is our own. */
+/**
+ * Assigns an address from the newest scanned block on. Fails if it is assigned already, or is our
+ * own.
+ */
 export async function insertExternalAddress(tx: Tx, row: ExternalAddressRow): Promise<void> {
   await tx`
     insert into external_addresses
@@ -55,13 +58,16 @@ export async function selectLinked(db: Db, after: string, limit: number): Promis
   return rows.map(({ address }) => address);
 }
 
-/** Reads the address up to which links were compared with the directory of own addresses; '' at first. */
+/**
+ * Reads the address up to which linked addresses were compared with the directory of own addresses;
+ * '' at first.
+ */
 export async function selectCompared(db: Db): Promise<string> {
   const [row] = await db<{ after: string }[]>`select linked_after as after from attestations`;
   return row?.after ?? "";
 }
 
-/** Notes up to which address links were compared; '': the next pass begins anew. */
+/** Stores the address up to which linked addresses were compared; '': the next pass begins anew. */
 export async function updateCompared(tx: Tx, after: string): Promise<void> {
   await tx`update attestations set linked_after = ${after} where linked_after <> ${after}`;
 }
@@ -80,9 +86,9 @@ export async function endAssignments(
 }
 
 /**
- * Finds the accounts that value sent to addresses reaches: of our own addresses the account served,
- * and else the ramp, since a deposit account keeps nothing; after them those that addresses of others
- * are assigned to.
+ * Finds the accounts that receive value sent to addresses. For an own address it is the account
+ * served, or else the ramp, since a deposit account keeps nothing. Accounts with linked addresses
+ * follow.
  */
 export async function selectAssigned(
   db: Db,

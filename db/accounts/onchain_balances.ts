@@ -19,7 +19,7 @@ export interface OnchainBalanceRow {
   nonce: number | null;
 }
 
-/** A balance that rose by more than the transfers that were found explain; base units. */
+/** A gain of a balance that the known transfers do not explain; base units. */
 export interface GainRow {
   address: string;
   contract: string;
@@ -32,9 +32,9 @@ export interface GainRow {
 }
 
 /**
- * Lists addresses to look at: ramps' own, those where something moved since a height, and of the
- * rest the ones that were not looked at for longest. Addresses that are watched for others are
- * among them where they are watched for the chain's own coin.
+ * Lists addresses whose balances are due: those of ramps, those with transfers since a height, and
+ * of the rest those read least recently. Linked addresses are included if they are watched for the
+ * chain's own coin.
  */
 export async function selectBalanceTargets(
   db: Db,
@@ -68,7 +68,7 @@ export async function selectBalanceTargets(
     where address in (select address from hot union select address from stale) order by address`;
 }
 
-/** Begins the balances of a new address with nothing, at the height scanned so far. */
+/** Begins the balances of a new address at zero, at the height scanned so far. */
 export async function insertEmptyBalance(
   tx: Tx,
   place: NetworkKey,
@@ -83,7 +83,7 @@ export async function insertEmptyBalance(
     on conflict do nothing`;
 }
 
-/** Reads the balances of addresses as last seen. */
+/** Reads the last stored balances of addresses. */
 export async function selectOnchainBalances(
   db: Db,
   place: NetworkKey,
@@ -115,7 +115,7 @@ export async function upsertOnchainBalances(
       where onchain_balances.height <= excluded.height`;
 }
 
-/** Records a gain that nothing explains so far, or how the last search for it went. */
+/** Records an unexplained gain, or the result of the last search for it. */
 export async function upsertGain(
   tx: Tx,
   place: NetworkKey,
@@ -133,7 +133,7 @@ export async function upsertGain(
         retry_at = now() + interval '5 seconds' * (2 ^ least(unexplained_gains.tries, 14) - 1)`;
 }
 
-/** Reads gains whose turn it is to be searched again. */
+/** Reads gains that are due to be searched again. */
 export async function selectGains(db: Db, place: NetworkKey, limit: number): Promise<GainRow[]> {
   return await db<GainRow[]>`
     select address, contract, above::float8 as above, height::float8 as height,
@@ -143,7 +143,7 @@ export async function selectGains(db: Db, place: NetworkKey, limit: number): Pro
     order by retry_at limit ${limit}`;
 }
 
-/** Takes away a gain that was explained. */
+/** Deletes a gain that was explained. */
 export async function deleteGain(
   tx: Tx,
   place: NetworkKey,
@@ -154,14 +154,14 @@ export async function deleteGain(
       and address = ${gain.address} and contract = ${gain.contract} and height = ${gain.height}`;
 }
 
-/** Takes away the gains of blocks above a height, which a reorganisation took away. */
+/** Deletes the gains of chain blocks above a height, which a reorganisation removed. */
 export async function deleteGainsAbove(tx: Tx, place: NetworkKey, height: number): Promise<void> {
   await tx`
     delete from unexplained_gains where chain = ${place.chain} and network = ${place.network}
       and height > ${height}`;
 }
 
-/** Counts the gains of each place that nothing explains. */
+/** Counts the unexplained gains by chain and network. */
 export async function countGains(db: Db): Promise<(NetworkKey & { count: number })[]> {
   return await db<(NetworkKey & { count: number })[]>`
     select chain, network, count(*)::integer as count from unexplained_gains

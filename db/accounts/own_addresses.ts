@@ -2,27 +2,27 @@
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
-/** What an address of ours is for. */
+/** The use of an own address. */
 export interface OwnAddressRow extends NetworkKey {
   asset: string;
   /** Whether it is the address of a ramp itself. */
   ramp: boolean;
 }
 
-/** Reads what an address of ours is for, on every chain where it is one. */
+/** Reads the use of an own address, on every chain where it is one. */
 export async function selectOwnAddress(db: Db, address: string): Promise<OwnAddressRow[]> {
   return await db<OwnAddressRow[]>`
     select chain, network, asset, derivation_key = 0 as ramp from addresses
     where address = ${address} order by id`;
 }
 
-/** Whether an address is one that will be handed out. */
+/** Whether an address is reserved. */
 export async function isReserved(db: Db, address: string): Promise<boolean> {
   const rows = await db`select address from reserved_addresses where address = ${address}`;
   return rows.length > 0;
 }
 
-/** Reserves addresses of a ramp, and says how far its addresses are reserved. */
+/** Reserves addresses of a ramp, and stores up to which index they are reserved. */
 export async function insertReserved(
   tx: Tx,
   of: { ramp: string; from: number; addresses: readonly string[]; at: number },
@@ -45,7 +45,7 @@ export async function selectUnshared(db: Db, limit: number): Promise<string[]> {
   return rows.map(({ address }) => address);
 }
 
-/** Notes that the directory of the installation has addresses. */
+/** Records that the directory of the installation has addresses. */
 export async function markShared(tx: Tx, addresses: readonly string[]): Promise<void> {
   await tx`
     update reserved_addresses set shared = true
@@ -63,11 +63,11 @@ export interface LinkedDeposit {
 }
 
 /**
- * Gives what came to an address that was handed out, while somebody watched it, to its account, with the
- * coins that it left; nothing before a worker has derived the address.
+ * Assigns the deposits and coins at a handed-out address that was linked before to its account;
+ * none before a worker has derived the address.
  *
- * @param how.error said of what is of another asset: that is given up
- * @returns what of it was booked as linked value and is to be taken back
+ * @param how.error stored with deposits of another asset, which are not credited
+ * @returns the deposits that were booked as linked value and are to be taken back
  */
 export async function handOverDeposits(
   tx: Tx,
@@ -80,7 +80,7 @@ export async function handOverDeposits(
       ${how.at}::timestamptz)`;
 }
 
-/** An address whose derivation no worker has shown yet. */
+/** An address that no worker has derived yet. */
 export interface UnprovenRow {
   id: string;
   ramp: string;
@@ -116,7 +116,7 @@ export async function selectUnreserved(
     order by a.derivation_key limit ${limit}`;
 }
 
-/** Notes addresses that a worker has derived, although they were not reserved. */
+/** Records addresses that a worker has derived, although they were not reserved. */
 export async function insertDerived(
   tx: Tx,
   rows: readonly UnprovenRow[],

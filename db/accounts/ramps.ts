@@ -3,7 +3,7 @@ import type { LedgerTx } from "../transaction.ts";
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
-/** A ramp: where an account's keys and addresses come from. */
+/** A ramp: the derivation path and state of an account's keys and addresses. */
 export interface RampRow {
   account: string;
   chain: string;
@@ -15,7 +15,10 @@ export interface RampRow {
   next_index: number;
   /** Addresses below this index are reserved. */
   reserved: number;
-  /** Why nothing is signed for it, and no address handed out; null if nothing keeps it. */
+  /**
+   * The reason for its quarantine: nothing is signed and no address handed out; null if there is
+   * none.
+   */
   quarantined: Quarantine | null;
   created_at: number;
 }
@@ -124,7 +127,7 @@ export async function takeIndex(
   return row ?? null;
 }
 
-/** Keeps a ramp's xpub and its first index; tells whether it had none before. */
+/** Stores a ramp's xpub and its first index; returns whether it had none before. */
 export async function markOpened(
   tx: Tx,
   { account, number }: Pick<RampRow, "account" | "number">,
@@ -136,7 +139,7 @@ export async function markOpened(
   return rows.length > 0;
 }
 
-/** Says what keeps an account from becoming ready. */
+/** Records the reason why an account cannot become ready. */
 export async function markAccountError(
   tx: LedgerTx,
   account: string,
@@ -179,7 +182,7 @@ export async function selectAddressesFor(
     order by id`;
 }
 
-/** A part of a list of addresses: so many after one of them. */
+/** A page of a list of addresses: `limit` of them after one. */
 export interface AddressesAfter {
   after: string | null;
   limit: number;
@@ -203,14 +206,14 @@ export async function selectAddresses(
     order by id limit ${limit}`;
 }
 
-/** A balance as last seen on the chain, in base units. */
+/** A balance as last read from the chain, in base units. */
 export interface RampBalanceRow {
   account: string;
   contract: string;
   amount: string;
 }
 
-/** Reads what the addresses of ramp and deposit accounts hold, as last seen. */
+/** Reads the last stored balances at the addresses of ramp and deposit accounts. */
 export async function selectRampBalances(
   db: Db,
   accounts: readonly string[],

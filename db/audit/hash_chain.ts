@@ -1,7 +1,6 @@
 /**
- * Statements of the chain of hashes: what was posted or noted and is not sealed yet, the
- * links, and their head.
- * A process that appends locks the row of the head; posting never touches it, and so never waits.
+ * Statements of the hash chain: transactions and events without a link, the links, and the head. A
+ * process that appends locks the head's row. Posting never touches that row, so it never waits.
  * @module
  */
 import type { Db, Tx } from "../database.ts";
@@ -13,7 +12,7 @@ export interface HeadRow {
   hash: string;
 }
 
-/** What a transaction's sealed form is made of. */
+/** The fields of a transaction that its link covers. */
 export interface LinkableTransaction {
   id: string;
   type: string;
@@ -29,13 +28,13 @@ export interface LinkableTransaction {
   reverts: string | null;
   seal: Record<string, unknown> | null;
   address_data: Record<string, unknown> | null;
-  /** The key of a machine that moved as the owner. */
+  /** The machine key that moved value as the owner. */
   api_key: string | null;
   owner: string | null;
   created_at: number;
 }
 
-/** What an event's sealed form is made of. */
+/** The fields of an event that its link covers. */
 export interface LinkableEvent {
   event: string;
   kind: string;
@@ -44,7 +43,7 @@ export interface LinkableEvent {
   noted_at: number;
 }
 
-/** What is sealed: a transaction, or an event. */
+/** A transaction or an event, which a link covers. */
 export type Linkable = (LinkableTransaction & { event: null }) | LinkableEvent;
 
 /** Number, salt and hash of a link; salt and hash are hexadecimal. */
@@ -56,10 +55,10 @@ export interface LinkHash {
   covers: string;
 }
 
-/** A link with what it covers, or with what of it is gone. */
+/** A link with the row that it covers, or the kind of that row if the row is gone. */
 export type LinkRow = LinkHash & (Linkable | { event: null; id: null; missing: Missing });
 
-/** What a link covers that is gone. */
+/** The kind of a covered row that is gone. */
 export type Missing = "transaction" | "event";
 
 const FACTS =
@@ -77,12 +76,13 @@ export async function lockHead(tx: Tx): Promise<(HeadRow & { heard: boolean }) |
   return row ?? null;
 }
 
-/** Reads the next commits to seal, of `limit` links or somewhat more, in order of commit. */
+/** Reads the next commits to link, of `limit` links or somewhat more, in order of commit. */
 export async function selectUnlinked(
   tx: Tx,
   limit: number,
 ): Promise<{ commits: string[]; rows: Linkable[] }> {
-  // How many a commit holds is told by its size, at the least, without reading those of later turns.
+  // The size of its arrays bounds from below how many ids a commit holds; arrays of later turns are
+  // not read.
   const commits = await tx<{ id: string; transactions: string; events: string }[]>`
     select c.id, c.transactions::text as transactions, c.events::text as events from (
       select q.id, q.transactions, q.events, q.least, sum(q.least) over (order by q.id) as upto
@@ -92,7 +92,7 @@ export async function selectUnlinked(
     where c.upto - c.least < ${limit} order by c.id`;
   const found = new Map<string, Linkable>();
   const ids = commits.flatMap((commit) => listed(commit.transactions));
-  // Asked for as a set that is made once, so that one walk along the index finds them all.
+  // A subquery builds the set of ids once, so one walk along the index finds all rows.
   const transactions = ids.length === 0 ? [] : await tx.unsafe<(Linkable & { id: string })[]>(
     `select ${FACTS} from transactions t where t.id = any (array(select unnest($1::text::uuid[])))`,
     [`{${ids.join(",")}}`],
@@ -120,17 +120,20 @@ function listed(text: string): string[] {
   return text === "{}" ? [] : text.slice(1, -1).split(",");
 }
 
-/** Appends links after `from`, forgets the commits that they cover, moves the head, and counts the rows. */
+/**
+ * Appends links after `from`, deletes the commits that they cover, moves the head, and counts the
+ * rows.
+ */
 export async function insertLinks(
   tx: Tx,
   links: {
     from: bigint;
     rows: readonly Linkable[];
     hashes: readonly string[];
-    /** Of all of them, one after the other, in hexadecimal. */
+    /** The salts of all links, concatenated, in hexadecimal. */
     salts: string;
     commits: string[];
-    /** How many of them each owner made. */
+    /** How many of the transactions each owner made. */
     owners: ReadonlyMap<string, number>;
   },
 ): Promise<void> {
@@ -158,7 +161,10 @@ export async function insertLinks(
         offset 0) h`;
 }
 
-/** Reads the head of the chain and how many links wait behind it. Its hash is empty where it is gone. */
+/**
+ * Reads the head of the chain and how many rows have no link yet. The hash is empty if the head's
+ * row is gone.
+ */
 export async function selectHead(db: Db): Promise<HeadRow & { unsealed: string }> {
   const [row] = await db<(HeadRow & { unsealed: string })[]>`
     select coalesce(h.seq, 0)::text as seq, coalesce(encode(h.hash, 'hex'), '') as hash,
@@ -168,14 +174,14 @@ export async function selectHead(db: Db): Promise<HeadRow & { unsealed: string }
   return row;
 }
 
-/** Reads one seal's hash; null where there is none. */
+/** Reads the hash of a link; null if there is none. */
 export async function selectHash(db: Db, seq: bigint): Promise<string | null> {
   const [row] = await db<{ hash: string }[]>`
     select encode(hash, 'hex') as hash from chain_links where seq = ${`${seq}`}`;
   return row?.hash ?? null;
 }
 
-/** Reads links with what they cover, from a number on. */
+/** Reads links with the rows that they cover, from a number on. */
 export async function selectLinks(db: Db, first: bigint, limit: number): Promise<LinkRow[]> {
   type Found = LinkHash & { id: string | null; event: string | null; of: Missing };
   const rows = await db.unsafe<Found[]>(

@@ -1,23 +1,23 @@
 /**
- * Statements that work out anew, from the entries, everything that the ledger stores twice, and give
- * what does not agree. Each is one pass; none of them locks anything.
+ * Statements of the audit: each recomputes from the entries a fact that the ledger stores twice,
+ * and returns the rows that differ. Each is one pass and takes no lock.
  * @module
  */
 import type { Tx } from "../database.ts";
 import { TIME_CHECKS } from "./time_checks.ts";
 import { PROOF_CHECKS } from "./proof_checks.ts";
 
-/** One thing that is not what it should be. */
+/** A mismatch that a check found. */
 export interface CheckRow {
-  /** Id, or name, of what is wrong. */
+  /** Id or name of the wrong row. */
   subject: string;
   expected: string | null;
   found: string | null;
-  /** How many there are of this kind, those not listed included. */
+  /** Number of mismatches of this kind, including those not listed. */
   count: string;
 }
 
-/** Every kind of disagreement, with the statement that finds it. */
+/** The checks by name, each with the statement that finds its mismatches. */
 export const CHECKS = {
   /** A transaction has exactly its two entries, which sum to zero, in the accounts it names. */
   "transaction.entries": `
@@ -60,7 +60,7 @@ export const CHECKS = {
     from accounts a left join (select account, max(seq) from entries group by account) e
       on e.account = a.id
     where a.seq <> coalesce(e.max, 0)`,
-  /** What is blocked is the sum of the open blocks. */
+  /** The blocked amount is the sum of the open blocks. */
   "account.blocked": `
     select a.id as subject, coalesce(b.sum, 0) as expected, a.blocked as found
     from accounts a left join (select account, sum(amount) from blocks where status = 'OPEN'
@@ -70,13 +70,16 @@ export const CHECKS = {
   "account.covered": `
     select id as subject, blocked + linked as expected, total as found from accounts
     where (total < blocked + linked and type <> 'system') or blocked < 0 or linked < 0`,
-  /** Linked is the sum of what came from a chain to an account that watches, and no other has any. */
+  /**
+   * The linked amount is the sum of deposits at watched addresses; an account that watches none has
+   * none.
+   */
   "account.linked": `
     select a.id as subject, coalesce(d.sum, 0) as expected, a.linked as found
     from accounts a left join (select account, sum(credited) from deposits
       where status = 'CONFIRMED' group by account) d on d.account = a.id and watches_addresses(a.id)
     where a.linked <> coalesce(d.sum, 0)`,
-  /** The history of blocks and freezing ends with what is so now. */
+  /** The history of blocks and freezing ends with the present state of the account. */
   "account.state": `
     select a.id as subject, concat_ws(' ', a.blocked, a.frozen) as expected,
       concat_ws(' ', s.blocked, s.frozen) as found
@@ -102,7 +105,7 @@ export const CHECKS = {
     full join (select account, change, count(*) from steps where change <> 0
       group by account, change) s on s.account = b.account and s.change = b.change
     where b.count is distinct from s.count`,
-  /** What an entry says was blocked was so, in the order of that history. */
+  /** The blocked amount in an entry agrees with that history, in its order. */
   "entry.blocked": `
     with recursive walk as (
       select a.account, e.seq, e.blocked, s.at, s.id
@@ -142,7 +145,7 @@ export const CHECKS = {
     from transactions t join accounts s on s.id = t.source join accounts d on d.id = t.destination
     where (s.type = 'deposit' and t.type not in ('forward', 'fee'))
       or (d.type = 'deposit' and t.type <> 'deposit')`,
-  /** What an entry says was linked is the sum of the deposits up to it, less those taken back. */
+  /** The linked amount in an entry is the sum of the deposits up to it, less those taken back. */
   "entry.linked": `
     select account || ' ' || seq as subject, expected, linked as found
     from (select e.account, e.seq, e.linked, nullif(sum(case when t.type = 'deposit'
@@ -192,12 +195,12 @@ export const CHECKS = {
     from transactions t left join transactions o on o.id = t.reverts and o.type <> 'revert'
     where (t.type = 'revert') <> (t.reverts is not null) or (t.reverts is not null and
       (o.source, o.destination, o.amount) is distinct from (t.destination, t.source, t.amount))`,
-  /** What is kept beside a transaction has one. */
+  /** Data stored beside a transaction has its transaction. */
   "transaction.data": `
     select d.transaction as subject, 'a transaction' as expected, null as found
     from transaction_data d
     where not exists (select 1 from transactions t where t.id = d.transaction)`,
-  /** A captured block names the capture of what was captured. */
+  /** A captured block names its capture, of the captured amount. */
   "block.capture": `
     select b.id as subject, concat_ws(' ', b.account, b.captured) as expected,
       concat_ws(' ', t.source, t.amount) as found
@@ -205,13 +208,13 @@ export const CHECKS = {
     where b.status = 'CAPTURED' and (t.source, t.amount) is distinct from (b.account, b.captured)
     union all select t.id, 'a block', null from transactions t
       where t.type = 'capture' and not exists (select 1 from blocks b where b.transaction = t.id)`,
-  /** What circulates of a currency is what was issued less what was destroyed. */
+  /** The supply of a currency is the amount issued less the amount destroyed. */
   "currency.supply": `
     select c.name as subject, coalesce(i.sum, 0) as expected, c.supply as found
     from currencies c left join (select currency, sum(case operation when 'issue' then amount
       else -amount end) from currency_issues group by currency) i on i.currency = c.id
     where c.supply <> coalesce(i.sum, 0)`,
-  /** No more circulates of a token's currency than there is of the token. */
+  /** The supply of a token's currency is never above the supply of the token. */
   "token.supply": `
     select t.symbol as subject, t.supply as expected, c.supply as found
     from fungible_tokens t join currencies c on c.id = t.currency
@@ -231,7 +234,10 @@ export const CHECKS = {
       on t.id = i.transaction
     where (c.name, i.amount, i.operation, i.account)
       is distinct from (t.asset, t.amount, t.direction, t.account)`,
-  /** A deposit that counts names the transaction of what it brought, and is alone in that. */
+  /**
+   * A confirmed deposit names the transaction that credited it, and no other deposit names that
+   * one.
+   */
   "deposit.transaction": `
     select d.id as subject, concat_ws(' ', 'deposit', d.account, d.credited) as expected,
       concat_ws(' ', t.type, t.destination, t.amount) as found
@@ -254,7 +260,10 @@ export const CHECKS = {
       from transactions t join accounts a on a.id = t.destination and a.type <> 'system'
       left join withdrawals w on w.transaction = t.id
       where t.type = 'withdrawal' group by t.id having count(w.id) <> 1`,
-  /** What a withdrawal takes is blocked in its ramp until it has ended, and nothing else is so held. */
+  /**
+   * The amount of a withdrawal is blocked in its ramp until the withdrawal has ended, and no other
+   * withdrawal block exists.
+   */
   "withdrawal.block": `
     select coalesce(w.id, b.serves) as subject,
       concat_ws(' ', w.ramp, w.charged, w.status = 'PROCESSING') as expected,
@@ -265,7 +274,10 @@ export const CHECKS = {
         and not exists (select 1 from chain_orders g where g.gas_block = blocks.id)) b on b.id = w.block
     where (w.id, w.ramp, w.charged, w.status = 'PROCESSING')
       is distinct from (b.serves, b.account, b.amount, b.status = 'OPEN')`,
-  /** What an order may cost is blocked on its ramp's account until it has ended, where that pays. */
+  /**
+   * The budget of an order is blocked on its ramp's account until the order has ended, if that
+   * account pays.
+   */
   "order.gas": `
     select o.id as subject, concat_ws(' ', o.ramp, o.id, o.state not in
         ('done', 'failed', 'dropped', 'canceled')) as expected,
@@ -287,7 +299,7 @@ export const CHECKS = {
         when 'FAILED' then o.state in ('failed', 'dropped', 'canceled') else true end
     union all select o.id, 'a withdrawal', null from chain_orders o where o.purpose = 'withdrawal'
       and not exists (select 1 from withdrawals w where w.order_id = o.id)`,
-  /** A payout pays what it carries, and all of that ends as it does and bears its fee. */
+  /** A withdrawal batch pays the sum of its withdrawals; they end as it does and bear its fee. */
   "order.payout": `
     select p.id as subject, concat_ws(' ', p.state, p.amount, p.fee) as expected,
       concat_ws(' ', m.count, m.states, m.amount, m.fee) as found
@@ -301,7 +313,7 @@ export const CHECKS = {
       else m.count > 0 and m.amount = p.amount and m.states = '{joined}' end
     union all select m.id, 'a payout', p.purpose from chain_orders m join chain_orders p on p.id = m.batch_order_id
       where p.purpose not in ('batch', 'recovered')`,
-  /** What an order has reserved of coins is a coin of ours, unspent or spent by the order itself. */
+  /** A coin reserved by an order is one of ours, unspent or spent by the order itself. */
   "coin.input": `
     select k.input as subject, 'a coin' as expected, c.spent_by as found
     from reserved_inputs k left join coins c on c.chain = k.chain and c.network = k.network
@@ -318,7 +330,7 @@ export const CHECKS = {
       and c.hash = split_part(k.input, ':', 1) and c.index::text = split_part(k.input, ':', 2)
     where o.state = 'done' and k.input ~ '^[0-9a-f]{64}:[0-9]+$'
       and c.spent_by is distinct from o.hash`,
-  /** The balance of an address on a coin chain is that of its coins in blocks that nobody spent. */
+  /** The balance of an address on a UTXO chain is the sum of its unspent coins in chain blocks. */
   "coin.holding": `
     select h.address as subject, q.there as expected, h.amount as found
     from onchain_balances h join chain_cursors p on p.chain = h.chain and p.network = h.network
@@ -346,7 +358,7 @@ export async function allowTime(tx: Tx): Promise<void> {
   );
 }
 
-/** Runs one check; gives at most `limit` of what it found. */
+/** Runs one check; returns at most `limit` mismatches. */
 export async function selectMismatches(
   tx: Tx,
   code: CheckCode,

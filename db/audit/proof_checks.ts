@@ -1,6 +1,6 @@
 /**
- * Checks of the proof: the chain of hashes, the events that it holds, the audit trail, kept answers,
- * and what lists count.
+ * Checks of the hash chain, its events, the audit trail, stored answers, and the row counts of
+ * lists.
  * @module
  */
 
@@ -14,9 +14,9 @@ const COUNTED_COLLECTIONS = ["users", "identities", "accounts", "aliases", "curr
     count(*) filter (where deleted_at is not null) as dead
   from ${table} where owner is not null group by grouping sets ((owner), ())`);
 
-/** The checks by name, each with the statement that finds what disagrees. */
+/** The checks by name, each with the statement that finds its mismatches. */
 export const PROOF_CHECKS = {
-  /** Every transaction is sealed, or waits to be, and only once. */
+  /** Every transaction has one link, or waits for it, and never both. */
   "seal.missing": `
     select t.id as subject, 1 as expected, count(q.id) as found
     from transactions t left join (select transaction as id from chain_links
@@ -24,7 +24,7 @@ export const PROOF_CHECKS = {
     group by t.id having count(q.id) <> 1
     union all select q.id, 1, null from (select unnest(transactions) as id from ledger_commits) q
       where not exists (select 1 from transactions t where t.id = q.id)`,
-  /** Every event is sealed, or waits to be, and only once. */
+  /** Every event has one link, or waits for it, and never both. */
   "seal.event": `
     select e.id as subject, 1 as expected, count(q.id) as found
     from ledger_events e left join (select event as id from chain_links where event is not null
@@ -39,7 +39,7 @@ export const PROOF_CHECKS = {
     from (select coalesce(max(seq), 0) as seq, count(transaction) as transactions from chain_links) s
     left join chain_head h on true
     where (h.seq, h.transactions) is distinct from (s.seq, s.transactions)`,
-  /** What decides whose money it is stands as its last event tells. */
+  /** Each row that decides whose money it is agrees with its last event. */
   "event.facts": `
     select concat_ws(' ', coalesce(e.kind, f.kind), coalesce(e.subject, f.subject)) as subject,
       e.facts as expected, f.facts as found
@@ -47,7 +47,7 @@ export const PROOF_CHECKS = {
       where kind not in ('realm', 'audit') order by kind, subject, id desc) e
     full join ledger_facts f on f.kind = e.kind and f.subject = e.subject
     where e.facts is distinct from f.facts`,
-  /** The ledger's chain names lines of the audit trail, and the last that has its place. */
+  /** The ledger's hash chain names lines of the audit trail, the last chained one among them. */
   "audit.head": `
     select e.id::text as subject, e.facts ->> 'hash' as expected, encode(a.hash, 'hex') as found
     from ledger_events e left join audit a on a.seq = (e.facts ->> 'lines')::bigint
@@ -85,7 +85,7 @@ export const PROOF_CHECKS = {
     from currency_issues i join transactions t on t.id = i.transaction
     where i.created_at not between t.created_at - interval '1 hour'
       and t.created_at + interval '1 hour'`,
-  /** No rate is of the time to come. */
+  /** No rate has a time in the future. */
   "rate.time": `
     select base || ' ' || currency as subject, 'a past time' as expected, updated_at as found
     from rates where updated_at > clock_timestamp() + interval '1 day'`,
@@ -96,7 +96,7 @@ export const PROOF_CHECKS = {
         lag(s.seq) over (partition by e.account order by e.seq) as before
       from entries e join chain_links s on s.transaction = e.transaction) q
     where sealed <= before`,
-  /** A kept answer that stands for a transaction finds it, and no two stand for the same one. */
+  /** A stored answer that names a transaction finds it, and no two name the same one. */
   "idempotency.transaction": `
     select i.key as subject, i.transaction as expected, t.id as found
     from idempotency i left join transactions t on t.id = i.transaction
@@ -105,7 +105,9 @@ export const PROOF_CHECKS = {
       cross join unnest(b.transactions) with ordinality u(id, ord)
       where b.refusals[u.ord] is null and not exists
         (select 1 from transactions t where t.id = u.id)`,
-  /** What is kept under a key is of the time of the move, and says nothing besides it. */
+  /**
+   * The row of an idempotency key has the time of its transaction and no stored answer besides it.
+   */
   "idempotency.answer": `
     select i.key as subject, t.created_at::text as expected,
       concat_ws(' ', i.created_at, i.status, i.body) as found

@@ -1,7 +1,7 @@
 /** Statements on comparisons of what is on the chains with what the ledger owes. @module */
 import type { Db, Tx } from "../database.ts";
 
-/** An asset, as accounts are of it. */
+/** An asset and its network, as accounts name them. */
 export interface AssetName {
   asset: string;
   testnet: boolean;
@@ -9,7 +9,7 @@ export interface AssetName {
 
 /** The last comparison of an asset; amounts in whole units of it. */
 export interface SolvencyRow extends AssetName {
-  /** On the chain, at the height. */
+  /** Balance on the chain, at the height. */
   assets: string;
   height: number;
   /** Owed to accounts up to the position, without what is being paid out. */
@@ -19,7 +19,9 @@ export interface SolvencyRow extends AssetName {
   position: string | null;
   /** On the chain and not credited yet. */
   pending: string;
-  /** Set aside for what may have left and is not in a block up to the height. */
+  /**
+   * Set aside for orders that may have been broadcast and are in no chain block up to the height.
+   */
   sending: string;
   drift: string;
   solvent: boolean;
@@ -52,10 +54,10 @@ export async function selectStopped(db: Db, of: AssetName): Promise<boolean> {
   return row?.stopped ?? false;
 }
 
-/** What a comparison said that people are told of. */
+/** The parts of a comparison that are reported. */
 export type Verdict = Pick<SolvencyRow, "drift" | "solvent" | "stopped">;
 
-/** Reads what the last comparison of an asset said; null before the first. */
+/** Reads the verdict of the last comparison of an asset; null before the first. */
 export async function selectVerdict(db: Db, of: AssetName): Promise<Verdict | null> {
   const [row] = await db<Verdict[]>`
     select drift, solvent, stopped from solvency
@@ -63,7 +65,7 @@ export async function selectVerdict(db: Db, of: AssetName): Promise<Verdict | nu
   return row ?? null;
 }
 
-/** Keeps a comparison. */
+/** Stores a comparison. */
 export async function upsertSolvency(tx: Tx, row: SolvencyRow): Promise<void> {
   await tx`
     insert into solvency ${tx({ ...row, ramps: tx.json(row.ramps as never) })}
@@ -80,7 +82,7 @@ export async function selectSolvency(db: Db, asset: string | null): Promise<Solv
     where ${asset}::text is null or asset = ${asset} order by asset, testnet`;
 }
 
-/** An asset that lies on a chain for us, and where. */
+/** An asset of the realm's ramps, with its chain and network. */
 export interface RampedRow extends AssetName {
   chain: string;
   network: string;
@@ -89,7 +91,7 @@ export interface RampedRow extends AssetName {
   decimals: number | null;
 }
 
-/** Lists the assets that have ramps, and the tokens that are kept at one. */
+/** Lists the assets that have ramps, and the tokens whose value lies at a ramp. */
 export async function selectRamped(db: Db): Promise<RampedRow[]> {
   return await db<RampedRow[]>`
     select a.asset, a.testnet, r.chain, r.network, null as contract, null::smallint as decimals
@@ -126,19 +128,21 @@ export interface Compared extends AssetName {
   height: number;
 }
 
-/** What the ledger says of an asset at one moment, in whole units. */
+/** The ledger's figures of an asset at one moment, in whole units. */
 export interface LedgerFigures {
-  /** Owed to accounts that are not the service's own; linked value aside, which nobody holds. */
+  /**
+   * Owed to all accounts but system accounts, without linked value, which the realm does not hold.
+   */
   owed: string;
   fees: string;
   position: string | null;
   /** Seen on the chain up to the height and not credited, less what is credited of later blocks. */
   pending: string;
-  /** What a hundred payments cost at the price of this moment, in base units; 0 if another coin pays. */
+  /** Cost of a hundred payments at the present fee quote, in base units; 0 if another coin pays. */
   leeway: string;
 }
 
-/** Reads what the ledger says of an asset, to be compared with the chain at a height. */
+/** Reads the ledger's figures of an asset, to be compared with the chain at a height. */
 export async function selectFigures(tx: Tx, of: Compared): Promise<LedgerFigures> {
   const [row] = await tx<LedgerFigures[]>`
     select
@@ -160,25 +164,28 @@ export async function selectFigures(tx: Tx, of: Compared): Promise<LedgerFigures
   return row;
 }
 
-/** An order whose bytes may have left, or that has left above the height; amounts in base units. */
+/**
+ * An order that may have been broadcast, or that was booked above the height; amounts in base
+ * units.
+ */
 export interface FlightRow {
   id: string;
   state: "sent" | "mined" | "done" | "failed" | "dropped" | "canceled";
   since: number | null;
-  /** The block that has it, as far as it is known. */
+  /** Height of the chain block with its transaction; null if none is known. */
   height: number | null;
-  /** What it takes to somebody outside. */
+  /** Amount that it pays to addresses of others. */
   amount: string;
-  /** The most that the chain takes, or took once it is in a block. */
+  /** The highest fee that the chain can take; the fee itself once the transaction is in a block. */
   fee: string;
-  /** What those are charged whom it pays, or whose value it carries. */
+  /** Amount charged to the users whose value it pays out or carries. */
   charged: string;
 }
 
 /**
- * Lists the orders whose effect on an asset is not the same in the ledger and on the chain at a height:
- * those whose bytes may have left and that are not booked, and those that are booked and lie above.
- * Of coins, what a scanned block showed of them counts, not what a node was asked of.
+ * Lists the orders whose effect on an asset is not the same in the ledger and on the chain at a
+ * height: those that may have been broadcast and are not booked, and those that are booked and lie
+ * above. For coins the scanned chain blocks count, not answers of nodes.
  */
 export async function selectFlights(
   tx: Tx,
@@ -223,7 +230,7 @@ export async function selectFlights(
     order by o.id limit ${of.limit}`;
 }
 
-/** A deposit of a token as its log told it; amount in whole units. */
+/** A token deposit as its log states it; amount in whole units. */
 export interface UnprovenRow {
   hash: string;
   index: number;
@@ -258,7 +265,7 @@ export interface UnbookedSweep {
   to: string;
 }
 
-/** Reads a token's sweeps whose loss on the way is not booked yet, at most `limit`. */
+/** Reads a token's sweeps whose transfer fee is not booked yet, at most `limit`. */
 export async function selectUnbooked(
   db: Db,
   of: Compared,
@@ -273,7 +280,7 @@ export async function selectUnbooked(
       and o.amount is not null order by o.id limit ${limit}`;
 }
 
-/** Adds up what is owed through each ramp of an asset. */
+/** Sums the liabilities of each ramp of an asset. */
 export async function sumLiabilities(
   db: Db,
   of: AssetName,
@@ -286,7 +293,7 @@ export async function sumLiabilities(
     group by 1`;
 }
 
-/** What the house has lost of an asset, in whole units; 0 or below where it has lost nothing. */
+/** The house's loss in an asset, in whole units; 0 or below if there is none. */
 export async function selectLoss(tx: Tx, of: AssetName): Promise<string> {
   const [row] = await tx<{ loss: string }[]>`
     select coalesce(-sum(total), 0)::text as loss from accounts
@@ -295,8 +302,8 @@ export async function selectLoss(tx: Tx, of: AssetName): Promise<string> {
 }
 
 /**
- * Whether owner and holder of an account are users who write the whole realm, now: those that were
- * deactivated or deleted run nothing any more.
+ * Whether owner and holder of an account are at present users with write permission for the whole
+ * realm. Deactivated and deleted users do not count.
  */
 export async function isHouseAccount(db: Db, account: string): Promise<boolean> {
   const rows = await db`

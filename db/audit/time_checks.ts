@@ -1,8 +1,8 @@
-/** What the checker asks about the times and the order of transactions. @module */
+/** Checks of the times and the order of transactions. @module */
 
-/** Each kind of disagreement about time, with the statement that finds it. */
+/** The checks by name, each with the statement that finds its mismatches. */
 export const TIME_CHECKS = {
-  /** A transaction's time is the one that its id tells. */
+  /** A transaction's time is that of its id. */
   "transaction.time": `
     select id as subject, ms as expected, (extract(epoch from created_at) * 1000)::bigint as found
     from (select id, created_at, id_ms(id) as ms from transactions) q

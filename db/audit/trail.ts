@@ -10,13 +10,13 @@ export interface AuditRow {
   fields: string[] | null;
   request_id: string | null;
   address: string | null;
-  /** The key of a machine that acted as the user. */
+  /** The machine key that acted as the user. */
   api_key: string | null;
   api_key_name: string | null;
   created_at: number;
 }
 
-/** Which lines are asked for; ids bound times, because an id begins with its time. */
+/** The lines to read. Ids bound times, because an id begins with its time. */
 export interface AuditFilter {
   actor: string | null;
   action: string | null;
@@ -30,8 +30,7 @@ export interface AuditFilter {
 }
 
 /**
- * Reads lines of a realm: commands and logins from their own table, transactions from the ledger,
- * which is a trail by itself.
+ * Reads lines of a realm: commands and logins from `audit`, transactions from the ledger itself.
  */
 export async function selectTrail(db: Db, filter: AuditFilter): Promise<AuditRow[]> {
   const order = orderOf(db, filter);

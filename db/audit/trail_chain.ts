@@ -15,13 +15,13 @@ export interface AuditLineRow {
   created_at: number;
 }
 
-/** A line that has its place in the chain. */
+/** A line with its number and hash in the chain. */
 export type ChainedLineRow = AuditLineRow & { seq: string; hash: string };
 
 const LINE =
   "id, actor, action, entity, fields, request_id, address, api_key, api_key_name, created_at";
 
-/** Reads lines that have no place in the chain yet, oldest first. */
+/** Reads lines without a number in the chain, oldest first. */
 export async function selectUnchained(tx: Tx, limit: number): Promise<AuditLineRow[]> {
   return await tx.unsafe<AuditLineRow[]>(
     `select ${LINE} from audit where seq is null order by id limit $1`,
@@ -30,7 +30,7 @@ export async function selectUnchained(tx: Tx, limit: number): Promise<AuditLineR
   );
 }
 
-/** Reads the last place in the chain; null where there is none yet. */
+/** Reads the last number and hash of the chain; null if it is empty. */
 export async function selectLastChained(tx: Tx): Promise<{ seq: string; hash: string } | null> {
   const [row] = await tx<{ seq: string; hash: string }[]>`
     select seq, encode(hash, 'hex') as hash from audit where seq is not null
@@ -38,7 +38,7 @@ export async function selectLastChained(tx: Tx): Promise<{ seq: string; hash: st
   return row ?? null;
 }
 
-/** Gives lines their places after `from`, in their order. */
+/** Numbers lines after `from`, in their order, and stores their hashes. */
 export async function updateChained(
   tx: Tx,
   chained: { from: bigint; ids: readonly string[]; hashes: readonly string[] },
@@ -50,7 +50,7 @@ export async function updateChained(
     where a.id = q.id`;
 }
 
-/** Reads lines with their places, from a number on. */
+/** Reads lines with their numbers and hashes, from a number on. */
 export async function selectChained(
   tx: Tx,
   first: bigint,
@@ -74,7 +74,7 @@ export async function noteEvent(
   }::jsonb)`;
 }
 
-/** Notes an event unless the last one of its kind and subject tells the same facts. */
+/** Notes an event unless the last one of its kind and subject has the same facts. */
 export async function noteWhereChanged(
   tx: Tx,
   event: { kind: string; subject: string; facts: Record<string, unknown> },

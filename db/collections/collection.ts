@@ -1,6 +1,6 @@
 /**
- * The statements of the generic routes: which rows of a collection a caller sees, in which order, and
- * how many. What is visible stands as a clause of its own beside whatever the caller asks for.
+ * The statements of the generic routes: which rows of a collection a caller sees, in which order,
+ * and how many. Visibility is a clause of its own beside the caller's condition.
  * @module
  */
 import type { Db, Tx } from "../database.ts";
@@ -15,17 +15,18 @@ import {
 import { whereOf } from "./filter.ts";
 import { afterOf, anchorOf, orderOf, type SortKey, sortsById } from "./sort.ts";
 
-/** What lists say of the table behind a collection. */
+/** The table behind a collection. */
 export interface Source {
   table: string;
-  /** What lists read, where it is not the table: a view with more columns and the same ids. */
+  /** The view that lists read instead of the table, with more columns and the same ids. */
   listed?: string;
   columns: Columns;
   /** Whether rows can be deleted (a column deleted_at). */
   deletable: boolean;
   /**
    * Whether `row_counts` counts this table's rows by owner: in the transaction that adds them, or
-   * (`sealed`) when they are sealed, so that those posted since are counted one by one.
+   * (`linked`) when they get their links in the hash chain, so that later ones are counted one by
+   * one.
    */
   counted: boolean | "linked";
 }
@@ -34,14 +35,14 @@ export interface Source {
 export interface Visibility {
   reaches: readonly ("all" | "own" | "incoming" | "outgoing")[];
   user: string;
-  /** A row that counts as one's own whoever owns it: one's user record, one's identity. */
+  /** A row that counts as one's own whatever its owner: one's user record, one's identity. */
   ownId: string | null;
   deleted: "no" | "only" | "too";
-  /** Rows that belong to nobody and stand in no list; `shown` where they are asked for. */
+  /** Rows without an owner, which lists leave out unless `shown`. */
   concealed: { rows: Condition; shown: boolean } | null;
 }
 
-/** What a caller asks for besides. */
+/** The caller's condition and search. */
 export interface Selection {
   visibility: Visibility;
   condition: Condition;
@@ -86,7 +87,7 @@ export async function selectIds(
   const query = db<{ id: string }[]>`
     select id from ${listOf(db, source)} where ${where} order by ${order}
     limit ${limit} offset ${offset}`;
-  // A plan that is kept does not know whether a user has few accounts or many.
+  // A cached plan does not know whether a user has few accounts or many.
   const kept = isPlain(selection) && sort.length === 0 && !isFlow(selection.visibility);
   const rows = await (kept ? query : unprepared(query));
   return rows.map((row) => row.id);
@@ -137,7 +138,10 @@ async function countForeign(
   return rows.length;
 }
 
-/** Counts transactions: those sealed were counted, those not yet are few. One statement, one moment. */
+/**
+ * Counts transactions: those with links were counted, those without are few. One statement, one
+ * snapshot.
+ */
 async function countLinked(db: Db, owner: string): Promise<number> {
   const [row] = owner === EVERYONE
     ? await db<{ n: string }[]>`
@@ -165,7 +169,7 @@ export async function isVisible(
   return rows.length > 0;
 }
 
-/** Flags a row deleted, or living again; tells whether that changed anything. */
+/** Marks a row deleted or restored; returns whether that changed it. */
 export async function markDeleted(
   tx: Tx,
   table: string,
@@ -202,7 +206,9 @@ function isPlain(selection: Selection): boolean {
     selection.condition.of.length === 0;
 }
 
-/** Whether one's own are found in two ways: by the owner, and by the id of a row of another's. */
+/**
+ * Whether own rows are found in two ways: by the owner, and by the id of a row of another owner.
+ */
 function armed({ reaches, ownId }: Visibility): boolean {
   return ownId !== null && reaches.length === 1 && reaches[0] === "own";
 }
@@ -211,7 +217,7 @@ function isFlow({ reaches }: Visibility): boolean {
   return reaches.some((reach) => reach === "incoming" || reach === "outgoing");
 }
 
-/** What a caller asks for, of the rows that it reaches. */
+/** Writes the caller's condition for the rows within reach. */
 function matching(db: Db, source: Source, selection: Selection): Fragment {
   const { columns } = source;
   const search = selection.search === null
@@ -221,7 +227,7 @@ function matching(db: Db, source: Source, selection: Selection): Fragment {
     and ${whereOf(db, columns, selection.condition)} and ${search}`;
 }
 
-/** Living rows, deleted ones or both; never those that stand in no list. */
+/** Living rows, deleted ones or both; never those that lists leave out. */
 function alive(db: Db, source: Source, { deleted, concealed }: Visibility): Fragment {
   const listed = concealed === null || concealed.shown
     ? db`true`
@@ -232,7 +238,7 @@ function alive(db: Db, source: Source, { deleted, concealed }: Visibility): Frag
     : db`${listed} and deleted_at is null`;
 }
 
-/** Rows within reach, in parentheses. `one`: they are few already, so each can be looked at. */
+/** Rows within reach, in parentheses. `one`: they are few already, so each can be checked. */
 function reachOf(
   db: Db,
   source: Source,
@@ -255,7 +261,7 @@ function reachOf(
   return db`(${parts.reduce((all, part) => db`${all} or ${part}`)})`;
 }
 
-/** The ids of transactions within reach, by way of the accounts: no index leads there otherwise. */
+/** The ids of transactions within reach, found by their accounts: no other index serves this. */
 function flowing(db: Db, source: Source, { reaches, user }: Visibility): Fragment {
   const mine = db`(select id from accounts where owner = ${user}::uuid)`;
   return reaches.map((reach) => {
@@ -285,7 +291,7 @@ async function findAnchor(
   id: string,
 ): Promise<{ id: string; keys: (string | null)[] } | null> {
   if (sortsById(sort)) return { id, keys: [] };
-  // The scope stands here too: where a foreign row would sort is nobody else's business.
+  // The scope is checked here too: the sort position of a foreign row must not be revealed.
   const [row] = await unprepared(db<{ keys: (string | null)[] }[]>`
     select ${anchorOf(db, source.columns, sort)} as keys from ${listOf(db, source)}
     where id = ${id}::uuid and ${reachOf(db, source, visibility, true)}

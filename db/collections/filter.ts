@@ -1,7 +1,7 @@
 /**
- * SQL of the generic lists: condition, search, order and keyset. Identifiers come from a collection's
- * {@link Columns} alone and everything a caller wrote is a bound parameter, so no text of a request
- * ever becomes SQL. What a caller may ask is decided in the domain, not here.
+ * SQL of the generic lists: condition, search, order and keyset. Identifiers come from a
+ * collection's {@link Columns} alone and a caller's values are bound parameters, so no text of a
+ * request ever becomes SQL. The domain decides which conditions a caller may use.
  * @module
  */
 import type postgres from "postgres";
@@ -10,7 +10,7 @@ import type { Db } from "../database.ts";
 /** A piece of SQL with its parameters, to be placed in a statement. */
 export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 
-/** What a column holds. `id` is a uuid, `decimal` a numeric, `json` a jsonb, `texts` a text[]. */
+/** The type of a column. `id` is a uuid, `decimal` a numeric, `json` a jsonb, `texts` a text[]. */
 export type ColumnType =
   | "text"
   | "id"
@@ -21,7 +21,7 @@ export type ColumnType =
   | "json"
   | "texts";
 
-/** Where a field of the API is stored. */
+/** The column of a field of the API. */
 export interface Column {
   /** Column name, or `alias.name` in a statement that joins. */
   readonly column: string;
@@ -44,9 +44,9 @@ export interface Target {
 }
 
 /**
- * What rows must satisfy. Values are text in the form that their column's type reads: digits, `true`,
- * JSON text; times are whole milliseconds since the epoch, of which a row's fraction is cut off.
- * An empty `and` is always true, an empty `or` never. `not` also holds where its part is unknown.
+ * A condition on rows. Values are text in the form that their column's type reads: digits, `true`,
+ * JSON text; times are whole milliseconds since the epoch, of which a row's fraction is cut off. An
+ * empty `and` is always true, an empty `or` never. `not` also holds where its part is unknown.
  */
 export type Condition =
   | { readonly op: "and" | "or"; readonly of: readonly Condition[] }
@@ -110,7 +110,7 @@ function singleOf(sql: Db, columns: Columns, single: SingleCondition): Fragment 
   }
 }
 
-// Values are bound as text: the driver looks at a parameter's type, and would convert a json, a
+// Values are bound as text: the driver goes by a parameter's type, and would convert a json, a
 // boolean or a time itself.
 function compareOf(
   sql: Db,

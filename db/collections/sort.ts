@@ -15,7 +15,7 @@ export interface SortKey {
 /** The row after which a page begins. */
 export interface Anchor {
   readonly id: string;
-  /** What {@link anchorOf} selected for that row. */
+  /** The sort keys that {@link anchorOf} selected for that row. */
   readonly keys: readonly (string | null)[];
 }
 
@@ -34,7 +34,7 @@ export function orderOf(
   );
 }
 
-/** Whether the order is the id's own, so that {@link afterOf} needs no look at the anchor's row. */
+/** Whether the order is the id's own, so that {@link afterOf} needs no read of the anchor's row. */
 export function sortsById(sort: readonly SortKey[]): boolean {
   return keysOf(sort).length === 0;
 }

@@ -1,5 +1,5 @@
 /**
- * Statements on blocks. A trigger keeps the blocked sum of the account, and its history, with each
+ * Statements on blocks. A trigger updates the blocked sum of the account and its history with each
  * of them.
  * @module
  */
@@ -17,7 +17,7 @@ export interface BlockRow {
   expires_at: number | null;
   /** The capture. */
   transaction: string | null;
-  /** What the service made it for, such as a withdrawal; null for a user's own block. */
+  /** The entity that the service made it for, such as a withdrawal; null for a user's own block. */
   serves: string | null;
   data: Record<string, unknown>;
   owner: string | null;
@@ -41,7 +41,7 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
-/** What a new block consists of. */
+/** A new block. */
 export type NewBlockRow = Omit<
   BlockRow,
   "captured" | "status" | "transaction" | "closed_at" | "created_at"
@@ -66,8 +66,8 @@ export async function closeBlock(tx: LedgerTx, id: string): Promise<BlockRow | n
 }
 
 /**
- * Closes an open block because value leaves through it; what is not captured is free again. The id of
- * the transaction is drawn here, and posted next. Null where it is closed, or its time is over.
+ * Closes an open block by its capture; the rest becomes available again. Draws the id of the
+ * transaction, which is posted next. Null if the block is closed or expired.
  */
 export async function captureBlock(
   tx: LedgerTx,
@@ -103,13 +103,13 @@ export async function selectBlocks(
   return { rows, total: parseInt(count, 10) };
 }
 
-/** Whether a time, in milliseconds since the epoch, is over by the ledger's clock. */
+/** Whether a time, in milliseconds since the epoch, has passed by the ledger's clock. */
 export async function isOver(db: Db, time: number): Promise<boolean> {
   const [row] = await db<{ over: boolean }[]>`select ${time}::bigint <= ledger_ms() as over`;
   return row.over;
 }
 
-/** Closes open blocks whose time is over, at most `limit`; tells how many. */
+/** Closes expired blocks, at most `limit`; returns how many. */
 export async function expireBlocks(tx: LedgerTx, limit: number): Promise<number> {
   const closed = await tx`
     update blocks set status = 'EXPIRED'

@@ -1,7 +1,7 @@
 /** Statements on the entries of one account. None of them reads more than it gives. @module */
 import type { Db } from "../database.ts";
 
-/** An entry with what its transaction says of it. Amounts are decimals in whole units. */
+/** An entry with fields of its transaction. Amounts are decimals in whole units. */
 export interface EntryRow {
   seq: string;
   transaction: string;
@@ -10,7 +10,10 @@ export interface EntryRow {
   amount: string;
   /** The account's total after it. */
   balance: string;
-  /** What was held back then, blocked or linked; null where nothing was available: frozen, or deposit account. */
+  /**
+   * The amount held back then, blocked or linked; null if nothing was available: the account was
+   * frozen, or a deposit account.
+   */
   blocked: string | null;
   counterparty: string;
   reference: string | null;
@@ -43,8 +46,8 @@ export async function selectEntries(
 }
 
 /**
- * Closes the past up to a moment, in milliseconds since the epoch: what is read of it afterwards never
- * changes. Gives the moment, or the ledger's present where that is earlier, or where none is asked for.
+ * Closes the past up to a moment, in milliseconds since the epoch: no later commit can carry such a
+ * time. Returns the moment, or the ledger's present if that is earlier or no moment is given.
  */
 export async function closePast(db: Db, ms: number | null): Promise<number> {
   const [row] = await db<{ ms: string }[]>`select ledger_closed(${ms}::bigint)::text as ms`;

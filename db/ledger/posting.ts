@@ -13,18 +13,18 @@ import {
   type WrittenMoves,
 } from "./posting_protocol.ts";
 
-/** Type, atomic, and head and tail of the id that was drawn before. */
+/** Type, atomic, and head and tail of an id that was drawn before. */
 const PARAMETERS = parametersOf(["text", "boolean", "text", "text", ...MOVE_TYPES]);
-/** What users ask for. */
+/** Postings that users ask for. */
 const POSTING = `select ${POSTED_COLUMNS} from ledger_post(${PARAMETERS})`;
-/** What happened on a chain, which workers alone may book. */
+/** Postings of chain events, which only workers may book. */
 const BOOKING = `select ${POSTED_COLUMNS} from ledger_book(${PARAMETERS})`;
 
 /**
  * Posts moves of one type in the caller's transaction, which holds the ledger lock.
  *
- * @param options.force whether what already happened on a chain is booked, whatever the accounts' state and
- * with system accounts; workers alone may
+ * @param options.force books a chain event whatever the accounts' state, system accounts included;
+ *   only workers may
  * @param options.reserved the id of the only move, drawn from the ledger in this transaction just before
  */
 export async function applyMoves(
@@ -37,7 +37,7 @@ export async function applyMoves(
   return outcomesOf(moves, positions, await applyWritten(tx, written, options));
 }
 
-/** Posts moves that are written already, as {@link applyMoves} does. */
+/** Posts moves that are already encoded, as {@link applyMoves} does. */
 export async function applyWritten(
   tx: LedgerTx,
   { columns }: WrittenMoves,
@@ -91,8 +91,8 @@ export interface TransactionRow {
 }
 
 /**
- * Reads transactions with their accounts and the balances that they left. Entries are looked up one by
- * one: in a join the planner may go by the account alone, and read all entries of a busy one.
+ * Reads transactions with their accounts and the balances after them. Entries are read one by one,
+ * because in a join the planner may use the account alone and read all entries of a busy account.
  */
 export async function selectTransactions(db: Db, ids: string[]): Promise<TransactionRow[]> {
   return await db<TransactionRow[]>`

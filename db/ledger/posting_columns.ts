@@ -1,19 +1,19 @@
 /**
- * The parameters of the posting functions, in their order: one table, which both the text of each
- * statement and its values are made from. Arrays are written by hand because this is the hottest path
- * of the service.
+ * The parameters of the posting functions, in their order: one table from which the text of each
+ * statement and its values are generated. Arrays are written by hand because this is the hottest
+ * path of the service.
  * @module
  */
 import { joinInSlices } from "../slices.ts";
 
-/** Who moves value: the same for all moves of one request. */
+/** The actor and client of a request, the same for all of its moves. */
 export interface Mover {
-  /** The user that moves; null for the service itself. */
+  /** The user; null for the service itself. */
   actor: string | null;
   /** Whether the actor may move out of accounts of others. */
   mayMoveAny: boolean;
   clientIp: string | null;
-  /** The key of a machine that moves as the actor. */
+  /** The machine key that acts as the actor. */
   apiKey: string | null;
 }
 
@@ -29,7 +29,7 @@ export interface Move extends Mover {
   seal: string | null;
   data: string | null;
   reference: string | null;
-  /** JSON text with what few moves have: asset, conditions, reverts, address_data. */
+  /** JSON text of rare fields: asset, conditions, reverts, address_data. */
   extras: string | null;
 }
 
@@ -169,7 +169,7 @@ export function singleMoveParameters(
   return before;
 }
 
-/** Whether a move has something that the function for a single move does not take. */
+/** Whether a move has a field that the function for a single move does not take. */
 export function isGrouped(move: Move): boolean {
   return move.reference !== null || move.extras !== null;
 }

@@ -1,5 +1,5 @@
 /**
- * The statements of the posting functions: their text, their parameters, and how each move ended.
+ * The statements of the posting functions: text, parameters, and the outcome of each move.
  * @module
  */
 import {
@@ -44,22 +44,22 @@ export interface Bulk extends Mover {
   key: string;
   fingerprint: string;
   requestId: string;
-  /** JSON text of the items that did not come this far, or null; kept for the replay. */
+  /** JSON text of the items that were refused before posting, or null; stored for the replay. */
   unresolved: string | null;
 }
 
-/** How a batch of one request ended. An atomic one with refusals has changed nothing. */
+/** The outcome of a batch of one request. An atomic one with refusals has changed nothing. */
 export type BulkOutcome = { outcomes: Outcome[] } | { replay: BulkReplay };
 
-/** How one move ended. */
+/** The outcome of one move. */
 export type Outcome =
   | { posted: Posted }
   | { refused: string }
   | { replay: Replay };
 
 /**
- * A posted move's figures. Balances are after the move; blocked is what is held back, open blocks and
- * linked value, and null for a frozen account.
+ * A posted move's figures. Balances are after the move; `blocked` is the amount held back, open
+ * blocks and linked value; null for a frozen account.
  */
 export interface Posted {
   id: string;
@@ -72,7 +72,7 @@ export interface Posted {
   fiatValue: string | null;
 }
 
-/** What the posting functions return, as text. */
+/** The results of the posting functions, as text. */
 export interface ApplyRow {
   refusals: string | null;
   source_total: string;
@@ -80,13 +80,13 @@ export interface ApplyRow {
   blocked: string;
   fiat_rate: string | null;
   fiat_value: string | null;
-  /** What the ids begin and end with; null where the ledger was not asked to post. */
+  /** Head and tail of the ids; null if nothing was posted. */
   stamp: string | null;
   replays?: Record<string, RawReplay> | null;
   replay?: RawBulkReplay | null;
 }
 
-/** What the posting functions return, as columns. */
+/** The results of the posting functions, as columns. */
 export const POSTED_COLUMNS: string =
   "refusals::text, source_total::text, destination_total::text, blocked::text, " +
   "fiat_rate::text, fiat_value::text, stamp";
@@ -116,12 +116,12 @@ export const BULK_STATEMENT = `select ${POSTED_COLUMNS}, replay from ledger_bulk
   parametersOf(BULK_TYPES)
 })`;
 
-/** What a procedure returns is passed to it as nulls. */
+/** The output parameters of a procedure, which the call passes as nulls. */
 function nulls(count: number): string {
   return Array(count).fill("null").join(", ");
 }
 
-/** What {@link SINGLE_CALL} returns. */
+/** The result of {@link SINGLE_CALL}. */
 export interface SingleRow {
   /** Totals and held back amounts of source and destination, rate, value, stamp; "NULL" for none. */
   posted: string[];
@@ -145,7 +145,10 @@ export function queuedParameters(
   ];
 }
 
-/** Writes the only move of a batch as {@link SINGLE_CALL} takes it; null where it asks for more. */
+/**
+ * Writes the only move of a batch as {@link SINGLE_CALL} takes it; null if that does not take all
+ * of its fields.
+ */
 export function singleParameters(
   moves: readonly KeyedMove[],
   tail: string,
@@ -169,7 +172,7 @@ export function bulkParameters(
 /**
  * The id that the ledger gave to a move, and its time in milliseconds since the epoch.
  *
- * @param stamp what the ids of the posting begin and end with
+ * @param stamp head and tail of the posting's ids
  * @param position the move's in its posting, from 0
  */
 export function stampedId(stamp: string, position: number): { id: string; at: number } {
@@ -181,7 +184,7 @@ export function stampedId(stamp: string, position: number): { id: string; at: nu
   };
 }
 
-/** Reads how the only move of a batch ended. */
+/** Reads the outcome of the only move of a batch. */
 export function outcomeOf(tail: string, row: SingleRow): Outcome {
   if (row.replay !== null) return { replay: ownReplay(row.replay, tail) };
   if (row.refused !== null) return { refused: row.refused };
@@ -200,7 +203,7 @@ export function outcomeOf(tail: string, row: SingleRow): Outcome {
   };
 }
 
-/** Reads how each move of a batch ended. */
+/** Reads the outcome of each move of a batch. */
 export function outcomesOf(
   moves: readonly Move[],
   positions: Positions,
@@ -210,7 +213,7 @@ export function outcomesOf(
   return moves.length === 0 ? [] : moves.map(readerOf(positions, row, tail));
 }
 
-/** Reads how each of very many moves ended, in slices. */
+/** Reads the outcomes of very many moves, in slices. */
 export async function readOutcomes(
   { moves, positions }: WrittenMoves,
   row: ApplyRow,
@@ -218,7 +221,7 @@ export async function readOutcomes(
   return moves.length === 0 ? [] : await inSlices(moves, readerOf(positions, row, ""));
 }
 
-/** What tells how a move ended, by its index. */
+/** Returns a function that reads a move's outcome by its index. */
 function readerOf(
   positions: Positions,
   row: ApplyRow,

@@ -68,7 +68,7 @@ export interface PostingQueueOptions {
   waitingMax?: number;
 }
 
-/** A caller that waits for its outcome. */
+/** A request that waits for its outcome. */
 interface Wait<T> {
   resolve: (outcome: T) => void;
   reject: (error: unknown) => void;
@@ -78,7 +78,7 @@ interface Item extends Wait<Outcome> {
   move: KeyedMove;
 }
 
-/** The ledger's answer to a batch of one request, or what its key stands for. */
+/** The ledger's answer to a batch of one request, or the stored answer of its key. */
 type BulkRow = Omit<ApplyRow, "replay"> & { replay: BulkReplay | null };
 
 interface BulkItem extends Wait<BulkRow> {
@@ -186,17 +186,17 @@ async function afterFirst<T>(
   return await enter();
 }
 
-/** What the ids of a batch end with: 48 random bits. */
+/** The tail of a batch's ids: 48 random bits. */
 function newTail(): string {
   return crypto.randomUUID().slice(24);
 }
 
-/** A move without a key has one of its own, so that sending it again finds what was done. */
+/** Gives a move without a key one of its own, so that a resend finds the first posting. */
 function withKey(move: KeyedMove): KeyedMove {
   return { ...move, key: crypto.randomUUID(), fingerprint: crypto.randomUUID() };
 }
 
-/** Runs one batch to its end, whatever happens on the way; never throws. */
+/** Runs one batch to its end; never throws. */
 async function run(
   pool: Pool,
   batch: Item[],
@@ -252,8 +252,8 @@ async function insist<T>(stats: PostingQueueStats, attempt: () => Promise<T>): P
       const lost = isDisconnect(error);
       if (lost && ++disconnects < DISCONNECTS_MAX) {
         stats.resends++;
-        // Not before the socket has closed: what the driver is given between a socket's error and
-        // its end is never answered. It waits as long itself before it connects again.
+        // Waits until the socket has closed: the driver never answers a query between a socket's
+        // error and its end. The driver waits as long before it connects again.
         await pause(LOST_MS);
         continue;
       }

@@ -1,11 +1,12 @@
 /**
- * What idempotency keys of moves stand for. A move's answer is rebuilt from the ledger's own rows; of
- * a refusal the key keeps why, and behind it the tail of the posting that was refused.
+ * Replays: the stored outcome under the idempotency key of a move. A posted move's answer is
+ * rebuilt from the ledger's own rows. A refusal is stored under the key, with the tail of the
+ * refused posting behind it.
  * @module
  */
 import type { Db } from "../database.ts";
 
-/** What a key seen before stands for, as it is stored. */
+/** The stored outcome of a key. */
 export interface RawReplay {
   /** Whether the request was the same one. */
   same: boolean;
@@ -14,28 +15,31 @@ export interface RawReplay {
   transaction: string | null;
 }
 
-/** What a key seen before stands for. */
+/** The outcome of a key. */
 export interface Replay extends RawReplay {
-  /** Nobody was answered yet: it is this very request, whose connection to the database was lost. */
+  /**
+   * The key belongs to this very request, which lost its database connection before it was
+   * answered.
+   */
   own: boolean;
 }
 
-/** What a batch's key stands for, as it is stored; the last four are null where it is no batch's. */
+/** The stored outcome of a batch's key; the last four are null if the key is not a batch's. */
 export interface RawBulkReplay extends RawReplay {
   request: string | null;
   transactions: string[] | null;
-  /** Beside each transaction, why it was refused; null where none was. */
+  /** The refusal of each transaction; null for those that were posted. */
   refusals: (string | null)[] | null;
   unresolved: unknown;
 }
 
-/** What a batch's key stands for. */
+/** The outcome of a batch's key. */
 export type BulkReplay = RawBulkReplay & Replay;
 
 /**
- * Tells a posting's own key from a repeat of it, and gives a refusal without the tail behind it.
+ * Tells a posting's own key from a repeat of it, and returns a refusal without its tail.
  *
- * @param tail the last 12 digits of the ids that were asked for; empty for who asked for none
+ * @param tail the last 12 digits of the requested ids; empty if none were requested
  */
 export function ownReplay<T extends RawReplay & Partial<RawBulkReplay>>(
   raw: T,
@@ -50,7 +54,7 @@ export function ownReplay<T extends RawReplay & Partial<RawBulkReplay>>(
   return { ...raw, body: raw.body.slice(0, end), own };
 }
 
-/** Reads what a key stands for; null where nothing is kept under it. */
+/** Reads the outcome of a key; null if none is stored. */
 export async function selectReplay(
   db: Db,
   claim: { key: string; fingerprint: string },

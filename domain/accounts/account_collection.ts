@@ -34,7 +34,7 @@ import { compare } from "../money.ts";
 import { assertMayAssign, notFound, rightsOf } from "../permissions.ts";
 import { resolveRamp } from "./ramps.ts";
 
-/** What can be changed of an account. */
+/** The body of a change of an account. */
 export const AccountChange = z.strictObject({
   data: FreeForm.optional(),
   default: Flag.optional().meta({
@@ -43,7 +43,7 @@ export const AccountChange = z.strictObject({
   ramp: Id.nullable().optional(),
 }).meta({ id: "AccountChange" });
 
-/** Why an account cannot be deleted yet. */
+/** The reasons why an account cannot be deleted yet. */
 const TIES: Readonly<Record<AccountTie, string>> = {
   balance: "total and available balance must both be 0",
   withdrawal: "a withdrawal of this account is still on its way",
@@ -82,7 +82,7 @@ export const ACCOUNTS: Collection<AccountRow> = {
     ramp: { column: "ramp", type: "id", nullable: true },
     "balance.total": { column: "total", type: "decimal" },
   },
-  /** The ledger's counterparties are shown to realm administrators who ask for them by type. */
+  /** System accounts are shown to realm administrators who ask for them by type. */
   concealed: { field: "type", value: "system", maySee: maySeeSystemAccounts },
   read: selectAccounts,
   async show(db, actor, rows, populate) {
@@ -107,7 +107,7 @@ export async function showAccount(
   return (await ACCOUNTS.show(db, actor, [row], new Set()))[0];
 }
 
-/** Tells which of some accounts are ready. */
+/** Returns which of some accounts are ready. */
 export async function enabledAmong(db: Db, ids: string[]): Promise<string[]> {
   return await selectEnabledAmong(db, ids);
 }
@@ -166,8 +166,8 @@ export async function changeAccount(
 }
 
 /**
- * Changes an account's state. Each is where it was asked to be afterwards, also if it was before. What
- * the realm or the service has frozen, only the realm unfreezes.
+ * Changes an account's state; asking for the present state is no error. An account that the realm
+ * or the service has frozen is unfrozen by the realm alone.
  *
  * @throws {DomainError} account.not_found, permission.owner, account.not_empty
  */
@@ -193,7 +193,10 @@ export async function setState(
   return await showAccount(tx, actor, (await selectAccount(tx, row.id))!);
 }
 
-/** Payments to an identity go to its default account: its own user decides which, or a manager. */
+/**
+ * Checks who may set the default account, which receives payments to its identity: the identity's
+ * own user, or a manager.
+ */
 async function moveDefault(
   tx: LedgerTx,
   actor: Actor,
@@ -208,7 +211,7 @@ async function moveDefault(
 }
 
 /**
- * Deletes an account that holds nothing, and that nothing is on its way to.
+ * Deletes an account that holds no value and expects none.
  *
  * @throws {DomainError} account.not_found, permission.*, account.not_empty
  */
@@ -236,7 +239,7 @@ export async function restoreAccount(
   return await setDeleted(tx, actor, ACCOUNTS, id, false);
 }
 
-/** Finds an account to change; the ledger's counterparties are nobody's to change. */
+/** Finds an account to change; system accounts cannot be changed. */
 async function accountFor(
   tx: Tx,
   actor: Actor,

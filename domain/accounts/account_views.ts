@@ -12,7 +12,10 @@ import { findAsset } from "../assets.ts";
 import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
 import { fromUnits } from "../money.ts";
 
-/** Shows accounts with what they hold on their chains; their addresses too, to whom it is said. */
+/**
+ * Shows accounts with their balances on chains, and with their addresses where the actor may see
+ * those.
+ */
 export async function viewAccounts(
   db: Db,
   rows: readonly AccountRow[],
@@ -48,7 +51,7 @@ export async function viewWholeAccount(
   return (await viewAccounts(db, [row], populate))[0];
 }
 
-/** Shows an address; what all addresses of its ramp derive from only to those who may know them. */
+/** Shows an address; the xpub of its ramp only to actors who may know all addresses below it. */
 export function viewAddress(row: OwnedAddressRow, actor: Actor): Record<string, unknown> {
   return {
     id: row.id,

@@ -40,7 +40,7 @@ import { assertMay, assertMayAssign, notFound } from "../permissions.ts";
 import { chainNetworkFor } from "../chains/networks.ts";
 import { assertReceivable, registerRamp, resolveRamp } from "./ramps.ts";
 
-/** What is asked for when an account is made. */
+/** The body of a request to create an account. */
 export const NewAccount = z.strictObject({
   type: z.enum(["virtual", "ramp", "deposit"]),
   asset: text(40).meta({ description: "An asset code or a virtual currency.", example: "BTC" }),
@@ -56,7 +56,7 @@ export const NewAccount = z.strictObject({
   alias: AliasCode.optional(),
   ramp: Id.optional().meta({ description: "The ramp account of a virtual or deposit account." }),
 }).meta({ id: "NewAccount" });
-/** What is asked for when an account is made. */
+/** The body of a request to create an account. */
 export type NewAccount = z.infer<typeof NewAccount>;
 
 /** An account as shown. */
@@ -104,8 +104,8 @@ export interface LedgerAsset {
 }
 
 /**
- * Makes a virtual or a ramp account. It is ready a moment later: a job enables it. Deposit accounts
- * are made where addresses are.
+ * Creates a virtual or a ramp account. A job enables it a moment later. Deposit accounts are
+ * created with their addresses.
  *
  * @throws {DomainError} asset.unknown, asset.no_testnet, asset.suspended, identity.not_found,
  *   user.not_found, ramp.not_found, account.asset_mismatch, permission.role, permission.scope,
@@ -131,7 +131,7 @@ export async function createAccount(
   return row;
 }
 
-/** Writes a new account's row with what it takes from its holder. */
+/** Inserts a new account with the defaults of its holder. */
 export async function openAccount(
   tx: LedgerTx,
   actor: Actor,
@@ -199,8 +199,8 @@ export async function resolveAsset(
 }
 
 /**
- * Refuses the default mark on what is no virtual account: what is sent to an identity must reach an
- * account that it can use.
+ * Refuses the default mark on an account that is not virtual: a payment to an identity must reach
+ * an account that it can use.
  *
  * @throws {DomainError} request.invalid
  */
@@ -244,7 +244,7 @@ export function assertAccount(
 }
 
 /**
- * Refuses an account that nothing can leave: one that is not ready, deactivated or frozen.
+ * Refuses an account that is not ready, deactivated or frozen, because no value can leave it.
  *
  * @param named the account in the words of the message
  * @throws {DomainError} account.not_enabled, account.inactive, account.frozen
@@ -261,8 +261,8 @@ export function assertUsable(
 }
 
 /**
- * What users may move out of an account: nothing while it is frozen, linked value never, and nothing
- * of a deposit account, which the service alone empties.
+ * The amount that users may move out of an account: nothing while it is frozen, never linked value,
+ * and nothing of a deposit account, which only the service empties.
  */
 export function availableOf(
   account: Pick<AccountRow, "type" | "total" | "blocked" | "linked" | "frozen">,
@@ -276,7 +276,7 @@ export function viewLinked({ linked }: Pick<AccountRow, "linked">): { linked?: s
   return compare(linked, "0") === 0 ? {} : { linked: trim(linked) };
 }
 
-/** What an account shows of the chain: its address, and what it holds there in whole units. */
+/** The chain part of an account's view: its address, and its balance there in whole units. */
 export interface ChainPart {
   address: string | null;
   assets: string;
@@ -325,7 +325,7 @@ export async function findAccount(db: Db, actor: Actor, id: string): Promise<Acc
   return row;
 }
 
-/** Makes an account usable and tells the world; once is enough. */
+/** Enables an account and emits its event; a second call does nothing. */
 export async function enableAccount(tx: LedgerTx, actor: Actor, id: string): Promise<void> {
   const row = await markEnabled(tx, id);
   if (row === null) return;

@@ -1,7 +1,7 @@
 /**
- * Addresses of others that are watched for a virtual account: what arrives there later is shown in
- * the account's total and never available, for it is not ours to pay with; what leaves from there is
- * none of our business. No proof is asked that the address is the account's.
+ * Linked addresses: addresses of third parties that are watched for a virtual account. Later
+ * deposits there count in the account's total and are never available, because the realm cannot
+ * spend them. Spends from there are ignored. No proof of ownership is asked for.
  * @module
  */
 import { z } from "zod";
@@ -91,7 +91,7 @@ export async function unassignAddress(
   return await selectExternalAddresses(tx, account.id, { limit: LIMIT_MAX, offset: 0 });
 }
 
-/** Which addresses that are assigned to an account are listed. */
+/** The page of an account's linked addresses that is listed. */
 export const AssignedList = z.strictObject({
   limit: z.coerce.number().int().min(1).max(LIMIT_MAX).default(LIMIT_MAX),
   offset: z.coerce.number().int().min(0).max(OFFSET_MAX).default(0),

@@ -1,7 +1,7 @@
 /**
- * Addresses of our own. Those that a ramp will hand out are derived ahead and reserved, so that
- * nobody links one; and when one is reserved or handed out that is linked all the same, the link ends
- * and what came there is the ramp's.
+ * Own addresses. A ramp's next addresses are derived ahead and reserved, so nobody can link one. If
+ * a linked address is reserved or handed out all the same, the link ends and its deposits belong to
+ * the ramp.
  * @module
  */
 import type { NetworkKey } from "../../db/chains/cursors.ts";
@@ -13,9 +13,9 @@ import type { Actor } from "../actor.ts";
 import { findAsset } from "../assets.ts";
 import { DomainError } from "../errors.ts";
 
-/** So many addresses of each ramp are reserved beyond the next one, */
+/** Addresses of each ramp that are reserved beyond the next one. */
 export const RESERVED_AHEAD = 200;
-/** and more are derived when fewer than these are left. */
+/** More addresses are derived when fewer than these are left. */
 const RESERVED_LEAST = RESERVED_AHEAD / 2;
 
 /** Whether more addresses of a ramp are to be reserved. */
@@ -34,7 +34,7 @@ export async function reserveAddresses(
 }
 
 /**
- * Refuses to link an address that is ours or will be.
+ * Refuses to link an own address, handed out or reserved.
  *
  * @throws {DomainError} address.assigned
  */
@@ -43,14 +43,17 @@ export async function assertNotOurs(db: Db, address: string): Promise<void> {
   if (own.length > 0 || await isReserved(db, address)) throw ours();
 }
 
-/** Says that an address is taken: the same whoever's it is, so that nobody learns whose. */
+/**
+ * The refusal of an address that is taken; the same for every owner, so it does not reveal the
+ * owner.
+ */
 export function ours(): DomainError {
   return new DomainError("address.assigned", "the address is assigned, or the service's own");
 }
 
 /**
- * Refuses a payment to an address of ours where it would be stranded: one of another asset or
- * chain, or one that nobody was given yet.
+ * Refuses a payment to an own address where it would be stranded: an address of another asset or
+ * chain, or one that was not handed out yet.
  *
  * @param payment.fromRamp a ramp may send its coins to another ramp, which pays fees with them
  * @throws {DomainError} address.invalid

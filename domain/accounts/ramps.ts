@@ -1,6 +1,6 @@
 /**
  * Ramps: the accounts that connect the ledger to a chain. A ramp has a number on its chain, an xpub
- * below which its addresses lie, and an address of its own (index 0). No key is known here.
+ * below which its addresses lie, and an address of its own (index 0). This module has no keys.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -16,7 +16,7 @@ import { assertMay, notFound } from "../permissions.ts";
 import type { ChainNetwork } from "../chains/networks.ts";
 
 /**
- * Refuses assets that cannot be received from a chain.
+ * Refuses assets that no chain can deliver.
  *
  * @throws {DomainError} asset.unknown for a virtual currency, asset.suspended
  */
@@ -47,13 +47,13 @@ export async function registerRamp(
   await enqueue(tx, actor, "ramp.open", { account: account.id });
 }
 
-/** Says why a ramp cannot be opened; it stays disabled. */
+/** Records why a ramp cannot be opened; it stays disabled. */
 export async function refuseRamp(tx: LedgerTx, account: string, detail: string): Promise<void> {
   await markAccountError(tx, account, { code: "token.invalid", detail });
 }
 
 /**
- * Finds the ramp that a virtual account shall use.
+ * Finds the ramp of a virtual account.
  *
  * @throws {DomainError} ramp.not_found, account.asset_mismatch
  */

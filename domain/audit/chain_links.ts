@@ -1,6 +1,6 @@
 /**
- * The links of the chain of hashes: the text of each, how one is tied to the one before, and how links
- * are shown to those who recompute them.
+ * Links of the hash chain: the text that each hash covers, the function that computes the hashes,
+ * and the view for auditors who recompute them.
  * @module
  */
 import { hash } from "node:crypto";
@@ -10,18 +10,18 @@ import { canonical } from "../canonical_json.ts";
 import { DecimalText, trim } from "../money.ts";
 
 const HASH_BYTES = 32;
-/** What the first link's hash is tied to. */
+/** The hash before the first link: 32 zero bytes, in hexadecimal. */
 export const GENESIS: string = "00".repeat(HASH_BYTES);
 const FORM_START = 4096;
 
-/** Where a link stands: its salt is part of what is hashed. */
+/** Number and salt of a link; the hash covers both. */
 export interface Stand {
   seq: bigint;
   /** 16 random bytes in hexadecimal. */
   salt: string;
 }
 
-/** A transaction as the chain seals it: all that its hash covers, and the hash. */
+/** View of a transaction's link: all fields that the hash covers, and the hash. */
 const TransactionLink = z.object({
   id: z.string(),
   seq: z.number().int(),
@@ -43,7 +43,7 @@ const TransactionLink = z.object({
   created_at: z.number().int(),
 });
 
-/** An event of the ledger as the chain seals it. */
+/** View of an event's link: all fields that the hash covers, and the hash. */
 const EventLink = z.object({
   seq: z.number().int(),
   hash: z.string(),
@@ -56,7 +56,7 @@ const EventLink = z.object({
   at: z.number().int(),
 });
 
-/** A link of which only the hash is left. */
+/** View of a link whose row is gone: only the hash is left. */
 const MissingLink = z.object({
   seq: z.number().int(),
   hash: z.string(),
@@ -71,7 +71,7 @@ export const ChainLinkView = z.union([TransactionLink, EventLink, MissingLink])
 /** A link of the chain as shown. */
 export type ChainLink = z.infer<typeof ChainLinkView>;
 
-/** The text whose hash seals a transaction or an event: canonical JSON (RFC 8785). */
+/** Writes the text that a link's hash covers: canonical JSON (RFC 8785). */
 export function linkText(row: Linkable, stand: Stand): string {
   if (row.event === null) return transactionForm(row, stand);
   const facts = row.facts === null ? "null" : canonical(row.facts);
@@ -79,7 +79,7 @@ export function linkText(row: Linkable, stand: Stand): string {
     `"salt":"${stand.salt}","seq":${stand.seq},"subject":${JSON.stringify(row.subject)}}`;
 }
 
-/** A transaction's unchanging fields; keys stand in their order already. */
+/** Writes a transaction's unchanging fields; the keys are in canonical order already. */
 function transactionForm(row: LinkableTransaction, { seq, salt }: Stand): string {
   const fiat = row.fiat_currency === null
     ? "null"
@@ -99,7 +99,8 @@ function transactionForm(row: LinkableTransaction, { seq, salt }: Stand): string
 }
 
 /**
- * Makes the function that gives each next hash of a chain: SHA-256 of the last one and the text.
+ * Returns a function that computes each next hash of a chain: SHA-256 of the last hash and the
+ * text.
  *
  * @param start the hash that the chain begins behind; hashes are 32 bytes, in hexadecimal
  */
@@ -117,7 +118,7 @@ export function createLinker(start: string): (text: string) => string {
   };
 }
 
-/** Shows a link: all that its hash covers, or, where that is gone, what is left. */
+/** Shows a link: all fields that its hash covers, or only its hash and id if the row is gone. */
 export function viewLink(row: LinkRow): ChainLink {
   const link = { seq: parseInt(row.seq, 10), hash: row.hash, salt: row.salt };
   if (row.event !== null) {

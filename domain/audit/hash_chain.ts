@@ -1,7 +1,7 @@
 /**
- * The chain of hashes. In the order of commit each transaction, and each event that changes whose money
- * it is, gets a number without gaps and a hash over the hash before it and its own canonical form, so
- * that no line of the ledger can be changed, removed or slipped in without every later hash telling.
+ * The hash chain. Each transaction, and each event that changes whose money it is, gets a link in
+ * the order of commits: a number without gaps and a hash over the hash before it and its own
+ * canonical form. A row that is changed, removed or inserted later makes every later hash differ.
  * @module
  */
 import { randomBytes } from "node:crypto";
@@ -28,22 +28,22 @@ import { viewTransaction } from "../ledger/posting.ts";
 import { type ChainLink, createLinker, GENESIS, linkText, viewLink } from "./chain_links.ts";
 import { breathe } from "../slices.ts";
 
-/** The head of the chain as shown: what an anchor elsewhere should hold. */
+/** View of the chain's head, which an anchor elsewhere should hold. */
 export const HeadView = z.object({
   seq: z.number().int(),
   hash: z.string().nullable(),
   unsealed: z.number().int(),
 }).meta({ id: "ChainHead" });
 
-/** Which part of the chain is recomputed. */
+/** The part of the chain to recompute. */
 export const VerifyRange = z.strictObject({
   from: z.string().regex(/^[1-9]\d{0,15}$/).optional(),
   to: z.string().regex(/^[1-9]\d{0,15}$/).optional(),
 });
-/** Which part of the chain is recomputed. */
+/** The part of the chain to recompute. */
 export type VerifyRange = z.infer<typeof VerifyRange>;
 
-/** What recomputing the chain found. */
+/** Result of recomputing the chain. */
 export const VerifyView = z.object({
   valid: z.boolean(),
   checked: z.number().int(),
@@ -52,7 +52,7 @@ export const VerifyView = z.object({
   next: z.number().int().nullable(),
 }).meta({ id: "ChainCheck" });
 
-/** Which part of the chain is read. */
+/** The part of the chain to read. */
 export const ChainPage = z.strictObject({
   after: z.string().regex(/^\d{1,16}$/).optional().meta({ type: "integer", minimum: 0 }),
   limit: z.string().regex(/^\d{1,4}$/).optional().meta({
@@ -61,10 +61,10 @@ export const ChainPage = z.strictObject({
     maximum: 1000,
   }),
 });
-/** Which part of the chain is read. */
+/** The part of the chain to read. */
 export type ChainPage = z.infer<typeof ChainPage>;
 
-/** Why the chain breaks at a transaction. */
+/** Why the chain breaks at a link. */
 export type BreakReason =
   | "hash_mismatch"
   | "seq_missing"
@@ -81,7 +81,7 @@ const READ_AT_ONCE = 500;
 /** Links that are recomputed in one go: some milliseconds of work. */
 const SLICE = 100;
 
-/** What one turn of sealing did. */
+/** The links that one turn appended. */
 export interface Turn {
   links: number;
   /** How many of the links are transactions. */
@@ -89,8 +89,8 @@ export interface Turn {
 }
 
 /**
- * Seals what was posted and noted, at most about `limit` links, in the caller's transaction; null
- * while another process does.
+ * Appends links for new transactions and events, about `limit` at most, in the caller's database
+ * transaction; null while another process appends.
  */
 export async function appendLinks(
   tx: Tx,
@@ -127,7 +127,7 @@ function ownersOf(rows: readonly Linkable[]): Map<string, number> {
   return owners;
 }
 
-/** Makes events of sealed transactions, in their order. */
+/** Emits events for linked transactions, in their order. */
 async function announce(tx: Tx, by: { at: number }, ids: string[]): Promise<void> {
   const rows = new Map((await selectTransactions(tx, ids)).map((row) => [row.id, row]));
   const stamps = newIds(by.at, ids.length);
@@ -144,7 +144,7 @@ async function announce(tx: Tx, by: { at: number }, ids: string[]): Promise<void
   );
 }
 
-/** Shows the head of the chain, to be kept where this service cannot reach it. */
+/** Shows the head of the chain, to be stored where this service cannot reach it. */
 export async function showHead(db: Db): Promise<z.infer<typeof HeadView>> {
   const { unsealed, ...head } = await selectHead(db);
   return { ...viewHead(head), unsealed: parseInt(unsealed, 10) };
@@ -184,7 +184,7 @@ export async function recomputeAll(db: Db): Promise<Recomputed> {
   return await recompute(db, 1n, BigInt(head.seq), head);
 }
 
-/** What recomputing a part of the chain found. */
+/** Result of recomputing a part of the chain. */
 export interface Recomputed {
   checked: number;
   /** The hash of the last of them. */
@@ -233,8 +233,8 @@ async function recompute(
 }
 
 /**
- * Shows links in the order of the chain, for those who recompute it themselves. None is left out: of
- * one whose transaction or event is gone, the hash and the id are shown.
+ * Shows links in the order of the chain, for auditors who recompute it. None is left out: if a
+ * link's transaction or event is gone, its hash and id are shown.
  *
  * @throws {DomainError} permission.scope, query.invalid
  */

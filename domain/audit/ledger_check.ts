@@ -1,6 +1,6 @@
 /**
- * The checker of the ledger: everything that is stored twice is worked out anew, and what does not
- * agree is named. It sees one moment of the realm, so it may run beside traffic.
+ * The audit of a ledger: recomputes every fact that is stored twice and reports the differences. It
+ * reads one snapshot of the realm, so it can run beside traffic.
  * @module
  */
 import {
@@ -16,7 +16,7 @@ import { recomputeTrail } from "./trail_chain.ts";
 import { GENESIS } from "./chain_links.ts";
 import { recomputeAll, type Recomputed } from "./hash_chain.ts";
 
-/** What kind of disagreement was found: those of the checks, and those of the chain of hashes. */
+/** The kind of a mismatch: a check, or a break of the hash chain. */
 export type MismatchCode =
   | CheckCode
   | "seal.hash_mismatch"
@@ -28,46 +28,46 @@ export type MismatchCode =
   | "audit.seq_missing"
   | "seal.head_mismatch";
 
-/** One disagreement. */
+/** A mismatch. */
 export interface Mismatch {
   code: MismatchCode;
-  /** Id, or name, of what is wrong. */
+  /** Id or name of the wrong row. */
   subject: string;
   expected: string | null;
   found: string | null;
-  /** How many there are of this kind in the realm. */
+  /** Number of mismatches of this kind in the realm. */
   count: number;
 }
 
-/** A head of the chain that was kept where the service cannot reach it. */
+/** A head of the chain that was stored where the service cannot reach it. */
 export interface KeptHead {
   seq: bigint;
   /** Hexadecimal. */
   hash: string;
 }
 
-/** What the checker found in a ledger. */
+/** Result of an audit. */
 export interface LedgerAudit {
   /** Links of the chain that were recomputed. */
   links: number;
-  /** The last of them, as `<seq>:<hash>`: to be kept elsewhere. */
+  /** The last link, as `<seq>:<hash>`, to be stored elsewhere. */
   head: string;
   mismatches: Mismatch[];
 }
 
 const ONE = { expected: null, found: null, count: 1 };
-/** Of one kind, so many are listed. */
+/** Mismatches of one kind that are listed at most. */
 const LISTED_MAX = 100;
 
 /** The checks by name, in the order in which they run. */
 export const CHECK_CODES: readonly CheckCode[] = Object.keys(CHECKS) as CheckCode[];
 
-/** Checks one realm's ledger as of one moment. */
+/** Audits one realm's ledger in one snapshot. */
 export async function checkLedger(pool: Pool, expect?: KeptHead): Promise<LedgerAudit> {
   return await snapshot(pool, (tx) => checkWithin(tx, expect));
 }
 
-/** Checks the ledger that a transaction sees. */
+/** Audits the ledger in the snapshot of a database transaction. */
 export async function checkWithin(tx: Tx, expect?: KeptHead): Promise<LedgerAudit> {
   await allowTime(tx);
   const mismatches: Mismatch[] = [];
@@ -97,7 +97,7 @@ async function checkTrail(tx: Tx, mismatches: Mismatch[]): Promise<void> {
   mismatches.push({ code: `audit.${found.reason}`, subject: `${found.seq}`, ...ONE });
 }
 
-/** A head that was kept elsewhere is still part of the chain. */
+/** Checks that a head that was stored elsewhere is still part of the chain. */
 async function checkHead(tx: Tx, kept: KeptHead, mismatches: Mismatch[]): Promise<void> {
   const found = kept.seq === 0n ? GENESIS : await selectHash(tx, kept.seq);
   if (found === kept.hash) return;

@@ -1,24 +1,28 @@
 /**
- * Solvency: what lies at our addresses at a height, against what the ledger owes at a position.
+ * Solvency: compares the balance at our addresses at a height with the ledger's liabilities at a
+ * position.
  *
- * - `assets`: what the nodes say lies at the addresses of ramps and deposit accounts at the height.
+ * - `assets`: balances, as nodes report them, at the addresses of ramps and deposit accounts at the
+ *   height.
  * - `pending`: seen on the chain up to the height and not credited, less what is credited of later
- *   blocks. It belongs to whoever sent it, and covers nobody else.
- * - An order whose bytes may have left counts once. While no block up to the height has it, what its
- *   customers were charged is in `sending` and no longer in `liabilities`. Once a block has it,
- *   `assets` lack what it took, and `liabilities` lack what it paid; what it cost beyond that is
- *   taken off `fees`, as it will be booked. What is booked and lies above the height is in `sending`.
- * - `liabilities`: what all accounts but the system's are owed, linked value aside, less what is being
- *   paid. `fees`: what the house earned, or below 0 lost.
- * - `drift = assets - pending - sending - liabilities - fees`: 0 at every step of whatever the service
- *   does. Below 0 something is missing, above 0 something is there that nothing explains.
- * - `solvent`: `assets - pending - sending >= liabilities` and nothing is missing. What the house lost
- *   never counts as cover.
+ *   blocks. It belongs to its senders, and covers no other liability.
+ * - An order that may have been broadcast counts once. While no chain block up to the height has
+ *   it, the amount charged to its customers is in `sending` and no longer in `liabilities`. Once a
+ *   chain block has it, `assets` lack the amount it took, and `liabilities` lack the amount it
+ *   paid; its cost beyond that is deducted from `fees`, as it will be booked. An order that is
+ *   booked and lies above the height is in `sending`.
+ * - `liabilities`: balances of all accounts but system accounts, without linked value, less
+ *   payments on their way. `fees`: the house's earnings; below 0, its loss.
+ * - `drift = assets - pending - sending - liabilities - fees`: 0 at every step of every operation
+ *   of the service. Below 0 assets are missing; above 0 there are assets that nothing explains.
+ * - `solvent`: `assets - pending - sending >= liabilities` and nothing is missing. A loss of the
+ *   house never counts as cover.
  *
- * Withdrawals stop while something is missing, and when the house's losses have taken more than the
- * leeway out of the cover: what the realm has set (`loss_max`,
- * on a test network `testnet_loss_max`), or else a hundredth of what is owed or
- * what a hundred payments cost, whichever is more. Fees of the network that the house bears are no reason to stop; they are told at once.
+ * Withdrawals stop while assets are missing, and when the house's losses have taken more than the
+ * leeway out of the cover. The leeway is the realm's setting (`loss_max`, on a test network
+ * `testnet_loss_max`), or else the greater of a hundredth of the liabilities and the cost of a
+ * hundred payments. Network fees that the house bears within the leeway do not stop withdrawals;
+ * they are reported at once.
  * @module
  */
 import { z } from "zod";
@@ -67,19 +71,19 @@ export const SolvencyView = z.object({
   checked_at: z.number().int(),
 }).meta({ id: "Solvency" });
 
-/** What became of an order by the word of a node; amounts in base units. */
+/** Status of an order as nodes report it; amounts in base units. */
 export interface FlightStatus {
-  /** The transaction that a block has; null while none has. */
+  /** The transaction in a chain block; null while there is none. */
   readonly hash: string | null;
-  /** Its block; null while it is in none. */
+  /** Its chain block; null while it is in none. */
   readonly height: number | null;
-  /** Whether it moved anything beside its fee. */
+  /** Whether it succeeded, and so moved more than its fee. */
   readonly success: boolean;
-  /** What the chain took; null where the fee is not of this asset. */
+  /** The fee that the chain took; null if the fee is in another asset. */
   readonly fee: bigint | null;
 }
 
-/** What was found on the chain and in the ledger. */
+/** The figures of the chain and of the ledger. */
 export interface Found {
   asset: string;
   testnet: boolean;
@@ -87,9 +91,9 @@ export interface Found {
   height: number;
   figures: LedgerFigures;
   flights: readonly FlightRow[];
-  /** What a node said of some of them. */
+  /** Statuses of some of them, as nodes reported them. */
   statuses: ReadonlyMap<string, FlightStatus>;
-  /** Base units that tokens kept of what is pending, and of what is swept and not booked. */
+  /** Transfer fees of a token in base units: of pending deposits, and of sweeps not booked yet. */
   kept: { pending: bigint; swept: bigint };
   /** Base units at each ramp's addresses. */
   held: ReadonlyMap<string, bigint>;
@@ -99,13 +103,16 @@ export interface Found {
   lossMax: string | null;
 }
 
-/** The house may lose this part of what is owed before withdrawals stop, unless the realm has set more or less. */
+/**
+ * The divisor of the liabilities that gives the house's leeway before withdrawals stop, unless the
+ * realm has set its own.
+ */
 const LEEWAY_PART = 100n;
 
 /**
- * Keeps a comparison; one that says something new raises an event.
+ * Stores a comparison; emits an event if its verdict changed.
  *
- * @returns the comparison, and whether it says something new
+ * @returns the comparison, and whether its verdict changed
  */
 export async function concludeSolvency(
   tx: Tx,
@@ -129,7 +136,7 @@ function toneOf({ drift, solvent, stopped }: Verdict): string {
   return `${compare(drift, "0")} ${solvent} ${stopped}`;
 }
 
-/** Compares both sides; exact to the last base unit. */
+/** Compares chain and ledger, exactly to the last base unit. */
 export function compareFigures(actor: Pick<Actor, "at">, found: Found): SolvencyRow {
   const { asset, testnet, decimals, height, figures, held, owed, kept } = found;
   const whole = (units: bigint) => fromUnits(units, decimals);
@@ -166,7 +173,7 @@ export function compareFigures(actor: Pick<Actor, "at">, found: Found): Solvency
   };
 }
 
-/** What the house may lose before withdrawals stop, in whole units. */
+/** The loss that the house may make before withdrawals stop, in whole units. */
 function leewayOf({ lossMax, decimals, figures }: Found, liabilities: string): string {
   if (lossMax !== null) return lossMax;
   const part = toUnits(liabilities, decimals) / LEEWAY_PART;
@@ -174,13 +181,13 @@ function leewayOf({ lossMax, decimals, figures }: Found, liabilities: string): s
   return fromUnits(part > least ? part : least, decimals);
 }
 
-/** What an order on its way changes of the figures, in base units. */
+/** The amounts by which an order on its way corrects the figures, in base units. */
 interface Weight {
-  /** Counted in the assets still, and no longer anybody's. */
+  /** Still counted in the assets, and no longer owed. */
   ahead: bigint;
   /** No longer owed. */
   paid: bigint;
-  /** What the house will have earned by it; below 0, what it will have lost. */
+  /** The house's earnings by it; below 0, its loss. */
   borne: bigint;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Covering what the house has lost: value of an account of the house goes to the account `fees`. It is a
- * move like any other, between two accounts, so that nothing comes into being; what is owed falls by
- * what the loss falls.
+ * Covers a loss of the house: moves value from an account of the house to the account `fees`. It is
+ * a transfer between two accounts, so no value is created; the liabilities fall by as much as the
+ * loss.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -18,7 +18,7 @@ import { counterparty, postMove } from "../ledger/posting.ts";
 import { Amount, assertScale, compare, DecimalText, subtract, trim } from "../money.ts";
 import { assertRealmAdmin } from "../permissions.ts";
 
-/** What is asked for when a loss is to be covered. */
+/** The body of a request to cover a loss. */
 export const Cover = z.strictObject({
   account: Id.meta({
     description: "A ramp or virtual account whose owner and holder run the realm.",
@@ -27,7 +27,7 @@ export const Cover = z.strictObject({
   reason: text(500),
   realm: Id.optional().meta({ description: "With the platform key: the realm of the account." }),
 }).meta({ id: "Cover" });
-/** What is asked for when a loss is to be covered. */
+/** The body of a request to cover a loss. */
 export type Cover = z.infer<typeof Cover>;
 
 /** A loss that was covered, as shown. */
@@ -43,8 +43,8 @@ export const CoverView = z.object({
 }).meta({ id: "CoveredLoss" });
 
 /**
- * Moves value of an account of the house to the account `fees`, at most what that is below zero. Runs
- * under the ledger lock.
+ * Moves value of an account of the house to the account `fees`, at most the amount by which that is
+ * below zero. Runs under the ledger lock.
  *
  * @throws {DomainError} permission.role, permission.scope, account.*, permission.owner where a
  *   customer owns or holds the account, condition.failed where less is lost, balance.insufficient,
@@ -86,7 +86,7 @@ export async function coverLoss(
   };
 }
 
-/** The value of customers covers no loss of the house. */
+/** Refuses accounts of customers: their value covers no loss of the house. */
 async function assertOfHouse(tx: Tx, account: AccountRow): Promise<void> {
   if (await isHouseAccount(tx, account.id)) return;
   const why = "losses are covered from accounts whose owner and holder run the realm";

@@ -10,7 +10,7 @@ import { assertRealmAdmin } from "../permissions.ts";
 
 const When = z.coerce.number().int().min(0).max(0xffffffffffff);
 
-/** What can be asked of the trail. */
+/** The query parameters of the trail. */
 export const AuditQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(1000).default(100),
   after: z.string().max(100).optional().meta({
@@ -27,7 +27,7 @@ export const AuditQuery = z.strictObject({
   from: When.optional().meta({ description: "Epoch milliseconds, included." }),
   to: When.optional().meta({ description: "Epoch milliseconds, included." }),
 });
-/** What can be asked of the trail. */
+/** The query parameters of the trail. */
 export type AuditQuery = z.infer<typeof AuditQuery>;
 
 /** A line of the trail as shown. */

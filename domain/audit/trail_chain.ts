@@ -1,7 +1,7 @@
 /**
- * The chain of the audit trail. Each line gets a number without gaps and a hash over the hash of the
- * line before it and its own canonical form, in the background. An event of the ledger's chain names
- * each last line, so that the head of the ledger's chain proves the trail too.
+ * The chain of the audit trail. Each line gets a number without gaps and a hash over the hash of
+ * the line before it and its own canonical form, in the background. An event of the ledger's chain
+ * names each last line, so the head of the ledger's chain proves the trail too.
  * @module
  */
 import type { Tx } from "../../db/database.ts";
@@ -18,7 +18,7 @@ import { createLinker, GENESIS } from "./chain_links.ts";
 
 const PAGE = 1000;
 
-/** What recomputing the chain of the trail found. */
+/** Result of recomputing the chain of the trail. */
 export interface TrailBreak {
   seq: number;
   reason: "hash_mismatch" | "seq_missing";
@@ -56,7 +56,7 @@ export async function recomputeTrail(tx: Tx): Promise<TrailBreak | null> {
   }
 }
 
-/** The text whose hash chains a line. */
+/** Writes the text that a line's hash covers. */
 function lineForm(line: AuditLineRow, seq: bigint): string {
   const { id, actor, action, entity, fields, request_id, address, created_at } = line;
   const form = { id, actor, action, entity, fields, request_id, address, created_at };

@@ -1,6 +1,6 @@
 /**
- * Collections: what every noun's generic routes have in common. A noun declares its columns, how its
- * rows are read and shown and what deleting means; everything else is here, once.
+ * Collections: the shared logic of all generic routes. A collection declares its columns, how its
+ * rows are read and shown, and its deletion; the rest is here, once.
  * @module
  */
 import {
@@ -29,7 +29,7 @@ import {
 import { assertMay, notFound, rightsOf } from "../permissions.ts";
 import { putRelations } from "./relations.ts";
 
-/** Shows rows; `populate` names what is shown besides. */
+/** Shows rows; `populate` names the relations that are shown in full. */
 export type Shower<R> = (
   db: Db,
   actor: Actor,
@@ -47,7 +47,7 @@ export interface Relation<R> {
   id: (row: R) => string | null;
 }
 
-/** A noun's declaration. */
+/** The declaration of a collection. */
 export interface Collection<R extends { id: string; owner: string | null }> extends Source {
   /** As it stands in paths: accounts, apps/deposit. */
   name: string;
@@ -61,20 +61,23 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
   /** Reads rows by their ids, in any order. */
   read(db: Db, ids: string[]): Promise<R[]>;
   show: Shower<R>;
-  /** A row that is one's own whoever owns it; null without. */
+  /** A row that is one's own whatever its owner; null without. */
   ownId?(db: Db, actor: Actor): Promise<string | null>;
-  /** Whether a row is the actor's own whoever owns it, where the row itself tells. */
+  /** Whether a row counts as the actor's own whatever its owner, if the row itself tells. */
   isOwn?(actor: Actor, row: R): boolean;
   /** Whether transactions' scopes apply. */
   flows?: boolean;
   /** Whether every user of the realm sees all rows. */
   shared?: boolean;
-  /** Rows that belong to nobody. Lists show them to those who may see them, where the query compares the field with the value. */
+  /**
+   * Rows without an owner. Lists show them to actors who may see them, if the query compares the
+   * field with the value.
+   */
   concealed?: { field: string; value: string; maySee: (actor: Actor) => boolean };
 }
 
-/** A collection of whatever rows. */
-// Lists of collections do not look at their rows.
+/** A collection of any row type. */
+// A list of collections does not use their row types.
 // deno-lint-ignore no-explicit-any
 export type AnyCollection = Collection<any>;
 
@@ -181,7 +184,7 @@ export async function findVisible<R extends { id: string; owner: string | null }
 }
 
 /**
- * Finds a living row that the actor may treat in this way.
+ * Finds a living row on which the actor may do this.
  *
  * @throws {DomainError} the collection's not-found code, permission.role, permission.owner
  */
@@ -201,7 +204,7 @@ export async function rowFor<R extends { id: string; owner: string | null }>(
   return row;
 }
 
-/** Flags an entity deleted, or living again, and shows it. */
+/** Marks an entity deleted or restored, and shows it. */
 export async function setDeleted(
   tx: Tx,
   actor: Actor,
@@ -243,7 +246,7 @@ async function selectionOf(db: Db, actor: Actor, collection: AnyCollection, give
   };
 }
 
-/** Says which rows a request reaches; `asked` is its condition, null where it names the row itself. */
+/** Returns the reach of a request; `asked` is its condition, null if it names the row itself. */
 async function visibilityOf(
   db: Db,
   actor: Actor,
@@ -271,8 +274,8 @@ async function visibilityOf(
 
 /**
  * Reads `scope`. Names of reaches (own, all, incoming, outgoing) take the place of the default, a
- * leading minus removes one; `deleted` shows deleted entities only, `false` those too. Where no
- * reach is left it is as far as the actor sees; lists begin with what is its own.
+ * leading minus removes one; `deleted` shows deleted entities only, `false` those too. Without any
+ * reach left, it is all that the actor may see; lists begin with the actor's own rows.
  */
 function scopeOf(
   actor: Actor,

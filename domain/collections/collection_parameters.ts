@@ -1,6 +1,6 @@
 /**
  * The parameters of the generic routes as schemas, for a collection's own fields. They take text as
- * query strings give it; what it means is read by listing.ts and filter.ts.
+ * query strings give it; list_parameters.ts and filter.ts read its meaning.
  * @module
  */
 import { z } from "zod";
@@ -25,7 +25,7 @@ export type Text = z.ZodOptional<z.ZodString>;
 export type Names = z.ZodOptional<z.ZodUnion<readonly [z.ZodString, z.ZodArray<z.ZodString>]>>;
 /** Parameters of a count. */
 export type CountShape = { query: Text; search: Text; searchFields: Names; scope: Names };
-/** Parameters of what shows entities. */
+/** Parameters of every route that shows entities. */
 export type ShownShape = CountShape & { fields: Names; sort: Names; populate: Names };
 /** Parameters of a find. */
 export type FindShape = ShownShape & { limit: Text; offset: Text; after: Text };

@@ -1,7 +1,7 @@
 /**
  * The query language of the generic routes: reads a caller's JSON into a checked {@link Condition}.
- * Knows fields only through the collection's columns, and nothing of SQL or of whose rows they are:
- * the scope stands beside a condition, never inside it.
+ * It uses the collection's columns alone, no SQL, and no owners: the scope stands beside a
+ * condition, never inside it.
  * @module
  */
 import type {
@@ -20,7 +20,7 @@ const DEPTH_MAX = 8;
 const CONDITIONS_MAX = 100;
 const LIST_MAX = 500;
 const TEXT_MAX = 1000;
-// What a timestamptz holds, and what an interval of microseconds can reach from 1970.
+// The range of a timestamptz, and of an interval of microseconds from 1970.
 const TIME_MIN = -210866803200000n;
 const TIME_MAX = 9223372036854774n;
 
@@ -231,7 +231,7 @@ function ordered(
 function idTimeIs(op: Comparison, time: string): Condition {
   const at: Target = { field: "id", path: [] };
   const ms = parseInt(time, 10);
-  // What is not before a millisecond is behind the last id of the one before it.
+  // A time at or after a millisecond has an id greater than the last id of the millisecond before.
   const last = op === "gte" || op === "lt" ? ms - 1 : ms;
   const later = op === "gt" || op === "gte";
   if (last < 0) return later ? ALL : NONE;

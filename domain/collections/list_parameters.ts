@@ -21,7 +21,7 @@ const PAGE_MAX = Math.floor(Number.MAX_SAFE_INTEGER / PAGE_SIZE_MAX);
 const SORT_KEYS_MAX = 8;
 const NAMES_MAX = 100;
 
-/** What to search, and where. */
+/** The text of a search, and its fields. */
 export interface Search {
   readonly text: string;
   readonly targets: readonly Target[];
@@ -45,8 +45,8 @@ export interface Page {
 }
 
 /**
- * Reads `sort`: names, each with `-` before it to descend. What stands behind the id is dropped, and
- * a time that is part of the id is the id, so that the primary key gives the order.
+ * Reads `sort`: names, each with `-` before it to descend. Keys behind the id are dropped, and a
+ * time that is part of the id becomes the id, so that the primary key gives the order.
  *
  * @throws {DomainError} query.invalid
  */

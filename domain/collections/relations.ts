@@ -17,7 +17,10 @@ export interface Relation {
   id: (row: any) => string | null;
 }
 
-/** What of a collection is needed here; `collection.ts`, which imports this file, declares the whole. */
+/**
+ * The part of a collection that is needed here; `collection.ts`, which imports this file, declares
+ * the whole.
+ */
 export interface Related {
   relations?: Readonly<Record<string, Relation>>;
   read(db: Db, ids: string[]): Promise<{ id: string; owner: string | null }[]>;

@@ -38,15 +38,15 @@ export const BATCH_MAX = 10_000;
 /** Greatest body of a batch, in bytes. */
 export const BATCH_BODY_MAX = 8 * 1024 * 1024;
 
-/** What is asked for when many transfers come in one request. */
+/** The body of a request with many transfers. */
 export const NewBatch = z.strictObject({
   atomic: Flag,
   transactions: z.array(NewTransaction).min(1).max(BATCH_MAX),
 }).meta({ id: "NewBatch" });
-/** What is asked for when many transfers come in one request. */
+/** The body of a request with many transfers. */
 export type NewBatch = z.infer<typeof NewBatch>;
 
-/** A batch whose items have not been looked at. */
+/** A batch whose items are not validated yet. */
 export const BatchOutline = z.strictObject({
   atomic: Flag,
   transactions: z.array(z.unknown()).min(1).max(BATCH_MAX),
@@ -55,12 +55,12 @@ export const BatchOutline = z.strictObject({
 /** A problem, as the routes print it. */
 const Refusal = z.object({ code: z.string() }).meta({ id: "Problem" });
 
-/** The answer to a batch: for each transfer, in order, its transaction or why it was refused. */
+/** The answer to a batch: for each transfer, in order, its transaction or its refusal. */
 export const BatchView = z.object({
   results: z.array(z.union([TransactionView, Refusal])),
 }).meta({ id: "Batch" });
 
-/** An item that named no account that could be found: it was refused before it came to the ledger. */
+/** An item that named no existing account: it was refused before posting. */
 interface Unresolved {
   index: number;
   code: ErrorCode;
@@ -69,7 +69,7 @@ interface Unresolved {
 }
 
 /**
- * Moves value many times, in order. Where one refusal refuses all, it carries the item's index.
+ * Posts many transfers, in order. In an atomic batch the refusal carries the item's index.
  *
  * @throws {DomainError} idempotency.key_reused; a refusal of an atomic batch, where the request has no key
  */
@@ -206,7 +206,10 @@ async function answerReplay(
   return answerPosted(request, `{"results":[${results}]}`, replayed);
 }
 
-/** Reads transactions in parts, without what is printed as it was given: its data may have become larger. */
+/**
+ * Reads transactions in parts, without their free-form data, which is printed as it was given and
+ * may have grown since.
+ */
 async function rowsAsThen(
   pool: Pool,
   ids: readonly string[],

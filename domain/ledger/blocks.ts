@@ -1,6 +1,7 @@
 /**
- * Blocks: value that stays in an account and is promised elsewhere. A block is opened once and closed
- * once: captured into a transaction, released, or expired. Everything here runs under the ledger lock.
+ * Blocks (holds): value that stays in its account and can be spent by its capture alone. A block is
+ * opened once and closed once: captured into a transaction, released, or expired. Every change here
+ * runs under the ledger lock.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -31,24 +32,24 @@ import { notFound, rightsOf } from "../permissions.ts";
 import { showTransaction } from "./reversals.ts";
 import { DestinationParty, findEndpoints } from "./parties.ts";
 
-/** What is asked for when value is blocked. */
+/** The body of a request to block value. */
 export const NewBlock = z.strictObject({
   amount: Amount,
   reason: text(500).optional(),
   expires_at: Timestamp.optional(),
   data: FreeForm.default({}),
 }).meta({ id: "NewBlock" });
-/** What is asked for when value is blocked. */
+/** The body of a request to block value. */
 export type NewBlock = z.infer<typeof NewBlock>;
 
-/** What is asked for when a block is turned into a transaction. */
+/** The body of a request to capture a block. */
 export const Capture = z.strictObject({
   destination: DestinationParty,
   amount: Amount.optional(),
   seal: FreeForm.optional(),
   data: FreeForm.optional(),
 }).meta({ id: "Capture" });
-/** What is asked for when a block is turned into a transaction. */
+/** The body of a request to capture a block. */
 export type Capture = z.infer<typeof Capture>;
 
 /** A block as shown. */
@@ -90,12 +91,12 @@ export interface BlockOrder {
   /** Milliseconds since the epoch. */
   expiresAt?: number;
   data?: Record<string, unknown>;
-  /** What it is for; users can neither release nor capture a block that serves something. */
+  /** The entity that it serves; users can neither release nor capture such a block. */
   serves?: string;
 }
 
 /**
- * Blocks a part of what an account has available.
+ * Blocks a part of an account's available value.
  *
  * @param input.amount a decimal in whole units of the account's asset
  * @throws {DomainError} account.not_found, permission.owner, permission.role, account.not_enabled,
@@ -164,7 +165,7 @@ export async function freeBlock(tx: LedgerTx, id: string): Promise<BlockRow> {
 }
 
 /**
- * Turns a block that a user names, or a part of it, into a transaction; the rest is free again.
+ * Captures a block that a user names, or a part of it; the rest becomes available again.
  *
  * @throws {DomainError} account.not_found, block.not_found, block.closed, permission.owner,
  *   permission.role, alias.not_found, account.frozen, account.inactive, account.not_enabled,
@@ -196,9 +197,9 @@ export async function capture(
 }
 
 /**
- * Moves value out through an open block in the caller's transaction, which holds the ledger lock.
+ * Captures an open block in the caller's transaction, which holds the ledger lock.
  *
- * @param order.amount at most what is blocked; the rest is released
+ * @param order.amount at most the blocked amount; the rest is released
  * @throws {DomainError} block.closed, account.*, request.invalid
  */
 export async function spendBlock(
@@ -289,7 +290,7 @@ export async function listBlocks(
 /** Blocks that one transaction expires at most: the ledger lock is held meanwhile. */
 export const EXPIRED_MAX = 500;
 
-/** Expires blocks whose time is over, at most {@link EXPIRED_MAX}; tells how many. */
+/** Expires blocks past their expiry, at most {@link EXPIRED_MAX}; returns how many. */
 export async function expireDueBlocks(tx: LedgerTx): Promise<number> {
   return await expireBlocks(tx, EXPIRED_MAX);
 }

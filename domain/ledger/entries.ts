@@ -1,6 +1,6 @@
 /**
- * What happened in one account: its entries, its balance at any time, its statements. Everything is
- * found by the entry's number, so no question costs more than its answer.
+ * The history of one account: its entries, its balance at any time, its statements. Entries are
+ * found by their numbers, so a query costs no more than its answer.
  * @module
  */
 import { z } from "zod";
@@ -49,7 +49,7 @@ export const EntryList = z.strictObject({
 /** Which entries are listed. */
 export type EntryList = z.infer<typeof EntryList>;
 
-/** Which moment a balance is asked for. */
+/** The moment of a balance. */
 export const BalanceAt = z.strictObject({ at: Timestamp.optional() });
 
 /** A balance as shown. */
@@ -62,7 +62,7 @@ export const BalanceAtView = z.object({
   linked: DecimalText.optional(),
 }).meta({ id: "BalanceAt" });
 
-/** Which part of an account's history a statement tells, and how. */
+/** The part of an account's history in a statement, and its format. */
 export const StatementOf = z.strictObject({
   from: Timestamp.default(0),
   to: Timestamp.optional(),
@@ -70,7 +70,7 @@ export const StatementOf = z.strictObject({
     description: "As `accept` says unless given.",
   }),
 });
-/** Which part of an account's history a statement tells, and how. */
+/** The part of an account's history in a statement, and its format. */
 export type StatementOf = z.infer<typeof StatementOf>;
 
 const Balance = z.object({
@@ -170,8 +170,8 @@ function partOf(page: Page, low: bigint, high: bigint, descending: boolean) {
 }
 
 /**
- * Tells the balance that an account had; now, unless a time is given. Of a time to come it is the
- * present one, and `at` says so.
+ * Shows the balance of an account at a time; by default now. For a time in the future it is the
+ * present balance, and `at` says so.
  *
  * @throws {DomainError} account.not_found
  */
@@ -256,7 +256,9 @@ export async function* printCsv(statement: Statement, read: Read): AsyncGenerato
   }
 }
 
-/** Entries of a statement, a page at a time; they never change, so each page may be its own read. */
+/**
+ * Reads entries of a statement page by page. They never change, so each page is a read of its own.
+ */
 async function* pagesOf({ account, opening, closing }: Statement, read: Read) {
   const last = BigInt(closing.seq);
   for (let first = BigInt(opening.seq) + 1n; first <= last; first += BigInt(STATEMENT_PAGE)) {
@@ -265,7 +267,10 @@ async function* pagesOf({ account, opening, closing }: Statement, read: Read) {
   }
 }
 
-/** Quotes what needs it, and keeps spreadsheets from taking a caller's text for a formula. */
+/**
+ * Quotes a CSV field where needed, and keeps spreadsheets from reading a caller's text as a
+ * formula.
+ */
 function csvText(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

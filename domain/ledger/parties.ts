@@ -23,7 +23,7 @@ function oneOf(...names: string[]): { required: string[] }[] {
   return names.map((name) => ({ required: [name] }));
 }
 
-/** Where value comes from. */
+/** The source of a transfer. */
 export const SourceParty = z.strictObject({
   account: Id.optional(),
   alias: text(200).optional(),
@@ -32,7 +32,7 @@ export const SourceParty = z.strictObject({
   "exactly one of account and alias is expected",
 ).meta({ id: "SourceParty", oneOf: oneOf("account", "alias") });
 
-/** Where value goes to. */
+/** The destination of a transfer. */
 export const DestinationParty = z.strictObject({
   account: Id.optional(),
   alias: text(200).optional(),
@@ -42,7 +42,7 @@ export const DestinationParty = z.strictObject({
   "exactly one of account, alias and address is expected",
 ).meta({ id: "DestinationParty", oneOf: oneOf("account", "alias", "address") });
 
-/** Cache of what never changes of a realm's accounts. */
+/** Cache of the unchanging fields of a realm's accounts. */
 export interface AccountCache {
   get(id: string): AccountSummary | undefined;
   set(id: string, accounts: AccountSummary): void;
@@ -61,13 +61,13 @@ export interface TransferEndpoints {
   destination: AccountSummary;
 }
 
-/** Where endpoints are looked up. */
+/** The database and cache in which endpoints are found. */
 export interface EndpointLookup {
   db: Db;
   cache: AccountCache;
 }
 
-/** Gives the endpoints from the cache; null where the database must be asked. */
+/** Returns the endpoints from the cache; null if the database must be read. */
 export function cachedEndpoints(
   cache: Pick<AccountCache, "get">,
   named: EndpointNames,
@@ -170,7 +170,7 @@ async function pair(
   const like = typeof source === "string" ? undefined : source;
   const destination = side(accounts, named.destination, "destination", names, like);
   if (typeof source !== "string" && typeof destination !== "string") return { source, destination };
-  // Only one side, or the asset as given, can say which account of an identity is meant.
+  // Only the other endpoint, or the given asset, determines which account of an identity is meant.
   const other = typeof source === "string" ? destination : source;
   const asset = typeof other === "string"
     ? { asset: named.asset, testnet: false }
@@ -209,7 +209,7 @@ function side(
 }
 
 /**
- * Finds the account that value leaves, where its destination is no account; null if there is none.
+ * Finds the source account of a transfer whose destination is no account; null if there is none.
  *
  * @throws {DomainError} alias.not_found, request.invalid for an identity's alias without an asset
  */

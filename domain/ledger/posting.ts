@@ -1,6 +1,6 @@
 /**
- * Posting: every move of value is a transaction with two entries that sum to zero. Refusals of the
- * database's posting functions become problems here.
+ * Posting: each transaction has two entries that sum to zero. Refusals of the database's posting
+ * functions become problems here.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -87,7 +87,7 @@ export const TransactionView = z.object({
   error: Failure,
 }).meta({ id: "Transaction" });
 
-/** Why nothing of a deposit account is available. */
+/** The reason why nothing of a deposit account is available. */
 export const NOT_SPENDABLE =
   "a deposit account has nothing available: the service alone moves what arrived there";
 
@@ -97,7 +97,7 @@ export type TransactionFields = Omit<TransactionRow, "testnet">;
 /**
  * Posts one internal move in a transaction that holds the ledger lock.
  *
- * @param options.force books what already happened on a chain, whatever state the accounts are in; for workers
+ * @param options.force books a chain event whatever state the accounts are in; for workers
  * @throws {DomainError} balance.insufficient, account.*, request.invalid
  */
 export async function postMove(
@@ -131,9 +131,9 @@ export async function postMove(
 }
 
 /**
- * Gives a posted move's figures.
+ * Returns a posted move's figures.
  *
- * @throws {DomainError} what the ledger refused
+ * @throws {DomainError} the ledger's refusal
  */
 export function postedOf(outcome: Outcome): Posted {
   if ("posted" in outcome) return outcome.posted;
@@ -142,7 +142,7 @@ export function postedOf(outcome: Outcome): Posted {
 }
 
 /**
- * Says in the service's words why the ledger refused a move.
+ * Translates the ledger's refusal of a move into a problem.
  *
  * @param visible whether the actor may see accounts of others
  */
@@ -200,7 +200,7 @@ export function refusal(why: string, visible: boolean): DomainError {
   }
 }
 
-/** Finds or makes the account that value enters from, or leaves to: the world, or the fees. */
+/** Finds or creates the system account on the other side of a posting: `world` or `fees`. */
 export async function counterparty(
   tx: LedgerTx,
   actor: Actor,
@@ -268,7 +268,7 @@ export function viewTransaction(
   };
 }
 
-/** Shows a balance: its total, and what is available of it; nothing is while the account is frozen. */
+/** Shows a balance: its total and its available part, which is zero while the account is frozen. */
 export function balanceOf(
   total: string,
   blocked: string | null,

@@ -1,6 +1,6 @@
 /**
- * What can be done with a transaction once it is posted: read it, change the data beside it, and
- * revert it by a counter-move. The transaction itself never changes.
+ * Reads, annotates and reverts posted transactions. A revert is a counter-posting; the transaction
+ * itself never changes.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -19,22 +19,22 @@ import { compare } from "../money.ts";
 import { assertMay, covers, mayRead, notFound, rightsOf } from "../permissions.ts";
 import { assertSupplyLaw } from "./supply.ts";
 
-/** What is asked for when a transaction is reverted. */
+/** The body of a request to revert a transaction. */
 export const Revert = z.strictObject({
   seal: FreeForm.optional(),
   data: FreeForm.optional(),
 }).meta({ id: "Revert" });
-/** What is asked for when a transaction is reverted. */
+/** The body of a request to revert a transaction. */
 export type Revert = z.infer<typeof Revert>;
 
-/** What may change about a transaction: the data beside it. */
+/** The body of a change of a transaction: the data beside it. */
 export const TransactionChange = z.strictObject({ data: FreeForm }).meta({
   id: "TransactionChange",
 });
-/** What may change about a transaction: the data beside it. */
+/** The body of a change of a transaction: the data beside it. */
 export type TransactionChange = z.infer<typeof TransactionChange>;
 
-/** Types that a counter-move undoes; the others are what happened on a chain. */
+/** Types that a revert can undo; the others happened on a chain. */
 const REVERSIBLE: readonly string[] = [
   "transfer",
   "capture",
@@ -42,7 +42,7 @@ const REVERSIBLE: readonly string[] = [
   "destroy",
 ] satisfies MoveType[];
 
-/** Shows a transaction of which the actor may know. */
+/** Shows a transaction that the actor may see. */
 export async function showTransaction(
   db: Db,
   actor: Actor,
@@ -52,7 +52,8 @@ export async function showTransaction(
 }
 
 /**
- * Replaces the data beside a transaction. Its owner may, and whoever writes everything in the realm.
+ * Replaces the data beside a transaction. Permitted to its owner and to users with write permission
+ * for the whole realm.
  *
  * @throws {DomainError} transaction.not_found, permission.owner
  */
@@ -70,8 +71,8 @@ export async function changeTransaction(
 }
 
 /**
- * Moves the value of a transaction back, once. The counter-move obeys the rules of every move: it
- * takes the right to move out of the account that received.
+ * Reverts a transaction, once. The counter-posting obeys the rules of every posting: it needs the
+ * right to move value out of the account that received.
  *
  * @throws {DomainError} transaction.not_found, transaction.reverted, permission.owner,
  *   permission.role, request.invalid, balance.insufficient, account.*, currency.not_found,
@@ -109,7 +110,10 @@ export async function revertTransaction(
   return await showTransaction(tx, actor, posted.id);
 }
 
-/** Value leaves the receiver; what comes out of the world is its currency's owner's to give. */
+/**
+ * Checks rights: value leaves the receiver; value out of `world` takes the right of the currency's
+ * owner.
+ */
 async function assertMayRevert(tx: Tx, actor: Actor, row: TransactionRow): Promise<void> {
   if (row.type !== "destroy") {
     assertMay(actor, "write", { owner: row.destination_owner, what: "transaction.not_found" });
@@ -119,14 +123,14 @@ async function assertMayRevert(tx: Tx, actor: Actor, row: TransactionRow): Promi
   assertMay(actor, "write", { owner: currency.owner, what: "currency.not_found" });
 }
 
-/** Nothing is issued of a currency that was deleted, and nothing destroyed. */
+/** Refuses to issue or destroy value of a deleted currency. */
 async function currencyOf(tx: Tx, row: TransactionRow): Promise<CurrencyRow> {
   const currency = await selectCurrencyByName(tx, row.asset);
   if (currency === null) throw notFound("currency.not_found");
   return currency;
 }
 
-/** What reverting a destruction issues obeys the law of supply, like any issue. */
+/** The revert of a destruction is an issue, and obeys the limit of supply like any other. */
 async function assertSupply(tx: Tx, currency: CurrencyRow, row: TransactionRow): Promise<void> {
   if (row.type === "destroy") return await assertSupplyLaw(tx, currency, row.amount);
   if (compare(currency.supply, row.amount) >= 0) return;

@@ -1,6 +1,6 @@
 /**
- * The supply of virtual currencies: value is issued from the world and destroyed into it, and of a
- * currency that stands for a token never more is issued than there is of the token.
+ * The supply of virtual currencies: value is issued from the account `world` and destroyed into it.
+ * The supply of a currency that stands for a token never exceeds the token's.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -14,8 +14,8 @@ import { add, compare, trim } from "../money.ts";
 import { counterparty, postMove } from "./posting.ts";
 
 /**
- * Refuses to issue more of a token's currency than there is of the token. What was withdrawn is
- * still issued: it circulates on the chain, and may come back.
+ * Refuses to issue more of a token's currency than the token's supply. Withdrawn value is still
+ * issued: it circulates on the chain, and may come back.
  *
  * @param more in whole units
  * @throws {DomainError} ramp.assets_insufficient
@@ -36,7 +36,7 @@ export async function assertSupplyLaw(
 /** An issue or a destruction of a currency's value. */
 export interface SupplyChange {
   currency: Pick<CurrencyRow, "name" | "decimals">;
-  /** Where the value is put, or taken from. */
+  /** The account that receives or loses the value. */
   account: string;
   operation: "issue" | "destroy";
   /** In whole units of the currency. */
@@ -46,8 +46,8 @@ export interface SupplyChange {
 }
 
 /**
- * Posts an issue or a destruction against the world. The ledger notes the new supply in the
- * currency's row itself. The transaction holds the ledger lock.
+ * Posts an issue or a destruction against the account `world`. The ledger notes the new supply in
+ * the currency's row itself. The transaction holds the ledger lock.
  *
  * @throws {DomainError} account.not_enabled, account.inactive, account.frozen, balance.insufficient
  */

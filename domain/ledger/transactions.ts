@@ -1,6 +1,6 @@
 /**
- * Transfers between accounts, by way of the realm's posting queue. Other postings obey the same rules,
- * because all end in the same posting function.
+ * Transfers between accounts, through the realm's posting queue. Other postings obey the same
+ * rules, because all use the same posting function.
  * @module
  */
 import { z } from "zod";
@@ -41,7 +41,7 @@ const Conditions = z.strictObject({
   destination_total_lte: AmountOrZero.optional(),
 }).meta({ id: "Conditions" });
 
-/** What is asked for when value is moved. */
+/** The body of a transfer. */
 export const NewTransaction = z.strictObject({
   source: SourceParty,
   destination: DestinationParty,
@@ -52,10 +52,10 @@ export const NewTransaction = z.strictObject({
   reference: text(200).optional(),
   conditions: Conditions.optional(),
 }).meta({ id: "NewTransaction" });
-/** What is asked for when value is moved. */
+/** The body of a transfer. */
 export type NewTransaction = z.infer<typeof NewTransaction>;
 
-/** What a transfer needs of its realm. */
+/** The parts of a realm that a transfer needs. */
 export interface PostingContext {
   pool: Pool;
   queue: Pick<PostingQueue, "post" | "postBulk">;
@@ -88,7 +88,7 @@ export async function transfer(
   return await answerRefused(pool, request, refusal(outcome.refused, reachesRealm(actor)));
 }
 
-/** Makes the move that the posting queue takes. */
+/** Builds the move that the posting queue takes. */
 export function moveOf(
   actor: Actor,
   input: NewTransaction,
@@ -112,7 +112,10 @@ export function moveOf(
   };
 }
 
-/** Whether a condition holds tells a balance: the ledger checks none on what may not be read. */
+/**
+ * The result of a condition reveals a balance, so conditions on accounts that the actor may not
+ * read are refused.
+ */
 function extrasOf(input: NewTransaction, seen: boolean): string | null {
   const { asset, conditions } = input;
   if (asset === undefined && conditions === undefined) return null;
@@ -144,7 +147,7 @@ export async function answerReplay(
   return answerPosted(request, printAsThen(actor, input, row), !replay.own);
 }
 
-/** Prints a transaction as it was first answered: not sealed yet, its free-form parts as given. */
+/** Prints a transaction as it was first answered: without a link, its free-form parts as given. */
 export function printAsThen(actor: Actor, input: NewTransaction, row: TransactionRow): string {
   const given = { data: input.data ?? null, seal: input.seal ?? null };
   const then = { seq: null, hash: null, updated_at: null, ...given };

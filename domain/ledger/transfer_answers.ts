@@ -1,6 +1,7 @@
 /**
- * Answers of transfers. A refusal is kept under the request's idempotency key before anybody is told of
- * it; one that came before the key was looked at gives way to what the key stands for.
+ * Answers of transfers. A refusal is stored under the request's idempotency key before it is
+ * answered. If a request is refused before its key is read, the outcome stored under the key takes
+ * precedence.
  * @module
  */
 import type { Pool } from "../../db/database.ts";
@@ -17,17 +18,17 @@ export interface TransferRequest {
   status: number;
   /** Prints a refusal as a problem, of the request with this id where it is another one. */
   problem: (refused: DomainError, requestId?: string) => { status: number; body: string };
-  /** Runs a database transaction within what the realm may run at once. */
+  /** Runs a database transaction within the realm's concurrency limit. */
   limited: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/** Answers with the text of what was posted. */
+/** Answers with the text of the posted transactions. */
 export function answerPosted(request: TransferRequest, body: string, replayed = false): Answer {
   return { status: request.status, body, replayed };
 }
 
 /**
- * Answers with what the ledger refused under the request's key.
+ * Answers with the ledger's refusal under the request's key.
  *
  * @throws {DomainError} the refusal, where the request has no key
  */
@@ -43,9 +44,10 @@ export async function answerRefused(
 }
 
 /**
- * Answers a request that was refused before its key was looked at, because it names what does not exist.
+ * Answers a request that was refused before its key was read, because it names an entity that does
+ * not exist.
  *
- * @param replay answers with what the key stands for
+ * @param replay answers with the outcome stored under the key
  * @throws {DomainError} idempotency.key_reused; the refusal, where the request has no key
  */
 export async function answerUnresolved(
@@ -63,7 +65,7 @@ export async function answerUnresolved(
     try {
       return await request.limited(() => refuseUnder(pool, idempotency, refused, print));
     } catch (error) {
-      // The first request under this key was posted between the two.
+      // The first request under this key was posted between the two reads.
       if (last || !(error instanceof DomainError) || error.code !== "idempotency.key_reused") {
         throw error;
       }

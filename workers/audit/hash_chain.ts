@@ -1,9 +1,12 @@
-/** Seals what was posted, realm by realm, a batch at a time, beside the traffic. @module */
+/** Extends the hash chains of realms in batches, beside the traffic. @module */
 import type { Pool } from "../../db/database.ts";
 import { locking } from "../../db/transaction.ts";
 import { appendLinks } from "../../domain/audit/hash_chain.ts";
 
-/** Links sealed together: enough to share the cost, few enough to be done in milliseconds. */
+/**
+ * Links appended in one database transaction: enough to share its cost, few enough to take
+ * milliseconds.
+ */
 const BATCH = 1000;
 
 /**

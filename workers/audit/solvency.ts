@@ -1,7 +1,7 @@
 /**
- * Compares what is on the chains with what the ledger owes, asset by asset. What is read first suffices
- * on most days; where the two differ, the nodes are asked what became of every order on its way and of
- * every token that may keep a part, before anything is concluded.
+ * Compares the balances on the chains with the ledger's liabilities, asset by asset. The first
+ * reading usually suffices. If the two differ, nodes are asked for the status of every order on its
+ * way and for every token transfer that may have taken a fee, before a verdict is stored.
  * @module
  */
 import { sumCoinsOfRamps } from "../../db/chains/coin_sums.ts";
@@ -38,21 +38,24 @@ import { signedOf } from "../sending/signing.ts";
 
 /** Balances asked for at once. */
 const AT_ONCE = 200;
-/** Orders on their way that one comparison knows of. */
+/** Orders on their way that one comparison reads at most. */
 const FLIGHTS_MAX = 20_000;
-/** Orders, deposits and sweeps that nodes are asked of where chain and ledger differ. */
+/** Orders, deposits and sweeps that nodes are asked for when chain and ledger differ. */
 const ASKED_MAX = 1_000;
 const ASKED_AT_ONCE = 8;
 const UNMINED: FlightStatus = { hash: null, height: null, success: true, fee: null };
 
-/** An asset of which chain and ledger are compared. */
+/** An asset whose chain and ledger figures are compared. */
 interface Subject {
   readonly context: WorkerContext;
   readonly chain: Chain;
   readonly of: Compared & { readonly decimals: number };
 }
 
-/** Compares every asset that the realm has ramps of. What cannot be asked keeps its last. */
+/**
+ * Compares every asset that the realm has ramps for. An asset whose chain cannot be asked keeps its
+ * last comparison.
+ */
 export async function checkSolvency(context: WorkerContext): Promise<void> {
   const verified = new Set<string>();
   for (const ramped of await reading(context.pool, selectRamped)) {
@@ -68,7 +71,10 @@ export async function checkSolvency(context: WorkerContext): Promise<void> {
       await checkAsset(context, chain, ramped);
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
-      context.log("warn", "not compared", { asset: ramped.asset, error });
+      context.log("warn", "solvency not compared: the chain could not be asked", {
+        asset: ramped.asset,
+        error,
+      });
     }
   }
 }
@@ -90,7 +96,7 @@ async function checkAsset(context: WorkerContext, chain: Chain, ramped: RampedRo
   if (compareFigures(context.actor, found).drift !== "0") {
     found = await explain(subject, found);
     if (block === null || (await chain.block(height))?.hash !== block.hash) {
-      throw new ChainError("unavailable", "the chain took another course meanwhile");
+      throw new ChainError("unavailable", "the chain reorganised during the comparison");
     }
   }
   const { row, news } = await context.step((tx) => concludeSolvency(tx, context.actor, found));
@@ -101,16 +107,19 @@ async function checkAsset(context: WorkerContext, chain: Chain, ramped: RampedRo
   else if (news && !row.solvent) context.log("warn", "losses of the house are not covered", what);
 }
 
-/** Reads the ledger after the chain, at one moment, so that nothing owed is older than what is there. */
+/**
+ * Reads the ledger after the chain, in one snapshot, so the liabilities are never older than the
+ * assets.
+ */
 async function foundBy(
   { context, of }: Subject,
   balances: ReadonlyMap<string, bigint> | null,
 ): Promise<Found> {
   return await snapshot(context.pool, async (tx) => {
     const cursor = await selectCursor(tx, of);
-    // The scanner went back: what it knew of the blocks below is gone.
+    // The scanner went back; its data of the chain blocks below is gone.
     if (cursor === null || cursor.height < of.height) {
-      throw new ChainError("unavailable", "the chain took another course meanwhile");
+      throw new ChainError("unavailable", "the chain reorganised during the comparison");
     }
     const coins = balances === null ? await sumCoinsOfRamps(tx, of) : [];
     const owed = await sumLiabilities(tx, of);
@@ -141,10 +150,10 @@ async function heldBy({ context, chain, of }: Subject): Promise<Map<string, bigi
   return held;
 }
 
-/** Asks the nodes for all that a difference may come from. */
+/** Asks the nodes for every possible cause of a difference. */
 async function explain(subject: Subject, found: Found): Promise<Found> {
   const { chain, of } = subject;
-  // What became of coins is recorded with the blocks themselves.
+  // The status of coins is stored with the scanned chain blocks.
   if (chain.traits.coins) return found;
   const statuses = await statusesOf(subject, found.flights);
   if (of.contract === "") return { ...found, statuses };
@@ -177,7 +186,7 @@ async function statusesOf(
   return statuses;
 }
 
-/** Measures what a token will have kept of deposits that are not credited yet. */
+/** Measures a token's transfer fees on deposits that are not credited yet. */
 async function keptOfPending({ context, chain, of }: Subject): Promise<bigint> {
   const rows = await reading(context.pool, (db) => selectUnproven(db, of, ASKED_MAX));
   let kept = 0n;
@@ -198,7 +207,7 @@ async function keptOfPending({ context, chain, of }: Subject): Promise<bigint> {
   return kept;
 }
 
-/** Measures what a token kept of sweeps that are not booked yet. */
+/** Measures a token's transfer fees on sweeps that are not booked yet. */
 async function keptOfSwept(
   { context, chain, of }: Subject,
   statuses: ReadonlyMap<string, FlightStatus>,
