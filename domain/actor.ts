@@ -1,5 +1,5 @@
 /**
- * Who is asking, for which realm, when and from where. Everything the domain decides, it decides
+ * Actors: the user, realm, time and network address of a request. The domain makes every decision
  * for an actor.
  * @module
  */
@@ -21,7 +21,7 @@ export interface RealmDefaults {
   id: string;
   country: string;
   accountingCurrency: string;
-  /** What is set for withdrawals, by the asset's code. */
+  /** Settings of withdrawals, by the asset's code. */
   withdrawals?: WithdrawalSettings;
 }
 
@@ -36,9 +36,9 @@ export interface Actor {
   /** When the request arrived, in milliseconds since the epoch. */
   at: number;
   requestId: string;
-  /** The key of a machine that acts as the user. */
+  /** The machine key that acts as the user. */
   apiKey?: { id: string; name: string };
-  /** Network address the request came from; null for work that nobody outside asked for. */
+  /** Network address of the client; null for work of the service itself. */
   address: string | null;
 }
 

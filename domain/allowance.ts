@@ -1,6 +1,6 @@
-/** What is left to a realm of its limits. @module */
+/** Allowances: the rest of a realm's limits. @module */
 
-/** What is left to a realm. Null: without limit. */
+/** The rest of a realm's limits. Null: without limit. */
 export interface Allowance {
   /** Requests that a full bucket holds, those it holds now, and whole seconds until it is full. */
   limit: number | null;

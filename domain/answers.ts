@@ -4,10 +4,12 @@ import { DomainError } from "./errors.ts";
 
 /** Greatest size of a list, about. */
 const ANSWER_MAX = 8 * 1024 * 1024;
-/** So few rows are shown without asking how large they are. */
+/** Lists of so few rows are shown without measuring them. */
 const ROWS_FEW = 10;
 
-/** Measures a list while it is put together; tells of each row whether it has room beside those before. */
+/**
+ * Measures a list while it is built; the function returned tells whether a further row has room.
+ */
 export function openAnswer(): (view: unknown) => boolean {
   let size = 0;
   return (view) => {
@@ -17,7 +19,7 @@ export function openAnswer(): (view: unknown) => boolean {
 }
 
 /**
- * Gives a list that is not too large to be answered.
+ * Returns a list, unless it is too large for an answer.
  *
  * @throws {DomainError} query.invalid
  */

@@ -5,12 +5,12 @@
  */
 import type { ChainId } from "./chain_registry.ts";
 
-/** Names how a token's value may move between its chain and the ledger. */
+/** The directions in which a token's value may move between its chain and the ledger. */
 export type AssetState = "active" | "deposit-only" | "withdraw-only" | "suspended";
 
 /**
- * Holds one token: our code, decimals, contract (EIP-55, base58check or base58, as its chain
- * writes it), and what the contract's `symbol()` may answer, older names first.
+ * Holds one token: our code, decimals, contract (EIP-55, base58check or base58, as its chain writes
+ * it), and the accepted answers of the contract's `symbol()`, older names first.
  */
 export type TokenRow = readonly [
   code: string,

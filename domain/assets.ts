@@ -1,7 +1,7 @@
 /**
  * The assets the service knows: the registry's, as the operator has set them at start. A token is
- * its chain and contract, never its symbol. Whether a chain is configured, and how its node fares,
- * is not known here.
+ * its chain and contract, never its symbol. The configuration of chains and the state of nodes are
+ * not known here.
  * @module
  */
 import { type AssetState, HELD, TOKENS } from "./asset_registry.ts";
@@ -12,7 +12,7 @@ export { type ChainId, type ChainInfo, CHAINS } from "./chain_registry.ts";
 
 /** Describes an asset. */
 export interface Asset {
-  /** What API calls name it by. */
+  /** Its code in API calls. */
   readonly code: string;
   /** "Native", "ERC20 stablecoin" and so on, as the specification's table says. */
   readonly class: string;
@@ -28,11 +28,14 @@ export interface Asset {
   readonly decimals: number;
   /** Contract or mint; null for a native coin. */
   readonly contract: string | null;
-  /** What the contract's `symbol()` may answer; for a native coin, how it is shown. */
+  /** The accepted answers of the contract's `symbol()`; for a native coin, its symbol. */
   readonly symbols: readonly string[];
   /** Whether accounts of it may be on a test network. */
   readonly testnet: boolean;
-  /** Which way value may move between chain and ledger; moves within the ledger are not held. */
+  /**
+   * The permitted directions between chain and ledger; transfers within the ledger are always
+   * permitted.
+   */
   readonly state: AssetState;
   /** Why the state is not active. */
   readonly reason: string | null;
@@ -83,17 +86,17 @@ export function tokenByContract(chain: ChainId, contract: string): Asset | null 
   return book.byContract.get(contractKey(chain, contract)) ?? null;
 }
 
-/** Tells whether a contract is a chain's own coin in the form of a token: what it moves is the coin. */
+/** Whether a contract moves the chain's own coin in the form of a token. */
 export function isCoinContract(chain: ChainId, contract: string): boolean {
   return chainInfo(chain).coinContracts?.includes(contract.toLowerCase()) === true;
 }
 
-/** Tells whether what arrives from the chain may be booked. */
+/** Whether deposits of the asset may be booked. */
 export function takesDeposits({ state }: Pick<Asset, "state">): boolean {
   return state === "active" || state === "deposit-only";
 }
 
-/** Tells whether value may be sent out on the chain. */
+/** Whether value of the asset may be sent on the chain. */
 export function takesWithdrawals({ state }: Pick<Asset, "state">): boolean {
   return state === "active" || state === "withdraw-only";
 }

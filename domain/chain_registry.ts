@@ -17,7 +17,7 @@ export type ChainId =
   | "SOLANA"
   | "TRON";
 
-/** Names the kind of machinery that chains share. */
+/** A family of chains, which one adapter serves. */
 export type Family = "bitcoin" | "evm" | "solana" | "tron";
 
 /** Holds the page templates of a block explorer, with `{hash}` and `{address}` to fill in. */
@@ -34,7 +34,7 @@ export interface ChainInfo {
   readonly id: ChainId;
   /** Name as people write it. */
   readonly name: string;
-  /** Which machinery serves it. */
+  /** The family whose adapter serves it. */
   readonly family: Family;
   /** The coin that pays fees: our code of it, the symbol it is shown by, its fractional digits. */
   readonly native: { readonly code: string; readonly symbol: string; readonly decimals: number };

@@ -29,7 +29,7 @@ export interface IdempotencyClaim {
   fingerprint: string;
 }
 
-/** An answer as it goes out, and as it is kept. */
+/** An answer as it is sent and stored. */
 export interface Answer {
   status: number;
   body: string;
@@ -46,10 +46,10 @@ export interface AnswerCipher {
 
 /** How a command runs. */
 export interface CommandOptions<Locked extends boolean = boolean> {
-  /** What is done, for the audit trail, such as `POST /v1/accounts`. */
+  /** The action for the audit trail, such as `POST /v1/accounts`. */
   action: string;
   idempotency: IdempotencyClaim | null;
-  /** Takes the ledger lock first: for whatever writes an account row. */
+  /** Takes the ledger lock first: for commands that write account rows. */
   lockLedger?: Locked;
   /** Names of the fields that the request gave, for the audit trail. */
   fields?: string[] | null;
@@ -59,7 +59,7 @@ export interface CommandOptions<Locked extends boolean = boolean> {
   cipher?: AnswerCipher;
   /** Prints the answer of the work, or of its refusal. */
   print: (result: { view: unknown } | { refused: DomainError }) => { status: number; body: string };
-  /** Told of each run that lost a race. */
+  /** Called after each run that lost a race. */
   onRetry?: () => void;
 }
 
@@ -85,8 +85,8 @@ export async function runCommand<Locked extends boolean = false>(
 }
 
 /**
- * Keeps a refusal under its idempotency key, where nothing was tried because the request names what does
- * not exist; gives what the key stands for.
+ * Stores a refusal under its idempotency key when the work was not started, because the request
+ * names an entity that does not exist; returns the stored answer of the key.
  *
  * @throws {DomainError} idempotency.key_reused, and the refusal where it may pass
  */
@@ -102,7 +102,9 @@ export async function refuseUnder(
 
 type Result = { view: unknown } | { refused: DomainError };
 
-/** Claims a key, runs the work and keeps its answer; or gives what the key stands for already. */
+/**
+ * Claims a key, runs the work and stores its answer; or returns the answer stored under the key.
+ */
 async function answerUnder(
   tx: Tx,
   claim: IdempotencyClaim,
@@ -118,7 +120,7 @@ async function answerUnder(
   }
   const result = await run();
   const answer = options.print(result);
-  // What failed here or behind may pass, and who asks may log in: it is undone with its claim, and a repeat tries again.
+  // A 5xx or 401 may pass: the work is rolled back with its claim, and a repeat tries again.
   if ("refused" in result && (answer.status >= 500 || answer.status === 401)) {
     throw result.refused;
   }
@@ -191,14 +193,14 @@ export async function runDry<T, Locked extends boolean = false>(
   return await dryRun(pool, work, options);
 }
 
-/** Runs reads; each statement sees what was committed before it. */
+/** Runs reads; each statement sees earlier commits. */
 export async function runQuery<T>(pool: Pool, work: (db: Db) => Promise<T>): Promise<T> {
   return await reading(pool, work);
 }
 
 /**
- * Runs a search, which may have to look at very many rows, for so many milliseconds at most, and no
- * longer than until it is aborted.
+ * Runs a search, which may read very many rows, for so many milliseconds at most, or until it is
+ * aborted.
  */
 export async function runSearch<T>(
   pool: Pool,
@@ -217,8 +219,8 @@ export async function isKept(pool: Pool, claim: IdempotencyClaim | null): Promis
 }
 
 /**
- * Completes the refusal of a move under its key, before anybody is told of it; gives what every
- * repeat will read.
+ * Completes the refusal of a move under its key, before it is answered; returns the answer that
+ * every repeat will read.
  */
 export async function keepRefusal(
   pool: Pool,

@@ -6,7 +6,7 @@ import { isPlainName, UNPLAIN } from "./names.ts";
 /** Greatest size of a free-form object, in bytes of its JSON text as UTF-8. */
 const FREE_FORM_MAX = 65_536;
 
-/** An id as a caller may give it: opaque; one that is none of ours is simply not found. */
+/** An id as a caller gives it: opaque; one in another form is not found. */
 export const Id = z.string().min(1).max(100).meta({
   id: "Id",
   description: "An opaque identifier.",
@@ -27,7 +27,7 @@ export const Flag = z.union([z.boolean(), z.enum(["true", "false"])])
   .transform((value) => value === true || value === "true")
   .meta({ description: "A boolean; its name as a string is taken too.", type: "boolean" });
 
-/** The parameter of requests that may be tried: everything is checked and nothing changes. */
+/** The parameter of a dry run: every rule is applied and nothing is stored. */
 export const DryRun = z.strictObject({ dry_run: Flag.default(false) });
 
 /** A time as a caller may give it: milliseconds since the epoch, as a number or as digits. */
@@ -42,15 +42,15 @@ export const Timestamp = z.union([
     maximum: 253_402_300_799_999,
   });
 
-/** The name that a user gets. Names of before stay as they are. */
+/** The name of a user. Names from before this rule stay as they are. */
 export const NewUsername: z.ZodString = text(200).refine(isPlainName, UNPLAIN);
 
-/** What realms and keys for machines are called. */
+/** The name of a realm or of a machine key. */
 export const Name: z.ZodString = text(100).refine(isPlainName, UNPLAIN);
 
-/** A code by which an account or an identity is found. */
+/** An alias: a code that names an account or an identity. */
 export const AliasCode: z.ZodString = text(200)
-  // deno-lint-ignore no-control-regex -- control characters are what it is about
+  // deno-lint-ignore no-control-regex -- the pattern matches control characters
   .regex(/^[^\s\x00-\x1f\x7f-\x9f]+$/, "blanks are not allowed")
   .refine(isPlainName, UNPLAIN)
   .meta({
@@ -59,7 +59,7 @@ export const AliasCode: z.ZodString = text(200)
     example: "alice",
   });
 
-/** Text that says something: not empty, not endless. */
+/** Text that is not empty, of limited length. */
 export function text(max: number): z.ZodString {
   return z.string().min(1).max(max);
 }
@@ -98,7 +98,7 @@ export function viewEntity(row: EntityRow): EntityView {
   };
 }
 
-/** Why a thing failed after it was made; null where it did not. */
+/** The error of an entity that failed after it was created; null otherwise. */
 export const Failure: z.ZodType<unknown> = z.looseObject({
   code: z.string(),
   detail: z.string().optional(),

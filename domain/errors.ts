@@ -1,6 +1,6 @@
 /**
  * The one error that the domain throws, and the closed list of its codes. Codes are promises to
- * clients; messages are for people. What status a code travels under is not known here.
+ * clients; messages are for people. The routes know the HTTP status of each code.
  * @module
  */
 
@@ -101,18 +101,18 @@ export type ErrorCode = typeof ERROR_CODES[number];
 /** One fault in the input; `path` is a JSON pointer into the body, or to the parameter's name. */
 export interface Fault {
   path: string;
-  /** What it points into, where that is not the body. */
+  /** The part of the request that it points into, if not the body. */
   in?: "query" | "path" | "header";
   message: string;
 }
 
-/** What an error may carry beside its code and message. */
+/** The details of an error beside its code and message. */
 export interface ErrorExtra {
   /** The faults of an invalid input, each with its place. */
   errors?: Fault[];
   /** Whole seconds after which a repeat may succeed. */
   retryAfterS?: number;
-  /** What is left to the realm, where it was used up. */
+  /** The rest of the realm's limits, if one was used up. */
   allowance?: Allowance;
   /** Position of the refused item in a batch, from 0. */
   index?: number;
@@ -141,7 +141,7 @@ export function invalidField(path: string, message: string): DomainError {
   return new DomainError("request.invalid", message, { errors: [{ path, message }] });
 }
 
-/** The value of an entity's `error` field: why something went wrong after its request was answered. */
+/** The value of an entity's `error` field: a failure after its request was answered. */
 export function errorField(code: string, detail: string): Record<string, unknown> {
   return { code, detail };
 }

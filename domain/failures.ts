@@ -2,7 +2,7 @@
 import { Contention, isContention, isDisconnect, isTimeout, isUnavailable } from "../db/errors.ts";
 import { DomainError } from "./errors.ts";
 
-/** Says a failure in the service's words; null for what must stay inside. */
+/** Describes a failure to the caller; null for an internal one. */
 export function failureOf(error: unknown): DomainError | null {
   if (error instanceof DomainError) return error;
   if (error instanceof Contention || isContention(error) || isDisconnect(error)) {

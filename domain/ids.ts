@@ -38,7 +38,7 @@ export function randomId(at: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${hex.slice(15)}`;
 }
 
-/** Whether `text` has the form of an id. What has not can name nothing, and is simply not found. */
+/** Whether `text` has the form of an id. Text without it names nothing and is not found. */
 export function isId(text: string): boolean {
   return UUID.test(text);
 }

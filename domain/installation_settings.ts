@@ -1,6 +1,5 @@
 /**
- * The settings of the installation that requests are decided by. The operator sets them; a caller
- * cannot.
+ * Settings of the installation that affect requests. The operator sets them; a caller cannot.
  * @module
  */
 import type { ChainId } from "./assets.ts";
@@ -21,7 +20,7 @@ export type ChainSettings = Readonly<
   }>
 >;
 
-/** The settings of the installation that requests are decided by. */
+/** Settings of the installation that affect requests. */
 export interface InstallationSettings {
   readonly chains: ChainSettings;
   /** A withdrawal costs its ramp at most the fee charged to its user times this factor. */

@@ -4,7 +4,7 @@ import { insertJob } from "../db/jobs.ts";
 import type { ChainId } from "./assets.ts";
 import { newId } from "./ids.ts";
 
-/** Every job and what it is given. */
+/** Every job and its parameters. */
 export interface JobPayloads {
   "account.enable": { account: string };
   "order.advance": { order: string; version: number };
@@ -29,7 +29,7 @@ export type JobName = keyof JobPayloads;
 export interface JobOptions {
   /** Jobs with one serial key run one at a time, oldest first. */
   serialKey?: string;
-  /** While one of this name and mark waits or runs, another is not added. */
+  /** While a job of this name and mark waits or runs, another is not added. */
   dedupe?: string;
   /** Not before, in milliseconds since the epoch. */
   runAt?: number;

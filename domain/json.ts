@@ -9,7 +9,7 @@ import { DomainError, invalidField } from "./errors.ts";
 const DEPTH_MAX = 64;
 /** Members of one object or array: more than 64 KiB of text can hold. */
 export const MEMBERS_MAX = 40_000;
-/** What a body may hold in all: as much as two free-form objects of 64 KiB can. */
+/** Limit of a whole body: as much as two free-form objects of 64 KiB can hold. */
 const USUAL: JsonBounds = { members: 70_000, names: 24_000, numbers: 44_000 };
 /** A literal such as 1e999999999 would be expanded to its digits by the database. */
 const EXPONENT_MAX = 1000;
@@ -24,7 +24,7 @@ const TOO_BROAD = `an object or array has more than ${MEMBERS_MAX} members`;
 /** Begins the text that stands for a number while it is parsed; no text of a body can hold it. */
 const MARK = "\\u0000";
 
-/** How much of what is costly to read one text may hold. */
+/** Limits of the costly parts of one text. */
 export interface JsonBounds {
   /** Members of all objects and arrays together, but for the first of each. */
   members: number;
@@ -37,7 +37,7 @@ export interface JsonBounds {
 /** Bounds of a body of many requests: ten such numbers, forty names and sixty members for each of 10 000. */
 export const MANY: JsonBounds = { members: 600_000, names: 400_000, numbers: 100_000 };
 
-/** How much of it was read already, where a text is read in parts. */
+/** The counts of the parts already read, if a text is read in parts. */
 export interface JsonCounts {
   /** Objects and arrays that the part lies in. */
   depth: number;
@@ -75,8 +75,8 @@ export function isDigits(value: unknown): value is Digits {
  *
  * @throws {DomainError} request.malformed for what is not JSON; request.invalid for nesting deeper
  *   than 64, for more than 40 000 members of one object or array or for more of anything than the
- *   bounds, for text that no database row can hold (NUL, lone surrogates), for a member `__proto__` and
- *   for absurd numbers
+ *   bounds, for text that no database row can store (NUL, lone surrogates), for a member
+ *   `__proto__` and for absurd numbers
  */
 export function parseJson(text: string, bounds = USUAL, counts?: JsonCounts): unknown {
   const seen = scan(text, bounds, counts);
@@ -159,8 +159,8 @@ interface Scan {
 }
 
 /**
- * One pass over the text: which numbers must be kept as written, and whether it is too deep or too
- * much. It ends where the text is too much.
+ * One pass over the text: finds the numbers to keep as written, and checks depth and size. It ends
+ * where the text exceeds a limit.
  *
  * @param bounds null: all is taken
  * @param counts of the parts before; this one's are added

@@ -17,9 +17,9 @@ import { breathe } from "./slices.ts";
 
 /** Text of one part: read in a few milliseconds. */
 const PART = 64 * 1024;
-/** What cannot be cut is no longer than a body of its own may be. */
+/** Limit of a part that cannot be cut: that of a body of its own. */
 const PART_MAX = 1024 * 1024;
-/** Text that is pauseAt through in one go. */
+/** Characters that are scanned between two pauses. */
 const SLICE_SIZE = 512 * 1024;
 
 /** Some items of a list. */
@@ -35,10 +35,10 @@ interface Outline {
 }
 
 /**
- * Parses a long JSON text, giving others their turn between its parts.
+ * Parses a long JSON text, letting other requests run between its parts.
  *
- * @throws {DomainError} as {@link parseJson}; request.too_large for what is longer than 1 MiB without a
- *   place to be cut
+ * @throws {DomainError} as {@link parseJson}; request.too_large for a part longer than 1 MiB that
+ *   cannot be cut
  */
 export async function parseLongJson(text: string, bounds: JsonBounds): Promise<unknown> {
   if (text.length <= PART) return parseJson(text, bounds);

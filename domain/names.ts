@@ -1,15 +1,19 @@
 /**
- * Names that people tell apart by looking at them: users, aliases, realms, keys for machines. The same rules stand in
- * the database (`is_plain`), but for the places of joiners, which it knows roughly.
+ * Names that people must be able to tell apart by eye: of users, aliases, realms and machine keys.
+ * The same rules stand in the database (`is_plain`), except that it checks the positions of joiners
+ * only roughly.
  * @module
  */
 
-/** Signs that nobody sees, that turn the direction of others, or that control a terminal; no joiners. */
+/**
+ * Characters that are invisible, change the direction of text, or control a terminal; without
+ * joiners.
+ */
 const UNSEEN =
   /(?![\u200c\u200d])[\p{Default_Ignorable_Code_Point}\p{Cc}\u2028\u2029\u2800\ufff9-\ufffb]/u;
-/** Blanks that are told from others, or from none, by nobody. */
+/** Blanks that look like another blank, or like none. */
 const ODD_BLANKS = /^\s|\s$|\s\s|[^\S ]/;
-/** Letters with what joins them, or keeps them apart. */
+/** Letters with joiners and non-joiners. */
 const WORDS = /[\p{L}\p{M}\u200c\u200d]+/gu;
 const JOINER = /[\u200c\u200d]/;
 
@@ -17,7 +21,7 @@ const JOINER = /[\u200c\u200d]/;
 export const UNPLAIN =
   "signs that cannot be seen are not allowed, and accents belong to their letters (NFC)";
 
-/** Whether no other name looks the same by what cannot be seen. */
+/** Whether a name has no characters that would make it look like another name. */
 export function isPlainName(name: string): boolean {
   return !UNSEEN.test(name) && !ODD_BLANKS.test(name) && name.normalize("NFC") === name &&
     (name.match(WORDS) ?? []).every((word) => !JOINER.test(word) || isLabel(word));

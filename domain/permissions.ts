@@ -1,7 +1,7 @@
 /**
- * What each role may do within each scope: the six rows of the specification as one table, and the
- * questions asked of it. What an actor may not see does not exist for it (404); what it sees and may
- * not touch is refused (403).
+ * Permissions: the rights of each role within each scope, as one table with the six rows of the
+ * specification, and the checks against it. An entity that an actor may not see does not exist for
+ * it (404); a forbidden action on a visible one is refused (403).
  * @module
  */
 import { type Actor, reachesRealm, type Role, roleOf, type Scope } from "./actor.ts";
@@ -54,13 +54,13 @@ export function covers(reach: Reach, actor: Actor, owner: string | null): boolea
   return reach === "all" || (reach === "own" && owner !== null && owner === actor.user);
 }
 
-/** Whether the actor may read what belongs to this owner. */
+/** Whether the actor may read entities of this owner. */
 export function mayRead(actor: Actor, owner: string | null): boolean {
   return covers(rightsOf(actor).read, actor, owner);
 }
 
 /**
- * Refuses what the actor may not see (404) or may see and not do (403).
+ * Refuses an entity that the actor may not see (404), or an action that it may not do (403).
  *
  * @throws {DomainError} the given not-found code; permission.role, permission.owner
  */
@@ -78,7 +78,7 @@ export function assertMay(
   throw new DomainError("permission.owner", "this belongs to another user");
 }
 
-/** Says that there is no such thing, or none that the actor may see. */
+/** Makes the refusal of an entity that does not exist, or that the actor may not see. */
 export function notFound(code: ErrorCode): DomainError {
   return new DomainError(code, `there is no such ${code.split(".")[0]}`);
 }
@@ -97,7 +97,7 @@ export function assertMayAssign(actor: Actor): void {
 }
 
 /**
- * Refuses whoever may not create users.
+ * Refuses actors that may not create users.
  *
  * @throws {DomainError} permission.role
  */

@@ -1,13 +1,13 @@
-/** Long texts in slices, between which others have their turn. @module */
+/** Long texts, processed in slices; other requests run between two slices. @module */
 import { breathe } from "../db/slices.ts";
 
 export { breathe, inSlices, joinInSlices } from "../db/slices.ts";
 
-/** Bytes or letters that are decoded or encoded in one go: a millisecond or two. */
+/** Bytes or characters of one slice: a millisecond or two of work. */
 export const SLICE_SIZE: number = 512 * 1024;
 const ENCODER = new TextEncoder();
 
-/** Decodes UTF-8 in slices. @throws {TypeError} for what is no UTF-8 */
+/** Decodes UTF-8 in slices. @throws {TypeError} for bytes that are not UTF-8 */
 export async function decodeLong(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const pieces: string[] = [];
@@ -19,7 +19,7 @@ export async function decodeLong(bytes: Uint8Array<ArrayBuffer>): Promise<string
   return pieces.join("");
 }
 
-/** Whether a text is so long that others should have their turn while it is encoded. */
+/** Whether a text is so long that it is encoded in slices. */
 export function isLong(text: string): boolean {
   return text.length > SLICE_SIZE;
 }
@@ -38,7 +38,7 @@ export async function encodeLong(text: string): Promise<Uint8Array<ArrayBuffer>>
   return concatBytes(pieces);
 }
 
-/** Puts pieces together. */
+/** Concatenates byte arrays. */
 export function concatBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0));
   let at = 0;

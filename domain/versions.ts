@@ -6,8 +6,8 @@ import { selectVersion, type VersionedRow } from "../db/versions.ts";
 export type Table = Omit<VersionedRow, "id">;
 
 /**
- * Tables by the paths of their collections. Balances, what a machine's key last did, and what opens
- * something, are no part of a version.
+ * Tables by the paths of their collections. Balances, the last use of a machine key, and secrets
+ * are no part of a version.
  */
 export const TABLES: Readonly<Record<string, Table>> = {
   "/v1/users": { table: "users", key: "id", except: ["verifier"] },
@@ -33,7 +33,7 @@ export const TABLES: Readonly<Record<string, Table>> = {
     ],
   },
 };
-/** A row that is made when it is first changed: until then this is its version. */
+/** The version of a row that is not created before its first change. */
 const UNMADE = "0";
 
 /**

@@ -1,13 +1,13 @@
 /**
- * What a realm sets for its withdrawals and sweeps, by the code of the asset: what counts where no
- * rate is known, what the network may cost a ramp in a day, and what the house may lose.
+ * A realm's settings of withdrawals and sweeps, by the code of the asset: values for assets without
+ * a rate, the limit of a ramp's network fees in a day, and the limit of the house's losses.
  * @module
  */
 import { z } from "zod";
 import { findAsset } from "./assets.ts";
 import { Amount, AmountOrZero, scaleOf } from "./money.ts";
 
-/** What may be set of an asset; amounts in whole units of it. */
+/** The settings of an asset; amounts in whole units of it. */
 const AssetSettings = z.strictObject({
   least: Amount.optional().meta({
     description: "The least that may be withdrawn while the fee cannot be converted.",
@@ -32,11 +32,11 @@ const AssetSettings = z.strictObject({
   }),
 });
 
-/** Symbols of tokens that a realm deploys end like this. */
+/** The suffixes of symbols of tokens that a realm deploys. */
 const OWN_TOKEN = /^[A-Z0-9]{1,30}_(ETH|MATIC|CELO|BSC|TRON|SOL)$/;
 const ASSETS_MAX = 500;
 
-/** What a realm sets for withdrawals, by the code of the asset. */
+/** A realm's settings of withdrawals, by the code of the asset. */
 export const WithdrawalSettings = z.record(z.string().max(40), AssetSettings)
   .superRefine((settings, context) => {
     for (const [code, setting] of Object.entries(settings)) {
@@ -53,15 +53,18 @@ export const WithdrawalSettings = z.record(z.string().max(40), AssetSettings)
   })
   .refine((settings) => Object.keys(settings).length <= ASSETS_MAX, "too many assets")
   .meta({ id: "WithdrawalSettings" });
-/** What a realm sets for withdrawals, by the code of the asset. */
+/** A realm's settings of withdrawals, by the code of the asset. */
 export type WithdrawalSettings = z.infer<typeof WithdrawalSettings>;
 
-/** Reads the part for withdrawals of what a realm has set. */
+/** Reads the settings of withdrawals of a realm. */
 export function withdrawalSettings(settings: Record<string, unknown>): WithdrawalSettings {
   return (settings.withdrawals ?? {}) as WithdrawalSettings;
 }
 
-/** What the house may lose of an asset on one of its networks; null where the realm has not set it. */
+/**
+ * The limit of the house's loss in an asset on one of its networks; null if the realm has not set
+ * it.
+ */
 export function lossMaxOf(
   settings: WithdrawalSettings | null | undefined,
   { asset, testnet }: { asset: string; testnet: boolean },

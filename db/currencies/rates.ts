@@ -75,7 +75,7 @@ export async function selectWorth(
 }
 
 /**
- * Reads what one whole unit of each asset is worth in a currency; unknown ones, and those not set
+ * Reads the worth of one whole unit of each asset in a currency; unknown rates, and those not set
  * since a time, are left out.
  */
 export async function selectWorths(

@@ -51,8 +51,8 @@ export async function selectToken(db: Db): Promise<string | null> {
 }
 
 /**
- * Reads the token of a schema that a transaction changes, and notes it as the one that was compared: only then does the
- * schema let the role that serves cancel orders and hand out addresses.
+ * Reads the token of a schema that a transaction changes, and notes it as the compared one. Only
+ * then does the schema permit the serving role to cancel orders and hand out addresses.
  */
 export async function noteToken(tx: Tx): Promise<string | null> {
   const [row] = await tx<{ token: string | null }[]>`
@@ -72,7 +72,10 @@ export async function attest(tx: Tx, { from, to }: RealmStep): Promise<boolean> 
   return rows.length > 0;
 }
 
-/** Numbers ramps that were never opened anew, beyond those that a newer database may have. */
+/**
+ * Gives ramps that were never opened new numbers, beyond those that a newer database may have
+ * given.
+ */
 export async function passOverNumbers(tx: Tx, gap: number): Promise<void> {
   await tx`
     insert into attestations (numbers_from)

@@ -7,7 +7,7 @@ export interface InstallationRow {
   id: string;
   /** Grows with every reconciliation after a restore. */
   epoch: number;
-  /** What `INSTALLATION_EPOCH` must be; null where hosts keep records in files. */
+  /** The required value of `INSTALLATION_EPOCH`; null if hosts keep records in files. */
   label: string | null;
   /** The server and database that it lives in; null until a worker has claimed it. */
   home: string | null;
@@ -86,7 +86,7 @@ export interface PlatformKeyRow {
   platform_key: Uint8Array | null;
 }
 
-/** Reads what the platform key is checked by. */
+/** Reads the check of the platform key. */
 export async function selectPlatformKey(db: Db): Promise<PlatformKeyRow> {
   const [row] = await db<PlatformKeyRow[]>`select id, platform_key from platform.installation`;
   return row;
@@ -98,7 +98,7 @@ export async function lockPlatformKey(tx: Tx): Promise<PlatformKeyRow> {
   return row;
 }
 
-/** Changes what the platform key is checked by. */
+/** Changes the check of the platform key. */
 export async function updatePlatformKey(tx: Tx, ciphertext: Uint8Array): Promise<void> {
   await tx`update installation set platform_key = ${ciphertext}`;
 }
@@ -110,7 +110,7 @@ export async function selectWitness(db: Db, id: string): Promise<WitnessRow | nu
   return row ?? null;
 }
 
-/** Keeps what a witness has recorded last. */
+/** Stores the last record of a witness. */
 export async function upsertWitness(tx: Tx, witness: WitnessRow): Promise<void> {
   await tx`
     insert into installation_witnesses (id, count, token, seen_at)
@@ -119,22 +119,22 @@ export async function upsertWitness(tx: Tx, witness: WitnessRow): Promise<void> 
       set count = excluded.count, token = excluded.token, seen_at = excluded.seen_at`;
 }
 
-/** Forgets a witness that will not come back. */
+/** Deletes a witness that will not come back. */
 export async function deleteWitness(db: Db, id: string): Promise<void> {
   await db`delete from installation_witnesses where id = ${id}`;
 }
 
-/** Forgets the witnesses of processes that ended long ago. */
+/** Deletes the witnesses of processes that ended long ago. */
 export async function deleteOldWitnesses(tx: Tx): Promise<void> {
   await tx`delete from installation_witnesses where seen_at < now() - interval '1 day'`;
 }
 
-/** Forgets all witnesses. */
+/** Deletes all witnesses. */
 export async function deleteWitnesses(tx: Tx): Promise<void> {
   await tx`delete from installation_witnesses`;
 }
 
-/** Seconds since a worker has last found the database as it left it; null if none ever has. */
+/** Seconds since a worker last found the database as it left it; null if none ever has. */
 export async function selectAttestedS(db: Db): Promise<number | null> {
   const [row] = await db<{ seconds: number | null }[]>`
     select extract(epoch from now() - max(seen_at))::float8 as seconds
@@ -150,7 +150,7 @@ export async function findHome(pool: Pool): Promise<Home> {
       return row.told;
     } catch (error) {
       if ((error as { code?: unknown }).code === undefined) throw error;
-      return null; // a service that does not tell such things
+      return null; // a database service that does not report this
     }
   };
   const server = await ask("select system_identifier::text as told from pg_control_system()");
@@ -161,7 +161,7 @@ export async function findHome(pool: Pool): Promise<Home> {
   return { home: `${server ?? "unknown"} ${database}`, timeline };
 }
 
-/** What keeps workers from signing for a realm on a place. */
+/** A reason why workers do not sign for a realm on a chain and network. */
 export interface RealmFault {
   realm: string;
   code: string;
@@ -170,7 +170,7 @@ export interface RealmFault {
   detail: string;
 }
 
-/** Replaces what is known to be wrong in a realm, of one kind. */
+/** Replaces the recorded faults of a realm, of one kind. */
 export async function replaceRealmFaults(
   tx: Tx,
   of: { realm: string; code: string },
@@ -189,7 +189,7 @@ export async function replaceRealmFaults(
       set detail = excluded.detail, seen_at = excluded.seen_at`;
 }
 
-/** Counts realms with faults, by kind and place. */
+/** Counts realms with faults, by kind, chain and network. */
 export async function selectFaultCounts(
   db: Db,
 ): Promise<{ code: string; chain: string; network: string; realms: number }[]> {

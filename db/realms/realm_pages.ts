@@ -3,7 +3,7 @@ import type { Pool } from "../database.ts";
 import { reading } from "../transaction.ts";
 import { type RealmRow, selectRealms, selectRealmsById } from "./realms.ts";
 
-/** Which realms are read, and how many at once. */
+/** The realms to read, and how many at once. */
 export interface PageOptions {
   /** Realms of a page. */
   size?: number;

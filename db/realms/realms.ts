@@ -10,12 +10,12 @@ export interface RealmRow {
   accounting_currency: string;
   tier: string;
   realm_key: string;
-  /** Holds beside it until it is ended. */
+  /** The previous key; valid until it is ended. */
   previous_realm_key: string | null;
   schema_name: string;
   role_name: string | null;
   database_url_encrypted: Uint8Array | null;
-  /** Sealed secret of its roles' logins; null where they do not log in. */
+  /** Encrypted secret of its roles' logins; null if they do not log in. */
   login: Uint8Array | null;
   schema_version: number;
   /** Checksum of the migrations up to it. */
@@ -57,7 +57,7 @@ function columns(db: Db) {
     (select t.credits_per_month from tiers t where t.name = realms.tier) as credits_per_month`;
 }
 
-/** What a new realm consists of. */
+/** A new realm. */
 export type NewRealmRow = Omit<
   RealmRow,
   | "error"
@@ -160,7 +160,7 @@ export async function markSchemaVersion(
   await tx`update platform.realms set schema_version = ${schema_version}, migrations_checksum = ${migrations_checksum} where id = ${id}`;
 }
 
-/** What can be changed of a realm. */
+/** A change of a realm. */
 export type RealmChanges = Partial<
   Pick<
     RealmRow,

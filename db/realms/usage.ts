@@ -1,14 +1,14 @@
 /** Statements on what realms have used of their credits, in the platform's schema. @module */
 import type { Db } from "../database.ts";
 
-/** What a realm has used in a month, or what is added to it. */
+/** A realm's usage in a month, or an addition to it. */
 export interface UsageRow {
   realm: string;
   credits: string;
   requests: string;
 }
 
-/** Reads what a realm has used in a month, written as its first day. */
+/** Reads a realm's usage in a month, named by its first day. */
 export async function selectUsage(db: Db, realm: string, month: string): Promise<UsageRow | null> {
   const [row] = await db<UsageRow[]>`
     select realm, credits, requests from usage where realm = ${realm} and month = ${month}::text::date`;
@@ -16,8 +16,8 @@ export async function selectUsage(db: Db, realm: string, month: string): Promise
 }
 
 /**
- * Adds to what realms have used, and gives what all processes have counted of them so far. Rows
- * are locked in the order of their ids.
+ * Adds to the usage of realms, and returns the counts of all processes so far. Rows are locked in
+ * the order of their ids.
  */
 export async function addUsage(
   db: Db,

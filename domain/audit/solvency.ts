@@ -48,13 +48,14 @@ export const SolvencyView = z.object({
   assets: DecimalText.meta({ description: "At the addresses of the ramps, at the height." }),
   height: z.number().int(),
   liabilities: DecimalText.meta({
-    description: "Owed to accounts up to the position, without what is being paid out.",
+    description: "Owed to accounts up to the position, without payments on their way.",
   }),
   fees: DecimalText.meta({ description: "Earned by the house; below 0, lost. Covers nothing." }),
   position: z.string().nullable().meta({ description: "The last transaction included." }),
   pending: DecimalText.meta({ description: "On the chain and not credited yet." }),
   sending: DecimalText.meta({
-    description: "Set aside for what may have left and is in no block up to the height.",
+    description:
+      "Set aside for orders that may have been broadcast and are in no chain block up to the height.",
   }),
   drift: DecimalText.meta({
     description: "Assets less pending, sending, liabilities and fees. Below 0, something is " +

@@ -37,7 +37,7 @@ export const CoverView = z.object({
   asset: z.string(),
   testnet: z.boolean(),
   amount: DecimalText,
-  loss: DecimalText.meta({ description: "What the house has still lost of the asset." }),
+  loss: DecimalText.meta({ description: "The rest of the house's loss in the asset." }),
   reason: z.string(),
   created_at: z.number().int(),
 }).meta({ id: "CoveredLoss" });

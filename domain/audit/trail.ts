@@ -22,7 +22,7 @@ export const AuditQuery = z.strictObject({
   action: z.string().max(200).optional().meta({
     description: "A method and path such as `POST /v1/accounts`, or `transaction.transfer`.",
   }),
-  entity: z.string().max(100).optional().meta({ description: "The id of what was changed." }),
+  entity: z.string().max(100).optional().meta({ description: "The id of the changed entity." }),
   key: z.string().max(100).optional().meta({ description: "The id of a machine's key." }),
   from: When.optional().meta({ description: "Epoch milliseconds, included." }),
   to: When.optional().meta({ description: "Epoch milliseconds, included." }),

@@ -34,7 +34,7 @@ const RESERVED = ["SOL", "BNB", "TRX"];
 /** Endings of names that are reserved for tokens on a chain. */
 const CHAIN_SUFFIXES = ["_ETH", "_MATIC", "_CELO", "_BSC", "_TRON", "_SOL"];
 
-/** Whether a name is the code of an asset or a currency, or looks like one. */
+/** Whether a name is the code of an asset or a currency, or resembles one. */
 export function resemblesCode(name: string): boolean {
   const codes = new Set([...allAssets().map(({ code }) => code), ...CURRENCIES, ...RESERVED]
     .map((code) => likenesses(code)[0]));

@@ -1,7 +1,7 @@
 /**
- * Whether a realm's schema is the one that a worker last left. A token in the schema and its like in
- * the platform's change together, so a realm that was put back alone, or brought from elsewhere, is
- * told apart even where the installation's own record is in order.
+ * Attestations: checks that a realm's schema is the one that a worker last left. A token in the
+ * schema and its copy in the platform's schema change together, so a realm that was restored alone,
+ * or copied from elsewhere, is detected even if the installation's own record is in order.
  * @module
  */
 import {
@@ -21,7 +21,7 @@ export function isExpected(steps: RealmSteps, token: string | null): boolean {
 
 /** The steps after a schema was found at a token and another step is begun. */
 export function beginStep(steps: RealmSteps, step: RealmStep): RealmSteps {
-  // Steps that others began from the same token may still be taken in location of this one.
+  // Steps that other workers began from the same token may still be taken instead of this one.
   const open = steps.next.filter(({ from }) => from === step.from);
   return { now: step.from, next: [...open.slice(-STEPS_MAX), step] };
 }
@@ -34,10 +34,10 @@ export function endStep(steps: RealmSteps, { to }: RealmStep): RealmSteps {
 
 const STEPS_MAX = 16;
 
-/** So often a schema that takes a step at the same moment is compared. */
+/** Attempts to compare a schema that takes a step at the same moment. */
 const TRIES_MAX = 3;
 
-/** The schema stands where the platform does not expect it. */
+/** The refusal of a schema whose token the platform does not expect. */
 class Unconfirmed extends DomainError {
   constructor() {
     const why = "a newer database may have settled this otherwise: it waits until a worker has" +
@@ -47,11 +47,12 @@ class Unconfirmed extends DomainError {
 }
 
 /**
- * Runs what may give back value, or hand out what is given once, in a realm's schema that stands where the
- * platform expects it at that moment: one that was restored alone stands elsewhere from its first moment on.
- * What is expected is read before each transaction, and compared with the schema within it.
+ * Runs work that may return value, or hand out an address, in a realm's schema whose token the
+ * platform expects at that moment. A schema that was restored alone has another token from the
+ * first moment on. The expected token is read before each transaction, and compared with the
+ * schema's within it.
  *
- * @param run asks in its transaction, before anything else, what it is given
+ * @param run calls the given check in its transaction, before anything else
  * @throws {DomainError} chain.quarantined
  */
 export async function confirmed<T>(
@@ -65,7 +66,7 @@ export async function confirmed<T>(
         if (!isExpected(steps, await noteToken(tx))) throw new Unconfirmed();
       });
     } catch (error) {
-      // A worker may have taken a step between the two.
+      // A worker may have taken a step between the two reads.
       if (tries >= TRIES_MAX || !(error instanceof Unconfirmed)) throw error;
     }
   }

@@ -28,13 +28,13 @@ export interface RealmContext {
   defaults(): RealmDefaults;
   queue(): PostingQueue;
   accountCache: AccountCache;
-  /** The later of a process's time and the database's, as far as it was told: keys end by the latter. */
+  /** The later of the process's time and the database's last known time, by which keys expire. */
   time(at: number): number;
   /** Whether a key was revoked; knows of revocations at most a second old. */
   isRevoked(claims: Claims): boolean | Promise<boolean>;
-  /** What a key of a machine grants, as of at most a second ago; null where there is none. */
+  /** The grants of a machine key, as of at most a second ago; null if there is none. */
   grantOf(key: string): ApiKeyGrant | null | Promise<ApiKeyGrant | null>;
-  /** Whether what a key grants is known here already. */
+  /** Whether the grants of a key are cached. */
   knowsKey(key: string): boolean;
   /** Notes that a key was used. */
   noteUse(grant: ApiKeyGrant, at: number): void;

@@ -1,4 +1,4 @@
-/** Whether the database can be used as this version needs it. @module */
+/** Health of the database and of signing. @module */
 import type { Pool } from "../../db/database.ts";
 import { type DatabaseFacts, probeDatabase } from "../../db/health.ts";
 import { selectFaultCounts, selectInstallation } from "../../db/realms/installation.ts";
@@ -8,15 +8,15 @@ import { holdsPlatformKey } from "../security/platform_key.ts";
 import type { Migrations } from "./realms.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 
-/** What is known of the database. */
+/** State of the database. */
 export interface DatabaseHealth extends DatabaseFacts {
-  /** Whether the platform's schema is where this version needs it. */
+  /** Whether the platform's schema has the version that this code needs. */
   migrated: boolean;
   /** Realms that wait for their migration and answer 503 until then, and realms of a newer version. */
   realms: Pick<SchemaVersions, "behind" | "ahead">;
 }
 
-/** Tries a write, and looks how far the migrations went. */
+/** Tries a write, and reads the versions of the schemas. */
 export async function checkDatabase(pool: Pool, migrations: Migrations): Promise<DatabaseHealth> {
   const { platform, behind, ahead } = await reading(
     pool,
@@ -30,11 +30,11 @@ export async function checkDatabase(pool: Pool, migrations: Migrations): Promise
   };
 }
 
-/** What keeps workers from signing, as they last told. */
+/** The reasons why workers do not sign, as they last reported. */
 export interface SigningHealth {
   /** Of the installation; grows with every reconciliation. */
   epoch: number;
-  /** Why nothing is signed at all; null if nothing keeps it. */
+  /** Why nothing is signed at all; null if there is no reason. */
   halted: string | null;
   /** Realms without their seed. */
   seedless: number;
@@ -42,12 +42,12 @@ export interface SigningHealth {
   chains: Record<string, Record<string, { quarantined: number }>>;
 }
 
-/** Tells whether the process has the platform key that the installation's secrets are encrypted with. */
+/** Whether the process has the platform key that the installation's secrets are encrypted with. */
 export async function checkPlatformKey(pool: Pool, secrets: Secrets): Promise<boolean> {
   return await reading(pool, (db) => holdsPlatformKey(db, secrets));
 }
 
-/** Tells what keeps workers from signing. */
+/** Reads the reasons why workers do not sign. */
 export async function checkSigning(pool: Pool): Promise<SigningHealth> {
   return await reading(pool, async (db) => {
     const { epoch, halted } = await selectInstallation(db);

@@ -1,6 +1,6 @@
 /**
- * Whether the database is the one that this host has last seen. A record outside of the database and
- * its like inside are advanced together, so that a database that is older, or a copy, is told apart.
+ * Checks that the database is the one that this host has last seen. A record outside the database
+ * and its copy inside advance together, so an older database or a copy is detected.
  * @module
  */
 import type { InstallationRow, WitnessRow } from "../../db/realms/installation.ts";
@@ -13,7 +13,7 @@ export interface Step {
   readonly token: string;
 }
 
-/** What a host keeps outside of the database. */
+/** The record that a host keeps outside of the database. */
 export interface Outside {
   /** Id of the installation. */
   readonly installation: string;
@@ -26,7 +26,7 @@ export interface Outside {
   readonly next: Step | null;
 }
 
-/** What a comparison has found. */
+/** The result of a comparison. */
 export type Verdict =
   | { readonly state: "sound" }
   /** Nobody has claimed the installation yet. */
@@ -34,7 +34,7 @@ export type Verdict =
   /** `database`: it is older, or a copy; `host`: this host is, or is not known. */
   | { readonly state: "apart"; readonly fault: "database" | "host"; readonly detail: string };
 
-/** What is compared. */
+/** The values that are compared. */
 export interface Evidence {
   readonly row: InstallationRow;
   readonly witness: WitnessRow | null;
@@ -47,7 +47,7 @@ export interface Evidence {
 
 const RECONCILE = "run `deno task reconcile`";
 
-/** Compares the database with what is known outside of it. */
+/** Compares the database with the record outside of it. */
 export function judgeInstallation(evidence: Evidence): Verdict {
   const { row, at, label } = evidence;
   if (row.home === null) return { state: "unclaimed" };

@@ -1,7 +1,7 @@
 /**
- * Bringing an installation up to date: the platform first, then every realm that is behind. A realm
- * that cannot be migrated keeps no other from it: it is told, it answers 503 until it is migrated,
- * and it is tried again later.
+ * Migrations of an installation: the platform first, then every realm that is behind. A realm that
+ * cannot be migrated delays no other: the failure is reported, the realm answers 503 until it is
+ * migrated, and it is tried again later.
  * @module
  */
 import type { Database, Tx } from "../../db/database.ts";
@@ -30,7 +30,7 @@ import {
 import { building, locking, reading } from "../../db/transaction.ts";
 import { locationOf } from "./realms.ts";
 
-/** Tells of progress. */
+/** Reports progress. */
 export type Tell = (
   level: "info" | "warn" | "error",
   message: string,
@@ -48,9 +48,9 @@ export async function assertEncoding({ builder }: Pick<Database, "builder">): Pr
 }
 
 /**
- * Applies what is due; cheap when nothing is.
+ * Applies due migrations; cheap if there are none.
  *
- * @param entitle told once the platform's tables are there; whoever it refuses touches no realm
+ * @param entitle called once the platform's tables exist; if it throws, no realm is touched
  * @returns the realms that could not be migrated
  * @throws {Error} where the platform cannot be, or a file was changed after it had been applied
  */
@@ -111,16 +111,16 @@ async function assertUnchanged(database: Database, migrations: Migrations): Prom
   throw new Error(`realm ${row.id} stands on other migrations than this version's`);
 }
 
-/** Which realms are given their rights anew. */
+/** The realms whose rights are granted anew. */
 export interface Restating {
   /** All realms, those in databases of their own too. */
   every?: boolean;
-  /** Logins that were sealed with a platform key that was lost are drawn anew. */
+  /** Also replaces logins that were encrypted with a lost platform key. */
   newLogins?: boolean;
 }
 
 /**
- * Gives realms their roles, passwords and rights back that a restore has left without.
+ * Restores the roles, passwords and rights of realms that lack them after a restore.
  *
  * @returns the realms that could not be given theirs
  */
@@ -146,8 +146,8 @@ export async function restateAll(
 }
 
 /**
- * Gives a realm that has none a secret of its logins. One that does not open is replaced where that is asked
- * for: processes that were started with the other key connect no more.
+ * Stores a secret of logins for a realm that has none. A secret that cannot be decrypted is
+ * replaced if asked for; processes that were started with the other key can then no longer connect.
  */
 async function withLogin(database: Database, row: RealmRow, anew: boolean): Promise<RealmRow> {
   const { logins } = database;

@@ -21,7 +21,7 @@ const PAGE = 200;
  * present key. Passwords do not change, so a process that has both keys goes on. Stored answers that show a
  * key are left: they are deleted after seven days.
  *
- * @returns how many texts were encrypted anew
+ * @returns the number of texts that were encrypted again
  * @throws {DomainError} internal where neither key decrypts a text; those before it are done
  */
 export async function reencryptAll(database: Database, secrets: Secrets): Promise<number> {
@@ -31,7 +31,7 @@ export async function reencryptAll(database: Database, secrets: Secrets): Promis
     count += await reencryptFactors(database.realm(locationOf(realm)), realm.id, secrets);
   }
   count += await locking(database.platform, (tx) => reencryptLogin(tx, secrets));
-  // The last: until then no process starts that has the present key alone.
+  // This comes last: before it no process starts with the present key alone.
   return count + await locking(database.platform, (tx) => reencryptCheck(tx, secrets));
 }
 

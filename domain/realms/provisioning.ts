@@ -27,7 +27,7 @@ import { assertPlatformKey } from "../security/platform_key.ts";
 import { newLocation } from "./realm_locations.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 
-/** What provisioning takes. */
+/** The dependencies of provisioning. */
 export interface ProvisioningOptions {
   database: Database;
   migrations: Migrations;

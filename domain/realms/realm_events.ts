@@ -1,7 +1,7 @@
 /**
- * Events of the settings of a realm that move money. The settings stand in the directory of realms, which
- * may be another database: so they are compared now and then with the last event, and noted where they
- * differ.
+ * Events of those settings of a realm that affect money. The settings stand in the directory of
+ * realms, which may be another database: so a worker compares them regularly with the last event,
+ * and notes a new one if they differ.
  * @module
  */
 import { noteWhereChanged } from "../../db/audit/trail_chain.ts";
@@ -9,7 +9,9 @@ import type { Pool } from "../../db/database.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import { locking, reading } from "../../db/transaction.ts";
 
-/** Notes the settings of a realm as an event of its chain, unless the last event tells the same. */
+/**
+ * Notes the settings of a realm as an event of its hash chain, unless the last event has the same.
+ */
 export async function noteSettings(
   platform: Pool,
   realm: { id: string; pool: Pool },

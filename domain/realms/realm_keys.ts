@@ -15,7 +15,7 @@ export function viewRealmWithKeys(row: RealmRow): Record<string, unknown> {
 }
 
 /**
- * Draws another realm key. The one before holds beside it until it is ended or replaced again.
+ * Draws another realm key. The previous one stays valid until it is ended or replaced again.
  *
  * @throws {DomainError} realm.not_found
  */
@@ -29,7 +29,7 @@ export async function replaceRealmKey(tx: Tx, id: string): Promise<RealmRow> {
 }
 
 /**
- * Ends the realm key before the present one.
+ * Ends the previous realm key.
  *
  * @throws {DomainError} realm.not_found, key.not_found
  */

@@ -46,7 +46,10 @@ const Tier = z.string().regex(/^[a-z][a-z0-9_]{1,39}$/, "a tier's name is expect
   description: "free, basic, pro, unlimited, or another that the operator has defined.",
   example: "unlimited",
 });
-/** Passwords and money cross no network in plain text by an oversight; the operator's own too. */
+/**
+ * Refuses unencrypted connections over a network, so that passwords and money never cross one in
+ * plain text by mistake.
+ */
 const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).refine((text) => {
   const url = URL.parse(text);
   return url === null || /^(localhost|127(\.\d+){3}|\[::1\]|)$/.test(url.hostname) ||
@@ -74,7 +77,7 @@ export const NewRealm = z.strictObject({
 /** The request to create a realm. */
 export type NewRealm = z.infer<typeof NewRealm>;
 
-/** What can be changed of a realm. */
+/** The body of a change of a realm. */
 export const RealmChange = z.strictObject({
   name: Name.optional(),
   country: Country.optional(),
@@ -85,7 +88,7 @@ export const RealmChange = z.strictObject({
   withdrawals: WithdrawalSettings.optional(),
 }).refine((change) => Object.keys(change).length > 0, "nothing is asked to be changed")
   .meta({ id: "RealmChange", minProperties: 1 });
-/** What can be changed of a realm. */
+/** The body of a change of a realm. */
 export type RealmChange = z.infer<typeof RealmChange>;
 
 const realmFields = {
@@ -126,7 +129,7 @@ export interface CreatedRealm {
   applicationKey: string;
 }
 
-/** What creating a realm needs besides the request. */
+/** The dependencies of creating a realm. */
 export interface PreparedRealm {
   migrations: Migrations;
   /** Whether each realm gets roles of its own. */
@@ -214,7 +217,9 @@ export async function provisionRealm(
   });
 }
 
-/** Runs what writes a tier's name; one that is not in the table is the caller's fault. */
+/**
+ * Runs a write of a tier's name; a name that is not in the table is refused as the caller's error.
+ */
 async function named<T>(tier: string | undefined, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -225,7 +230,7 @@ async function named<T>(tier: string | undefined, work: () => Promise<T>): Promi
 }
 
 /**
- * Changes a realm. What only the operator may change is refused to its administrators.
+ * Changes a realm. Fields of the operator are refused to the realm's administrators.
  *
  * @throws {DomainError} realm.not_found, permission.role, permission.scope, request.invalid
  */
@@ -256,7 +261,7 @@ export async function changeRealm(
 }
 
 /**
- * Makes a further application key of a realm; it is shown once and kept as a digest.
+ * Creates a further application key of a realm; it is shown once and stored as a digest.
  *
  * @throws {DomainError} realm.not_found
  */

@@ -12,7 +12,7 @@ import { idTime } from "../ids.ts";
 import type { Claims } from "../security/user_keys.ts";
 import { locationOf } from "./realm_locations.ts";
 
-/** What a process knows of a realm's revocations. */
+/** A process's knowledge of a realm's revocations. */
 export interface RevocationCache {
   /** The realm's row as of the last refresh. */
   row(): RealmRow;
@@ -75,7 +75,7 @@ export function openRevocationCache(
     await apiKeys.refresh();
     known.clockLagMs = Math.max(0, news.at - now());
     addRevocations(revoked, news);
-    // A refresh that began before an invalidation may have missed what it is for.
+    // A refresh that began before an invalidation may have missed its cause.
     if (generation === refreshing.generation) known.refreshedAt = startedAt;
   }
   function refresh(): Promise<void> {
@@ -105,7 +105,7 @@ export function openRevocationCache(
   };
 }
 
-/** A negative age is that of a clock that was set back; it says as little as a large one. */
+/** A negative age means that the clock was set back; it counts as too old. */
 function freshnessOf(ageMs: number): Freshness {
   const age = Math.abs(ageMs);
   if (age < STALE_MS) return "fresh";
