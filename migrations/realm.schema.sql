@@ -2492,8 +2492,8 @@ begin
     raise exception 'positions begin with 1';
   end if;
   if p_head is not null then
-    -- Read out of an id: a UUID has several spellings. A clock that was put back while the head was drawn
-    -- leaves it ahead; more than that would carry the ledger's time away.
+    -- The head is read back from an id, because a UUID has several spellings. A clock put back while the head was drawn
+    -- leaves it ahead; a head further ahead would shift the ledger's time.
     v_head := left(replace(ledger_id(p_head, 1, v_tail)::text, '-', ''), 16);
     if v_head <> p_head or p_head collate "C" <= left(replace(newest::text, '-', ''), 16)
       or id_ms(ledger_id(p_head, 1, v_tail)) > greatest(database_ms() + 60000, id_ms(newest) + 1) then
@@ -2544,7 +2544,8 @@ begin
       if (v_linked[s] >= a) is not true then raise exception 'only linked value is taken back'; end if;
       v_linked[s] := nullif(v_linked[s] - a, 0); v_free[s] := v_free[s] + a; blocked[s] := blocked[s] - a;
     end if;
-    -- What nearly all moves pass is asked at once; why one does not, or has more to check, comes after.
+    -- One expression checks the rules that nearly all moves pass; the reason of a refusal and rarer rules are
+    -- evaluated after it.
     if v_state[s] = 0 and v_state[d] < 2 and s <> d and v_free[s] >= a and m is null and p_reference[k] is null
       and v_asset[s] = v_asset[d] and v_testnet[s] = v_testnet[d] and scale(a) <= v_places[s]
       and (p_may_move_any[k] or p_system or v_owner[s] = p_actor[k]) and stopped is null then
@@ -2608,7 +2609,7 @@ begin
       where x.id = q.id and q.seq <> q.before;
   end if;
   get diagnostics updated = row_count;
-  -- An account that is named twice would keep one of its two balances, and the other's value be made or lost.
+  -- An account that is named twice would keep one of its two balances, and value would be created or lost.
   if updated <> (select count(*) from unnest(v_number, v_before) q(seq, before) where q.seq <> q.before) then
     raise exception 'each account is named once';
   end if;

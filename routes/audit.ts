@@ -20,7 +20,7 @@ export const auditRoutes: readonly AnyRoute[] = [
     handle: async ({ services, realm, actor, query, signal }) => {
       const { pool } = realm!;
       const read = () => readTrail({ realm: pool, platform: services.platform }, actor, query);
-      // What is looked for may stand nowhere among millions of lines.
+      // A filter may match none of millions of lines.
       return { status: 200, body: JSON.stringify(await searching(pool, read, signal())) };
     },
   }),

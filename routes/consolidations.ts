@@ -24,7 +24,7 @@ import { type AnyRoute, route } from "./http/route.ts";
 const OfRamp = z.strictObject({ id: z.string() });
 const ById = z.strictObject({ id: z.string(), consolidation: z.string() });
 const TAG = "Consolidations";
-/** What is refused of whatever spends a ramp's coins. */
+/** The refusals of every request that spends a ramp's coins. */
 const REFUSALS: readonly ErrorCode[] = [
   "account.not_found",
   "account.no_ramp",
@@ -113,7 +113,7 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     path: "/v1/accounts/{id}/consolidations/{consolidation}/speed-up",
     tag: TAG,
     summary: "Have a consolidation mined sooner",
-    description: "Replaces what was sent by a transaction that spends the same coins at a higher " +
+    description: "Replaces the sent transaction by one that spends the same coins at a higher " +
       "price, within its ceilings or within those given here. Where the ramp's account was charged " +
       "for it, it is charged what that may cost more. Bitcoin Cash and Dogecoin replace nothing.",
     access: "user",

@@ -24,8 +24,9 @@ export const depositRoutes: readonly AnyRoute[] = [
     tag: "Deposits",
     operation: "rescanDeposits",
     summary: "Search a transaction or a range of blocks again",
-    description: "For operators: finds what the scanner could not see, such as coins that a " +
-      "contract paid inside a call. What is known already changes nothing. A chain that waits " +
+    description:
+      "For operators: finds transfers that the scanner could not see, such as coins that a " +
+      "contract paid inside a call. A known transfer changes nothing. A chain that waits " +
       "for an operator (GET /v1/chains tells why) is followed again from the range given.",
     access: "user",
     body: Rescan,

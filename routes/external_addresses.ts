@@ -47,7 +47,7 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     summary:
       "Assign an external address: deposits that arrive there from now on show in the account",
     description:
-      "What arrives there is part of `balance.total` and of `balance.linked`, and never " +
+      "Value that arrives there is part of `balance.total` and of `balance.linked`, and never " +
       "available. An address of the service's own, given out or to be given out in any realm, is " +
       "refused like one that is linked already: the refusal tells that it is taken, not whose it is.",
     access: "user",
@@ -69,7 +69,7 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     tag: "Accounts",
     operation: "unassignExternalAddress",
     summary: "Take an external address from an account; its balance stays as it is",
-    description: "Answers with what is still assigned: the oldest 1000.",
+    description: "Answers with the remaining addresses: the oldest 1000.",
     access: "user",
     params: ByAddress,
     status: 200,

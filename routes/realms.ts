@@ -62,7 +62,7 @@ export const realmRoutes: readonly AnyRoute[] = [
     errors: [],
     handle: async (call) => {
       const { provisioning } = call.services;
-      // What a repeat is answered with is kept, so nothing is built for it.
+      // The answer of a repeat is stored, so nothing is built for it.
       const again = await isKept(call.services.platform, call.idempotency);
       const input = again ? { ...call.body, database_url: undefined } : call.body;
       const verifier = again ? "" : await hashPassword(input.admin.password);
@@ -122,7 +122,7 @@ export const realmRoutes: readonly AnyRoute[] = [
     tag: "Realms",
     summary: "Change a realm",
     description: "For the operator, and but for `tier` for the realm's administrators. " +
-      "A new country or currency counts for what is created from then on. `withdrawals` and " +
+      "A new country or currency applies to entities created from then on. `withdrawals` and " +
       "`chains` take a login of the last 10 minutes.",
     access: "platform or user",
     admin: true,

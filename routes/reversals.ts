@@ -1,6 +1,6 @@
 /**
- * HTTP face of what comes after posting: the chain of hashes, reverts, and the data beside a
- * transaction. These paths are tried before the ones with an id in the same place.
+ * Routes of posted transactions: the hash chain, reverts, and the data beside a transaction. These
+ * paths are tried before the ones with an id in the same place.
  * @module
  */
 import { z } from "zod";

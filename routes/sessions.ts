@@ -20,7 +20,7 @@ import { guardOf, type LoginGuard, networkOf, rest } from "./http/login_guard.ts
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 
 const ERRORS = ["auth.credentials", "rate.limited"] as const;
-/** Nothing is known of the caller before the body was read. */
+/** The caller is unknown before the body is read. */
 const LOGIN_BODY_MAX = 4096;
 const MeView = UserView.extend({ realm: z.string() }).meta({ id: "Me" });
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
@@ -122,7 +122,9 @@ interface Given {
   admin: boolean;
 }
 
-/** Lets in who is right. A login that is refused costs its realm nothing, and who repeats it some time. */
+/**
+ * Logs a user in. A refused login costs its realm no credits, and delays a caller that repeats it.
+ */
 async function openSession<P, Q, B>(call: Call<P, Q, B>, login: Given): Promise<Reply> {
   const guard = guardOf(call.services);
   const network = networkOf(call.address);

@@ -14,7 +14,7 @@ export const solvencyRoutes: readonly AnyRoute[] = [
     path: "/v1/solvency",
     tag: "Solvency",
     operation: "getSolvency",
-    summary: "Compare what is on the chains with what the ledger owes",
+    summary: "Compare the balances on the chains with the ledger's liabilities",
     description: "As workers last saw it, for administrators. While something is missing, the " +
       "asset's withdrawals are stopped.",
     access: "user",
@@ -28,7 +28,7 @@ export const solvencyRoutes: readonly AnyRoute[] = [
     method: "POST",
     path: "/v1/solvency/cover",
     tag: "Solvency",
-    summary: "Cover what the house has lost, out of an account of the house",
+    summary: "Cover a loss of the house from an account of the house",
     description: "Moves value of a ramp or virtual account to the account `fees`, at most what " +
       "that is below zero. For administrators of the realm, and for the operator, who names the " +
       "realm. Owner and holder of the account are users with role manage or admin and scope " +

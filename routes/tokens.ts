@@ -23,7 +23,7 @@ import { command, type ExecutionOptions } from "./http/execution.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 import type { LedgerTx } from "../domain/command.ts";
 
-/** How long an answer waits for the worker where the caller does not say. */
+/** How long an answer waits for the worker unless the caller says. */
 const WAIT_S = 10;
 const ERRORS: readonly ErrorCode[] = [
   "account.not_found",

@@ -57,7 +57,7 @@ export const transactionRoutes: readonly AnyRoute[] = [
     long: { outline: BatchOutline, list: "transactions", item: NewTransaction },
     status: 201,
     answer: BatchView,
-    others: { 200: { description: "Without atomic: what became of each.", answer: BatchView } },
+    others: { 200: { description: "Without atomic: the outcome of each.", answer: BatchView } },
     errors: REFUSALS,
     handle: postTransfers,
   }),

@@ -61,7 +61,7 @@ export const userRoutes: readonly AnyRoute[] = [
     one: "a user",
     view: UserView,
     restore: restoreUser,
-    restoreTakesLogin: true, // who was dismissed comes back with an old password and old rights
+    restoreTakesLogin: true, // a restored user has the old password and the old rights
     errors: ["permission.scope", "username.taken"],
   }),
   route({
@@ -158,7 +158,7 @@ export const userRoutes: readonly AnyRoute[] = [
   }),
 ];
 
-/** Its key alone, stolen for an hour, must not give somebody a user for good. */
+/** A key alone, stolen for an hour, must not create a user that lasts. */
 function assertNotOwnPassword(user: string, id: string): void {
   if (id !== user) return;
   const message = "one's own is changed by POST /v1/users/<id>/password, with the present one";

@@ -28,7 +28,7 @@ const ESTIMATE_ERRORS: readonly ErrorCode[] = [
   "chain.stale",
 ];
 
-/** As a GET may give it: each value in the query or in the body. */
+/** The parameters of the GET: each value stands in the query or in the body. */
 const EstimatePart = z.strictObject({
   account: Id.optional(),
   address: text(200).optional(),

@@ -47,8 +47,8 @@ const Tier = z.string().regex(/^[a-z][a-z0-9_]{1,39}$/, "a tier's name is expect
   example: "unlimited",
 });
 /**
- * Refuses unencrypted connections over a network, so that passwords and money never cross one in
- * plain text by mistake.
+ * A database on another machine, the operator's own too, must state its sslmode, so that passwords
+ * and money never cross a network in plain text by mistake.
  */
 const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).refine((text) => {
   const url = URL.parse(text);

@@ -1,4 +1,4 @@
--- What:     realms and what an installation knows about them: tiers, application keys, public signing keys.
+-- What:     the directory of realms: tiers, application keys, public signing keys.
 -- Why:      a realm's data lives elsewhere (its own schema, role, perhaps database); this is the directory.
 -- Locks:    none, first migration.
 -- Backfill: the four tiers of the contract, which an operator may change afterwards.
@@ -14,7 +14,8 @@ comment on table tiers is 'Limits per realm; null means without limit.';
 insert into tiers (name, requests_per_second, credits_per_month) values
   ('free', 5, 10000), ('basic', 25, 250000), ('pro', 100, 2000000), ('unlimited', null, null);
 
--- Whether a name is told apart by eye: composed, and without signs that show nothing, or are not where they join letters.
+-- Whether people can tell a name apart by eye: it is composed, without invisible characters, and joiners stand
+-- between letters.
 create function is_plain(name text) returns boolean language sql immutable parallel safe
   return name is nfc normalized and name !~
     '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';

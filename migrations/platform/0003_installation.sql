@@ -1,7 +1,7 @@
--- What:     what this installation is: its id, its epoch, where its database lives, its master key, and the hosts
---           that keep a record of it outside of the database.
--- Why:      contract, "Restored or copied databases": a database that is older than the chains, or a copy of one
---           that still runs, must be told apart before anything is signed.
+-- What:     the installation: its id, its epoch, where its database lives, its master key, and the hosts that keep a
+--           record of it outside of the database.
+-- Why:      contract, "Restored or copied databases": a database that is older than the chains, or a copy of one that
+--           still runs, must be detected before anything is signed.
 -- Locks:    none, all tables are new.
 -- Backfill: the row of the installation, with an id of its own; the first worker claims it.
 -- Undo:     forward only.

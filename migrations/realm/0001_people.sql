@@ -20,7 +20,8 @@ create table identities (
 );
 create index identities_owner on identities (owner, id);
 
--- Whether a name is told apart by eye: composed, and without signs that show nothing, or are not where they join letters.
+-- Whether people can tell a name apart by eye: it is composed, without invisible characters, and joiners stand
+-- between letters.
 create function is_plain(name text) returns boolean language sql immutable parallel safe
   return name is nfc normalized and name !~
     '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
@@ -56,12 +57,12 @@ comment on index users_username_look is 'Joiners and non-joiners are told apart 
 comment on column users.root is 'The topmost of those who made it, one by the other, up to the house, or itself: users of one root are one customer. Null for the house. Kept by triggers.';
 comment on column users.password_digest is 'Opaque text shown in answers; says nothing of the verifier.';
 
--- Whether somebody may write the whole realm: whoever may is the house, and not its customer.
+-- Whether a user has write permission for the whole realm, and so belongs to the house and is not its customer.
 create function is_house(u users) returns boolean language sql immutable as $$
   select 'realm' = any (u.scopes) and u.roles && array['manage', 'admin']
 $$;
 
--- A user's root is that of its maker, at the cost of one look however long the line of makers is.
+-- A user's root is that of its creator: one read, however long the line of creators is.
 create function keep_root() returns trigger language plpgsql as $$
 begin
   if pg_trigger_depth() = 1 then

@@ -57,8 +57,8 @@ comment on column accounts.linked is
   'What arrived at addresses of others that are watched for the account: shown and never available. It falls only with the balance, where such an address turned out to be ours.';
 comment on column accounts.seq is 'Number of the account''s last entry.';
 
--- The ledger's own updates name this column only for deposits at linked addresses. What was linked leaves with the
--- balance, and is of a deposit that is not the account's any more, for its address turned out to be ours.
+-- The ledger's own updates name this column only for deposits at linked addresses. Linked value falls only with the
+-- balance, when a deposit is taken from the account because its address turned out to be ours.
 create function keep_linked() returns trigger language plpgsql as $$
 begin
   if new.total - new.linked > old.total - old.linked or new.linked < (select coalesce(sum(d.credited), 0)
@@ -70,7 +70,7 @@ end $$;
 create trigger accounts_linked_stays before update of linked on accounts
   for each row when (new.linked < old.linked) execute function keep_linked();
 
--- What processes remember of an account, and what decides who may do what with it, never changes.
+-- Fields of an account that processes cache, and those that decide rights on it, never change.
 create function keep_facts() returns trigger language plpgsql as $$
 begin
   raise exception 'facts of % do not change', tg_table_name using errcode = 'restrict_violation';

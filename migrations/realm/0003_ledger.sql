@@ -81,11 +81,11 @@ create table ledger_lock ();
 comment on table ledger_lock is
   'Has no rows. Each transaction that changes an account row locks it before its snapshot is taken, and so cannot fail with 40001 against another.';
 
--- The ledger's time and ids, given under the ledger lock: the greater of the database's clock and the time of
--- the newest transaction, so that time never goes back and ids ascend with commits, and with them within
--- each account, whatever any clock does. An id is a UUID of version 7: 48 bits of milliseconds, 12 bits
--- that number the postings of that millisecond (both together are the posting's head), 14 bits for the
--- move's position in its posting, and 48 random bits (the tail), by which a sender knows its own again.
+-- The ledger's time and ids, given under the ledger lock: the greater of the database's clock and the time of the
+-- newest transaction, so that time never goes back and ids ascend with commits, and with them within each account,
+-- whatever any clock does. An id is a UUID of version 7: 48 bits of milliseconds, 12 bits that number the postings of
+-- that millisecond (both together are the posting's head), 14 bits for the move's position in its posting, and 48
+-- random bits (the tail), by which a sender recognises its own posting.
 create function id_ms(p_id uuid) returns bigint language sql immutable as $$
   select ('x' || translate(left(p_id::text, 13), '-', ''))::bit(48)::bigint
 $$;
@@ -129,10 +129,10 @@ create function ledger_now() returns timestamptz language sql as $$
   select ms_time(ledger_ms())
 $$;
 
--- Closes the past up to p_ms, the present where null: what is read afterwards of times until then never
--- changes, because no commit can carry such a time any more. p_ms, or the present where that is earlier,
--- which is not closed. What a newer commit follows is closed already; for the rest whoever holds the ledger lock
--- is waited for, since he may have been given his time, and so is the end of the millisecond.
+-- Closes the past up to p_ms, the present if null: no later commit can carry a time until then, so reads of it never
+-- change. Returns p_ms, or the present if that is earlier, which is not closed. A time before a newer commit is
+-- closed already. Otherwise the function waits for the holder of the ledger lock, which may have drawn its time, and
+-- for the end of the millisecond.
 create function ledger_closed(p_ms bigint) returns bigint language plpgsql as $$
 declare
   newest bigint := id_ms(ledger_newest());
@@ -168,17 +168,18 @@ $$;
 
 -- Applies moves in order inside the caller's serializable transaction, under the ledger lock.
 -- p_ids: the distinct accounts, ascending; p_source and p_destination: 1-based positions in p_ids.
--- p_go: which moves to consider (null: all). p_system: system accounts take part and rights were
--- checked elsewhere. p_force: what already happened elsewhere is booked whatever state accounts are in,
--- deleted ones too. Only a deposit, a forward and a fee move a deposit account, with or without p_force.
+-- p_go: which moves to consider (null: all).
+-- p_system: system accounts take part and rights were checked elsewhere.
+-- p_force: a chain event is booked whatever the state of the accounts, deleted ones too. Only a deposit, a forward and
+-- a fee move a deposit account, with or without p_force.
 -- p_atomic: one refusal refuses all, and nothing is written.
--- p_extras holds what few moves have: conditions, reverts, address_data.
--- p_head and p_tail: what the ids begin and end with, where the caller has drawn the head already in this
--- transaction; null: drawn here. stamp is both, one after the other.
--- A deposit in an account that watches addresses of others came to one of those, and counts as linked. A revert that
--- is forced takes such a deposit back: it leaves linked value and balance at once, so that nothing becomes available.
--- refusals is null where all went well, else per move null or why not. blocked: per account what is
--- held back, open blocks and linked value, after all moves; null while it is frozen.
+-- p_extras: rare fields (conditions, reverts, address_data).
+-- p_head and p_tail: head and tail of the ids, if the caller has drawn the head already in this transaction; null: drawn
+-- here. stamp is both, concatenated.
+-- A deposit in an account with linked addresses came to one of those, and counts as linked. A revert that is forced
+-- takes such a deposit back: it leaves linked value and balance at once, so that nothing becomes available.
+-- refusals is null if all moves were posted, else per move null or the refusal. blocked: per account the amount held
+-- back, open blocks and linked value, after all moves; null while it is frozen.
 create function ledger_apply(
   p_type text, p_system boolean, p_force boolean, p_atomic boolean, p_head text, p_tail text, p_go boolean[],
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
@@ -214,8 +215,8 @@ begin
     raise exception 'positions begin with 1';
   end if;
   if p_head is not null then
-    -- Read out of an id: a UUID has several spellings. A clock that was put back while the head was drawn
-    -- leaves it ahead; more than that would carry the ledger's time away.
+    -- The head is read back from an id, because a UUID has several spellings. A clock put back while the head was drawn
+    -- leaves it ahead; a head further ahead would shift the ledger's time.
     v_head := left(replace(ledger_id(p_head, 1, v_tail)::text, '-', ''), 16);
     if v_head <> p_head or p_head collate "C" <= left(replace(newest::text, '-', ''), 16)
       or id_ms(ledger_id(p_head, 1, v_tail)) > greatest(database_ms() + 60000, id_ms(newest) + 1) then
@@ -266,7 +267,8 @@ begin
       if (v_linked[s] >= a) is not true then raise exception 'only linked value is taken back'; end if;
       v_linked[s] := nullif(v_linked[s] - a, 0); v_free[s] := v_free[s] + a; blocked[s] := blocked[s] - a;
     end if;
-    -- What nearly all moves pass is asked at once; why one does not, or has more to check, comes after.
+    -- One expression checks the rules that nearly all moves pass; the reason of a refusal and rarer rules are
+    -- evaluated after it.
     if v_state[s] = 0 and v_state[d] < 2 and s <> d and v_free[s] >= a and m is null and p_reference[k] is null
       and v_asset[s] = v_asset[d] and v_testnet[s] = v_testnet[d] and scale(a) <= v_places[s]
       and (p_may_move_any[k] or p_system or v_owner[s] = p_actor[k]) and stopped is null then
@@ -330,7 +332,7 @@ begin
       where x.id = q.id and q.seq <> q.before;
   end if;
   get diagnostics updated = row_count;
-  -- An account that is named twice would keep one of its two balances, and the other's value be made or lost.
+  -- An account that is named twice would keep one of its two balances, and value would be created or lost.
   if updated <> (select count(*) from unnest(v_number, v_before) q(seq, before) where q.seq <> q.before) then
     raise exception 'each account is named once';
   end if;
@@ -362,9 +364,9 @@ begin
       else array(select q.id from unnest(v_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
 end $$;
 
--- Applies transfers that arrived one by one, each with its own idempotency key (or none).
--- A key seen before applies nothing: replays tells what it stands for. A refusal is kept under its key,
--- with the tail behind it, so that its sender knows it again as well.
+-- Applies transfers that arrived one by one, each with its own idempotency key (or none). A key seen before applies
+-- nothing: replays returns its stored outcome. A refusal is stored under its key, with the tail behind it, by which
+-- its sender recognises it.
 create function ledger_queued(
   p_key uuid[], p_fingerprint uuid[], p_tail text,
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
@@ -427,9 +429,9 @@ begin
   commit;
 end $$;
 
--- ledger_queued for one transfer that asks for nothing special: what nearly every move passes is asked
--- at once, and written without arrays for half the price. What does not pass goes through ledger_queued,
--- which alone knows why.
+-- ledger_queued for one transfer without reference and conditions: one expression checks the rules that nearly every
+-- transfer passes, and it is written without arrays at half the cost. A transfer that does not pass goes through
+-- ledger_queued, which alone determines the refusal.
 create function ledger_single(
   p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric,
   p_actor uuid, p_may_move_any boolean, p_client_ip inet, p_api_key uuid, p_seal jsonb, p_data jsonb,
@@ -513,7 +515,7 @@ begin
   commit;
 end $$;
 
--- What the key of a batch stands for.
+-- Returns the stored outcome of a batch's key.
 create function ledger_replay(p_key uuid, p_fingerprint uuid) returns jsonb language plpgsql as $$
 begin
   return (select jsonb_build_object('same', x.fingerprint = p_fingerprint, 'status', x.status, 'body', x.body,
@@ -522,9 +524,9 @@ begin
     from idempotency x left join batches b on b.key = x.key where x.key = p_key);
 end $$;
 
--- Applies a batch that came in one request under one key; p_key is never null, a request without a
--- key brings one of its own, so that a resend after a lost connection finds what the first one did.
--- p_atomic: one refusal refuses all. p_unresolved: items that never came here, for the replay.
+-- Applies a batch that came in one request under one key; p_key is never null, a request without a key brings one of
+-- its own, so that a resend after a lost connection finds the outcome of the first attempt. p_atomic: one refusal
+-- refuses all. p_unresolved: items that were refused before posting, for the replay.
 create function ledger_bulk(
   p_key uuid, p_fingerprint uuid, p_request text, p_unresolved jsonb, p_atomic boolean, p_tail text,
   p_actor uuid, p_may_move_any boolean, p_client_ip inet, p_api_key uuid,

@@ -84,7 +84,7 @@ end $$;
 
 create trigger audit_append_only before delete or truncate on audit
   for each statement execute function refuse_change();
--- A line gets its place and its hash once, and otherwise stays as it was written.
+-- A line gets its number and its hash once, and otherwise stays as it was written.
 create function keep_line() returns trigger language plpgsql as $$
 begin
   if old.seq is not null or new.seq is null

@@ -1,6 +1,6 @@
--- What:     blocks with their rules, the history of what was blocked and frozen, links of the hash chain and their head,
---           leases of repeated work, and who listens to transactions.
--- Why:      contract, section 8: blocks (7), balance at a time (6), the chain of hashes (2).
+-- What:     blocks with their rules, the history of blocking and freezing, links of the hash chain and their head,
+--           leases of repeated work, and listeners to transactions.
+-- Why:      contract, section 8: blocks (7), balance at a time (6), the hash chain (2).
 -- Locks:    share row exclusive on accounts for one trigger; the other tables are new.
 -- Backfill: the head of an empty chain.
 -- Undo:     forward only.
@@ -30,8 +30,8 @@ create index blocks_expiry on blocks (expires_at) where status = 'OPEN' and expi
 comment on column blocks.serves is
   'The withdrawal, say, that this block was made for: users can neither release nor capture it.';
 
--- What was blocked, and whether the account was frozen, from a moment on. With the entries it gives
--- every balance that ever was, without a scan.
+-- The blocked amount of an account, and whether it was frozen, from a moment on. With the entries it gives every past
+-- balance without a scan.
 create table account_states (
   account uuid not null,
   at timestamptz not null,
@@ -49,8 +49,8 @@ returns void language sql as $$
       p_blocked, p_frozen)
 $$;
 
--- When a block is opened and closed is told by the ledger's clock and no other. From its expiry on it is
--- captured no more, and before that it does not expire: such a change finds no row.
+-- The times of opening and closing a block come from the ledger's clock alone. A block cannot be captured from its
+-- expiry on, and does not expire before it: such a change finds no row.
 create function time_block() returns trigger language plpgsql as $$
 declare
   v_now timestamptz := ledger_now();
@@ -111,7 +111,7 @@ create trigger blocks_keep_closed after update on blocks
 create trigger blocks_stay before delete or truncate on blocks
   for each statement execute function refuse_change();
 
--- The ledger's own updates name neither column, so posting never comes by here.
+-- The ledger's own updates name neither column, so postings never fire this trigger.
 create function note_frozen() returns trigger language plpgsql as $$
 begin
   perform note_state(new.id, ledger_now(), new.blocked, new.frozen);

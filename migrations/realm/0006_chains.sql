@@ -1,6 +1,7 @@
--- What:     encrypted secrets (seeds), ramps, addresses, what was seen on the chains: cursors, blocks, deposits,
---           unmatched deposits, coins, balances; prices of sending; reserved inputs; sweeps; deposit applications; watched addresses.
--- Why:      contract, sections 9 and 10; design, section 5. A place is (chain, network).
+-- What:     encrypted secrets (seeds), ramps, addresses, scan results of the chains: cursors, blocks, deposits,
+--           unmatched deposits, coins, balances; prices of sending; reserved inputs; sweeps; deposit applications;
+--           watched addresses.
+-- Why:      contract, sections 9 and 10; design, section 5. A place in comments is (chain, network).
 -- Locks:    none, all tables are new.
 -- Backfill: none.
 -- Undo:     forward only.
@@ -81,7 +82,7 @@ create table addresses (
 create index addresses_serves on addresses (serves, id) where serves is not null;
 create index addresses_place on addresses (chain, network, id);
 create index addresses_text on addresses (address);
--- An address that was handed out is never another's, and never gone.
+-- An address that was handed out never changes its account and is never deleted.
 create trigger addresses_facts before update on addresses
   for each row when (old is distinct from new) execute function keep_facts();
 create trigger addresses_stay before delete on addresses for each row execute function keep_facts();
@@ -106,7 +107,7 @@ create index external_addresses_account on external_addresses (account, id);
 create index external_addresses_text on external_addresses (address) where deleted_at is null;
 comment on column external_addresses.since is 'The newest block seen when it was assigned: only later ones count.';
 
--- A key has one address on all chains of its family, so the text alone says whose it is.
+-- A key has one address on all chains of its family, so the text alone identifies its account.
 create table reserved_addresses (
   address text primary key,
   ramp uuid not null references ramps (account),
@@ -118,7 +119,7 @@ create index reserved_addresses_unshared on reserved_addresses (address) where n
 comment on column reserved_addresses.shared is 'The directory of the installation has its digest, so that no other realm links it.';
 comment on table reserved_addresses is 'Addresses that ramps will hand out, derived ahead, so that nobody links them.';
 
--- An address of ours is linked to no account, whichever of the two was there first.
+-- An own address is linked to no account, whichever of the two rows came first.
 create function refuse_own_link() returns trigger language plpgsql as $$
 begin
   if not watches_addresses(new.account) then
@@ -223,7 +224,7 @@ create table deposits (
   constraint deposits_credited check ((status = 'CONFIRMED') = (credited is not null)),
   constraint deposits_posted check (transaction is null or status = 'CONFIRMED')
 );
--- What comes to an address of ours is never credited to an account as if it had been linked to it.
+-- A deposit at an own address is never credited to an account as linked value.
 create function refuse_linked_deposit() returns trigger language plpgsql as $$
 begin
   if watches_addresses(new.account) and exists (select 1 from addresses o
@@ -308,7 +309,7 @@ comment on column coins.height is 'Null while unconfirmed: then it is change of 
 comment on column coins.kept is 'The transaction of a finished order that spent it: no other may, also where the chain loses its block.';
 comment on column coins.spent_by is 'The transaction that a block showed to spend it, ''unknown'' where the nodes no longer have the coin and no block was found that spends it; whether it is reserved is told by reserved_inputs.';
 
--- Where the comparison of our coins with the nodes' has got to; each pass compares the next ones.
+-- How far the comparison of stored coins with the nodes' has come; each pass compares the next ones.
 create table coin_rounds (
   chain text not null,
   network text not null,
@@ -317,7 +318,7 @@ create table coin_rounds (
   primary key (chain, network)
 ) with (fillfactor = 50);
 
--- Balances of our addresses as last seen on the chain, in base units. contract '' is the chain's own coin.
+-- Balances of own addresses as last read from the chain, in base units. contract '' is the chain's own coin.
 create table onchain_balances (
   chain text not null,
   network text not null,
@@ -331,7 +332,7 @@ create table onchain_balances (
 ) with (fillfactor = 80);
 comment on column onchain_balances.nonce is 'Transactions that the address had sent by then; null where that was not asked.';
 
--- Balances that rose by more than the transfers that were found explain, until they are explained.
+-- Gains of balances that the known transfers do not explain, until they are explained.
 create table unexplained_gains (
   chain text not null,
   network text not null,
@@ -353,7 +354,7 @@ create index unexplained_gains_due on unexplained_gains (chain, network, retry_a
 comment on column unexplained_gains.above is 'The gain came in blocks above this one, up to height.';
 comment on column unexplained_gains.searched is 'Where old balances are gone: the blocks up to here were searched one by one, and found is their sum.';
 
--- What a payment costs, as workers last saw it, in base units of fee_contract.
+-- Fee quotes: the cost of a payment as workers last read it, in base units of fee_contract.
 create table fee_quotes (
   chain text not null,
   network text not null,
@@ -368,8 +369,8 @@ create table fee_quotes (
   primary key (chain, network, contract, speed)
 );
 
--- What the living orders use up: 'txid:vout' or 'address:nonce'. A row is taken away when its
--- transaction is final or its order is dead; until then nobody else can plan with it.
+-- Inputs reserved by open orders: 'txid:vout' or 'address:nonce'. A row is deleted when its transaction is final or
+-- its order is dropped; until then no other order can use the input.
 create table reserved_inputs (
   chain text not null,
   network text not null,
@@ -383,7 +384,7 @@ create table reserved_inputs (
 create index reserved_inputs_order on reserved_inputs (order_id);
 comment on column reserved_inputs.consumed_by is 'The transaction that a scanned block showed to use it up.';
 
--- Sweeping a deposit account to its ramp: one at a time per account.
+-- Sweeps of deposit accounts to their ramps: one at a time per account.
 create table sweeps (
   id uuid primary key,
   account uuid not null,

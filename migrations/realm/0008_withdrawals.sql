@@ -60,8 +60,8 @@ comment on column withdrawals.transaction is 'The move from the virtual account 
 comment on column withdrawals.returned is 'What came back of the surcharge: what was made before a speed-up was mined all the same.';
 comment on column withdrawals.cost is 'What the chain took, in whole units of the asset or of gas_asset.';
 
--- What withdrawals have cost the house beyond what was charged for them, by the customer, day (UTC) and asset; below 0 what
--- it has earned. Whole units. Where another coin pays, its ramp bears it, which the ledger does not know.
+-- The house's loss by withdrawals (cost less the amount charged), by customer, day (UTC) and asset; below 0 its
+-- earnings. Whole units. If another coin pays the fee, its ramp bears it, which the ledger does not record.
 create table holder_losses (
   holder uuid not null,
   asset text not null,
@@ -73,7 +73,7 @@ create table holder_losses (
 comment on column holder_losses.holder is 'An identity; zeros stand for all that are no house''s, so that their sum is read at once.';
 comment on table holder_losses is 'Noted by a trigger when a withdrawal ends. One canceled after it was signed costs the house the filler of its nonce: as much as was charged for it, about.';
 
--- The same for all users of one root together, whose number is their own affair: each identity of theirs counts once.
+-- The same for all users of one root together, however many they are: each of their identities counts once.
 create table kin_losses (
   root uuid not null,
   asset text not null,
@@ -84,7 +84,7 @@ create table kin_losses (
 ) with (fillfactor = 50);
 comment on table kin_losses is 'Sums of holder_losses, kept by triggers, so that nobody''s users are counted when a withdrawal is looked at.';
 
--- The roots of an identity's users, nearly always one: so many looks, however many users there are.
+-- The roots of an identity's users, nearly always one: one read for each root, however many users there are.
 create function roots_of(p_identity uuid) returns setof uuid language sql stable as $$
   with recursive r as (
     (select u.root from users u where u.identity = p_identity and u.root is not null order by u.root limit 1)
@@ -110,7 +110,7 @@ begin
   return null;
 end $$;
 
--- What an identity has lost, its roots have.
+-- A loss of an identity is a loss of its roots.
 create function note_kin_loss() returns trigger language plpgsql as $$
 begin
   insert into kin_losses (root, asset, testnet, day, lost)
@@ -121,7 +121,7 @@ begin
 end $$;
 create trigger holder_losses_kin after insert or update on holder_losses for each row execute function note_kin_loss();
 
--- A new user brings what its identity has lost before.
+-- A new user brings the earlier losses of its identity to its root.
 create function note_new_kin() returns trigger language plpgsql as $$
 begin
   insert into kin_losses (root, asset, testnet, day, lost)
@@ -133,8 +133,8 @@ begin
 end $$;
 create trigger users_kin after insert on users for each row when (new.root is not null) execute function note_new_kin();
 
--- Who becomes the house, or ceases to be it, or is another's from now on, parts those below it from those above, or joins
--- them. The house alone does that, and rarely: it costs a look at each user below.
+-- A user that joins or leaves the house, or gets another creator, separates the users below it from those above, or
+-- joins them. Only the house does that, and rarely: it costs one read for each user below.
 create function move_kin() returns trigger language plpgsql as $$
 declare
   roots uuid[];
@@ -196,7 +196,7 @@ create unique index fungible_tokens_contract on fungible_tokens (chain, network,
 create index fungible_tokens_order on fungible_tokens (order_id) where order_id is not null;
 create index fungible_tokens_currency on fungible_tokens (currency) where currency is not null;
 
--- What circulates of a token's currency is never more than there is of the token.
+-- The supply of a token's currency never exceeds the token's.
 create function check_token_supply() returns trigger language plpgsql as $$
 begin
   if exists (select from fungible_tokens t join currencies c on c.id = t.currency
@@ -212,7 +212,8 @@ create trigger currencies_backed after update of supply on currencies
 create trigger fungible_tokens_backing after insert or update of supply, currency, status on fungible_tokens
   for each row execute function check_token_supply();
 
--- Why an account cannot be deleted: what it holds, and what is on its way to it. Null: nothing speaks against it.
+-- Returns why an account cannot be deleted: the value that it holds, or that is on its way to it. Null: it can be
+-- deleted.
 create function account_ties(p_account uuid) returns text language sql stable as $$
   select case
     when a.total <> 0 or a.blocked <> 0 then 'balance'
@@ -231,7 +232,7 @@ create function account_ties(p_account uuid) returns text language sql stable as
   from accounts a where a.id = p_account
 $$;
 
--- Looked at with the deletion alone: the ledger's own updates do not name deleted_at.
+-- Fires at a deletion alone: the ledger's own updates do not name deleted_at.
 create function check_deletion() returns trigger language plpgsql as $$
 declare
   tie text := account_ties(new.id);
@@ -243,7 +244,7 @@ end $$;
 create trigger accounts_deletable before update of deleted_at on accounts
   for each row when (old.deleted_at is null and new.deleted_at is not null) execute function check_deletion();
 
--- The last comparison of each asset; what is missing stops its withdrawals until it is there again.
+-- The last comparison of each asset; missing assets stop its withdrawals until they are there again.
 create table solvency (
   asset text not null,
   testnet boolean not null,

@@ -46,13 +46,13 @@ begin
     execute format('create trigger %I after update of deleted_at on %I for each row
       when ((old.deleted_at is null) <> (new.deleted_at is null)) execute function count_changed_rows()',
       t || '_count_changed_rows', t);
-    -- Deleted rows are few: they are listed without passing by the living.
+    -- Deleted rows are few: their index lists them without reading the living.
     execute format('create index %I on %I (owner, id) where deleted_at is not null', t || '_deleted', t);
   end loop;
 end $$;
 
--- Transactions with what stands beside them, for filters and orders. Joins on unique keys whose columns a
--- statement does not name are left out by the planner, so a plain list reads transactions alone.
+-- Transactions with the data beside them, for filters and orders. Joins on unique keys whose columns a statement does
+-- not name are left out by the planner, so a plain list reads transactions alone.
 create view transaction_list as
   select t.id, l.seq, encode(l.hash, 'hex') as hash, t.type, 'DONE'::text as status, t.source,
     s.owner as source_owner, s.holder as source_holder, t.destination, e.owner as destination_owner,

@@ -1,4 +1,5 @@
--- What:     consolidations: many small coins of a ramp's address spent into one, with what the operator let it cost.
+-- What:     consolidations: many small coins of a ramp's address spent into one, with the fee ceilings of the
+--           request.
 -- Why:      a ramp that was paid in ten thousand small coins must still withdraw cheaply; contract, section 11.
 -- Locks:    none, the table is new.
 -- Backfill: none.

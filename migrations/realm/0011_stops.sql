@@ -1,4 +1,4 @@
--- What:     stops: postings that users ask for, or signatures, that wait until somebody lifts the stop.
+-- What:     stops: they refuse postings that users ask for, or keep workers from signing, until a stop is lifted.
 -- Why:      contract, section 15.1: an emergency stop that takes effect at once in every process.
 -- Locks:    none, the table is new.
 -- Backfill: none.
@@ -50,8 +50,9 @@ create function pays_destination(p_address text, p_destinations text[]) returns 
     and array[x.account::text, coalesce(x.serves, x.ramp)::text] && p_destinations)
 $$;
 
--- Which of some moves a stop concerns. What is sent to an address of ours goes to the account that it serves, or
--- to its ramp; what is withdrawn by way of the ramp is not sent to its addresses. Asked by ledger_apply where some stop of moves is in force.
+-- Which of some moves a stop concerns. Value sent to an own address goes to the account that it serves, or to its
+-- ramp; a withdrawal through the ramp is not sent to the ramp's addresses. ledger_apply calls this if a stop of
+-- transfers is in force.
 create function stopped_moves(p_type text, p_ids uuid[], p_source integer[], p_destination integer[], p_actor uuid[])
 returns boolean[] language sql stable as $$
   select array_agg(exists (select from stops z where z.what = 'moves' and z.lifted_at is null

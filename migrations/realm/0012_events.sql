@@ -1,5 +1,6 @@
--- What:     events of the ledger: each change of what decides whose money it is, noted by triggers of the tables.
--- Why:      contract, section 8: the chain of hashes; an owner, an alias or a freeze must not change unseen.
+-- What:     events of the ledger: each change of a row that decides whose money it is, noted by triggers of the
+--           tables.
+-- Why:      contract, section 8: the hash chain; an owner, an alias or a freeze must not change unseen.
 -- Locks:    share row exclusive on thirteen tables for their triggers.
 -- Backfill: one event for each row that there is.
 -- Undo:     forward only.
@@ -19,7 +20,7 @@ comment on column ledger_events.facts is 'All of the row that matters for whose 
 create trigger ledger_events_append_only before update or delete or truncate on ledger_events
   for each statement execute function refuse_change();
 
--- The columns of a table that no event tells: balances, which the entries prove, and what is free to change.
+-- The columns of a table that events leave out: balances, which the entries prove, and freely variable data.
 create function untold_columns(p_table text) returns text[] language sql immutable as $$
   select array['data', 'error', 'updated_at'] || case p_table
     when 'accounts' then array['total', 'blocked', 'linked', 'seq']
@@ -33,7 +34,7 @@ create function untold_columns(p_table text) returns text[] language sql immutab
     else '{}' end
 $$;
 
--- Columns of which events tell a digest: what opens something to who knows it, sealed or hashed as it is.
+-- Columns of which events hold a digest: secrets, although they are stored encrypted or hashed.
 create function digested_columns(p_table text) returns text[] language sql immutable as $$
   select case p_table
     when 'users' then array['verifier']
@@ -42,7 +43,7 @@ create function digested_columns(p_table text) returns text[] language sql immut
     else '{}' end
 $$;
 
--- What an event tells of a row. Read with the time zone UTC, for the texts of times depend on it.
+-- The facts of a row in an event. Read with the time zone UTC, because the texts of times depend on it.
 create function facts_of(p_table text, p_row jsonb) returns jsonb language sql immutable as $$
   select jsonb_strip_nulls(p_row - untold_columns(p_table) || coalesce(
     (select jsonb_object_agg(d, encode(sha256(convert_to(p_row ->> d, 'UTF8')), 'hex'))
@@ -54,7 +55,7 @@ create function subject_of(p_table text, p_row jsonb) returns text language sql 
     when 'second_factors' then 'user_id' else 'id' end
 $$;
 
--- Notes events and puts them in line to be sealed.
+-- Notes events and queues them for their links in the hash chain.
 create function note_events(p_kind text, p_subjects text[], p_facts jsonb[]) returns void language sql as $$
   with noted as (
     insert into ledger_events (kind, subject, facts)
@@ -89,8 +90,8 @@ create view ledger_facts as
 comment on view ledger_facts is
   'What is so now of all that events tell; the last event of each must say the same. Read with the time zone UTC.';
 
--- Has events tell of tables from now on, and of the rows that there are. The triggers name the columns that
--- events tell, so that posting, which names others, never comes by here.
+-- Notes events of tables from now on, and one for each present row. The triggers name the columns in events, so
+-- postings, which change others, never fire them.
 create function tell_of(variadic p_tables text[]) returns void language plpgsql set timezone = 'UTC' as $$
 declare
   t text;

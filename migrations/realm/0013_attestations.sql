@@ -19,18 +19,18 @@ comment on column attestations.place is 'Oid and name of the database: a restore
 comment on column attestations.linked_after is 'Links up to this address were compared with the directory of own addresses; the next pass goes on there.';
 comment on column attestations.numbers_from is 'Ramps below this number may exist in a newer database.';
 
--- Where a database lives, as far as every role may read.
+-- The location of a database, as far as every role may read it.
 create function database_place() returns text language sql stable as
   $$ select oid::text || ' ' || datname from pg_database where datname = current_database() $$;
 
--- Whether addresses may be handed out: a worker has lately known this database.
+-- Whether addresses may be handed out: a worker has lately attested this database.
 create function is_attested() returns boolean language sql volatile as $$
   select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes'
     and a.place = database_place() from attestations a), true)
 $$;
 
--- Whether this transaction has compared the schema with what the platform knows of it: the token that it found
--- expected is the one that stands here. In a realm that was restored alone another stands.
+-- Whether this transaction has compared the schema's token with the one that the platform expects: the compared token
+-- is the one stored here. A realm that was restored alone has another.
 create function is_confirmed() returns boolean language sql volatile as $$
   select coalesce(current_setting('purser.confirmed', true), '')
     = coalesce((select a.token from attestations a)::text, 'none')

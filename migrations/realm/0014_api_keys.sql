@@ -1,4 +1,4 @@
--- What:     keys for machines: each acts as its user, with no more than the user's rights.
+-- What:     machine keys: each acts as its user, with no more than the user's rights.
 -- Why:      contract, section 15.2: service clients that neither keep a password nor log in every day.
 -- Locks:    none, the table is new.
 -- Backfill: none.

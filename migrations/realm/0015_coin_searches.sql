@@ -1,5 +1,5 @@
 -- What:     coin_searches, how far the search for coins that the database does not know has come.
--- Why:      contract, section 10: coin chains are compared with the node, not with our own table.
+-- Why:      contract, section 10: coins on UTXO chains are compared with the node, not with our own table.
 -- Locks:    none, the table is new.
 -- Backfill: none, the first search begins at the first address.
 -- Undo:     forward only.

@@ -1,5 +1,5 @@
--- What:     second factors of users: the secret of one-time passwords, sealed, and recovery codes.
--- Why:      contract, section 15.3: a password alone does not open what a user has guarded by a code.
+-- What:     second factors of users: the encrypted secret of one-time passwords, and recovery codes.
+-- Why:      contract, section 15.3: a password alone does not log in a user with a second factor.
 -- Locks:    none, the table is new.
 -- Backfill: none.
 -- Undo:     forward only.

@@ -47,7 +47,7 @@ import {
 /** Answers one request, over a connection from a network address. */
 export type App = (request: Request, connection: string) => Promise<Response> | Response;
 
-/** Headers of every answer: nothing is cached, sniffed, framed or told to others. */
+/** Headers of every answer: no caching, sniffing, framing or referrer. */
 const HEADERS = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -109,15 +109,15 @@ export function createApp(services: Services, platformKey: string): App {
     } catch (error) {
       return unrouted(request, connection, error as DomainError);
     }
-    // The URL is built from Host: one that is no host would choose another route than the path does.
-    // A target may name a host of its own: it is the same one.
+    // The URL is built from Host: an invalid one would select another route than the path does. A
+    // target that names a host must name the same one.
     const authority = authorityOf(request.url);
     const host = request.headers.get("host") ?? authority;
     if (!isHost(host) || withoutPort(host) !== withoutPort(authority)) {
       const refused = new DomainError("request.malformed", "Host is not a host, or another one");
       return unrouted(request, address, refused);
     }
-    // The server sends what a GET is answered, with its length and without its body.
+    // The server sends the headers of the GET's answer, with its length and without its body.
     const asked = request.method === "HEAD" ? new Request(request, { method: "GET" }) : request;
     const serve = fixed.get(`${asked.method} ${pathOf(asked.url)}`);
     return serve === undefined ? hono.fetch(asked, { address }) : serve(asked, address, NO_PARAMS);
@@ -225,14 +225,14 @@ function assertAcceptable(accept: string | null, types: readonly string[]): void
   );
 }
 
-/** The operator has no login, and its key is not one that a user's machine has. */
+/** The operator has no login, and its key is no machine key. */
 function assertFresh({ route, actor, claims, body, at }: Call<unknown, unknown, unknown>): void {
   const { freshLogin } = route;
   if (freshLogin === undefined || actor.kind === "operator") return;
   if (freshLogin === true || freshLogin(body)) assertFreshLogin(claims, at);
 }
 
-/** Who asks, looked at again; null where the key holds no more. */
+/** Reads the caller again; null if its key is no longer valid. */
 async function callerNow(
   authenticator: Authenticator,
   headers: Headers,
@@ -247,14 +247,14 @@ async function callerNow(
   }
 }
 
-/** What of a request is known beside its headers. */
+/** The parts of a request that are known beside its headers. */
 type Read = Pick<Call<Record<string, string>, 0, 0>, "params" | "signal" | "actorNow"> & {
   text: string;
-  /** What was read of it already. */
+  /** The parts of it that were read already. */
   long: unknown;
 };
 
-/** Reads what a request asks, checked. */
+/** Reads and validates a request. */
 function callOf(
   { services, route }: { services: Services; route: AnyRoute },
   request: Request,
@@ -316,7 +316,7 @@ function refuseBody(text: string): undefined {
   });
 }
 
-/** Says what an error means to the caller; what is unknown is logged and stays inside. */
+/** Turns an error into a problem; unknown errors are logged and not shown. */
 function translate(services: Services, error: unknown, requestId: string): DomainError {
   const known = failureOf(error);
   if (known !== null) {
@@ -363,7 +363,7 @@ function problem(
   return new Response(JSON.stringify(body), { status: body.status, headers });
 }
 
-/** Refuses what leads to no route. It stands in the log without its path, which can hold anything. */
+/** Refuses a request without a route. It is logged without its path, which can hold anything. */
 function openUnrouted(services: Services) {
   const unmatched = openUnmatchedRequests(services.now);
   return (request: Request, address: string, error: DomainError): Response => {

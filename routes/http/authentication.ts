@@ -11,7 +11,7 @@ import type { Access } from "./route.ts";
 import { guardOf, networkOf } from "./login_guard.ts";
 import type { Services } from "./services.ts";
 
-/** Who is asking. */
+/** The caller of a request. */
 export interface Caller {
   actor: Actor;
   claims: Claims | null;
@@ -19,7 +19,7 @@ export interface Caller {
   applicationKey: string;
 }
 
-/** What an actor carries of its request. */
+/** The parts of a request that its actor carries. */
 export interface RequestMeta {
   at: number;
   requestId: string;
@@ -68,7 +68,7 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
     }
     const { signingKeys, config } = services;
     const given = await signingKeys.verify(key);
-    // A lifetime that was shortened holds for keys of before, whose revocations may be forgotten.
+    // A shortened lifetime applies to earlier keys too, whose revocations may be deleted already.
     const expiresAt = Math.min(given.expiresAt, given.issuedAt + config.userKeyTtlS);
     const claims = { ...given, expiresAt };
     if (remembered.size >= REMEMBERED_MAX) remembered.delete(remembered.keys().next().value!);
@@ -116,7 +116,10 @@ function nothing(): Omit<Caller, "actor"> {
   return { claims: null, realm: null, applicationKey: "" };
 }
 
-/** Asks once whether the key was revoked: a second promise that nobody awaits could end the process. */
+/**
+ * Asks once whether the key was revoked: a second promise that is not awaited could end the
+ * process.
+ */
 function admitUnlessRevoked(
   claims: Claims,
   realm: RealmContext,
@@ -150,7 +153,9 @@ function admit(claims: Claims, realm: RealmContext, revoked: boolean, meta: Requ
   };
 }
 
-/** Authenticates a machine key. Invented keys cost their network a few queries and no more. */
+/**
+ * Authenticates a machine key. Invented keys cost the database only a few queries for each network.
+ */
 async function asMachine(
   services: Services,
   key: string,
@@ -169,7 +174,7 @@ async function asMachine(
   return admitMachine(found.grant, found.realm, meta);
 }
 
-/** A key that is not known here, and whose network asks. */
+/** A key that is not cached, and the network that sent it. */
 interface Unknown {
   key: string;
   realmId: string;
@@ -180,8 +185,8 @@ type Found = { realm: RealmContext; grant: ApiKeyGrant };
 const looking = new WeakMap<Services, Map<string, Promise<Found | null>>>();
 
 /**
- * Looks a key up, once for all who come with it meanwhile. Networks take turns, and one that has used up its
- * tries while it waited asks the database nothing more.
+ * Reads a key, once for all concurrent requests with it. Networks take turns; one that used up its
+ * tries while it waited causes no further query.
  */
 function lookUp(services: Services, { key, realmId, network }: Unknown): Promise<Found | null> {
   const running = looking.get(services) ?? new Map<string, Promise<Found | null>>();

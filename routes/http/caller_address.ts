@@ -1,7 +1,7 @@
 /**
- * The network address of a caller. A header says it only where the connection comes from a proxy of
- * the operator's (`TRUSTED_PROXIES`), and is read from the right: what stands further left was sent
- * by the caller itself.
+ * The network address of a caller. A header is believed only if the connection comes from a proxy
+ * of the operator's (`TRUSTED_PROXIES`). It is read from the right, because the client itself may
+ * have sent the elements further left.
  * @module
  */
 import { DomainError } from "../../domain/errors.ts";
@@ -51,7 +51,7 @@ export function callerAddress(
   return formatIp(given[0] ?? peer);
 }
 
-/** The last address, from the right, that somebody trusted has named. */
+/** The leftmost address that a trusted proxy has named. */
 function outermost(
   peer: bigint,
   chain: readonly string[],
@@ -91,7 +91,7 @@ function splitOutsideQuotes(text: string, separator: string): string[] {
   return parts;
 }
 
-/** Takes off what some proxies add: `192.0.2.7:4711`, `[2001:db8::1]:4711`. */
+/** Removes the port and brackets that some proxies add: `192.0.2.7:4711`, `[2001:db8::1]:4711`. */
 function withoutPort(hop: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(hop);
   if (bracketed !== null) return bracketed[1];

@@ -18,14 +18,14 @@ import { type AnyRoute, type Call, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 
-/** What a change of an entity does; it gives the entity's view. */
+/** A change of an entity; it returns the entity's view. */
 export type Change<Locked extends boolean = false> = (
   tx: TxFor<Locked>,
   actor: Actor,
   id: string,
 ) => Promise<Record<string, unknown>>;
 
-/** What the routes of a collection are made of. */
+/** The declaration of a collection's routes. */
 export interface CollectionRoutes<Locked extends boolean = false> {
   collection: AnyCollection;
   tag: string;

@@ -148,8 +148,8 @@ export function reserveLargeBody(pool: object, user: string): LargeBodySlot {
 }
 
 /**
- * Waits for the turn of a request that came with a large body, unless its caller leaves before; gives what ends
- * its turn.
+ * Waits for the turn of a request that came with a large body, unless its caller leaves before;
+ * returns a function that ends its turn.
  *
  * @throws {DomainError} service.overloaded
  */
@@ -209,7 +209,7 @@ async function inTurn<T>(
   }
 }
 
-/** Waits for a turn; gives what hands it on. */
+/** Waits for a turn; returns a function that hands it on. */
 async function enter(line: Line, most: number, signal?: AbortSignal): Promise<() => void> {
   if (line.running < most) line.running++;
   else await turn(line, signal);
@@ -220,7 +220,7 @@ async function enter(line: Line, most: number, signal?: AbortSignal): Promise<()
   };
 }
 
-/** Waits for a turn that is handed on; who leaves before is forgotten. */
+/** Waits for a turn that is handed on; a caller that leaves before is removed. */
 async function turn(line: Line, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -104,14 +104,14 @@ export const docsRoutes: readonly AnyRoute[] = [
     ...page,
     path: "/problems/{code}",
     operation: "getProblem",
-    summary: "What a problem means",
+    summary: "Explain a problem",
     params: z.strictObject({ code: z.string() }),
     errors: ["problem.not_found"],
     handle: ({ params }) => Promise.resolve(problemPage(params.code)),
   }),
 ];
 
-/** Others than browsers are told that nothing is there, as ever. */
+/** Clients other than browsers get 404. */
 function lead(accept: string | null, baseUrl: string): Reply {
   if (!/\btext\/html\b/i.test(accept ?? "")) {
     throw new DomainError("route.not_found", "no route has this path");

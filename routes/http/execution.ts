@@ -55,7 +55,10 @@ export interface ExecutionOptions<Locked extends boolean = boolean> {
   realm?: string;
   /** Runs everything and rolls it back; claims no key. */
   dryRun?: boolean;
-  /** Compares the realm first, which may have been restored: for what gives back, or is handed out once. */
+  /**
+   * Compares the realm first, which may have been restored: for commands that return value or hand
+   * out an address.
+   */
   confirmed?: boolean;
   /** With `Prefer: wait`, answers when the entity has become ready. */
   ready?: Readiness;
@@ -108,7 +111,7 @@ async function change<P, Q, B, Locked extends boolean>(
     replyOf(answer),
     answer.replayed || answer.status >= 400 ? null : tag(answer.body),
   );
-  // A repeat is answered with what the first one was, at once.
+  // A repeat gets the first answer, at once.
   const isMade = answer.status < 400 && !answer.replayed;
   if (options.ready === undefined || call.preferWaitS === 0 || !isMade) return reply;
   return await waitUntilReady(call, pool, reply, options.ready);
@@ -138,17 +141,17 @@ export interface Asked {
   pageSize?: unknown;
 }
 
-/** Rows that are read and printed in no time. */
+/** Rows that cost almost nothing to read and print. */
 const ROWS_FEW = 100;
 /** Rows of a list page by page, unless it is asked for others. */
 const ROWS_USUAL = 10;
 
 /**
- * Runs a list or a count: one with a filter or an order of its own may have to read every row, so it
- * waits its turn. So does a list of many rows, among others of its kind.
+ * Runs a list or a count. One with a filter or an order of its own may have to read every row, so
+ * it waits for its turn. A list of many rows waits among others of its kind.
  *
- * @param counts whether it counts rows that nobody has counted before
- * @param usual rows of its answer where the query does not say
+ * @param counts whether it counts rows that `row_counts` does not have
+ * @param usual rows of its answer if the query does not say
  */
 export async function search<P, Q extends Asked, B>(
   call: Call<P, Q, B>,
@@ -248,7 +251,7 @@ function fieldsOf(body: unknown): string[] | null {
   return typeof body === "object" && body !== null ? Object.keys(body) : null;
 }
 
-/** Binds what is kept of an answer to the idempotency key that it is kept under. */
+/** Binds the stored copy of an answer to its idempotency key. */
 function cipherOf<P, Q, B>(call: Call<P, Q, B>): AnswerCipher {
   const { secrets } = call.services;
   const subject = call.idempotency?.key ?? "";
@@ -286,7 +289,7 @@ function tagged(reply: Reply, tag: string | null): Reply {
   return tag === null ? reply : { ...reply, headers: { ...reply.headers, etag: tag } };
 }
 
-/** Answers when the entity has become ready, or with what it was when the time is up. */
+/** Answers when the entity has become ready, or with its first state when the time is up. */
 async function waitUntilReady<P, Q, B>(
   call: Call<P, Q, B>,
   pool: Pool,
@@ -298,7 +301,7 @@ async function waitUntilReady<P, Q, B>(
   const isReady = await becomesReady(pool, wait);
   if (isReady === null) return reply;
   const headers = { ...reply.headers, "preference-applied": `wait=${call.preferWaitS}` };
-  // Its rights may have been others when it began to wait, and its key may have ended.
+  // Its rights may have changed since it began to wait, and its key may have ended.
   const actor = isReady ? await call.actorNow() : null;
   const shown = actor === null ? null : await runQuery(pool, (db) => view(db, actor, id));
   if (shown === null) return { ...reply, headers };

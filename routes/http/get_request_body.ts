@@ -1,12 +1,12 @@
 /**
- * The body of a GET. HTTP permits one and the specification shows one, but the web's Request, and so
- * the server of this platform, hides it: whether there is a body is decided by the method alone. The
- * bytes are there all the same. Here the request under the web's one is told that its method is
- * another, after it was routed, and from then on `request.body` is what the client sent.
+ * The body of a GET. HTTP permits one and the specification shows one, but the web's Request, and
+ * so the server of this platform, hides it: whether there is a body is decided by the method alone.
+ * The bytes are there all the same. After routing, this module changes the method of the underlying
+ * request, and from then on `request.body` is the body that the client sent.
  *
- * Nothing else on any request's way is touched, so this costs nothing where it is not used. It
- * reaches below the platform's interface: should that change, the body is simply not seen, the same
- * values still work as query parameters and by POST, and a test says so.
+ * Other requests are untouched and pay nothing. It reaches below the platform's interface: should
+ * that change, the body is not seen, the same values still work as query parameters and by POST,
+ * and a test fails.
  * @module
  */
 

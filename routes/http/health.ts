@@ -17,7 +17,9 @@ const HealthView = z.object({
 
 const PROBE_TIMEOUT_MS = 2000;
 const PROBE_INTERVAL_MS = 1000;
-/** A clock that is further from the database's is wrong: keys would live too long, or not at all. */
+/**
+ * A clock that differs more from the database's is wrong: keys would live too long, or not at all.
+ */
 const CLOCK_OFF_MS = 1000;
 
 /** The routes of health. */
@@ -108,7 +110,7 @@ async function measure(services: Services): Promise<Finding> {
   return { ...health, signing, platformKey, clockAheadMs: Math.round(ahead) };
 }
 
-/** Gives a result if it comes soon; null where it fails or keeps one waiting. */
+/** Returns a result if it comes soon; null if it fails or takes too long. */
 async function soon<T>(result: Promise<T>): Promise<T | null> {
   const { promise, resolve } = Promise.withResolvers<T | null>();
   const timer = setTimeout(() => resolve(null), PROBE_TIMEOUT_MS);

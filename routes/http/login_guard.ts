@@ -1,7 +1,7 @@
 /**
- * What stands before a login, in memory: networks that have used up their wrong tries are answered
- * without any look at the database, and only a few logins of a realm are checked at a time, so that
- * a flood of them neither slows the realm nor keeps other networks from their turn.
+ * The guard of logins, in memory. Networks that have used up their wrong tries are answered without
+ * a query, and only a few logins of a realm are checked at a time. A flood of logins therefore
+ * neither slows the realm nor delays other networks.
  * @module
  */
 import { DomainError } from "../../domain/errors.ts";
@@ -11,7 +11,7 @@ import type { Services } from "./services.ts";
 /** Guards the logins of a process. */
 export interface LoginGuard {
   /**
-   * Refuses what was refused before, for as long as that holds.
+   * Refuses a subject again for as long as its refusal lasts.
    *
    * @throws {DomainError} rate.limited
    */
@@ -21,8 +21,8 @@ export interface LoginGuard {
   /** Refuses a subject for a while. */
   refuse(subject: string, seconds: number): void;
   /**
-   * Keeps back the answer to a network that is refused, so that who asks again at once is slowed down.
-   * Of very many that wait already the others are answered at once.
+   * Delays the answer to a refused network, which slows down immediate repeats. If very many wait
+   * already, further ones are answered at once.
    */
   hold(network: string): Promise<void>;
   /** Whether a key was right before. Its digest is given. */
@@ -30,14 +30,14 @@ export interface LoginGuard {
   /** Remembers whether a key is right. */
   remember(digest: string, right: boolean): void;
   /**
-   * Does the work of a login when it is its turn; networks take turns.
+   * Runs the work of a login in its turn; networks take turns.
    *
    * @throws {DomainError} service.overloaded
    */
   inTurn<T>(turn: Turn, work: () => Promise<T>): Promise<T>;
 }
 
-/** Whose turn it is. */
+/** The turn of a login. */
 export interface Turn {
   realm: string;
   network: string;
@@ -53,7 +53,9 @@ interface Queue {
 }
 
 const REST_MS = 25;
-/** For so long the answer to a refused network is kept back, for so many of it at once. */
+/**
+ * The delay of the answer to a refused network, and how many of its requests are delayed at once.
+ */
 const HELD_MS = 250;
 const HELD_MAX = 500;
 const WRONG_MAX = 30;
@@ -144,7 +146,7 @@ export function openLoginGuard(now: () => number): LoginGuard {
   };
 }
 
-/** Forgets what was noted first. */
+/** Deletes the oldest entry. */
 function makeRoom(map: Map<string, unknown>, max: number): void {
   if (map.size >= max) map.delete(map.keys().next().value!);
 }
@@ -158,7 +160,7 @@ function openQueues(): Pick<LoginGuard, "inTurn"> {
       if (queue.running < RUNNING_MAX) queue.running++;
       else await wait(queue, network);
       try {
-        signal?.throwIfAborted(); // who has left hands its turn on, at once
+        signal?.throwIfAborted(); // a caller that left hands its turn on at once
         return await work();
       } finally {
         if (!serveNext(queue)) queue.running--;

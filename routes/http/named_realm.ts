@@ -6,7 +6,7 @@ import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Call } from "./route.ts";
 
 /**
- * Finds the realm that is meant: a user's own, or the one that the operator names.
+ * Finds the realm of a request: the user's own, or the one that the operator names.
  *
  * @throws {DomainError} realm.not_found, request.invalid
  */

@@ -1,6 +1,7 @@
 /**
- * The OpenAPI 3.1 document, made from the routes' own declarations: what validates is what is
- * documented. It is made when it is first asked for, in steps between which other requests are served.
+ * The OpenAPI 3.1 document, generated from the routes' own declarations: the schemas that validate
+ * are the schemas documented. It is made when it is first asked for, in steps between which other
+ * requests are served.
  * @module
  */
 import { z } from "zod";
@@ -15,7 +16,7 @@ import { tableOf, takesMatch } from "./preconditions.ts";
 
 export type { Json };
 
-/** Time that other requests wait for the document at most, but for one step. */
+/** Time that other requests wait for the document at most, plus one step. */
 const SLICE_MS = 2;
 
 /** The route of the document. */
@@ -273,14 +274,14 @@ function* shareResponses(paths: Record<string, Json>): Generator<void, Record<st
   return yield* share(slots, "responses", answerName);
 }
 
-/** A place where something stands that may be shared. */
+/** The position of a value that may be shared. */
 interface Slot {
   of: Json[] | Record<string, Json>;
   at: number | string;
   one: Json;
 }
 
-/** Puts what stands more than once into components of their own. */
+/** Moves values that stand more than once into components of their own. */
 function* share(
   slots: readonly Slot[],
   kind: string,
@@ -307,7 +308,7 @@ function* share(
   return shared;
 }
 
-/** Names an answer by what it shows. */
+/** Names an answer by its schema. */
 function answerName({ content }: Json): string {
   const [media] = Object.values((content ?? {}) as Record<string, { schema: Json }>);
   return nameOfSchema(media?.schema ?? {});

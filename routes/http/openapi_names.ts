@@ -5,7 +5,7 @@
  */
 import type { AnyRoute } from "./route.ts";
 
-/** Ends of paths that say what is done to the noun before. */
+/** Ends of paths that are verbs for the noun before. */
 const ACTIONS: Readonly<Record<string, string>> = {
   activate: "activate",
   cancel: "cancel",

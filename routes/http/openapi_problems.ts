@@ -118,7 +118,7 @@ function codesOf(route: AnyRoute): Set<ErrorCode> {
 export function problemSchema(): Json {
   return {
     type: "object",
-    description: "What went wrong (RFC 9457). Clients switch on `code`.",
+    description: "A problem (RFC 9457). Clients switch on `code`.",
     required: ["type", "title", "status", "detail", "code", "instance"],
     properties: {
       type: { type: "string", format: "uri", description: "A page that explains the code." },
@@ -138,7 +138,7 @@ export function problemSchema(): Json {
             in: {
               type: "string",
               enum: ["query", "path", "header"],
-              description: "What it points into, where that is not the body.",
+              description: "The part of the request that it points into, if not the body.",
             },
             message: { type: "string" },
           },

@@ -1,13 +1,13 @@
 /**
  * Schemas of the OpenAPI document: zod schemas as JSON Schema. Those with an id become components;
- * what `fields` leaves of an entity and what `populate` puts in place of an id is derived from them.
+ * the schemas of entities cut down by `fields` and extended by `populate` are derived from them.
  * @module
  */
 import { z } from "zod";
 
 /** A JSON object. */
 export type Json = Record<string, unknown>;
-/** Whether a schema describes what a caller sends or what the service answers. */
+/** Whether a schema describes a request or an answer. */
 export type Direction = "input" | "output";
 
 const PREFIX = "#/components/schemas/";
@@ -64,7 +64,7 @@ export function createSchemaWriter(): SchemaWriter {
   return { components, write, members, writeReduced: (schema) => reduce(write(schema, "output")) };
 }
 
-/** Derives what `fields` may leave of answers. */
+/** Derives the schemas of answers cut down by `fields`. */
 function createReducer(components: Record<string, Json>): (schema: Json) => Json {
   return reduce;
 
@@ -80,7 +80,7 @@ function createReducer(components: Record<string, Json>): (schema: Json) => Json
     return schema;
   }
 
-  /** Makes the component of what `fields` may leave of another one; gives its name. */
+  /** Creates the component of another one cut down by `fields`; returns its name. */
   function partOf(name: string): string {
     const part = `${name}Part`;
     if (components[part] !== undefined) return part;
@@ -121,7 +121,7 @@ function nameOf(schema: Json): string | null {
   return typeof $ref === "string" && $ref.startsWith(PREFIX) ? $ref.slice(PREFIX.length) : null;
 }
 
-/** Takes away what says nothing, and writes out what marks of ours stand for. */
+/** Removes empty keywords, and replaces our own markers by their schemas. */
 function simplify(value: unknown, direction: Direction): unknown {
   if (Array.isArray(value)) return value.map((item) => simplify(item, direction));
   if (typeof value !== "object" || value === null) return value;
@@ -136,7 +136,7 @@ function simplify(value: unknown, direction: Direction): unknown {
   if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum;
   if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum;
   if (made.type === "array" && made.prefixItems !== undefined) made.items = false;
-  // A type that was given by hand stands for the forms that are taken beside it.
+  // A type that was given by hand replaces the alternative forms beside it.
   if (typeof made.type === "string" && made.anyOf !== undefined) delete made.anyOf;
   if (Array.isArray(made.anyOf)) made.anyOf = made.anyOf.flatMap(formsOf);
   return typeof made.populated === "string" ? populated(made) : made;

@@ -28,7 +28,7 @@ export const SERVICE: Json = {
   license: { name: "Apache-2.0", identifier: "Apache-2.0" },
 };
 
-/** What each tag is about. */
+/** The description of each tag. */
 export const TAGS: Readonly<Record<string, string>> = {
   "Authentication": "Logins, and the keys that they give.",
   "Realms": "Tenants of the installation, each with data of its own.",
@@ -47,7 +47,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   "Consolidations": "Small coins of a ramp spent into one.",
   "Fungible tokens": "Tokens on chains: deployed and registered.",
   "Chains": "Assets, and the chains that this installation follows.",
-  "Solvency": "What the chains hold beside what the ledger owes.",
+  "Solvency": "The balances on the chains, compared with the ledger's liabilities.",
   "Stops": "Emergency stops.",
   "Operations": "Health, the trail of changes, and this reference.",
 };

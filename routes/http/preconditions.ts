@@ -1,7 +1,7 @@
 /**
- * Entity tags (RFC 9110, section 8.8.3). A tag is the version of the row and a digest of the answer:
- * `If-Match` compares the version, which a balance that moves on leaves alone; `If-None-Match` compares
- * the whole, which covers what `fields` and `populate` show.
+ * Entity tags (RFC 9110, section 8.8.3). A tag is the version of the row and a digest of the
+ * answer: `If-Match` compares the version, which does not change with balances; `If-None-Match`
+ * compares the whole tag, which covers `fields` and `populate`.
  * @module
  */
 import { hash } from "node:crypto";
@@ -10,7 +10,7 @@ import { DomainError } from "../../domain/errors.ts";
 import { isId } from "../../domain/ids.ts";
 import { type Table, TABLES, versionOf } from "../../domain/versions.ts";
 
-/** What a request says of tags. */
+/** The tags in a request's conditions. */
 export interface Conditions {
   /** Tags of `If-Match`, one of which must be that of the entity; null without. */
   match: readonly string[] | null;
@@ -48,7 +48,8 @@ const TAGS =
   /^\s*((W\/)?"[\x21\x23-\x7e\x80-\xff]*")\s*(,\s*(W\/)?"[\x21\x23-\x7e\x80-\xff]*"\s*)*$/;
 
 /**
- * Reads what a request says of tags. No condition is left out in silence.
+ * Reads the tags in a request's conditions. A condition that cannot be checked is refused, not
+ * ignored.
  *
  * @throws {DomainError} request.invalid
  */
@@ -96,7 +97,8 @@ export function conditional<T extends Tx>(
         ? null
         : await versionOf(tx, table, named, true);
       const view = await work(tx);
-      // Compared behind the work: who may not see the entity learns nothing of its version.
+      // Compared after the work, so an actor that may not see the entity learns nothing of its
+      // version.
       if (match !== null && !matches(match, before)) {
         throw new DomainError(
           "version.conflict",

@@ -1,6 +1,6 @@
 /**
- * Long texts that are the same for everybody: made once, compressed once in steps between which other
- * requests are served, and told apart by a tag.
+ * Prepared texts: long answers that are the same for every caller. Each is made once, compressed
+ * once in steps between which other requests are served, and identified by a tag.
  * @module
  */
 import { hash } from "node:crypto";
@@ -29,7 +29,10 @@ export function breathe(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 2));
 }
 
-/** Answers with a prepared text, compressed for whoever takes that, or with nothing where it is known. */
+/**
+ * Answers with a prepared text, compressed if the client accepts that, or with 304 if the client
+ * has it.
+ */
 export function replyPrepared<P, Q, B>(
   call: Call<P, Q, B>,
   { text, gzip, tag }: Prepared,

@@ -1,15 +1,15 @@
 /**
- * Problems: what each error code looks like on the wire. One table gives every code its status, its
- * title and the line that its page shows; a code without a row does not compile.
+ * Problems: the answer of each error code. One table gives every code its status, its title and the
+ * line that its page shows; a code without a row does not compile.
  * @module
  */
 import { DomainError, type ErrorCode, type ErrorExtra } from "../../domain/errors.ts";
 
-/** How a code travels. */
+/** The answer of a code. */
 interface ProblemKind {
   status: number;
   title: string;
-  /** What it means and what a client can do. */
+  /** Its meaning, and what a client can do. */
   help: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Rate limits: a request of a realm is counted before anything else is done for it, and its answer
- * says what is left. Realms without limits are not counted at all.
+ * Rate limits: a request of a realm is counted before any other work for it, and its answer states
+ * the rest of the limits. Realms without limits are not counted at all.
  * @module
  */
 import type { Allowance } from "../../domain/allowance.ts";
@@ -9,7 +9,7 @@ import type { Pool } from "../../domain/command.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Log } from "../../log.ts";
 
-/** Headers that say what is left. */
+/** Headers with the rest of the limits. */
 export type LimitHeaders = Readonly<Record<string, string>>;
 
 /** Counts requests. */
@@ -20,15 +20,18 @@ export interface Limits {
    * @throws {DomainError} rate.limited, credits.exhausted
    */
   admit(realm: RealmContext, cost: Cost): LimitHeaders | Promise<LimitHeaders>;
-  /** What is left of the month's credits. */
+  /** The header with the rest of the month's credits. */
   credits(realm: RealmContext): Promise<number>;
-  /** Adds up at once what has been counted, as it happens every second while there is something. */
+  /**
+   * Writes the counts to the database at once; otherwise this happens every second while there are
+   * some.
+   */
   flush(): Promise<void>;
-  /** Adds up what has been counted, and counts no more. */
+  /** Writes the counts to the database, and stops counting. */
   close(): Promise<void>;
 }
 
-/** Stands for what has no end: the greatest integer that a structured header can carry. */
+/** Stands for no limit: the greatest integer that a structured header can carry. */
 export const ENDLESS = 999_999_999_999_999;
 const FLUSH_MS = 800;
 const UNLIMITED: LimitHeaders = headersOf({ limit: null, remaining: 0, resetS: 0, credits: null });
@@ -44,7 +47,7 @@ export function openLimits(
 
   function flush(): Promise<void> {
     running = running.then(() => usage.flush()).catch((error) => {
-      options.log("warn", "could not add up usage", { error });
+      options.log("warn", "usage was not written; the next second tries again", { error });
     });
     return running;
   }
@@ -54,8 +57,10 @@ export function openLimits(
     timer = setTimeout(() => {
       timer = null;
       flush().then(() => {
-        if (usage.dirty()) schedule(); // what arrived meanwhile, or could not be added up
-      }).catch((error) => options.log("warn", "could not add up usage", { error }));
+        if (usage.dirty()) schedule(); // counts that arrived meanwhile, or could not be written
+      }).catch((error) =>
+        options.log("warn", "usage was not written; the next second tries again", { error })
+      );
     }, FLUSH_MS);
   }
 
@@ -80,7 +85,7 @@ export function openLimits(
   };
 }
 
-/** What is left, as headers. */
+/** The rest of the limits, as headers. */
 export function headersOf(allowance: Allowance): LimitHeaders {
   return {
     "ratelimit-limit": `${allowance.limit ?? ENDLESS}`,

@@ -8,7 +8,7 @@ export function hostOf(url: string): string {
   return withoutPort(authorityOf(url)).replace(/\.$/, "");
 }
 
-/** What stands in a URL before its path. */
+/** The part of a URL before its path. */
 export function authorityOf(url: string): string {
   return url.slice(url.indexOf("://") + 3, pathStart(url));
 }

@@ -34,34 +34,34 @@ export interface Call<P, Q, B> {
   /** The application key, on routes that take one. */
   applicationKey: string;
   actor: RequestActor;
-  /** The caller with the rights that its key gives now; null where the key holds no more. */
+  /** The caller with the present rights of its key; null if the key is no longer valid. */
   actorNow: () => Promise<Actor | null>;
   /** The claims of the user key; null for the operator. */
   claims: Claims | null;
   /** Null on routes of the platform. */
   realm: RealmContext | null;
   idempotency: IdempotencyClaim | null;
-  /** What the caller accepts. */
+  /** The media types that the caller accepts. */
   accept: string | null;
   /** The encodings that it takes. */
   encodings: () => string | null;
   preferWaitS: number;
   /** Aborted when the caller has gone or the process ends; asked for where something waits. */
   signal: () => AbortSignal;
-  /** What it says of entity tags. */
+  /** Its conditions on entity tags. */
   conditions: Conditions;
   params: P;
   query: Q;
   body: B;
 }
 
-/** What a handler gives back, ready to be sent. */
+/** The result of a handler, ready to be sent. */
 export interface Reply {
   status: number;
   body: string;
-  /** Sent in place of the body: what is no text. */
+  /** Sent in place of the body: bytes that are not text. */
   bytes?: Uint8Array<ArrayBuffer>;
-  /** Sent in place of the body: what is too long to be held at once. */
+  /** Sent in place of the body: text too long to be held at once. */
   stream?: ReadableStream<Uint8Array>;
   headers?: Record<string, string>;
 }
@@ -78,13 +78,13 @@ export interface Route<P, Q, B> {
   operation?: string;
   access: Access;
   /**
-   * Takes a login of the last minutes, and no key for machines: what a stolen key must not do. Of some
-   * routes this holds for some bodies.
+   * Takes a login of the last minutes and no machine key, for actions that a stolen key must not
+   * do. Some routes require it for some bodies only.
    */
   freshLogin?: true | ((body: B) => boolean);
   /** Answers only at the host of the administrators' address, where that is another one. */
   admin?: true;
-  /** What the realm is charged; a read or a write by its method unless given. */
+  /** The price in credits; that of a read or a write by its method unless given. */
   cost?: Cost;
   params?: z.ZodType<P>;
   query?: z.ZodType<Q>;

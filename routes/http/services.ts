@@ -17,7 +17,7 @@ export interface Services {
   /** The pool of the platform's own schema. */
   platform: Pool;
   migrations: Migrations;
-  /** What building a realm takes. */
+  /** The dependencies of creating a realm. */
   provisioning: ProvisioningOptions;
   realms: RealmContexts;
   signingKeys: SigningKeys;

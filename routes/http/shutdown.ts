@@ -1,19 +1,22 @@
 /**
- * The end of the process, as requests see it: what only waits is answered at once, so that what works
- * has the time that is left.
+ * Shutdown of the process: requests that only wait are answered at once, which leaves the time to
+ * requests that work.
  * @module
  */
 import { DomainError } from "../../domain/errors.ts";
 
-/** Told when the process begins to end. */
+/** Signals the shutdown to requests. */
 export interface Ending {
-  /** Adds one who waits; it is told at once where the end has begun. Gives what removes it. */
+  /**
+   * Adds a listener, which is called at once if the shutdown has begun. Returns a function that
+   * removes it.
+   */
   add(leave: (reason: DomainError) => void): () => void;
-  /** Tells all who wait. */
+  /** Calls all listeners. */
   begin(): void;
 }
 
-/** Opens the end of a process, which has not begun. */
+/** Opens the shutdown of a process, which has not begun. */
 export function openEnding(): Ending {
   const waiting = new Set<(reason: DomainError) => void>();
   let begun = false;
@@ -35,15 +38,15 @@ export function openEnding(): Ending {
   };
 }
 
-/** Tells while a request is served that nobody waits for its answer, or that the process ends. */
+/** Signals, while a request is served, that its caller has left or that the process ends. */
 export interface Leaving {
   /** Aborted with a refusal as its reason. */
   signal(): AbortSignal;
-  /** Stops to look. */
+  /** Stops watching. */
   forget(): void;
 }
 
-/** Looks whether the caller of a request leaves, from the moment when that is first asked for. */
+/** Watches whether the caller of a request leaves, from the first use of the signal on. */
 export function watchLeaving(request: Request, ending: Ending): Leaving {
   let controller: AbortController | null = null;
   let forget = () => {};

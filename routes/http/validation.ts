@@ -122,10 +122,10 @@ export async function readBody(
 ): Promise<string> {
   const declared = request.headers.get("content-length");
   if (declared !== null && Number(declared) > max) throw tooLarge(max);
-  // Looking at the body's stream costs more than reading a body whose length is known.
+  // Inspecting the body's stream costs more than reading a body whose length is known.
   if (declared === "0" || (declared === null && request.body === null)) return "";
   const type = request.headers.get("content-type");
-  // A request that says nothing of a body may have one, or an empty stream in its place.
+  // A request without body headers may have a body, or an empty stream in its place.
   if (type === null && declared === null && await arrived(isEmpty(request.body!))) return "";
   if (type === null || !JSON_TYPE.test(type)) {
     if (!request.bodyUsed) await request.body?.cancel();
@@ -150,13 +150,13 @@ export async function readBody(
 /** A body that is being read. */
 interface Incoming {
   bytes: Promise<Uint8Array<ArrayBuffer>>;
-  /** Reads no more of it, and keeps nothing. */
+  /** Stops reading it, and discards the rest. */
   stop(): void;
 }
 
 /**
- * A body that trickles in holds a connection and memory: it is given so long, and no longer. The runtime goes on
- * to hand over what comes after the answer, as long as it is read.
+ * Limits the time of a slow body, which holds a connection and memory. The runtime goes on to
+ * deliver bytes after the answer, as long as they are read.
  */
 async function inTime(
   { bytes, stop }: Incoming,
@@ -172,14 +172,14 @@ async function inTime(
     BODY_MS,
   );
   const forget = ending?.add(leave);
-  bytes.catch(() => {}); // where it is late, nobody waits for how it ends
+  bytes.catch(() => {}); // a late body's end is not awaited
   return await Promise.race([bytes, late]).finally(() => {
     clearTimeout(timer);
     forget?.();
   });
 }
 
-/** A caller that leaves before its body has come is no fault of the service's. */
+/** A caller that leaves before its body has arrived is no error of the service. */
 async function arrived<T>(reading: Promise<T>): Promise<T> {
   return await reading.catch((error) => {
     if (error instanceof DomainError) throw error;

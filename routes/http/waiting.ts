@@ -1,14 +1,14 @@
 /**
  * Requests that wait for an entity to become ready (RFC 7240, `Prefer: wait`). One query at a time
- * serves all that wait in a realm. Their number is limited, and a caller that left is not waited for.
+ * serves all that wait in a realm. Their number is limited, and a caller that left is removed.
  * @module
  */
 import { type Db, type Pool, runQuery } from "../../domain/command.ts";
 
-/** Tells which of some entities are ready, by one statement. */
+/** Returns which of some entities are ready, by one statement. */
 export type Among = (db: Db, ids: string[]) => Promise<string[]>;
 
-/** What is waited for. */
+/** The entity that a request waits for. */
 export interface Wait {
   among: Among;
   id: string;
@@ -28,7 +28,7 @@ interface Line {
   /** Ends the pause between two polls. */
   wake: () => void;
   pauseMs: number;
-  /** Who waits for which entity, by what tells that it is ready. */
+  /** The waiting requests by entity, grouped by the function that checks whether they are ready. */
   waiting: Map<Among, Map<string, Set<() => void>>>;
 }
 
@@ -81,12 +81,13 @@ function exit(line: Line, { among, id }: Wait, ready: () => void): void {
   if (--line.count === 0) line.wake();
 }
 
-/** Looks for all that wait, again and again until nobody does. */
+/** Polls for all waiting requests until there are none. */
 async function pollUntilReady(pool: Pool, line: Line): Promise<void> {
   line.isPolling = true;
   while (line.count > 0) {
     for (const [among, ids] of [...line.waiting]) {
-      // A poll that fails is repeated; at the end of its time a request is answered with what there was.
+      // A poll that fails is repeated; at the end of its time a request is answered with the first
+      // state.
       const found = await runQuery(pool, (db) => among(db, [...ids.keys()])).catch(() => []);
       for (const id of found) for (const ready of [...ids.get(id) ?? []]) ready();
     }
