@@ -75,7 +75,7 @@ table addresses (
   id uuid not null
   account uuid not null
   ramp uuid not null
-  serves uuid
+  target_account uuid
   chain text not null
   network text not null
   address text not null
@@ -94,13 +94,13 @@ constraint addresses_index UNIQUE (ramp, derivation_key)
 constraint addresses_pkey PRIMARY KEY (id)
 constraint addresses_ramp_fkey FOREIGN KEY (ramp) REFERENCES ramps(account)
 CREATE INDEX addresses_place ON addresses USING btree (chain, network, id)
-CREATE INDEX addresses_serves ON addresses USING btree (serves, id) WHERE (serves IS NOT NULL)
+CREATE INDEX addresses_target ON addresses USING btree (target_account, id) WHERE (target_account IS NOT NULL)
 CREATE INDEX addresses_text ON addresses USING btree (address)
 CREATE TRIGGER addresses_facts BEFORE UPDATE ON addresses FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER addresses_fit BEFORE INSERT ON addresses FOR EACH ROW EXECUTE FUNCTION check_address()
 CREATE TRIGGER addresses_linked BEFORE INSERT OR UPDATE OF address ON addresses FOR EACH ROW EXECUTE FUNCTION refuse_linked_own()
 CREATE TRIGGER addresses_noted AFTER INSERT ON addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER addresses_noted_change AFTER UPDATE OF id, account, ramp, serves, chain, network, address, derivation_key, xpub, asset, owner, created_at ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER addresses_noted_change AFTER UPDATE OF id, account, ramp, target_account, chain, network, address, derivation_key, xpub, asset, owner, created_at ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_noted_end AFTER DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_stay BEFORE DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION keep_facts()
 
@@ -236,7 +236,7 @@ table blocks (
   status text not null default 'OPEN'::text
   expires_at timestamp with time zone
   transaction uuid
-  serves uuid
+  reference_id uuid
   data jsonb not null default '{}'::jsonb
   owner uuid
   closed_at timestamp with time zone
@@ -258,10 +258,10 @@ CREATE TRIGGER blocks_close BEFORE UPDATE ON blocks FOR EACH ROW WHEN (((old.sta
 CREATE TRIGGER blocks_keep AFTER INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION keep_opened()
 CREATE TRIGGER blocks_keep_closed AFTER UPDATE ON blocks REFERENCING OLD TABLE AS earlier NEW TABLE AS later FOR EACH STATEMENT EXECUTE FUNCTION keep_closed()
 CREATE TRIGGER blocks_noted AFTER INSERT ON blocks REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER blocks_noted_change AFTER UPDATE OF id, account, amount, captured, reason, status, expires_at, transaction, serves, owner, closed_at, created_at ON blocks FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER blocks_noted_change AFTER UPDATE OF id, account, amount, captured, reason, status, expires_at, transaction, reference_id, owner, closed_at, created_at ON blocks FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER blocks_noted_end AFTER DELETE ON blocks FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER blocks_open BEFORE INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION time_block()
-CREATE CONSTRAINT TRIGGER blocks_serving AFTER UPDATE ON blocks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.serves IS NOT NULL) AND (new.status <> 'OPEN'::text))) EXECUTE FUNCTION check_charge_blocked()
+CREATE CONSTRAINT TRIGGER blocks_serving AFTER UPDATE ON blocks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.reference_id IS NOT NULL) AND (new.status <> 'OPEN'::text))) EXECUTE FUNCTION check_charge_blocked()
 CREATE TRIGGER blocks_stay BEFORE DELETE OR TRUNCATE ON blocks FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table chain_blocks (
@@ -955,7 +955,7 @@ constraint order_attempts_proof_height_check CHECK ((proof_height >= 0))
 constraint order_attempts_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_attempts_signed CHECK (((hash IS NULL) = (raw IS NULL)))
 CREATE UNIQUE INDEX order_attempts_hash ON order_attempts USING btree (hash) WHERE (hash IS NOT NULL)
-CREATE TRIGGER order_attempts_change BEFORE INSERT OR UPDATE ON order_attempts FOR EACH ROW EXECUTE FUNCTION check_candidate()
+CREATE TRIGGER order_attempts_change BEFORE INSERT OR UPDATE ON order_attempts FOR EACH ROW EXECUTE FUNCTION check_attempt()
 CREATE TRIGGER order_attempts_quarantined BEFORE UPDATE OF raw ON order_attempts FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL) AND (old.plan <> '{}'::text))) EXECUTE FUNCTION refuse_signature()
 CREATE TRIGGER order_attempts_stay BEFORE DELETE OR TRUNCATE ON order_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
@@ -1445,7 +1445,7 @@ AS $function$
       or exists (select from sweeps s where s.ramp = a.id and s.state not in ('done', 'failed')) then 'sweep'
     when exists (select from deposits d where d.account = a.id and d.status = 'PENDING') then 'deposit'
     when exists (select from addresses n join accounts x on x.id = n.account
-      where n.serves = a.id and (x.total <> 0
+      where n.target_account = a.id and (x.total <> 0
         or exists (select from deposits d where d.account = x.id and d.status = 'PENDING'))) then 'forward'
     when a.type = 'ramp' and exists (select from addresses n join accounts x on x.id = n.account
       where n.ramp = a.id and n.account <> a.id and (x.total <> 0
@@ -1503,7 +1503,7 @@ begin
       and ((k.asset, k.decimals, k.testnet) = (a.asset, a.decimals, a.testnet) or not a.testnet and exists (
         select from fungible_tokens t join currencies c on c.id = t.currency
         where t.account = k.id and t.status = 'registered' and c.name = a.asset and t.decimals = a.decimals))
-      and (new.serves is null or exists (select from accounts s where s.id = new.serves and s.type = 'virtual'
+      and (new.target_account is null or exists (select from accounts s where s.id = new.target_account and s.type = 'virtual'
         and (s.asset, s.testnet, s.decimals) = (a.asset, a.testnet, a.decimals)));
   if not found then
     raise exception 'address % does not fit its account and its ramp', new.address
@@ -1530,34 +1530,7 @@ begin
   return new;
 end $function$;
 
-CREATE OR REPLACE FUNCTION check_batch()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'realm', 'pg_temp'
-AS $function$
-declare
-  p uuid;
-begin
-  foreach p in array array_remove(array[old.batch_order_id, new.batch_order_id, case when new.purpose = 'batch' then new.id end], null) loop
-    perform 1 from chain_orders o
-      cross join lateral (select o.state in ('done', 'failed', 'dropped') as ended) e
-      cross join lateral (
-        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee, sum(m.budget) as budget,
-          sum(m.charged) as charged,
-          count(*) filter (where m.state <> case when e.ended then o.state else 'batched' end) as astray
-        from chain_orders m where m.batch_order_id = p) c
-      where o.id = p and o.purpose in ('batch', 'recovered') and case when o.purpose = 'recovered' then true
-        when o.state = 'canceled' then c.members = 0
-        else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
-    if not found then
-      raise exception 'batch % does not agree with what it carries', p
-        using errcode = 'check_violation', constraint = 'chain_orders_batch';
-    end if;
-  end loop;
-  return null;
-end $function$;
-
-CREATE OR REPLACE FUNCTION check_candidate()
+CREATE OR REPLACE FUNCTION check_attempt()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO 'realm', 'pg_temp'
@@ -1623,6 +1596,33 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_batch()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  p uuid;
+begin
+  foreach p in array array_remove(array[old.batch_order_id, new.batch_order_id, case when new.purpose = 'batch' then new.id end], null) loop
+    perform 1 from chain_orders o
+      cross join lateral (select o.state in ('done', 'failed', 'dropped') as ended) e
+      cross join lateral (
+        select count(*) as members, sum(m.amount) as amount, sum(m.fee) as fee, sum(m.budget) as budget,
+          sum(m.charged) as charged,
+          count(*) filter (where m.state <> case when e.ended then o.state else 'batched' end) as astray
+        from chain_orders m where m.batch_order_id = p) c
+      where o.id = p and o.purpose in ('batch', 'recovered') and case when o.purpose = 'recovered' then true
+        when o.state = 'canceled' then c.members = 0
+        else c.amount = o.amount and c.budget = o.budget and c.charged = o.charged and c.astray = 0 and (not e.ended or c.fee is not distinct from o.fee) end;
+    if not found then
+      raise exception 'batch % does not agree with what it carries', p
+        using errcode = 'check_violation', constraint = 'chain_orders_batch';
+    end if;
+  end loop;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_charge_blocked()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1630,12 +1630,12 @@ CREATE OR REPLACE FUNCTION check_charge_blocked()
 AS $function$
 begin
   if exists (select from withdrawals w join blocks b on b.id = w.block
-      where w.id = new.serves and w.status = 'PROCESSING' and b.status <> 'OPEN') then
+      where w.id = new.reference_id and w.status = 'PROCESSING' and b.status <> 'OPEN') then
     raise exception 'what a withdrawal was charged stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
   if exists (select from chain_orders o join blocks b on b.id = o.gas_block
-      where o.id = new.serves and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dropped', 'canceled')) then
+      where o.id = new.reference_id and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dropped', 'canceled')) then
     raise exception 'what an order may cost stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
@@ -1722,7 +1722,7 @@ begin
   if exists (select from chain_orders o where o.id = new.id and o.state not in ('done', 'failed', 'dropped', 'canceled')
       and (o.gas_block is not null or is_paid_by_ramp(o)) and not exists (
         select from blocks b join accounts k on k.id = b.account
-        where b.id = o.gas_block and b.status = 'OPEN' and (b.serves, b.account) = (o.id, o.ramp)
+        where b.id = o.gas_block and b.status = 'OPEN' and (b.reference_id, b.account) = (o.id, o.ramp)
           and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric
             >= o.budget + case o.purpose when 'gas' then coalesce(o.amount, 0) else 0 end))) then
     raise exception 'what order % may cost is not blocked on the account of its ramp', new.id
@@ -2057,7 +2057,7 @@ AS $function$
 begin
   if not exists (select from withdrawals w where w.id = new.id and (w.status <> 'PROCESSING' or exists (
       select from blocks b where b.id = w.block and b.status = 'OPEN'
-        and (b.serves, b.account, b.amount) = (w.id, w.ramp, w.charged)))) then
+        and (b.reference_id, b.account, b.amount) = (w.id, w.ramp, w.charged)))) then
     raise exception 'withdrawal % is not covered', new.id
       using errcode = 'check_violation', constraint = 'withdrawals_covered';
   end if;
@@ -2653,7 +2653,7 @@ begin
     where case p_type
       when 'deposit' then s.system = 'world' and d.type <> 'system'
       when 'forward' then exists (select from addresses a
-        where (a.account, a.ramp) = (s.id, d.id) or (a.account, a.serves) = (s.id, d.id) or (a.ramp, a.serves) = (s.id, d.id))
+        where (a.account, a.ramp) = (s.id, d.id) or (a.account, a.target_account) = (s.id, d.id) or (a.ramp, a.target_account) = (s.id, d.id))
       when 'withdrawal' then s.system is distinct from 'world' and d.system = 'world'
       when 'fee' then (s.system is null and d.type = 'system') or (s.system = 'fees' and (d.type = 'ramp' or d.system = 'world'))
       when 'return' then s.system = 'fees' and d.type = 'ramp'
@@ -3176,7 +3176,7 @@ CREATE OR REPLACE FUNCTION pays_destination(p_address text, p_destinations text[
  STABLE
 AS $function$
   select p_address = any (p_destinations) or exists (select from addresses x where x.address = p_address
-    and array[x.account::text, coalesce(x.serves, x.ramp)::text] && p_destinations)
+    and array[x.account::text, coalesce(x.target_account, x.ramp)::text] && p_destinations)
 $function$;
 
 CREATE OR REPLACE FUNCTION rate_of(p_asset text, p_currency text)
@@ -3360,9 +3360,9 @@ AS $function$
       and (z.account is null or z.account in (s.id, d.id))
       and (z.user_id is null or z.user_id in (q.actor, s.owner))
       and (z.destination is null or d.id::text = any (z.destinations)
-        or exists (select from addresses x where d.id in (x.account, x.serves, x.ramp)
+        or exists (select from addresses x where d.id in (x.account, x.target_account, x.ramp)
           and (x.address = any (z.destinations) or x.account::text = any (z.destinations))
-          and case when d.id = x.account then true when x.serves is not null then d.id = x.serves
+          and case when d.id = x.account then true when x.target_account is not null then d.id = x.target_account
             else p_type not in ('withdrawal', 'fee') end)
         or exists (select from external_addresses x where x.account = d.id and x.deleted_at is null
           and x.address = any (z.destinations)))) order by q.ord)

@@ -97,7 +97,7 @@ export async function selectAssigned(
   const given = JSON.stringify(addresses);
   return await db<{ address: string; account: string }[]>`
     select address, account from (
-      select address, coalesce(serves, ramp) as account, 0 as rank, id from addresses
+      select address, coalesce(target_account, ramp) as account, 0 as rank, id from addresses
       where address in (select jsonb_array_elements_text(${given}::text::jsonb))
       union all
       select address, account, 1, id from external_addresses

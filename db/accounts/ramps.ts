@@ -38,7 +38,7 @@ export interface AddressRow {
   account: string;
   ramp: string;
   /** The virtual account that deposits go on to. */
-  serves: string | null;
+  target_account: string | null;
   chain: string;
   network: string;
   address: string;
@@ -68,7 +68,7 @@ const ADDRESS = [
   "id",
   "account",
   "ramp",
-  "serves",
+  "target_account",
   "chain",
   "network",
   "address",
@@ -166,7 +166,7 @@ function rampOwner(db: Db) {
   return db`(select r.owner from accounts r where r.id = addresses.ramp) as ramp_owner`;
 }
 
-/** Reads the oldest address of each account: its own, or of those that serve it. There may be very many. */
+/** Reads the oldest address of each account: its own, or those whose deposits go on to it. There may be very many. */
 export async function selectAddressesFor(
   db: Db,
   accounts: readonly string[],
@@ -177,7 +177,7 @@ export async function selectAddressesFor(
       select * from (
         select * from addresses where account = asked
         union all
-        (select * from addresses where serves = asked order by id limit 1)) found
+        (select * from addresses where target_account = asked order by id limit 1)) found
       order by id limit 1) addresses
     order by id`;
 }
@@ -199,9 +199,9 @@ export async function selectAddresses(
     select ${db(ADDRESS)}, ${rampOwner(db)} from (
       select * from addresses where account = ${account} and ${behind}
       union all
-      (select * from addresses where serves = ${account} and ${behind} order by id limit ${limit})
+      (select * from addresses where target_account = ${account} and ${behind} order by id limit ${limit})
       union all
-      (select * from addresses where ramp = ${account} and serves is null
+      (select * from addresses where ramp = ${account} and target_account is null
         and account <> ${account} and ${behind} order by id limit ${limit})) addresses
     order by id limit ${limit}`;
 }

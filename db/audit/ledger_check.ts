@@ -265,15 +265,15 @@ export const CHECKS = {
    * withdrawal block exists.
    */
   "withdrawal.block": `
-    select coalesce(w.id, b.serves) as subject,
+    select coalesce(w.id, b.reference_id) as subject,
       concat_ws(' ', w.ramp, w.charged, w.status = 'PROCESSING') as expected,
       concat_ws(' ', b.account, b.amount, b.status = 'OPEN') as found
-    from withdrawals w full join (select id, account, amount, status, serves from blocks
-      where serves is not null and (status <> 'RELEASED' or exists
+    from withdrawals w full join (select id, account, amount, status, reference_id from blocks
+      where reference_id is not null and (status <> 'RELEASED' or exists
         (select 1 from withdrawals x where x.block = blocks.id))
         and not exists (select 1 from chain_orders g where g.gas_block = blocks.id)) b on b.id = w.block
     where (w.id, w.ramp, w.charged, w.status = 'PROCESSING')
-      is distinct from (b.serves, b.account, b.amount, b.status = 'OPEN')`,
+      is distinct from (b.reference_id, b.account, b.amount, b.status = 'OPEN')`,
   /**
    * The budget of an order is blocked on its ramp's account until the order has ended, if that
    * account pays.
@@ -281,11 +281,11 @@ export const CHECKS = {
   "order.gas": `
     select o.id as subject, concat_ws(' ', o.ramp, o.id, o.state not in
         ('done', 'failed', 'dropped', 'canceled')) as expected,
-      concat_ws(' ', b.account, b.serves, b.status = 'OPEN') as found
+      concat_ws(' ', b.account, b.reference_id, b.status = 'OPEN') as found
     from chain_orders o left join blocks b on b.id = o.gas_block
     where o.gas_block is not null and (o.ramp, o.id, o.state not in
         ('done', 'failed', 'dropped', 'canceled'))
-      is distinct from (b.account, b.serves, b.status = 'OPEN')`,
+      is distinct from (b.account, b.reference_id, b.status = 'OPEN')`,
   /** A withdrawal and the order that sends it name each other, and ended the same way. */
   "withdrawal.order": `
     select w.id as subject, concat_ws(' ', 'withdrawal', w.id, w.status) as expected,

@@ -240,7 +240,7 @@ export async function touchSweeps(tx: Tx, accounts: readonly string[]): Promise<
 export interface SweepableRow extends NetworkKey {
   account: string;
   ramp: string;
-  serves: string | null;
+  target_account: string | null;
   asset: string;
   decimals: number;
   testnet: boolean;
@@ -257,7 +257,7 @@ export interface SweepableRow extends NetworkKey {
 /** Reads what a sweep of an account needs; null if it is no deposit account. */
 export async function selectSweepable(db: Db, account: string): Promise<SweepableRow | null> {
   const [row] = await db<SweepableRow[]>`
-    select a.id as account, d.ramp, d.serves, d.chain, d.network, a.asset, a.decimals, a.testnet,
+    select a.id as account, d.ramp, d.target_account, d.chain, d.network, a.asset, a.decimals, a.testnet,
       t.contract as token, a.total as free, d.address as from_address, r.address as to_address,
       exists (select from sweeps s where s.account = a.id and (s.ahead > 0 or s.borne > 0))
         as owing

@@ -18,7 +18,7 @@ export interface BlockRow {
   /** The capture. */
   transaction: string | null;
   /** The entity that the service made it for, such as a withdrawal; null for a user's own block. */
-  serves: string | null;
+  reference_id: string | null;
   data: Record<string, unknown>;
   owner: string | null;
   closed_at: number | null;
@@ -34,7 +34,7 @@ const COLUMNS = [
   "status",
   "expires_at",
   "transaction",
-  "serves",
+  "reference_id",
   "data",
   "owner",
   "closed_at",
@@ -50,9 +50,9 @@ export type NewBlockRow = Omit<
 /** Opens a block. */
 export async function insertBlock(tx: LedgerTx, block: NewBlockRow): Promise<BlockRow> {
   const [row] = await tx<BlockRow[]>`
-    insert into blocks (id, account, amount, reason, expires_at, serves, data, owner)
+    insert into blocks (id, account, amount, reason, expires_at, reference_id, data, owner)
     values (${block.id}, ${block.account}, ${block.amount}, ${block.reason}, ${block.expires_at},
-      ${block.serves}, ${tx.json(block.data as never)}, ${block.owner})
+      ${block.reference_id}, ${tx.json(block.data as never)}, ${block.owner})
     returning ${tx(COLUMNS)}`;
   return row;
 }

@@ -56,14 +56,14 @@ export async function selectAttemptSummaries(
 /** Adds a plan. */
 export async function insertAttempt(
   tx: Tx,
-  candidate: Pick<AttemptRow, "order_id" | "attempt" | "plan" | "inputs"> & {
+  planned: Pick<AttemptRow, "order_id" | "attempt" | "plan" | "inputs"> & {
     cancels?: boolean;
     borne_by?: AttemptRow["borne_by"];
     created_at: number;
   },
 ): Promise<void> {
-  const { order_id, attempt, plan, inputs, created_at } = candidate;
-  const { cancels = false, borne_by = "sender" } = candidate;
+  const { order_id, attempt, plan, inputs, created_at } = planned;
+  const { cancels = false, borne_by = "sender" } = planned;
   await tx`
     insert into order_attempts (order_id, attempt, plan, inputs, cancels, borne_by, created_at)
     values (${order_id}, ${attempt}, ${plan}, ${inputs}, ${cancels}, ${borne_by}, ${created_at})`;

@@ -32,7 +32,7 @@ export async function viewAccounts(
     assets.set(code, await resolveChainAsset(db, code));
   }
   return rows.map((row) => {
-    const own = addresses.find((one) => one.account === row.id || one.serves === row.id);
+    const own = addresses.find((one) => one.account === row.id || one.target_account === row.id);
     const asset = onChain.includes(row) ? assets.get(row.asset) : undefined;
     const part = asset && partOf(row, { asset, address: own?.address ?? null, held });
     const view = viewAccount(row, part);
@@ -55,7 +55,7 @@ export async function viewWholeAccount(
 export function viewAddress(row: OwnedAddressRow, actor: Actor): Record<string, unknown> {
   return {
     id: row.id,
-    account: row.serves ?? row.account,
+    account: row.target_account ?? row.account,
     asset: row.asset,
     address: row.address,
     derivation_key: `${row.derivation_key}`,

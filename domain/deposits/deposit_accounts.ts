@@ -70,7 +70,7 @@ interface Wanted {
   /** The ramp account below which the address lies. */
   ramp: AccountRow;
   /** The virtual account that its deposits are forwarded to; both are of one asset. */
-  serves: AccountRow | null;
+  target: AccountRow | null;
   data: Record<string, unknown>;
   /** Other fields of the request; holder and owner only if the actor chose them. */
   rest?: Partial<NewAccount>;
@@ -91,7 +91,7 @@ export async function addAddress(
   const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
   assertAccount(actor, "write", account);
   if (account.type === "ramp") {
-    return await createDepositAccount(tx, actor, { ramp: account, serves: null, data: input.data });
+    return await createDepositAccount(tx, actor, { ramp: account, target: null, data: input.data });
   }
   return await serveAccount(tx, actor, { account, data: input.data });
 }
@@ -119,7 +119,7 @@ export async function serveAccount(
   if (account.enabled && !account.active) {
     throw new DomainError("account.inactive", "the account is deactivated");
   }
-  return await createDepositAccount(tx, actor, { ramp, serves: account, data: input.data });
+  return await createDepositAccount(tx, actor, { ramp, target: account, data: input.data });
 }
 
 /**
@@ -139,7 +139,7 @@ export async function createNamedDepositAccount(
   assertAccount(actor, "write", ramp);
   return await createDepositAccount(tx, actor, {
     ramp,
-    serves: null,
+    target: null,
     data: input.data,
     rest: input,
   });
@@ -150,8 +150,8 @@ async function createDepositAccount(
   actor: Actor,
   wanted: Wanted,
 ): Promise<AccountRow> {
-  const { ramp, serves } = wanted;
-  const { asset: code, decimals, testnet } = serves ?? ramp;
+  const { ramp, target } = wanted;
+  const { asset: code, decimals, testnet } = target ?? ramp;
   const registered = findAsset(code);
   if (registered !== null) assertReceivable(registered);
   if (!ramp.enabled) throw new DomainError("account.not_enabled", "the ramp has no address yet");
@@ -164,7 +164,7 @@ async function createDepositAccount(
     testnet,
     asset: { code, decimals, registered },
     ramp: ramp.id,
-    belongsTo: serves ?? ramp,
+    belongsTo: target ?? ramp,
     enabled: false,
   });
   await addAddressRow(tx, actor, { ...wanted, account: row });
@@ -205,7 +205,7 @@ export async function recoverAddress(
     id: newId(actor.at),
     account: account.id,
     ramp: ramp.id,
-    serves: null,
+    target_account: null,
     chain,
     network,
     address: found.address,
@@ -238,7 +238,7 @@ async function addAddressRow(
     id: newId(actor.at),
     account: of.account.id,
     ramp: of.ramp.id,
-    serves: of.serves?.id ?? null,
+    target_account: of.target?.id ?? null,
     chain,
     network,
     address,
@@ -275,7 +275,7 @@ async function openRamp(
     id: newId(actor.at),
     account: account.id,
     ramp: account.id,
-    serves: null,
+    target_account: null,
     chain: ramp.chain,
     network: ramp.network,
     address: addresses[0],

@@ -128,9 +128,11 @@ async function bookOn(
  * The postings of a sweep. The ramp of a token of the realm's own is of another asset, and left
  * out.
  */
-function postingsOf({ account, ramp, serves, token }: SweepableRow): [string, string][] {
-  if (token !== null) return [[account, serves!]];
-  return serves === null ? [[account, ramp]] : [[account, ramp], [ramp, serves]];
+function postingsOf(
+  { account, ramp, target_account: target, token }: SweepableRow,
+): [string, string][] {
+  if (token !== null) return [[account, target!]];
+  return target === null ? [[account, ramp]] : [[account, ramp], [ramp, target]];
 }
 
 function bookFor(

@@ -91,8 +91,8 @@ export interface BlockOrder {
   /** Milliseconds since the epoch. */
   expiresAt?: number;
   data?: Record<string, unknown>;
-  /** The entity that it serves; users can neither release nor capture such a block. */
-  serves?: string;
+  /** The withdrawal or chain order that it is for; users can neither release nor capture such a block. */
+  reference?: string;
 }
 
 /**
@@ -136,7 +136,7 @@ export async function openBlock(tx: LedgerTx, actor: Actor, order: BlockOrder): 
     amount,
     reason: order.reason ?? null,
     expires_at: order.expiresAt ?? null,
-    serves: order.serves ?? null,
+    reference_id: order.reference ?? null,
     data: order.data ?? {},
     owner: actor.kind === "user" ? actor.user : null,
   });
@@ -240,7 +240,7 @@ async function openBlockOf(
   if (block.owner !== actor.user && rightsOf(actor).write !== "all") {
     throw new DomainError("permission.owner", "another user opened this block");
   }
-  if (block.serves !== null) {
+  if (block.reference_id !== null) {
     throw new DomainError("permission.owner", "the service itself holds this block");
   }
   return { block, account };

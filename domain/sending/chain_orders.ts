@@ -311,7 +311,7 @@ export async function speedUpOrder(
   const batch = (await selectOrder(tx, id))?.batch_order_id ?? null;
   const order = await lockOrder(tx, batch ?? id);
   if (order === null || !isOpen(order) || order.state === "mined") return null;
-  const hastened = await requestReplacement(tx, order, speed);
+  const replaced = await requestReplacement(tx, order, speed);
   await scheduleOrder(tx, actor, order.id);
-  return hastened;
+  return replaced;
 }

@@ -33,8 +33,8 @@ export async function rampOf(
   if (account.type === "ramp") return account;
   if (asset.token !== null) {
     // A token of the realm's own lies at its deployer's address; its accounts need no ramp of theirs.
-    const keeper = await selectAccount(tx, asset.token.ramp);
-    if (keeper !== null) assertUsable(keeper, "ramp");
+    const deployer = await selectAccount(tx, asset.token.ramp);
+    if (deployer !== null) assertUsable(deployer, "ramp");
     return account;
   }
   const ramp = account.type === "virtual" && account.ramp !== null

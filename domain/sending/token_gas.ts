@@ -176,7 +176,7 @@ async function blockFor(
     amount,
     reason: "gas",
     expires_at: null,
-    serves: order,
+    reference_id: order,
     data: {},
     owner: actor.kind === "user" ? actor.user : null,
   });

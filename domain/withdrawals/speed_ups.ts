@@ -208,7 +208,7 @@ async function chargeSpeedUp(
     account: (await selectAccount(tx, row.ramp))!,
     amount: charged,
     reason: "withdrawal",
-    serves: row.id,
+    reference: row.id,
   });
   return {
     fee: add(row.fee, more),

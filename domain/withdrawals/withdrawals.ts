@@ -115,7 +115,7 @@ async function reserveFunds(
     account: (await selectAccount(tx, ramp.id))!,
     amount: charged,
     reason: "withdrawal",
-    serves: id,
+    reference: id,
   });
   return { transaction: moved?.id ?? null, block: block.id };
 }

@@ -15,7 +15,7 @@ create table blocks (
     check (status in ('OPEN', 'CAPTURED', 'RELEASED', 'EXPIRED')),
   expires_at timestamptz,
   transaction uuid,
-  serves uuid,
+  reference_id uuid,
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   owner uuid,
   closed_at timestamptz,
@@ -27,8 +27,8 @@ create table blocks (
 );
 create index blocks_account on blocks (account, id);
 create index blocks_expiry on blocks (expires_at) where status = 'OPEN' and expires_at is not null;
-comment on column blocks.serves is
-  'The withdrawal, say, that this block was made for: users can neither release nor capture it.';
+comment on column blocks.reference_id is
+  'The withdrawal or chain order that this block was made for; users can neither release nor capture it. Null for a block of a user.';
 
 -- The blocked amount of an account, and whether it was frozen, from a moment on. With the entries it gives every past
 -- balance without a scan.

@@ -65,7 +65,7 @@ create table addresses (
   id uuid primary key,
   account uuid not null,
   ramp uuid not null references ramps (account),
-  serves uuid,
+  target_account uuid,
   chain text not null,
   network text not null,
   address text not null,
@@ -79,7 +79,7 @@ create table addresses (
   constraint addresses_index unique (ramp, derivation_key),
   constraint addresses_account unique (account)
 );
-create index addresses_serves on addresses (serves, id) where serves is not null;
+create index addresses_target on addresses (target_account, id) where target_account is not null;
 create index addresses_place on addresses (chain, network, id);
 create index addresses_text on addresses (address);
 -- An address that was handed out never changes its account and is never deleted.
@@ -87,7 +87,7 @@ create trigger addresses_facts before update on addresses
   for each row when (old is distinct from new) execute function keep_facts();
 create trigger addresses_stay before delete on addresses for each row execute function keep_facts();
 comment on column addresses.account is 'The ramp account (index 0) or the deposit account that value received here belongs to.';
-comment on column addresses.serves is 'The virtual account that a deposit received here goes on to; null for none.';
+comment on column addresses.target_account is 'The virtual account that a deposit received here goes on to; null for none.';
 
 create table external_addresses (
   id uuid primary key,

@@ -187,7 +187,7 @@ create table order_transitions (
     ('plan', 'batch', 'unsigned', 'unsent', 'bytes', 'leaving', 'block', 'no block', 'paid', 'in vain', 'dropped', 'found')),
   primary key (before, after)
 );
-comment on column order_transitions.demands is 'Of candidates that are not dropped. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dead: all are. Batch: the batch is in that state, or was canceled. Found: the batch_order_id was found on the chain, and nothing else of the order can be mined.';
+comment on column order_transitions.demands is 'Of attempts that are not dropped. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dead: all are. Batch: the batch is in that state, or was canceled. Found: the batch_order_id was found on the chain, and nothing else of the order can be mined.';
 insert into order_transitions (before, after, demands) values
   ('new', 'planned', 'plan'),
   ('new', 'batched', 'batch'),
@@ -338,7 +338,7 @@ create trigger chain_orders_stay before delete or truncate on chain_orders
 
 -- Bytes that were stored stay, and stay marked as sent; two that may both be mined share an input; one is dropped
 -- for a reason that the rows show. The order is locked, so that nothing ends it meanwhile.
-create function check_candidate() returns trigger language plpgsql as $$
+create function check_attempt() returns trigger language plpgsql as $$
 declare
   o chain_orders;
   fault text;
@@ -400,7 +400,7 @@ begin
   return new;
 end $$;
 create trigger order_attempts_change before insert or update on order_attempts
-  for each row execute function check_candidate();
+  for each row execute function check_attempt();
 create trigger order_attempts_stay before delete or truncate on order_attempts
   for each statement execute function refuse_change();
 

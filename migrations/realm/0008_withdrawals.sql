@@ -223,7 +223,7 @@ create function account_ties(p_account uuid) returns text language sql stable as
       or exists (select from sweeps s where s.ramp = a.id and s.state not in ('done', 'failed')) then 'sweep'
     when exists (select from deposits d where d.account = a.id and d.status = 'PENDING') then 'deposit'
     when exists (select from addresses n join accounts x on x.id = n.account
-      where n.serves = a.id and (x.total <> 0
+      where n.target_account = a.id and (x.total <> 0
         or exists (select from deposits d where d.account = x.id and d.status = 'PENDING'))) then 'forward'
     when a.type = 'ramp' and exists (select from addresses n join accounts x on x.id = n.account
       where n.ramp = a.id and n.account <> a.id and (x.total <> 0

@@ -47,10 +47,10 @@ create trigger stops_stay before delete or truncate on stops
 -- Whether a payment to an address is one to some destinations: the address itself, or the account that it is ours for.
 create function pays_destination(p_address text, p_destinations text[]) returns boolean language sql stable as $$
   select p_address = any (p_destinations) or exists (select from addresses x where x.address = p_address
-    and array[x.account::text, coalesce(x.serves, x.ramp)::text] && p_destinations)
+    and array[x.account::text, coalesce(x.target_account, x.ramp)::text] && p_destinations)
 $$;
 
--- Which of some moves a stop concerns. Value sent to an own address goes to the account that it serves, or to its
+-- Which of some moves a stop concerns. Value sent to an own address goes to its target account, or to its
 -- ramp; a withdrawal through the ramp is not sent to the ramp's addresses. ledger_apply calls this if a stop of
 -- transfers is in force.
 create function stopped_moves(p_type text, p_ids uuid[], p_source integer[], p_destination integer[], p_actor uuid[])
@@ -62,9 +62,9 @@ returns boolean[] language sql stable as $$
       and (z.account is null or z.account in (s.id, d.id))
       and (z.user_id is null or z.user_id in (q.actor, s.owner))
       and (z.destination is null or d.id::text = any (z.destinations)
-        or exists (select from addresses x where d.id in (x.account, x.serves, x.ramp)
+        or exists (select from addresses x where d.id in (x.account, x.target_account, x.ramp)
           and (x.address = any (z.destinations) or x.account::text = any (z.destinations))
-          and case when d.id = x.account then true when x.serves is not null then d.id = x.serves
+          and case when d.id = x.account then true when x.target_account is not null then d.id = x.target_account
             else p_type not in ('withdrawal', 'fee') end)
         or exists (select from external_addresses x where x.account = d.id and x.deleted_at is null
           and x.address = any (z.destinations)))) order by q.ord)

@@ -138,7 +138,7 @@ begin
     where case p_type
       when 'deposit' then s.system = 'world' and d.type <> 'system'
       when 'forward' then exists (select from addresses a
-        where (a.account, a.ramp) = (s.id, d.id) or (a.account, a.serves) = (s.id, d.id) or (a.ramp, a.serves) = (s.id, d.id))
+        where (a.account, a.ramp) = (s.id, d.id) or (a.account, a.target_account) = (s.id, d.id) or (a.ramp, a.target_account) = (s.id, d.id))
       when 'withdrawal' then s.system is distinct from 'world' and d.system = 'world'
       when 'fee' then (s.system is null and d.type = 'system') or (s.system = 'fees' and (d.type = 'ramp' or d.system = 'world'))
       when 'return' then s.system = 'fees' and d.type = 'ramp'
@@ -246,7 +246,7 @@ begin
       and ((k.asset, k.decimals, k.testnet) = (a.asset, a.decimals, a.testnet) or not a.testnet and exists (
         select from fungible_tokens t join currencies c on c.id = t.currency
         where t.account = k.id and t.status = 'registered' and c.name = a.asset and t.decimals = a.decimals))
-      and (new.serves is null or exists (select from accounts s where s.id = new.serves and s.type = 'virtual'
+      and (new.target_account is null or exists (select from accounts s where s.id = new.target_account and s.type = 'virtual'
         and (s.asset, s.testnet, s.decimals) = (a.asset, a.testnet, a.decimals)));
   if not found then
     raise exception 'address % does not fit its account and its ramp', new.address
@@ -325,19 +325,19 @@ end $$;
 create function check_charge_blocked() returns trigger language plpgsql as $$
 begin
   if exists (select from withdrawals w join blocks b on b.id = w.block
-      where w.id = new.serves and w.status = 'PROCESSING' and b.status <> 'OPEN') then
+      where w.id = new.reference_id and w.status = 'PROCESSING' and b.status <> 'OPEN') then
     raise exception 'what a withdrawal was charged stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
   if exists (select from chain_orders o join blocks b on b.id = o.gas_block
-      where o.id = new.serves and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dropped', 'canceled')) then
+      where o.id = new.reference_id and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dropped', 'canceled')) then
     raise exception 'what an order may cost stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
   return null;
 end $$;
 create constraint trigger blocks_serving after update on blocks deferrable initially deferred
-  for each row when (new.serves is not null and new.status <> 'OPEN') execute function check_charge_blocked();
+  for each row when (new.reference_id is not null and new.status <> 'OPEN') execute function check_charge_blocked();
 
 -- A withdrawal stays what was asked for, ends once, and as its order did; the role that serves only cancels it.
 create function check_withdrawal() returns trigger language plpgsql as $$
@@ -373,7 +373,7 @@ create function check_withdrawal_covered() returns trigger language plpgsql as $
 begin
   if not exists (select from withdrawals w where w.id = new.id and (w.status <> 'PROCESSING' or exists (
       select from blocks b where b.id = w.block and b.status = 'OPEN'
-        and (b.serves, b.account, b.amount) = (w.id, w.ramp, w.charged)))) then
+        and (b.reference_id, b.account, b.amount) = (w.id, w.ramp, w.charged)))) then
     raise exception 'withdrawal % is not covered', new.id
       using errcode = 'check_violation', constraint = 'withdrawals_covered';
   end if;
@@ -449,7 +449,7 @@ begin
   if exists (select from chain_orders o where o.id = new.id and o.state not in ('done', 'failed', 'dropped', 'canceled')
       and (o.gas_block is not null or is_paid_by_ramp(o)) and not exists (
         select from blocks b join accounts k on k.id = b.account
-        where b.id = o.gas_block and b.status = 'OPEN' and (b.serves, b.account) = (o.id, o.ramp)
+        where b.id = o.gas_block and b.status = 'OPEN' and (b.reference_id, b.account) = (o.id, o.ramp)
           and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric
             >= o.budget + case o.purpose when 'gas' then coalesce(o.amount, 0) else 0 end))) then
     raise exception 'what order % may cost is not blocked on the account of its ramp', new.id

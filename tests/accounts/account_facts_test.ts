@@ -31,7 +31,7 @@ Deno.test("the database changes no account's facts, no address and no currency's
   ].map(([column, value]) => [`update accounts set ${column} = ${value} where id = $1`, deposit]);
   const tries = [
     ...facts,
-    ["update addresses set serves = gen_random_uuid() where account = $1", deposit],
+    ["update addresses set target_account = gen_random_uuid() where account = $1", deposit],
     ["update addresses set account = gen_random_uuid() where account = $1", deposit],
     ["update addresses set address = 'x' where account = $1", deposit],
     ["delete from addresses where account = $1", deposit],

@@ -49,7 +49,10 @@ Deno.test("a stranger makes no address for another's account, by whatever name",
     const path = `/v1/account/${victim.account}/address`;
     equal((await user.send("POST", path, {})).body.code, code);
   }
-  equal((await rowsOf(realm, "select id from addresses where serves is not null")).length, 1);
+  equal(
+    (await rowsOf(realm, "select id from addresses where target_account is not null")).length,
+    1,
+  );
 });
 
 Deno.test("a deposit account belongs to the owner and holder of the account that it serves", async () => {
@@ -220,7 +223,7 @@ Deno.test("posting functions and tables keep a deposit account's value too, whoe
         amount: DUST_TEXT,
         reason: null,
         expires_at: null,
-        serves: null,
+        reference_id: null,
         data: {},
         owner: null,
       }), true);

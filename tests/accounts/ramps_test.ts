@@ -179,9 +179,9 @@ Deno.test("however many addresses an account has, lists of them have an end, and
   await rowsOf(
     realm,
     `insert into addresses select overlay(id::text placing lpad(to_hex(n), 12, '0') from 25)::uuid,
-      gen_random_uuid(), ramp, serves, chain, network, '0x' || lpad(to_hex(n), 40, '0'), 1000 + n,
+      gen_random_uuid(), ramp, target_account, chain, network, '0x' || lpad(to_hex(n), 40, '0'), 1000 + n,
       xpub, asset, data, owner, created_at
-    from addresses, generate_series(1, 1100) n where serves = $1`,
+    from addresses, generate_series(1, 1100) n where target_account = $1`,
     [id],
   );
   await rowsOf(
@@ -209,7 +209,7 @@ Deno.test("however many addresses an account has, lists of them have an end, and
   equal((await send("GET", assigned)).body.length, 1000);
   equal((await send("GET", `${assigned}?offset=1000`)).body.length, 100);
   const rows = await selectAddressesFor(realm.pool.sql, [id, ramp]);
-  deepEqual(rows.map((row) => row.serves ?? row.account).toSorted(), [id, ramp].toSorted());
+  deepEqual(rows.map((row) => row.target_account ?? row.account).toSorted(), [id, ramp].toSorted());
   const shown = (await send("GET", `/v1/accounts/${id}?populate=address`)).body.address;
   equal(shown.id, ids[0]);
 });

@@ -173,11 +173,11 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     WITHDRAWAL(AT(2), "10.4"),
   ],
   ["withdrawal.block", WITHDRAWAL(AT(2), "10.5")],
-  ["withdrawal.block", "update blocks set serves = gen_random_uuid() where status = 'OPEN'"],
+  ["withdrawal.block", "update blocks set reference_id = gen_random_uuid() where status = 'OPEN'"],
   [
     "withdrawal.block",
     WITHDRAWAL(AT(2), "20"),
-    "update blocks set serves = w.id, account = w.ramp, amount = 21 from withdrawals w " +
+    "update blocks set reference_id = w.id, account = w.ramp, amount = 21 from withdrawals w " +
     "where blocks.id = w.block",
   ],
   ["withdrawal.order", WITHDRAWAL(AT(2), "10.5")],

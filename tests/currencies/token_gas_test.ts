@@ -144,7 +144,7 @@ Deno.test("what withdrawals of an own token may cost is blocked on the ramp's ac
   for (
     const [text, why] of [
       [
-        "update blocks set status = 'RELEASED' where serves = $1",
+        "update blocks set status = 'RELEASED' where reference_id = $1",
         /stays blocked until it has ended/,
       ],
       ["update chain_orders set gas_block = null where id = $1", /is not blocked on the account/],

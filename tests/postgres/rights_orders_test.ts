@@ -123,7 +123,7 @@ Deno.test("a withdrawal that is injected whole pays exactly what lies blocked fo
     const [id, order, block] = [1, 2, 3].map(() => crypto.randomUUID());
     const request = JSON.parse(requestOf(funded, THIEF, of.units));
     const text = JSON.stringify({ ...request, contract: of.contract ?? null });
-    return `insert into blocks (id, account, amount, reason, serves, created_at)
+    return `insert into blocks (id, account, amount, reason, reference_id, created_at)
         values ('${block}', '${funded.ramp}', ${of.blocked}, 'withdrawal', '${id}', now());
       insert into chain_orders (id, chain, network, ramp, purpose, reference_id, sender, request, contract, amount, budget,
         charged, created_at) values ('${order}', 'ETHEREUM', 'main', '${funded.ramp}', 'withdrawal', '${id}',

@@ -250,7 +250,7 @@ async function assignAddresses(
       select ${ramp}, 'ETHEREUM', 'testnet', coalesce(max(number) + 1, 0), now() from ramps`;
     for (const [i, account] of accounts.entries()) {
       await tx`
-        insert into addresses (id, account, ramp, serves, chain, network, address, derivation_key,
+        insert into addresses (id, account, ramp, target_account, chain, network, address, derivation_key,
           asset, created_at)
         values (${newId(at)}, ${newId(at)}, ${ramp}, ${account}, 'ETHEREUM', 'testnet',
           ${addresses[i]}, ${i}, 'ETH', now())`;

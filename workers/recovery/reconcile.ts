@@ -82,8 +82,8 @@ export interface PlaceReport {
 const AT_ONCE = 200;
 const NONCES_AT_ONCE = 16;
 const PASSES_MAX = 100_000;
-/** Looks at what is signed: one marks it as sent, the next sees its block. */
-const LOOKS = 2;
+/** Steps of each signed order: the first marks it as sent, the second reads its chain block. */
+const STEPS_EACH = 2;
 
 /** State of the reconciliation of one network. */
 interface Work {
@@ -233,11 +233,11 @@ async function catchUp({ context, place }: Work): Promise<boolean> {
  */
 async function followSigned({ context, place, ramps }: Work): Promise<void> {
   const ids = ramps.map(({ account }) => account);
-  for (let looks = 0; looks < LOOKS; looks++) {
+  for (let step = 0; step < STEPS_EACH; step++) {
     const turns = await reading(context.pool, (db) => selectSignedOrders(db, place, ids));
-    // Once marked as sent it is looked at again, for what its block says.
+    // An order that was marked as sent is advanced again, to read its chain block.
     for (const { state, ...turn } of turns) {
-      if (looks === 0 || state === "sent") await advanceOrder(context, turn);
+      if (step === 0 || state === "sent") await advanceOrder(context, turn);
     }
   }
 }

@@ -83,8 +83,8 @@ async function hasLeft(
 ): Promise<boolean> {
   const depth = context.chains.depth(place);
   const since = order.since ?? 0;
-  const fate = await chain.status({ attempts: [signedOf(attempt)], since, depth });
-  if (fate.state === "dropped") return chain.traits.nonces;
-  if (fate.state === "mined") return fate.confirmations > 0;
-  return fate.state === "pending" && fate.few !== true;
+  const status = await chain.status({ attempts: [signedOf(attempt)], since, depth });
+  if (status.state === "dropped") return chain.traits.nonces;
+  if (status.state === "mined") return status.confirmations > 0;
+  return status.state === "pending" && status.few !== true;
 }

@@ -20,15 +20,15 @@ export interface Drop {
 }
 
 function dropOf(
-  fate: TransactionStatus & { state: "dropped" },
+  status: TransactionStatus & { state: "dropped" },
   living: readonly AttemptRow[],
 ): Drop {
-  const proof = { proof: fate.proof, by: fate.by, height: fate.height };
-  if (fate.proof === "expired") {
+  const proof = { proof: status.proof, by: status.by, height: status.height };
+  if (status.proof === "expired") {
     const again = living.at(-1)!.attempt < ATTEMPTS_MAX;
     return { error: "it ran out of time unmined", again, proof };
   }
-  const error = `another transaction took its place: ${fate.by ?? "unknown"}`;
+  const error = `another transaction took its place: ${status.by ?? "unknown"}`;
   return { error, again: false, proof };
 }
 
@@ -42,18 +42,18 @@ function dropOf(
 export async function lossOf(
   { context, chain, place }: OrderWork,
   order: OrderRow,
-  fate: TransactionStatus & { state: "dropped" },
+  status: TransactionStatus & { state: "dropped" },
   living: readonly AttemptRow[],
 ): Promise<Drop> {
-  const death = dropOf(fate, living);
-  if (!chain.traits.coins) return death;
+  const drop = dropOf(status, living);
+  if (!chain.traits.coins) return drop;
   const inputs = [...new Set(living.flatMap((one) => one.inputs))];
   const own = new Set(living.flatMap(({ hash }) => hash ?? []));
   const network = order.network as Network;
   const taken = await markTaken(context, chain, { chain: place.chain, network }, { inputs, own });
-  await assertScanned(context, order, Math.max(fate.height, taken?.last ?? 0));
+  await assertScanned(context, order, Math.max(status.height, taken?.last ?? 0));
   const before = taken !== null && taken.first <= (order.since ?? -1);
-  return { ...death, again: death.again || before };
+  return { ...drop, again: drop.again || before };
 }
 
 /** Looks for whoever took an order's coins before it was planned, where a look goes no further back. */
@@ -67,7 +67,7 @@ export async function earlierDropOf(
   const inputs = living.flatMap((one) => one.inputs);
   const since = await reading(context.pool, (db) => selectOldest(db, order, inputs));
   if (since === null || since >= (order.since ?? 0)) return null;
-  const candidates = living.filter((one) => one.raw !== null).map(signedOf);
-  const fate = await chain.status({ attempts: candidates, since, depth });
-  return fate.state === "dropped" ? fate : null;
+  const attempts = living.filter((one) => one.raw !== null).map(signedOf);
+  const status = await chain.status({ attempts, since, depth });
+  return status.state === "dropped" ? status : null;
 }

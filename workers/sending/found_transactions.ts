@@ -61,9 +61,9 @@ export async function readFound(
 export async function takeReplacement(
   { context, chain }: OrderWork,
   order: OrderRow,
-  of: { fate: TransactionStatus & { state: "dropped" }; living: readonly AttemptRow[] },
+  of: { status: TransactionStatus & { state: "dropped" }; living: readonly AttemptRow[] },
 ): Promise<boolean> {
-  const { by, height } = of.fate;
+  const { by, height } = of.status;
   const last = of.living.findLast((one) => one.raw !== null);
   if (by === null || last === undefined) return false;
   const known = await reading(context.pool, (db) => selectKnownHashes(db, [by]));
@@ -165,13 +165,13 @@ async function assertNonces(
   const next = await reading(context.pool, (db) => selectNextNonce(db, order));
   if (mined <= next) return;
   const input = `${order.sender}:${next}`;
-  const fate = await chain.status({
+  const status = await chain.status({
     attempts: [{ hash: NONE, raw: "0x", inputs: [input], expires: null }],
     since: Math.max(0, head - SEARCHED),
     depth: 1,
     final: false,
   });
-  const by = fate.state === "dropped" ? fate.by : null;
+  const by = status.state === "dropped" ? status.by : null;
   if (by === null) {
     throw new ChainError("held", `a node says that ${input} is mined; no block shows it`);
   }

@@ -123,10 +123,10 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
     await onCheckpoint("drafted");
     const planned = await stepInTurn(work, async (tx, current) => {
       if (current.state !== "sent" || !current.replace) return current;
-      const candidates = (await selectAttempts(tx, order.id)).filter((one) => !one.dropped);
-      const last = candidates.at(-1)!;
+      const attempts = (await selectAttempts(tx, order.id)).filter((one) => !one.dropped);
+      const last = attempts.at(-1)!;
       if (last.raw === null) return current; // its signature is missing, nothing else
-      const made = candidates.flatMap(({ hash }) => hash ?? []);
+      const made = attempts.flatMap(({ hash }) => hash ?? []);
       if (chain.traits.coins && await selectDependants(tx, current, made)) {
         throw new ChainError("unsupported", "its change is being spent: it cannot be replaced");
       }

@@ -183,19 +183,19 @@ async function broadcast(
 async function follow(work: OrderWork, order: OrderRow): Promise<number | null> {
   const { context, chain, place, onCheckpoint } = work;
   const living = await livingOf(context, order);
-  const candidates = living.filter((one) => one.raw !== null).map(signedOf);
+  const attempts = living.filter((one) => one.raw !== null).map(signedOf);
   const depth = context.chains.depth(place);
-  const fate = await chain.status({ attempts: candidates, since: order.since ?? 0, depth });
+  const status = await chain.status({ attempts, since: order.since ?? 0, depth });
   await onCheckpoint("seen");
   // One node may say of what the others have dropped that it waits, or is mined, for as long as it likes.
-  if ("lacking" in fate && fate.lacking && candidates.length > 0) {
-    await chain.broadcast(candidates.at(-1)!);
+  if ("lacking" in status && status.lacking && attempts.length > 0) {
+    await chain.broadcast(attempts.at(-1)!);
   }
-  switch (fate.state) {
+  switch (status.state) {
     case "mined":
-      return await mined(work, living, fate, depth);
+      return await mined(work, living, status, depth);
     case "dropped":
-      return await buried(work, order, fate, living);
+      return await buried(work, order, status, living);
     case "pending":
       await unmine(work, order);
       await unblock(work, order);
@@ -228,27 +228,27 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
 async function mined(
   work: OrderWork,
   living: readonly AttemptRow[],
-  fate: TransactionStatus & { state: "mined" },
+  status: TransactionStatus & { state: "mined" },
   depth: number,
 ): Promise<number | null> {
   const { context } = work;
-  if (fate.confirmations < 1) return POLL_MS; // one node tells of it, too few agree
-  const canceled = living.some(({ hash, cancels }) => cancels && hash === fate.hash);
-  const succeeded = fate.success && !canceled;
+  if (status.confirmations < 1) return POLL_MS; // one node tells of it, too few agree
+  const canceled = living.some(({ hash, cancels }) => cancels && hash === status.hash);
+  const succeeded = status.success && !canceled;
   const block: Inclusion = {
-    hash: fate.hash,
-    height: fate.block.height,
-    confirmations: fate.confirmations,
+    hash: status.hash,
+    height: status.block.height,
+    confirmations: status.confirmations,
     succeeded,
-    fee: `${fate.fee}`,
-    fee_contract: fate.feeContract,
+    fee: `${status.fee}`,
+    fee_contract: status.feeContract,
   };
-  if (fate.confirmations >= depth && isSettled(fate, living)) {
+  if (status.confirmations >= depth && isSettled(status, living)) {
     if (succeeded) return await finish(work, { state: "done", block });
     const error = canceled ? CANCELED : "the chain took the fee and moved nothing";
     return await finish(work, { state: "failed", block, error });
   }
-  const waits = fate.confirmations < depth ? null : NOT_FINAL;
+  const waits = status.confirmations < depth ? null : NOT_FINAL;
   const current = await stepInTurn(work, async (tx, given) => {
     const next = await markMined(tx, given, block, waits);
     await ORDER_HANDLERS[next.purpose].progress?.(tx, context.actor, next);
@@ -262,10 +262,10 @@ async function mined(
  * sent again. What gives money back, or could let a rival of the payment win, waits for a final block.
  */
 function isSettled(
-  fate: TransactionStatus & { state: "mined" },
+  status: TransactionStatus & { state: "mined" },
   living: readonly AttemptRow[],
 ): boolean {
-  return fate.final || (fate.success && !living.some(({ cancels }) => cancels));
+  return status.final || (status.success && !living.some(({ cancels }) => cancels));
 }
 
 /** Notes that a block which held it is none any more. */
@@ -283,12 +283,12 @@ async function unmine(work: OrderWork, order: OrderRow): Promise<void> {
 async function buried(
   work: OrderWork,
   order: OrderRow,
-  fate: TransactionStatus & { state: "dropped" },
+  status: TransactionStatus & { state: "dropped" },
   living: readonly AttemptRow[],
 ): Promise<number | null> {
   await unmine(work, order); // its own block is none: only what is sent can be replaced
-  if (await takeReplacement(work, order, { fate, living })) return POLL_MS;
-  return await dropOrRestart(work, await lossOf(work, order, fate, living));
+  if (await takeReplacement(work, order, { status, living })) return POLL_MS;
+  return await dropOrRestart(work, await lossOf(work, order, status, living));
 }
 
 /** All that was signed can never be mined. A child has nobody left to pay for then. */
@@ -328,7 +328,7 @@ async function finish(work: OrderWork, end: Ending): Promise<null> {
   const { context, onCheckpoint } = work;
   await endInTurn(work, end.state, async (tx, current) => {
     const ended = await endOrder(tx, current, end);
-    await tidyCoins(tx, ended);
+    await settleCoins(tx, ended);
     await releaseInputs(tx, context.actor, ended);
     await ORDER_HANDLERS[ended.purpose].settle(tx, context.actor, ended);
     await noteRampCost(tx, ended);
@@ -338,13 +338,13 @@ async function finish(work: OrderWork, end: Ending): Promise<null> {
 }
 
 /** Coins that the winner spent are spent; change that never came to be is forgotten. */
-async function tidyCoins(tx: Tx, order: OrderRow): Promise<void> {
-  const candidates = await selectAttempts(tx, order.id);
-  const losers = candidates.flatMap(({ hash }) =>
+async function settleCoins(tx: Tx, order: OrderRow): Promise<void> {
+  const attempts = await selectAttempts(tx, order.id);
+  const losers = attempts.flatMap(({ hash }) =>
     hash === null || (order.height !== null && hash === order.hash) ? [] : [hash]
   );
   if (losers.length > 0) await deleteUnmadeCoins(tx, order, losers);
-  const winner = candidates.find(({ hash }) => hash === order.hash);
+  const winner = attempts.find(({ hash }) => hash === order.hash);
   if (winner === undefined || order.height === null) return;
   const by = {
     chain: order.chain,

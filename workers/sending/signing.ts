@@ -123,13 +123,13 @@ async function sign({ context, chain }: OrderWork, order: OrderRow, plan: Plan):
 }
 
 /** Reads stored bytes as the chain takes them. */
-export function signedOf(candidate: AttemptRow): Signed {
+export function signedOf(attempt: AttemptRow): Signed {
   return {
-    hash: candidate.hash!,
-    raw: candidate.raw!,
-    inputs: candidate.inputs,
-    expires: candidate.expires as Signed["expires"],
-    body: readPlan(candidate.plan).body,
-    ...(candidate.fee === null ? {} : { fee: BigInt(candidate.fee) }),
+    hash: attempt.hash!,
+    raw: attempt.raw!,
+    inputs: attempt.inputs,
+    expires: attempt.expires as Signed["expires"],
+    body: readPlan(attempt.plan).body,
+    ...(attempt.fee === null ? {} : { fee: BigInt(attempt.fee) }),
   };
 }

@@ -96,8 +96,8 @@ async function needOf(
       const dearer = isDearer(await quoteCancellation(work, order, last), last);
       return !dearer ? null : last.borne_by === "sender" ? "refused" : "cancel";
     }
-    const hastened = { ...await cappedReplacement(context, order), speed: "fast" as const };
-    const quote = await quoteAgain(work, hastened, last);
+    const faster = { ...await cappedReplacement(context, order), speed: "fast" as const };
+    const quote = await quoteAgain(work, faster, last);
     if (!isDearer(quote, last)) return null;
     assertAffordable(work, quote, last);
     if (!await isHeldAlone(work, order)) return "haste";

@@ -22,10 +22,10 @@ import { coinsFor, keepPlan, type Quote, quoteFor } from "./planning.ts";
 import { lockInTurn, type OrderWork } from "./order_work.ts";
 import { joinBatch } from "../../domain/sending/order_states.ts";
 
-/** The ledger lock is held while all that a payout carries is booked, so it is not too many. */
+/** The ledger lock is held while all payments of a batch are booked, so their number is limited. */
 const BATCH_MAX = 25;
 
-/** What came of a look at a new order: it is carried, or no longer new. */
+/** Result of planning a new order: a batch order carries it, or it is no longer new. */
 export interface Batched {
   readonly order: OrderRow;
 }
@@ -43,8 +43,8 @@ export async function planBatch(work: OrderWork, order: OrderRow): Promise<Batch
   for (let most = full - 1; most > 0; most = Math.floor(most / 2)) {
     const siblings = await siblingsOf(work, order, most);
     if (siblings.length === 0) return null;
-    const joined = await planTogether(work, order, siblings);
-    if (joined !== null) return joined;
+    const planned = await planTogether(work, order, siblings);
+    if (planned !== null) return planned;
     most = siblings.length;
   }
   return null;
@@ -88,7 +88,7 @@ async function planTogether(
     const quote = await quoteFor(work, { ...order, request, budget });
     await assertKnown(work, order, quote);
     await work.onCheckpoint("drafted");
-    const joined = await work.context.step(async (tx): Promise<Batched | null> => {
+    const planned = await work.context.step(async (tx): Promise<Batched | null> => {
       const batched = await lockNewOrders(tx, drafted.map(({ id }) => id));
       const current = await lockInTurn(tx, work.turn);
       if (current.state === "new") {
@@ -100,7 +100,7 @@ async function planTogether(
       return { order: (await selectOrder(tx, order.id))! };
     });
     await work.onCheckpoint("planned");
-    return joined;
+    return planned;
   } catch (error) {
     const alone = error instanceof ChainError &&
       ["refused", "insufficient", "exceeded"].includes(error.fault);
