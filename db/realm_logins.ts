@@ -1,17 +1,17 @@
 /**
- * Logins of realms: each of a realm's two roles connects by itself, with a password of
- * its own, which derives from a sealed secret of the realm.
+ * Logins of realms: each of a realm's two roles connects by itself, with a password of its own,
+ * which derives from an encrypted secret of the realm.
  * @module
  */
 import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
 import type postgres from "postgres";
 
-/** Keeps the secrets of realms' logins; each is stored sealed, and the same in every process. */
+/** Keeps the secrets of realms' logins; each is stored encrypted, and the same in every process. */
 export interface Logins {
-  /** Draws a secret for a realm, sealed. */
+  /** Draws a secret for a realm, and encrypts it. */
   draw(realm: string): Uint8Array;
-  /** Gives the secret, or null where it was sealed with another key. */
-  open(sealed: Uint8Array, realm: string): string | null;
+  /** Decrypts the secret; null if it was encrypted with another key. */
+  open(encrypted: Uint8Array, realm: string): string | null;
 }
 
 /** Stretching makes guesses dear; of 256 random bits there is nothing to guess, and realms connect often. */
@@ -37,7 +37,7 @@ function newSalt(): Uint8Array<ArrayBuffer> {
 /**
  * Gives the password of each role of a realm (HMAC-SHA-256); null where its roles do not log in.
  *
- * @throws {Error} where the secret was sealed with another key
+ * @throws {Error} if the secret was encrypted with another key
  */
 export function passwordsOf(
   location: { id: string; role: string | null; login: Uint8Array | null },

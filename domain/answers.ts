@@ -1,4 +1,7 @@
-/** How large an answer may be that lists what callers have filled: each entity may hold several objects of 64 KiB. @module */
+/**
+ * The greatest size of an answer that lists entities: each may hold several free-form objects of 64
+ * KiB. @module
+ */
 import { jsonLength } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 

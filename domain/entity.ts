@@ -1,4 +1,6 @@
-/** What all entities share on the wire: ids, times, free-form data, soft deletion. @module */
+/**
+ * The common fields of all entities in the API: ids, times, free-form data, soft deletion. @module
+ */
 import { z } from "zod";
 import { isDigits } from "./json.ts";
 import { isPlainName, UNPLAIN } from "./names.ts";

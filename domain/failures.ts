@@ -1,4 +1,4 @@
-/** What a failure below means to a caller: busy, too slow, or nothing that can be told. @module */
+/** Translates failures of the database into problems: busy, too slow, or internal. @module */
 import { Contention, isContention, isDisconnect, isTimeout, isUnavailable } from "../db/errors.ts";
 import { DomainError } from "./errors.ts";
 

@@ -1,4 +1,6 @@
-/** Jobs: what is done after the answer, in a worker. A job is a row written with its cause. @module */
+/**
+ * Jobs: work that a worker does after the answer. A job is a row written with its cause. @module
+ */
 import type { Tx } from "../db/database.ts";
 import { insertJob } from "../db/jobs.ts";
 import type { ChainId } from "./assets.ts";

@@ -1,4 +1,4 @@
-/** Versions of entities: what tells whether one was changed since it was read. @module */
+/** Versions of entities, which show whether one was changed since it was read. @module */
 import type { Db } from "../db/database.ts";
 import { selectVersion, type VersionedRow } from "../db/versions.ts";
 

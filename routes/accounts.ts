@@ -1,4 +1,4 @@
-/** HTTP face of accounts. @module */
+/** Routes of accounts. @module */
 import { z } from "zod";
 import {
   AccountChange,

@@ -1,4 +1,4 @@
-/** HTTP face of deposit addresses. @module */
+/** Routes of deposit addresses. @module */
 import { z } from "zod";
 import { enabledAmong, findReadyAddress } from "../domain/accounts/account_collection.ts";
 import { viewWholeAccount } from "../domain/accounts/account_views.ts";

@@ -1,4 +1,4 @@
-/** HTTP face of aliases. @module */
+/** Routes of aliases. @module */
 import { z } from "zod";
 import {
   AliasChange,

@@ -1,4 +1,4 @@
-/** HTTP face of keys for machines. @module */
+/** Routes of keys for machines. @module */
 import { z } from "zod";
 import {
   API_KEYS,

@@ -1,4 +1,4 @@
-/** HTTP face of the trail. @module */
+/** Routes of the trail. @module */
 import { z } from "zod";
 import { AuditQuery, AuditView, readTrail } from "../domain/audit/trail.ts";
 import { type AnyRoute, route } from "./http/route.ts";

@@ -1,4 +1,4 @@
-/** HTTP face of blocks: value promised, released, captured. @module */
+/** Routes of blocks: opened, released, captured. @module */
 import { z } from "zod";
 import { answerable } from "../domain/answers.ts";
 import {

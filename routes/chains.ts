@@ -1,4 +1,4 @@
-/** HTTP face of assets and chains. @module */
+/** Routes of assets and chains. @module */
 import { z } from "zod";
 import { AssetView, ChainView, listAssets, listChains } from "../domain/chains/chain_status.ts";
 import { query } from "./http/execution.ts";

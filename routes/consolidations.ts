@@ -1,4 +1,4 @@
-/** HTTP face of consolidations: small coins of a ramp's address spent into one. @module */
+/** Routes of consolidations: small coins of a ramp's address spent into one. @module */
 import { z } from "zod";
 import { answerable } from "../domain/answers.ts";
 import {

@@ -1,4 +1,4 @@
-/** HTTP face of virtual currencies. @module */
+/** Routes of virtual currencies. @module */
 import {
   createCurrency,
   CurrencyView,

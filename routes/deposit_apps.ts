@@ -1,4 +1,4 @@
-/** HTTP face of deposit applications. @module */
+/** Routes of deposit applications. @module */
 import { z } from "zod";
 import { findEntities, listEntities } from "../domain/collections/collection.ts";
 import { PageFields, queriesOf } from "../domain/collections/collection_parameters.ts";

@@ -1,4 +1,4 @@
-/** HTTP face of deposits. @module */
+/** Routes of deposits. @module */
 import { z } from "zod";
 import {
   DEPOSITS,

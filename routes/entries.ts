@@ -1,4 +1,4 @@
-/** HTTP face of an account's history: entries, balances at a time, statements. @module */
+/** Routes of an account's history: entries, balances at a time, statements. @module */
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
 import {

@@ -1,4 +1,4 @@
-/** HTTP face of watched addresses. @module */
+/** Routes of watched addresses. @module */
 import { z } from "zod";
 import { foreignForms } from "../domain/chains/address_directory.ts";
 import {

@@ -1,4 +1,4 @@
-/** HTTP face of identities. @module */
+/** Routes of identities. @module */
 import { z } from "zod";
 import { IdentityView } from "../domain/identity/identities.ts";
 import {

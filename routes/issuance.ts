@@ -1,4 +1,4 @@
-/** HTTP face of issuing and destroying virtual currencies, and of changing them. @module */
+/** Routes of issuing and destroying virtual currencies, and of changing them. @module */
 import { z } from "zod";
 import { CurrencyView, viewCurrency } from "../domain/currencies/currencies.ts";
 import { DryRun } from "../domain/entity.ts";

@@ -1,4 +1,4 @@
-/** HTTP face of a user's logins. @module */
+/** Routes of a user's logins. @module */
 import { z } from "zod";
 import {
   endAllLogins,

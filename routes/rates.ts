@@ -1,4 +1,4 @@
-/** HTTP face of rates. @module */
+/** Routes of rates. @module */
 import { z } from "zod";
 import {
   listRates,

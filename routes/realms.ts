@@ -1,4 +1,4 @@
-/** HTTP face of realms, for the operator of the installation. @module */
+/** Routes of realms, for the operator of the installation. @module */
 import { z } from "zod";
 import { abandonRealm, prepareRealm } from "../domain/realms/provisioning.ts";
 import { hashPassword } from "../domain/security/passwords.ts";

@@ -1,4 +1,4 @@
-/** HTTP face of second factors. @module */
+/** Routes of second factors. @module */
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
 import { assertPlatformKey } from "../domain/security/platform_key.ts";

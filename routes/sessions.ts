@@ -1,4 +1,4 @@
-/** HTTP face of logins and of the keys they give. @module */
+/** Routes of logins and of the keys they give. @module */
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
 import { DomainError } from "../domain/errors.ts";

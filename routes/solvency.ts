@@ -1,4 +1,4 @@
-/** HTTP face of the proof of solvency, and of covering what the house has lost. @module */
+/** Routes of the proof of solvency, and of covering a loss of the house. @module */
 import { z } from "zod";
 import { DryRun } from "../domain/entity.ts";
 import { findSolvency, SolvencyView } from "../domain/audit/solvency.ts";

@@ -1,4 +1,4 @@
-/** HTTP face of stops: set, read, lifted. @module */
+/** Routes of stops: set, read, lifted. @module */
 import { z } from "zod";
 import {
   liftStop,

@@ -1,4 +1,4 @@
-/** HTTP face of fungible tokens. @module */
+/** Routes of fungible tokens. @module */
 import type { ErrorCode } from "../domain/errors.ts";
 import {
   deployedAmong,

@@ -1,4 +1,4 @@
-/** HTTP face of transactions. @module */
+/** Routes of transactions. @module */
 import { BATCH_BODY_MAX, BatchOutline, BatchView, NewBatch } from "../domain/ledger/batches.ts";
 import { DryRun } from "../domain/entity.ts";
 import { TransactionView } from "../domain/ledger/posting.ts";

@@ -1,4 +1,4 @@
-/** HTTP face of users. @module */
+/** Routes of users. @module */
 import { z } from "zod";
 import { assertFreshLogin } from "../domain/identity/api_keys.ts";
 import { runQuery } from "../domain/command.ts";

@@ -1,4 +1,4 @@
-/** HTTP face of withdrawals. @module */
+/** Routes of withdrawals. @module */
 import { z } from "zod";
 import { DryRun, FreeForm, Id, text } from "../domain/entity.ts";
 import type { ErrorCode } from "../domain/errors.ts";

@@ -1,4 +1,4 @@
-/** What never changes about accounts, and what other names of them stand for. @module */
+/** Account lookup: the unchanging fields of accounts, and the targets of aliases. @module */
 import type { Db } from "../database.ts";
 
 /** The unchanging part of an account. */

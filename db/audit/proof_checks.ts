@@ -91,11 +91,11 @@ export const PROOF_CHECKS = {
     from rates where updated_at > clock_timestamp() + interval '1 day'`,
   /** Within an account the chain follows the order of the entries. */
   "seal.order": `
-    select account || ' ' || seq as subject, before as expected, sealed as found
-    from (select e.account, e.seq, s.seq as sealed,
+    select account || ' ' || seq as subject, before as expected, link as found
+    from (select e.account, e.seq, s.seq as link,
         lag(s.seq) over (partition by e.account order by e.seq) as before
       from entries e join chain_links s on s.transaction = e.transaction) q
-    where sealed <= before`,
+    where link <= before`,
   /** A stored answer that names a transaction finds it, and no two name the same one. */
   "idempotency.transaction": `
     select i.key as subject, i.transaction as expected, t.id as found

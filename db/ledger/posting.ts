@@ -1,4 +1,6 @@
-/** The ledger's statements inside a transaction: posting, and reading what was posted. @module */
+/**
+ * Statements of posting inside a database transaction, and reads of posted transactions. @module
+ */
 import type { LedgerTx } from "../transaction.ts";
 import type { Db } from "../database.ts";
 import { MOVE_TYPES, parametersOf } from "./posting_columns.ts";

@@ -1,4 +1,4 @@
-/** Reads the directory of realms in pages: the one loop of all that concerns every realm. @module */
+/** Reads the directory of realms in pages; all work on every realm uses this loop. @module */
 import type { Pool } from "../database.ts";
 import { reading } from "../transaction.ts";
 import { type RealmRow, selectRealms, selectRealmsById } from "./realms.ts";

@@ -1,4 +1,7 @@
-/** What accounts show of the chain: addresses, and balances there as workers last saw them. @module */
+/**
+ * Views of accounts with their addresses, and their balances on chains as workers last read them.
+ * @module
+ */
 import type { AccountRow } from "../../db/accounts/accounts.ts";
 import type { Db } from "../../db/database.ts";
 import {

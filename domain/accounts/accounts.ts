@@ -1,4 +1,4 @@
-/** Accounts: what identities hold and users own. @module */
+/** Accounts: each keeps value of one asset for an identity, and is owned by a user. @module */
 import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import {

@@ -1,4 +1,4 @@
-/** The trail: who did what, when and from where, for every change of a realm. @module */
+/** The audit trail: actor, action, time and network address of every change of a realm. @module */
 import { z } from "zod";
 import { type AuditFilter, selectPlatformTrail, selectTrail } from "../../db/audit/trail.ts";
 import type { Pool } from "../../db/database.ts";

@@ -29,7 +29,9 @@ export const CONSOLIDATION_LIMITS: Readonly<Partial<Record<ChainId, Consolidatio
   DOGECOIN: { inputSize: 148, coinsMax: 641, rateLow: "0.02", replaceable: false },
 };
 
-/** What a consolidation may cost at most; whole units, and whole units per 1000 virtual bytes. */
+/**
+ * The fee ceilings of a consolidation, in whole units, and in whole units per 1000 virtual bytes.
+ */
 export interface FeeCeilings {
   maxFee: string | null;
   maxFeeRate: string;

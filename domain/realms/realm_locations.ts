@@ -1,4 +1,4 @@
-/** Where realms live: in which schema, as which role, in which database. @module */
+/** Locations of realms: schema, role and database. @module */
 import type { RealmLocation } from "../../db/database.ts";
 import type { Logins } from "../../db/realm_logins.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";

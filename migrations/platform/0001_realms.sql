@@ -41,7 +41,7 @@ create table realms (
   created_at timestamptz not null,
   constraint realms_name_plain check (is_plain(name))
 );
-comment on column realms.previous_realm_key is 'Holds at logins beside realm_key, until it is ended.';
+comment on column realms.previous_realm_key is 'Valid at logins beside realm_key, until it is ended.';
 comment on column realms.database_url_encrypted is 'Encrypted database_url of a realm that lives elsewhere.';
 comment on column realms.login is 'Encrypted secret from which the passwords of the realm''s roles derive; null: they do not log in.';
 comment on column realms.schema_version is 'Number of the last migration applied to the realm.';
@@ -71,7 +71,7 @@ create table usage (
   requests bigint not null default 0 check (requests >= 0),
   primary key (realm, month)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
-comment on table usage is 'What realms with limits have used, added up about once a second by each process.';
+comment on table usage is 'Usage of realms with limits; each process adds its counts about once a second.';
 
 create table signing_keys (
   kid text primary key,

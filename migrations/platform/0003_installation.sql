@@ -22,13 +22,13 @@ create table installation (
 );
 insert into installation (id) values (gen_random_uuid());
 comment on column installation.epoch is 'Grows with every reconciliation after a restore.';
-comment on column installation.label is 'What INSTALLATION_EPOCH must be; null where hosts keep records in DATA_DIR.';
+comment on column installation.label is 'The required INSTALLATION_EPOCH; null if hosts keep records in DATA_DIR.';
 comment on column installation.home is 'The server and database that it lives in; null until a worker has claimed it.';
 comment on column installation.timeline is 'The server''s timeline, compared where INSTALLATION_EPOCH is used.';
 comment on column installation.master is 'Fingerprint of the master key; secrets are written under this one alone.';
-comment on column installation.address_key is 'What the digests of own_addresses are keyed with.';
+comment on column installation.address_key is 'The key of the digests in own_addresses.';
 comment on column installation.login is 'Encrypted secret of the role as which processes serve; its password derives from it.';
-comment on column installation.platform_key is 'The id, encrypted under PLATFORM_KEY: a process with another key is told so at its start.';
+comment on column installation.platform_key is 'The id, encrypted under PLATFORM_KEY: a process with another key reports that at its start.';
 comment on column installation.halted is 'Why nothing is signed until the installation is reconciled.';
 
 create table installation_witnesses (
@@ -48,7 +48,7 @@ create table realm_faults (
   seen_at timestamptz not null,
   primary key (realm, code, chain, network)
 );
-comment on table realm_faults is 'What keeps workers from signing for a realm, as they last found it; shown by /health/ready.';
+comment on table realm_faults is 'Reasons why workers do not sign for a realm, as they last found them; shown by /health/ready.';
 
 create table own_addresses (
   digest bytea primary key check (length(digest) = 32),
@@ -62,4 +62,4 @@ create table realm_steps (
   now uuid,
   next jsonb not null default '[]' check (jsonb_typeof(next) = 'array')
 );
-comment on table realm_steps is 'The step at which each realm''s schema was last found; one put back alone stands at another.';
+comment on table realm_steps is 'The step at which each realm''s schema was last found; one restored alone stands at another.';

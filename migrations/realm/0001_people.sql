@@ -53,8 +53,8 @@ create index users_rooted on users (root, identity) where root is not null;
 create index users_house on users (identity) where 'realm' = any (scopes);
 create unique index users_admin_email on users (email)
   where 'admin' = any (roles) and 'realm' = any (scopes) and deleted_at is null;
-comment on index users_username_look is 'Joiners and non-joiners are told apart by how letters join, or not at all: two names never differ by them alone.';
-comment on column users.root is 'The topmost of those who made it, one by the other, up to the house, or itself: users of one root are one customer. Null for the house. Kept by triggers.';
+comment on index users_username_look is 'Joiners and non-joiners are visible by how letters join, or not at all: two names never differ by them alone.';
+comment on column users.root is 'The topmost user in its line of creators below the house, or itself: users of one root are one customer. Null for the house. Maintained by triggers.';
 comment on column users.password_digest is 'Opaque text shown in answers; says nothing of the verifier.';
 
 -- Whether a user has write permission for the whole realm, and so belongs to the house and is not its customer.
@@ -84,7 +84,7 @@ create table revocations (
   check ((jti is null) <> (issued_before is null))
 );
 create index revocations_xact on revocations (xact);
-comment on table revocations is 'Keys that no longer count: one key by jti, or all of a user issued before a time.';
+comment on table revocations is 'Revoked keys: one key by jti, or all of a user issued before a time.';
 
 create table logins (
   id uuid primary key,
@@ -100,8 +100,8 @@ create table logins (
 );
 create index logins_user on logins (user_id, created_at) where ended_at is null;
 create index logins_expires on logins (expires_at);
-comment on table logins is 'What is known of each user key that a login gave, until it expires; its id is the key''s jti.';
-comment on column logins.ended_at is 'For lists; what refuses the key is a revocation.';
+comment on table logins is 'Each user key that a login gave, until it expires; the id is the key''s jti.';
+comment on column logins.ended_at is 'For lists; a revocation refuses the key.';
 
 create table login_attempts (
   subject text primary key,

@@ -50,7 +50,7 @@ create unique index accounts_default on accounts (holder, asset, testnet)
 create unique index accounts_counterparty on accounts (asset, testnet, system)
   where type = 'system';
 comment on column accounts.frozen_by is 'The user who froze it; null for the operator and for the service itself.';
-comment on column accounts.frozen_by_realm is 'Frozen by a user who writes the whole realm, or by the service itself: only such a user unfreezes it.';
+comment on column accounts.frozen_by_realm is 'Frozen by a user with write permission for the whole realm, or by the service itself: only such a user unfreezes it.';
 comment on column accounts.total is 'Balance in whole units of the asset; changed by ledger_apply alone.';
 comment on column accounts.blocked is 'Sum of the open blocks; available is total less blocked and linked.';
 comment on column accounts.linked is

@@ -32,8 +32,8 @@ create table transactions (
 create index transactions_owner on transactions (owner, id);
 create unique index transactions_reference on transactions (reference) where reference is not null;
 create unique index transactions_reverts on transactions (reverts) where reverts is not null;
-comment on table transactions is 'Append-only. No foreign keys: ledger_apply checks what they would, the audit proves it.';
-comment on column transactions.api_key is 'The key of a machine that moved as the owner.';
+comment on table transactions is 'Append-only. No foreign keys: ledger_apply checks the same, the audit proves it.';
+comment on column transactions.api_key is 'The machine key that acted as the owner.';
 comment on column transactions.source_seq is 'Leads to the entry of the source without an index on entries.';
 
 create table transaction_data (
@@ -63,8 +63,8 @@ create table ledger_commits (
   transactions uuid[] not null,
   events bigint[] not null default '{}'
 );
-comment on table ledger_commits is 'Posted and not yet sealed, in the order of commit: ids are drawn under the ledger lock.';
-comment on column ledger_commits.events is 'Ids of ledger_events that are not sealed yet; in rows of their own.';
+comment on table ledger_commits is 'Commits without links in the hash chain yet, in the order of commit: ids are drawn under the ledger lock.';
+comment on column ledger_commits.events is 'Ids of ledger_events without a link yet; in rows of their own.';
 
 create table batches (
   key uuid primary key,
@@ -75,7 +75,7 @@ create table batches (
   created_at timestamptz not null default clock_timestamp()
 );
 create index batches_age on batches using brin (created_at);
-comment on table batches is 'What the answer of a kept batch is rebuilt from, under its idempotency key.';
+comment on table batches is 'The data from which the answer of a batch is rebuilt, under its idempotency key.';
 
 create table ledger_lock ();
 comment on table ledger_lock is

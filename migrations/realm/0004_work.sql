@@ -72,8 +72,8 @@ create index audit_unchained on audit (id) where seq is null;
 create index audit_actor on audit (actor, id);
 create index audit_entity on audit (entity, id);
 create index audit_api_key on audit (api_key, id) where api_key is not null;
-comment on column audit.actor is 'The user; null for the operator of the installation, and for whoever failed to log in.';
-comment on column audit.api_key is 'The key of a machine that acted as the user; api_key_name is its name then.';
+comment on column audit.actor is 'The user; null for the operator of the installation, and for failed logins.';
+comment on column audit.api_key is 'The machine key that acted as the user; api_key_name is its name then.';
 comment on column audit.fields is 'Names of the fields that the request gave; never their values.';
 comment on column audit.hash is 'Given in the background: SHA-256 of the hash of line seq - 1 and of this line.';
 

@@ -151,7 +151,7 @@ create table chain_links (
 );
 comment on table chain_links is
   'Append-only. Position and hash of each transaction and each event of the ledger, in the order of commit.';
-comment on column chain_links.salt is 'Random, and part of what is hashed: a hash tells nothing about what it covers.';
+comment on column chain_links.salt is 'Random, and covered by the hash: so the hash reveals nothing of the row that it covers.';
 create trigger chain_links_append_only before update or delete or truncate on chain_links
   for each statement execute function refuse_change();
 
@@ -178,4 +178,4 @@ create table leases (
   until timestamptz not null,
   next_at timestamptz not null
 );
-comment on table leases is 'Repeated work: who does it until when, and when it is due again.';
+comment on table leases is 'Repeated work: the process that does it, until when, and when it is due again.';

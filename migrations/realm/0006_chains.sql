@@ -35,7 +35,7 @@ create trigger secrets_seed_made before insert on secrets for each row execute f
 create trigger secrets_seed_kept before delete on secrets for each row when (old.kind = 'seed')
   execute function keep_seed();
 comment on table secrets is 'AES-256-GCM: encrypted under a data key of its own, which is encrypted under the master key. Bound to realm, kind and id.';
-comment on column secrets.master is 'Which master key wraps it (a fingerprint), so that a rotation can be resumed.';
+comment on column secrets.master is 'Fingerprint of the master key that wraps it, so that a rotation can be resumed.';
 
 create table ramps (
   account uuid primary key,
@@ -167,9 +167,9 @@ create table chain_cursors (
 comment on column chain_cursors.height is 'The last block whose transfers are all recorded.';
 comment on column chain_cursors.head is 'The newest block the node has shown; deposits are counted against it.';
 comment on column chain_cursors.finalized is 'The newest block that as many nodes as the quorum call final; null where fewer tell: there the depth alone counts.';
-comment on column chain_cursors.warning is 'What an operator should look at although the chain is followed: nodes that contradict each other, deposits that too few confirm.';
+comment on column chain_cursors.warning is 'A warning to the operator while the chain is scanned: nodes that contradict each other, deposits that too few confirm.';
 comment on column chain_cursors.balances_height is 'The height of the last comparison of balances.';
-comment on column chain_cursors.halted is 'Why nothing is credited here until an operator looks: a reorganisation beyond the depth.';
+comment on column chain_cursors.halted is 'Why nothing is credited here until an operator acts: a reorganisation beyond the depth.';
 
 create table chain_blocks (
   chain text not null,
@@ -179,7 +179,7 @@ create table chain_blocks (
   parent_hash text not null,
   primary key (chain, network, height)
 );
-comment on table chain_blocks is 'A window of what was scanned, to find the common ancestor after a reorganisation.';
+comment on table chain_blocks is 'The last scanned chain blocks, to find the common ancestor after a reorganisation.';
 
 create table token_proofs (
   chain text not null,
@@ -249,10 +249,10 @@ create index deposits_denied on deposits (chain, network, retry_at) where status
 create index deposits_block on deposits (chain, network, block);
 create index deposits_sweep on deposits (sweep) where sweep is not null;
 create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
-comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 what calls inside it brought to the address.';
+comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 the value that calls inside it brought to the address.';
 comment on column deposits.retry_at is 'When it is tried again after the ledger refused it, or asked for again after nodes denied it; error says why.';
 comment on column deposits.held is 'Why it is not booked before a reconciliation: our own keys sent it, and nothing here knows of that.';
-comment on column deposits.credited is 'What was booked: less than the amount where the token kept a part.';
+comment on column deposits.credited is 'The amount booked: less than amount if the token took a fee.';
 
 -- Unmatched deposits: an asset arrived at an address of ours that is for another asset. Never booked, never swept.
 create table unmatched_deposits (
@@ -273,8 +273,8 @@ create table unmatched_deposits (
 create unique index unmatched_deposits_source on unmatched_deposits (chain, network, hash, index,
   (case when index = -2 then address else '' end));
 create index unmatched_deposits_block on unmatched_deposits (chain, network, block);
-comment on column unmatched_deposits.asset is 'What is known to be of this contract; null for a token of strangers.';
-comment on column unmatched_deposits.amount_base is 'Base units, as the chain''s log or value says.';
+comment on column unmatched_deposits.asset is 'The asset of this contract; null for a token that the realm does not know.';
+comment on column unmatched_deposits.amount_base is 'Base units, as the chain''s log or value states.';
 
 -- Coins are known for the addresses of ramps, on chains that have coins. Amounts in base units.
 create table coins (
@@ -330,7 +330,7 @@ create table onchain_balances (
   seen_at timestamptz not null,
   primary key (chain, network, address, contract)
 ) with (fillfactor = 80);
-comment on column onchain_balances.nonce is 'Transactions that the address had sent by then; null where that was not asked.';
+comment on column onchain_balances.nonce is 'Transactions that the address had sent by then; null if that was not read.';
 
 -- Gains of balances that the known transfers do not explain, until they are explained.
 create table unexplained_gains (
@@ -411,9 +411,9 @@ create index sweeps_ahead on sweeps (account) where ahead > 0 or borne > 0;
 create index sweeps_ramp on sweeps (ramp) where state not in ('done', 'failed');
 create index sweeps_ended on sweeps (account, id) where state in ('done', 'failed');
 create index sweeps_open on sweeps (chain, network, id) where state not in ('done', 'failed');
-comment on column sweeps.arrived is 'What reached the ramp''s address: less than the amount where the token keeps a part.';
+comment on column sweeps.arrived is 'The amount that reached the ramp''s address: less than amount if the token took a fee.';
 comment on column sweeps.ahead is 'Left the address before it was credited; booked on as soon as it is.';
-comment on column sweeps.borne is 'Of the fee, what the account fees paid because nothing was credited yet; given back as soon as it is.';
+comment on column sweeps.borne is 'The part of the fee that the account fees paid because nothing was credited yet; given back as soon as it is.';
 comment on column sweeps.strikes is 'Attempts in a row, with this one, that the chain took a fee for and that moved nothing: each makes the pause longer.';
 comment on column sweeps.state is 'new, waiting (dust: worth less than its fee), topping (gas sent), topped, sweeping, done, failed.';
 

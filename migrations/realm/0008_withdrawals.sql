@@ -53,12 +53,12 @@ create index withdrawals_processing on withdrawals (account) where status = 'PRO
 create index withdrawals_processing_asset on withdrawals (asset) where status = 'PROCESSING';
 create index withdrawals_sponsored on withdrawals (sender, created_at) where sponsored;
 create index withdrawals_ramp on withdrawals (ramp, id) where status = 'PROCESSING';
-comment on column withdrawals.charged is 'What left the account: amount and fee, in whole units of the asset.';
-comment on column withdrawals.surcharge is 'What speed-ups added to the fee, part of fee and charged.';
+comment on column withdrawals.charged is 'The amount that left the account: amount and fee, in whole units of the asset.';
+comment on column withdrawals.surcharge is 'The amount that speed-ups added to the fee, part of fee and charged.';
 comment on column withdrawals.sponsored is 'Its user is charged nothing for its gas, and others pay: the account of another''s ramp, or the house.';
 comment on column withdrawals.transaction is 'The move from the virtual account to its ramp; null where the ramp itself withdraws.';
-comment on column withdrawals.returned is 'What came back of the surcharge: what was made before a speed-up was mined all the same.';
-comment on column withdrawals.cost is 'What the chain took, in whole units of the asset or of gas_asset.';
+comment on column withdrawals.returned is 'The part of the surcharge that was given back, because an attempt before a speed-up was mined.';
+comment on column withdrawals.cost is 'The fee that the chain took, in whole units of the asset or of gas_asset.';
 
 -- The house's loss by withdrawals (cost less the amount charged), by customer, day (UTC) and asset; below 0 its
 -- earnings. Whole units. If another coin pays the fee, its ramp bears it, which the ledger does not record.
@@ -70,7 +70,7 @@ create table holder_losses (
   lost numeric not null,
   primary key (holder, asset, testnet, day)
 ) with (fillfactor = 50);
-comment on column holder_losses.holder is 'An identity; zeros stand for all that are no house''s, so that their sum is read at once.';
+comment on column holder_losses.holder is 'An identity; zeros stand for all identities outside the house, so that their sum is one row.';
 comment on table holder_losses is 'Noted by a trigger when a withdrawal ends. One canceled after it was signed costs the house the filler of its nonce: as much as was charged for it, about.';
 
 -- The same for all users of one root together, however many they are: each of their identities counts once.
@@ -82,7 +82,7 @@ create table kin_losses (
   lost numeric not null,
   primary key (root, asset, testnet, day)
 ) with (fillfactor = 50);
-comment on table kin_losses is 'Sums of holder_losses, kept by triggers, so that nobody''s users are counted when a withdrawal is looked at.';
+comment on table kin_losses is 'Sums of holder_losses, maintained by triggers, so that no users are counted when a withdrawal is checked.';
 
 -- The roots of an identity's users, nearly always one: one read for each root, however many users there are.
 create function roots_of(p_identity uuid) returns setof uuid language sql stable as $$
@@ -188,7 +188,7 @@ create table fungible_tokens (
   created_at timestamptz not null,
   constraint fungible_tokens_registered check (status <> 'registered' or (contract is not null and currency is not null))
 );
-comment on column fungible_tokens.since is 'What came to the ramp''s address up to this block is part of the supply registered.';
+comment on column fungible_tokens.since is 'Transfers to the ramp''s address up to this block are part of the registered supply.';
 create index fungible_tokens_owner on fungible_tokens (owner, id);
 create unique index fungible_tokens_symbol on fungible_tokens (symbol) where status <> 'failed';
 create unique index fungible_tokens_contract on fungible_tokens (chain, network, contract)
@@ -266,8 +266,8 @@ create table solvency (
   constraint solvency_missing check (stopped or drift >= 0)
 );
 comment on column solvency.assets is 'At the addresses of the ramps and their deposit accounts, at the height.';
-comment on column solvency.liabilities is 'Owed to accounts up to the position, without those of the system, linked value, and what is being paid out of them.';
+comment on column solvency.liabilities is 'Owed to accounts up to the position, without those of the system, linked value, and payments on their way.';
 comment on column solvency.fees is 'Earned by the house, or below 0 lost; never counted as cover.';
 comment on column solvency.pending is 'On the chain at the height and not credited; less what was credited from later blocks.';
-comment on column solvency.sending is 'Set aside for what may have left and is in no block up to the height.';
-comment on column solvency.drift is 'Assets less pending, sending, liabilities and fees; below 0 something is missing, above 0 something is there that nothing explains.';
+comment on column solvency.sending is 'Set aside for orders that may have been broadcast and are in no chain block up to the height.';
+comment on column solvency.drift is 'Assets less pending, sending, liabilities and fees; below 0 assets are missing, above 0 there are assets that nothing explains.';

@@ -43,5 +43,5 @@ comment on column consolidations.max_fee is 'The most that it may cost, in whole
 comment on column consolidations.max_fee_rate is 'The most that 1000 virtual bytes may cost, in whole units; a fee is rounded up to a base unit (1e-8).';
 comment on column consolidations.coins is 'Coins that it is expected to spend, then those that it spends.';
 comment on column consolidations.estimate is 'The most that it was expected to cost when it was asked for.';
-comment on column consolidations.fee is 'What its transaction costs; null until that is planned.';
+comment on column consolidations.fee is 'The cost of its transaction; null until that is planned.';
 comment on column consolidations.size is 'Virtual bytes of its transaction.';

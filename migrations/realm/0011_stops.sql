@@ -25,7 +25,7 @@ create table stops (
 );
 create index stops_active on stops (what) where lifted_at is null;
 create index stops_owner on stops (owner, id);
-comment on table stops is 'Never deleted. Set and lifted under the ledger lock, so that whoever posts or signs next knows of it.';
+comment on table stops is 'Never deleted. Set and lifted under the ledger lock, so every later posting or signature obeys it.';
 comment on column stops.chain_assets is 'Codes of the assets that live on the chain.';
 comment on column stops.destinations is 'The id of an account, or an address in its canonical form on each chain that has such addresses.';
 comment on column stops.owner is 'The user who set it; null for the operator of the installation.';

@@ -16,7 +16,7 @@ create index ledger_events_subject on ledger_events (kind, subject, id);
 comment on table ledger_events is
   'Append-only. What the chain of hashes holds besides transactions: a row as it is from then on.';
 comment on column ledger_events.kind is 'The table whose row it is; or realm, or audit.';
-comment on column ledger_events.facts is 'All of the row that matters for whose money it is; null where it is gone.';
+comment on column ledger_events.facts is 'All fields of the row that decide whose money it is; null if the row is gone.';
 create trigger ledger_events_append_only before update or delete or truncate on ledger_events
   for each statement execute function refuse_change();
 

@@ -14,7 +14,7 @@ create table attestations (
   linked_after text not null default ''
 );
 comment on table attestations is 'When a worker last found this schema as it left it; addresses are handed out for five minutes after that.';
-comment on column attestations.token is 'The step that the worker took last; platform.realm_steps has its like.';
+comment on column attestations.token is 'The step that the worker took last; platform.realm_steps has its copy.';
 comment on column attestations.place is 'Oid and name of the database: a restored or copied one has others.';
 comment on column attestations.linked_after is 'Links up to this address were compared with the directory of own addresses; the next pass goes on there.';
 comment on column attestations.numbers_from is 'Ramps below this number may exist in a newer database.';

@@ -15,4 +15,4 @@ create table coin_searches (
 ) with (fillfactor = 50);
 comment on column coin_searches.address is 'The last address that was asked for; null: the next search begins anew.';
 comment on column coin_searches.asked is 'Coins that the last search missed, one of each block that was read again for it.';
-comment on column coin_searches.fruitless is 'How often in a row most of what was asked for was not found: each time half as many blocks are read.';
+comment on column coin_searches.fruitless is 'Searches in a row that found less than half of the coins asked for: each halves the number of blocks read.';

@@ -12,8 +12,8 @@ create table second_factors (
   recovery bytea[] not null default '{}',
   created_at timestamptz not null
 );
-comment on column second_factors.secret is 'Sealed by the serving half under the platform key.';
-comment on column second_factors.confirmed_at is 'When a first code was right; logins ask for one from then on.';
+comment on column second_factors.secret is 'Encrypted by the serving half with the platform key.';
+comment on column second_factors.confirmed_at is 'Time of the first right code; logins ask for a code from then on.';
 comment on column second_factors.last_step is 'The step of the last code that was right: no code counts twice.';
 comment on column second_factors.recovery is 'SHA-256 of the recovery codes that are left.';
 

@@ -1,4 +1,4 @@
-/** The list of all collections: what a relation of one can name. @module */
+/** The list of all collections, which relations name. @module */
 import { ACCOUNTS } from "../../domain/accounts/account_collection.ts";
 import type { AnyCollection, Collections } from "../../domain/collections/collection.ts";
 import { CURRENCY_COLLECTION } from "../../domain/currencies/currency_collection.ts";

@@ -1,4 +1,4 @@
-/** Whether the process lives, and whether it can serve. @module */
+/** Health checks: whether the process lives, and whether it can serve. @module */
 import { z } from "zod";
 import {
   checkDatabase,

@@ -1,4 +1,7 @@
-/** Which realm a request is about that users send with their key, and the operator with the platform's. @module */
+/**
+ * Finds the realm of a request that users send with their key and the operator with the platform
+ * key. @module
+ */
 import type { RequestActor } from "../../domain/actor.ts";
 import { invalidField } from "../../domain/errors.ts";
 import { notFound } from "../../domain/permissions.ts";

@@ -1,4 +1,4 @@
-/** What the OpenAPI document says of the service as a whole: keys, headers, tags. @module */
+/** Texts of the OpenAPI document about the service as a whole: keys, headers, tags. @module */
 import type { Json } from "./openapi_schemas.ts";
 import type { Access } from "./route.ts";
 
@@ -40,7 +40,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   "Aliases": "Names by which accounts and identities are found.",
   "Currencies": "Virtual currencies: created, issued and destroyed.",
   "Rates": "Rates between assets and currencies.",
-  "Transactions": "Moves between accounts, and the chain of hashes that seals them.",
+  "Transactions": "Transfers between accounts, and the hash chain over them.",
   "Deposits": "What arrived from a chain.",
   "Deposit application": "Addresses whose deposits go on to a virtual account.",
   "Withdrawals": "What leaves to an address on a chain.",

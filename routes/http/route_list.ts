@@ -1,4 +1,4 @@
-/** The list of all routes. A noun's own routes stand before those with an id in the same place. @module */
+/** The list of all routes. Fixed paths stand before those with an id in the same place. @module */
 import { accountRoutes } from "../accounts.ts";
 import { addressRoutes } from "../addresses.ts";
 import { aliasRoutes } from "../aliases.ts";

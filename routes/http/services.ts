@@ -1,4 +1,4 @@
-/** What the routes are given: the wiring's product. @module */
+/** The services that routes use. @module */
 import type { Config } from "../../config.ts";
 import type { Pool } from "../../domain/command.ts";
 import type { ProvisioningOptions } from "../../domain/realms/provisioning.ts";

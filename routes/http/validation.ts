@@ -1,4 +1,7 @@
-/** The wire turned into checked input: bodies, parameters, headers; each fault with its place. @module */
+/**
+ * Validation of requests: bodies, parameters, headers. Each fault names its JSON pointer or
+ * parameter. @module
+ */
 import type { z } from "zod";
 import { DomainError, type ErrorCode, type Fault } from "../../domain/errors.ts";
 import { MANY, parseJson } from "../../domain/json.ts";
