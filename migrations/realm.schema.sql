@@ -1631,12 +1631,12 @@ AS $function$
 begin
   if exists (select from withdrawals w join blocks b on b.id = w.block
       where w.id = new.reference_id and w.status = 'PROCESSING' and b.status <> 'OPEN') then
-    raise exception 'what a withdrawal was charged stays blocked until it has ended'
+    raise exception 'the charge of a withdrawal stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
   if exists (select from chain_orders o join blocks b on b.id = o.gas_block
       where o.id = new.reference_id and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dropped', 'canceled')) then
-    raise exception 'what an order may cost stays blocked until it has ended'
+    raise exception 'the budget of an order stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
   return null;
@@ -1725,7 +1725,7 @@ begin
         where b.id = o.gas_block and b.status = 'OPEN' and (b.reference_id, b.account) = (o.id, o.ramp)
           and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric
             >= o.budget + case o.purpose when 'gas' then coalesce(o.amount, 0) else 0 end))) then
-    raise exception 'what order % may cost is not blocked on the account of its ramp', new.id
+    raise exception 'the budget of order % is not blocked on the account of its ramp', new.id
       using errcode = 'check_violation', constraint = 'chain_orders_gas_held';
   end if;
   return null;

@@ -85,7 +85,7 @@ export async function sumInputs(
   return row.count === inputs.length ? row.sum : null;
 }
 
-/** Which of some transactions are known, whoever signed them first. */
+/** Selects the known ones of some transactions, whichever process signed them. */
 export async function selectKnownHashes(db: Db, hashes: readonly string[]): Promise<string[]> {
   const rows = await db<{ hash: string }[]>`
     select hash from order_attempts where hash = any (${hashes as string[]}::text[])`;
@@ -110,7 +110,7 @@ export async function skipIndices(tx: Tx, ramp: string, next: number): Promise<v
 }
 
 /**
- * Lists orders of some ramps whose bytes may be on the chain, and the looks that are due; oldest
+ * Lists orders of some ramps whose bytes may be on the chain, with their schedule versions; oldest
  * first.
  */
 export async function selectSignedOrders(

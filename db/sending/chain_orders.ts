@@ -43,7 +43,7 @@ export interface OrderRow {
   amount: string | null;
   speed: "slow" | "medium" | "fast";
   state: OrderState;
-  /** The payout in whose transaction it is paid. */
+  /** The batch order whose transaction pays it. */
   batch_order_id: string | null;
   schedule_version: number;
   replace: boolean;
@@ -166,7 +166,7 @@ export async function selectCpfp(db: Db, parent: string): Promise<string | null>
   return row?.id ?? null;
 }
 
-/** Makes all schedule_version that were planned void and gives the number of the next; null when it is over. */
+/** Raises the schedule version of an order, so runs that were scheduled before do nothing; null if it has ended. */
 export async function nextScheduleVersion(tx: Tx, id: string): Promise<number | null> {
   const [row] = await tx<{ schedule_version: number }[]>`
     update chain_orders set schedule_version = schedule_version + 1, last_attempt_at = now()
@@ -175,7 +175,7 @@ export async function nextScheduleVersion(tx: Tx, id: string): Promise<number | 
   return row?.schedule_version ?? null;
 }
 
-/** Reads the open orders that nobody has looked at for a while, at most 500. */
+/** Reads the open orders that had no run for so many seconds, at most 500. */
 export async function selectForgottenOrders(tx: Tx, seconds: number): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
     select id from chain_orders

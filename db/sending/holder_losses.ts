@@ -20,7 +20,7 @@ export interface HolderLossRow {
  * Reads what the house has lost in so many days by those whom some withdrawals are for, with what
  * others of theirs may cost it at most that are on their way. Customers alone: not who writes the realm.
  * Who was made by a customer, or by the same one, is that customer: the users of one root, whose sum is
- * kept. What of it is on its way is looked for among what is on its way in the realm.
+ * kept. The part that is on its way is selected from all that is on its way in the realm.
  *
  * @param orders the orders of withdrawals that pay for themselves; they do not count
  */

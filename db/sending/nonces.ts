@@ -3,7 +3,7 @@ import type { Db, Tx } from "../database.ts";
 import type { SenderName } from "./chain_orders.ts";
 import type { AttemptRow } from "./order_attempts.ts";
 
-/** Unused nonces that are looked for in front of one. */
+/** Most unused nonces that are read in front of one. */
 const GAPS_READ = 1000;
 
 /**

@@ -42,8 +42,8 @@ export async function selectAttempts(db: Db, order: string): Promise<AttemptRow[
 }
 
 /**
- * Reads all that was made for an order, oldest first, without its bytes: whoever serves requests may not
- * read them, for they pay whoever sends them.
+ * Reads all that was made for an order, oldest first, without its bytes: the serving role may not
+ * read them, because anybody who sends them makes the payment.
  */
 export async function selectAttemptSummaries(
   db: Db,

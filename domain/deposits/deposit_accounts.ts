@@ -77,8 +77,8 @@ interface Wanted {
 }
 
 /**
- * Creates a deposit account below a ramp account, or below the ramp of a virtual account that it
- * serves.
+ * Creates a deposit account below a ramp account, or below the ramp of a virtual account that its
+ * deposits go on to.
  *
  * @throws {DomainError} account.not_found, account.no_ramp, account.not_enabled, asset.suspended,
  *   permission.role, permission.owner

@@ -1,6 +1,6 @@
 /**
- * Ledger postings of a sweep: its fee, and deposit account → ramp → the virtual account that it
- * serves. Only sweeps move value out of a deposit account, so its balance covers both, unless the
+ * Ledger postings of a sweep: its fee, and deposit account → ramp → the target
+ * account. Only sweeps move value out of a deposit account, so its balance covers both, unless the
  * sweep took value that was not credited yet. That part is booked when it is credited.
  * @module
  */

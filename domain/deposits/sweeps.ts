@@ -1,7 +1,7 @@
 /**
  * Sweeps: a transaction carries the value of a deposit address to its ramp's address. A sweep waits
  * while the value is below its fee. Where another coin pays the fee, gas is sent ahead. When the
- * sweep is final, the ledger books deposit account → ramp → the virtual account that it serves.
+ * sweep is final, the ledger books deposit account → ramp → the target account.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";

@@ -1,7 +1,7 @@
 /**
- * Orders: what shall happen on a chain, from the request to its end. An order is made in the
- * transaction that causes it and carried out by a worker in looks; each look that is due has a
- * number, so that of several that were planned only the last does anything.
+ * Chain orders: transactions to be sent on a chain, from the request to their end. The database
+ * transaction that causes an order inserts it, and a worker advances it in runs. Each schedule raises
+ * the order's schedule version, and a run with an older version does nothing.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -86,7 +86,7 @@ export interface OrderCost {
   contract: string | null;
 }
 
-/** An order that nobody looks at for so long was lost, and is taken up again. */
+/** An order without a run for so long lost its job, and is scheduled again. In seconds. */
 const FORGOTTEN_S = 900;
 
 /** Makes an order without gas to block, and has it carried out after the commit. */
@@ -152,7 +152,7 @@ function amountOf(request: PaymentRequest): string | null {
   return `${request.payments.reduce((sum, payment) => sum + BigInt(payment.amount), 0n)}`;
 }
 
-/** Has an order looked at, at once or later; what was planned before becomes void. */
+/** Schedules a run of an order, at once or later. Runs that were scheduled before do nothing. */
 export async function scheduleOrder(
   tx: Tx,
   actor: Actor,
@@ -179,7 +179,7 @@ export async function rescheduleOrder(
   await scheduleOrder(tx, actor, order.id, runAt);
 }
 
-/** Takes up the orders whose looks were lost. Gives how many. */
+/** Schedules the orders again whose jobs were lost. Returns their number. */
 export async function reviveOrders(tx: Tx, actor: Actor): Promise<number> {
   const ids = await selectForgottenOrders(tx, FORGOTTEN_S);
   for (const id of ids) await scheduleOrder(tx, actor, id);
@@ -188,7 +188,7 @@ export async function reviveOrders(tx: Tx, actor: Actor): Promise<number> {
 
 /**
  * Cancels an order none of whose bytes has left, and fills the nonce that it had taken. A batch
- * that carries it is undone; what else that carried is looked at anew.
+ * that carries it is undone, and its other orders are scheduled again.
  *
  * @returns the order as it is now; null if bytes may have left, or it has ended
  */
@@ -271,7 +271,7 @@ export async function releaseInputs(
   const used = order.height !== null || order.state === "dropped" || fillsNonce;
   if (order.nonce === null || used || inputs.length === 0) return null;
   const signed = (await selectAttemptSummaries(tx, order.id)).some(({ hash }) => hash !== null);
-  if (!signed && !await selectWaiting(tx, order)) return null; // whoever is planned next takes it
+  if (!signed && !await selectWaiting(tx, order)) return null; // the next plan takes it
   return await fillNonce(tx, actor, order, order.nonce);
 }
 

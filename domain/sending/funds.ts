@@ -17,7 +17,7 @@ import { toUnits } from "../money.ts";
 import type { ChainNetwork } from "../chains/networks.ts";
 
 /** Balances older than this say nothing about now. */
-const SIGHT_AGE_MAX_MS = 600_000;
+const BALANCE_AGE_MAX_MS = 600_000;
 
 /**
  * Finds the ramp that a withdrawal leaves by, and refuses accounts that cannot be used.
@@ -84,7 +84,7 @@ export async function assertOnChain(
 ): Promise<void> {
   const { asset, place, sender, price } = wanted;
   const seenAt = await selectSeenAt(db, place);
-  if (seenAt !== null && actor.at - seenAt > SIGHT_AGE_MAX_MS) {
+  if (seenAt !== null && actor.at - seenAt > BALANCE_AGE_MAX_MS) {
     throw new DomainError("chain.stale", `${chainInfo(place.chain).name} was not seen lately`, {
       retryAfterS: 10,
     });

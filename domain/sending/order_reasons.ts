@@ -1,6 +1,6 @@
 /**
- * Whether an order pays what its withdrawal asks for, by the registry of assets, which the database does not know:
- * whoever can write both rows could name a contract, a chain or a scale that is another asset's.
+ * Compares an order with its withdrawal by the registry of assets, which the database does not know:
+ * a writer of both rows could name a contract, a chain or a scale of another asset.
  * @module
  */
 import type { Db } from "../../db/database.ts";
@@ -27,7 +27,7 @@ export async function findUnjustified(
     const row = found.get(order.reference_id ?? "");
     const asked = row === undefined ? null : await asksFor(db, row);
     if (asked === null || asked !== paysOf(order) || row!.order_id !== order.id) {
-      faults.set(order.id, "it is not what its withdrawal asks for: an operator must look");
+      faults.set(order.id, "the order differs from its withdrawal: an operator must compare them");
     }
   }
   return faults;

@@ -46,7 +46,7 @@ export async function quarantine(
   return news;
 }
 
-/** Looks at what blocks showed of our coins and nonces for what is none of our doing; tells if there is. */
+/** Searches spends of own coins and nonces in chain blocks for unknown transactions; tells whether there are any. */
 export async function checkConsumed(
   tx: Tx,
   actor: Actor,
@@ -73,7 +73,7 @@ export async function checkConsumed(
 }
 
 /**
- * Looks for arrivals that an address of ours sent in a transaction that nothing here knows. Only what
+ * Searches incoming transfers for those that an own address sent in an unknown transaction. Only what
  * a signature of ours must have made counts: coins of the transaction itself, and tokens of the
  * registry, whose contracts do not lie.
  */

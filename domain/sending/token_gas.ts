@@ -1,9 +1,9 @@
 /**
- * Gas of tokens of the realm's own. Their price is set by whoever made them, so that a fee counted in
- * such a token pays for nothing; and the coins at the address that they are kept at cover what others
- * are owed. So the account of that ramp pays the gas: what an order may cost is blocked there when it is
- * made, with what it sends ahead, and what it took is charged when it ends. Nothing is sent where the account
- * does not cover it.
+ * Gas of tokens of the realm's own. Their issuer sets their price, so a fee counted in such
+ * a token pays for nothing, and the coins at their ramp's address cover the claims of others. The
+ * account of that ramp therefore pays the gas: the budget of an order and the gas that it sends ahead
+ * are blocked there when the order is made, and its cost is charged when it ends. Nothing is sent if
+ * the account does not cover it.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";

@@ -1,5 +1,5 @@
--- What:     orders to send something on a chain, every transaction ever signed for them, next nonces; which
---           changes of state there are, and triggers that refuse all others.
+-- What:     chain orders, every transaction ever signed for them, next nonces; the transitions between states
+--           of an order, and triggers that refuse all others.
 -- Why:      contract, section 11.4: bytes are stored before they are broadcast; design, section 5.
 -- Locks:    none, all tables are new.
 -- Backfill: none.
@@ -64,8 +64,8 @@ create index chain_orders_discarded on chain_orders (ramp, updated_at)
 create index chain_orders_batch_order on chain_orders (batch_order_id) where batch_order_id is not null;
 create unique index chain_orders_cpfp on chain_orders (reference_id) where purpose = 'cpfp' and state <> 'canceled';
 comment on column chain_orders.reference_id is 'The withdrawal, sweep or token that it is for; of CPFP, the order whose transaction it pays for.';
-comment on column chain_orders.request is 'What shall happen; amounts in base units as text.';
-comment on column chain_orders.contract is 'What is moved: '''' is the chain''s own coin.';
+comment on column chain_orders.request is 'The requested transaction; amounts in base units as text.';
+comment on column chain_orders.contract is 'The asset that is moved: '''' is the chain''s own coin.';
 comment on column chain_orders.amount is 'Base units that leave; null until planned where everything is to leave.';
 comment on column chain_orders.batch_order_id is 'The batch whose transaction pays it, together with others.';
 comment on column chain_orders.schedule_version is 'Raised by each schedule; a run with an older version does nothing.';
@@ -75,8 +75,8 @@ comment on column chain_orders.succeeded is 'Whether the transaction did what wa
 comment on column chain_orders.fee is 'Base units of fee_contract: the most it may cost until it is mined, then what it cost.';
 comment on column chain_orders.charged is 'Base units of budget_contract that users were charged for it; 0 where the house bears it.';
 comment on column chain_orders.budget is 'Base units of budget_contract that it may cost at most; null where nobody is charged: the market bounds it.';
-comment on column chain_orders.budget_contract is 'What the budget is counted in; null is the chain''s own coin.';
-comment on column chain_orders.gas_block is 'What it may cost, blocked on the account of its ramp, which pays for it: of tokens of the realm''s own. Whole units.';
+comment on column chain_orders.budget_contract is 'The unit of the budget; null is the chain''s own coin.';
+comment on column chain_orders.gas_block is 'For tokens of the realm''s own: the block of its budget on the account of its ramp, which pays for it. Whole units.';
 comment on column chain_orders.sped_up_at is 'The newest block seen when a user last asked for more speed: once a block.';
 comment on column chain_orders.fault is 'Why it failed, where callers are told a code of its own.';
 comment on column chain_orders.fee_contract is 'Null once planned: the chain''s own coin.';
@@ -150,7 +150,7 @@ create trigger order_attempts_quarantined before update of raw on order_attempts
 comment on table order_attempts is 'Everything ever planned and signed for an order; bytes are stored before their first broadcast.';
 comment on column order_attempts.sent_at is 'Written before the first broadcast: from then on the bytes may be anywhere.';
 comment on column order_attempts.cancels is 'Moves nothing: once it is mined, nothing else of the order can be.';
-comment on column order_attempts.borne_by is 'Who bears its cost where it moves nothing: the house, where it cancels what no destination is to blame for.';
+comment on column order_attempts.borne_by is 'Who bears its cost where it moves nothing: the house, unless the destination caused the cancellation.';
 comment on column order_attempts.dropped is 'Proven never to be mined.';
 comment on column order_attempts.proof is 'Consumed: another transaction took an input, as deep as a deposit must be. Orphaned: it spends what a dropped transaction should have made. Unsigned: the plan was given up.';
 comment on column order_attempts.proof_by is 'The transaction that took an input, where the chain tells.';
@@ -165,7 +165,7 @@ create table nonces (
 ) with (fillfactor = 50);
 comment on column nonces.floor is 'Nonces below were raised over, in quarantine: they are neither taken nor filled.';
 
--- What carrying out its users' orders cost a ramp in a day (UTC), and what they were charged for it. Base units.
+-- Cost of a ramp for orders of its users in a day (UTC), and their charges for it. Base units.
 create table ramp_costs (
   ramp uuid not null,
   day date not null,
@@ -175,11 +175,11 @@ create table ramp_costs (
   held_at timestamptz,
   primary key (ramp, day, contract)
 ) with (fillfactor = 50);
-comment on table ramp_costs is 'Withdrawals, batches, fillers of nonces and CPFP that ended; what is on its way is in chain_orders.';
-comment on column ramp_costs.contract is 'What the network was paid in: '''' is the chain''s own coin.';
+comment on table ramp_costs is 'Withdrawals, batches, fillers of nonces and CPFP that ended; open ones are in chain_orders.';
+comment on column ramp_costs.contract is 'The asset that paid the network: '''' is the chain''s own coin.';
 comment on column ramp_costs.held_at is 'When the limit of the day was first met: told once.';
 
--- Every change of an order's state, and what the rows must show for it. Nothing leads out of an end.
+-- Every transition of an order's state, with the proof that the rows must show. No transition leaves an end state.
 create table order_transitions (
   before text not null,
   after text not null,
@@ -187,7 +187,7 @@ create table order_transitions (
     ('plan', 'batch', 'unsigned', 'unsent', 'bytes', 'leaving', 'block', 'no block', 'paid', 'in vain', 'dropped', 'found')),
   primary key (before, after)
 );
-comment on column order_transitions.demands is 'Of attempts that are not dropped. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dead: all are. Batch: the batch is in that state, or was canceled. Found: the batch_order_id was found on the chain, and nothing else of the order can be mined.';
+comment on column order_transitions.demands is 'Of attempts that are not dropped. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dropped: all are. Batch: the batch is in that state, or was canceled. Found: the batch_order_id was found on the chain, and nothing else of the order can be mined.';
 insert into order_transitions (before, after, demands) values
   ('new', 'planned', 'plan'),
   ('new', 'batched', 'batch'),
@@ -216,12 +216,12 @@ insert into order_transitions (before, after, demands) values
   ('mined', 'dropped', 'dropped'),
   ('mined', 'new', 'dropped');
 
--- While a ramp is in quarantine, transactions of its keys that only the chain knows are taken in: as mined.
+-- While a ramp is in quarantine, transactions of its keys that only the chain knows are recovered: as mined.
 create function in_quarantine(p_ramp uuid) returns boolean language sql stable as $$
   select exists (select 1 from ramps where account = p_ramp and quarantined is not null)
 $$;
 
--- Whether the rows show what a change of state demands. The order's row is locked by its update.
+-- Tells whether the rows show the proof for a transition. The update locks the order's row.
 create function shows_demand(o chain_orders, p_demand text, p_batch uuid) returns boolean
   language sql stable as $$
   select case p_demand
@@ -251,8 +251,8 @@ create function shows_demand(o chain_orders, p_demand text, p_batch uuid) return
     from order_attempts where order_id = o.id) c
 $$;
 
--- What is canceled after it was signed leaves a nonce that a transaction must fill, at the house's cost: so few
--- may be in a day of one user with all whom it made, and of all users of a ramp. Counts what was so canceled.
+-- An order that is canceled after its signature leaves a nonce that a filler must use, at the house's cost. Their
+-- number is limited for each day: for one user with all whom it made, and for all users of a ramp. Counts them.
 create function count_discarded(p_ramp uuid, p_reference uuid, out own bigint, out whole bigint)
   language plpgsql stable as $$
 declare
@@ -269,7 +269,7 @@ create function may_discard(p_ramp uuid, p_reference uuid) returns boolean langu
   select own < 5 and whole < 50 from count_discarded(p_ramp, p_reference)
 $$;
 
--- An order stays what it was made for, keeps the nonce of its bytes, and changes state as the table says.
+-- An order keeps its purpose and the nonce of its bytes, and changes state as order_transitions says.
 create function check_order() returns trigger language plpgsql as $$
 declare
   demand text;
@@ -336,8 +336,8 @@ create trigger chain_orders_change before insert or update on chain_orders
 create trigger chain_orders_stay before delete or truncate on chain_orders
   for each statement execute function refuse_change();
 
--- Bytes that were stored stay, and stay marked as sent; two that may both be mined share an input; one is dropped
--- for a reason that the rows show. The order is locked, so that nothing ends it meanwhile.
+-- Stored bytes stay, and stay marked as sent. Two attempts of an order share an input, so only one can be mined. An
+-- attempt is dropped for a reason that the rows show. The lock on the order keeps it from ending meanwhile.
 create function check_attempt() returns trigger language plpgsql as $$
 declare
   o chain_orders;
@@ -404,7 +404,7 @@ create trigger order_attempts_change before insert or update on order_attempts
 create trigger order_attempts_stay before delete or truncate on order_attempts
   for each statement execute function refuse_change();
 
--- The coins that a finished payment spent are nobody else's: its bytes may be mined again after a reorganisation.
+-- No other order may spend the coins of a finished payment: its bytes may be mined again after a reorganisation.
 create function check_reserved_input() returns trigger language plpgsql as $$
 begin
   if exists (select 1 from coins c where c.chain = new.chain and c.network = new.network
@@ -420,8 +420,8 @@ end $$;
 create trigger reserved_inputs_kept before insert or update of input, order_id on reserved_inputs
   for each row execute function check_reserved_input();
 
--- Nonces are taken one by one. More at once only while the ramp is in quarantine and its transactions are taken
--- in; back only where nothing was signed and nothing is reserved.
+-- Nonces are taken one by one. The next nonce rises by more only while the ramp is in quarantine and its transactions
+-- are recovered, and goes back only where no attempt was signed and no input is reserved.
 create function check_nonce() returns trigger language plpgsql as $$
 declare
   last integer := case when tg_op = 'INSERT' then 0 else old.next end;

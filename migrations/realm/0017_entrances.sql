@@ -1,6 +1,6 @@
--- What:     the entrances for what users ask the ledger to post and for what workers book; rules that keep a right
---           to write rows from making value, from paying it out, and from hiding either.
--- Why:      least rights in the database: who may call ledger_apply with system accounts books what it likes.
+-- What:     the functions through which users' requests and workers post; rules that keep a right to write rows
+--           from making value, from paying it out, and from hiding either.
+-- Why:      least rights in the database: a role that may call ledger_apply with system accounts can post anything.
 --           The role that serves is named as its schema is (platform.realms), so triggers tell it by its name.
 -- Locks:    share row exclusive on eleven tables for their triggers.
 -- Backfill: none.
@@ -112,7 +112,7 @@ create trigger currencies_asset before insert or update of name on currencies
 create trigger accounts_asset before insert or update of asset, type on accounts
   for each row when (new.type = 'ramp') execute function check_asset_once();
 
--- An answer is kept once. What stands for a move is told from the ledger's own rows.
+-- An answer is stored once. The ledger's own rows tell the state of a transfer.
 create function keep_kept() returns trigger language plpgsql as $$
 begin
   raise exception 'an answer is kept once' using errcode = 'restrict_violation';
@@ -152,7 +152,7 @@ begin
       p_destination, p_amount, p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
 end $$;
 
--- What enters from the world is a deposit that was confirmed with it, of that amount.
+-- Value enters from the world with a deposit alone, confirmed in the same database transaction, of that amount.
 create function check_deposit_booked() returns trigger language plpgsql as $$
 begin
   if not exists (select from deposits d where d.transaction = new.id and d.status = 'CONFIRMED'
@@ -166,7 +166,7 @@ create constraint trigger transactions_deposit after insert on transactions defe
   for each row when (new.type = 'deposit') execute function check_deposit_booked();
 create unique index deposits_transaction on deposits (transaction) where transaction is not null;
 
--- A deposit stays what was seen; it is booked once, in a block, at an address that was derived or is watched.
+-- A deposit keeps its facts; it is booked once, in a chain block, at an address that was derived or is watched.
 create function check_deposit() returns trigger language plpgsql as $$
 declare
   fault text;
@@ -221,7 +221,7 @@ create trigger deposits_booked before update on deposits for each row
 create trigger deposits_stay before delete on deposits for each row
   when (old.status = 'CONFIRMED') execute function check_deposit();
 
--- What was booked as linked value, and is a deposit of an address of ours, is taken back in the same transaction.
+-- Linked value that is a deposit at an own address is reverted in the same database transaction.
 create function check_taken_back() returns trigger language plpgsql as $$
 begin
   if not exists (select from transactions t where t.reverts = old.transaction and t.type = 'revert') then
@@ -299,7 +299,7 @@ begin
     on conflict (chain, network, hash, index) do nothing;
 end $$;
 
--- A token of the realm's own becomes a virtual currency once its contract was deployed, or looked at, by a worker.
+-- A token of the realm's own becomes a virtual currency after a worker deployed or verified its contract.
 create function register_token(p_token uuid, p_currency uuid, p_at timestamptz) returns void
 language plpgsql as $$
 begin
@@ -311,7 +311,7 @@ begin
   end if;
 end $$;
 
--- Notes what no trigger notes: the settings of a realm, and the end of its audit.
+-- Writes the events that no trigger writes: settings of a realm, and the end of its audit.
 create function note_seen(p_kind text, p_subject text, p_facts jsonb) returns void language plpgsql as $$
 begin
   if p_kind not in ('realm', 'audit') then
@@ -320,18 +320,18 @@ begin
   perform note_events(p_kind, array[p_subject], array[p_facts]);
 end $$;
 
--- What a withdrawal was charged stays blocked on its ramp until the withdrawal has ended, and it ends unpaid where
--- its order did. What a ramp's account has blocked for the network stays so until the order has ended.
+-- The charge of a withdrawal stays blocked on its ramp until the withdrawal has ended; it ends unpaid if its order
+-- did. The block of an order's budget on a ramp's account stays open until the order has ended.
 create function check_charge_blocked() returns trigger language plpgsql as $$
 begin
   if exists (select from withdrawals w join blocks b on b.id = w.block
       where w.id = new.reference_id and w.status = 'PROCESSING' and b.status <> 'OPEN') then
-    raise exception 'what a withdrawal was charged stays blocked until it has ended'
+    raise exception 'the charge of a withdrawal stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
   if exists (select from chain_orders o join blocks b on b.id = o.gas_block
       where o.id = new.reference_id and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dropped', 'canceled')) then
-    raise exception 'what an order may cost stays blocked until it has ended'
+    raise exception 'the budget of an order stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
   end if;
   return null;
@@ -339,7 +339,7 @@ end $$;
 create constraint trigger blocks_serving after update on blocks deferrable initially deferred
   for each row when (new.reference_id is not null and new.status <> 'OPEN') execute function check_charge_blocked();
 
--- A withdrawal stays what was asked for, ends once, and as its order did; the role that serves only cancels it.
+-- A withdrawal keeps its request, and ends once, as its order did; the serving role only cancels it.
 create function check_withdrawal() returns trigger language plpgsql as $$
 declare
   fault text;
@@ -368,7 +368,7 @@ create trigger withdrawals_ended before update on withdrawals for each row execu
 create trigger withdrawals_stay before delete or truncate on withdrawals
   for each statement execute function refuse_change();
 
--- What a withdrawal is charged lies blocked on its ramp from its beginning.
+-- The charge of a withdrawal is blocked on its ramp from its beginning.
 create function check_withdrawal_covered() returns trigger language plpgsql as $$
 begin
   if not exists (select from withdrawals w where w.id = new.id and (w.status <> 'PROCESSING' or exists (
@@ -382,8 +382,8 @@ end $$;
 create constraint trigger withdrawals_covered after insert or update of charged, block, status on withdrawals
   deferrable initially deferred for each row when (new.status = 'PROCESSING') execute function check_withdrawal_covered();
 
--- What an order is for must be there when it is made, and ask for exactly that: what leaves for addresses that are not
--- ours is what a withdrawal was charged for. Transactions that were found on the chain have left already.
+-- The entity that an order is for must exist when it is made, and ask for exactly that: only a withdrawal that was
+-- charged sends value to foreign addresses. Transactions that were found on the chain were sent already.
 create function check_order_reason() returns trigger language plpgsql as $$
 declare
   pay jsonb := jsonb_build_object('kind', 'pay', 'from', new.sender, 'contract', nullif(new.contract, ''));
@@ -442,8 +442,8 @@ create function is_paid_by_ramp(o chain_orders) returns boolean language sql sta
         join currencies c on c.name = a.asset where s.id = o.reference_id and c.id = t.currency) end)
 $$;
 
--- What an order of a token of the realm's own may cost is blocked on its ramp's account while it is open, whole, with
--- what it sends ahead: the coins at its address cover what others are owed.
+-- The whole budget of an open order of a token of the realm's own, with the gas that it sends ahead, is blocked on its
+-- ramp's account: the coins at its address cover the claims of others.
 create function check_gas_held() returns trigger language plpgsql as $$
 begin
   if exists (select from chain_orders o where o.id = new.id and o.state not in ('done', 'failed', 'dropped', 'canceled')
@@ -452,7 +452,7 @@ begin
         where b.id = o.gas_block and b.status = 'OPEN' and (b.reference_id, b.account) = (o.id, o.ramp)
           and (o.purpose = 'fill' or b.amount * ('1e' || k.decimals)::numeric
             >= o.budget + case o.purpose when 'gas' then coalesce(o.amount, 0) else 0 end))) then
-    raise exception 'what order % may cost is not blocked on the account of its ramp', new.id
+    raise exception 'the budget of order % is not blocked on the account of its ramp', new.id
       using errcode = 'check_violation', constraint = 'chain_orders_gas_held';
   end if;
   return null;
@@ -495,8 +495,8 @@ create function leaves_nonce(o chain_orders) returns boolean language sql stable
   from chain_orders x where (x.chain, x.network, x.sender, x.nonce, x.ramp) = (o.chain, o.network, o.sender, o.nonce, o.ramp)
 $$;
 
--- The role that serves makes orders that users ask for, cancels them, undoes the payout that carries one, and asks for
--- more speed. How they fare on the chain is the worker's to tell. While a newer database may have sent them, none is
+-- The serving role makes orders that users ask for, cancels them, undoes the batch that carries one, and asks for
+-- a speed-up. Only the worker writes their state on the chain. While a newer database may have sent them, none is
 -- canceled: each such transaction compares the schema first.
 create function check_served_order() returns trigger language plpgsql as $$
 begin
@@ -540,7 +540,7 @@ create trigger ramps_served_index before update of next_index on ramps for each 
   when (new.next_index <> old.next_index) execute function check_served_chain();
 create trigger onchain_balances_served before insert on onchain_balances for each row execute function check_served_chain();
 
--- What an order has reserved is given up when it has ended, and by the role that serves reserved only to fill a nonce.
+-- Inputs of an order are released when it has ended. The serving role reserves one only to fill a nonce.
 create function check_served_input() returns trigger language plpgsql as $$
 begin
   if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (select from chain_orders o where o.id = new.order_id
@@ -554,7 +554,7 @@ begin
 end $$;
 create trigger reserved_inputs_served before insert or delete on reserved_inputs for each row execute function check_served_input();
 
--- Change that no block has shown is forgotten when its transaction can never be.
+-- Change that no chain block has shown is deleted when its transaction can never be mined.
 create function check_unmade() returns trigger language plpgsql as $$
 begin
   if exists (select from order_attempts c join chain_orders o on o.id = c.order_id
@@ -582,7 +582,7 @@ create function is_coin(p_chain text, p_contract text) returns boolean language 
     ('POLYGON', '0x0000000000000000000000000000000000001010')), false)
 $$;
 
--- A token is registered after it was deployed or looked at.
+-- A token is registered after it was deployed or verified.
 create function check_token_new() returns trigger language plpgsql as $$
 begin
   if is_coin(new.chain, new.contract) then

@@ -164,7 +164,7 @@ async function passOverIndices(work: Work): Promise<{ index: number; address: st
       for (const [step, address] of some.entries()) {
         derived.set(address, { ramp: account, index: at + step });
       }
-      // They are own addresses whoever got them, so nobody may link them.
+      // They are own addresses, also if they were handed out, so nobody may link them.
       const passed = { ramp: account, from: at, addresses: some };
       await context.step((tx) => reserveAddresses(tx, context.actor, passed));
     }

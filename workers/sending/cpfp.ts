@@ -1,6 +1,6 @@
 /**
- * A child pays for its parent: where nothing can be replaced, what a sweep that lingers brings to
- * the ramp is spent back to the ramp, at a fee that makes it worth while to mine both.
+ * Child pays for parent (CPFP): where transactions cannot be replaced, the output of a stuck sweep is
+ * spent back to the ramp, at a fee that pays for mining both.
  * @module
  */
 import { insertChange } from "../../db/sending/utxos.ts";
@@ -18,7 +18,7 @@ import { keepPlan, quoteFor } from "./planning.ts";
 import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { noteError } from "../../domain/sending/order_states.ts";
 
-/** Orders a child for a sweep whose transaction lingers: once, and only if that lifts it. */
+/** Creates a CPFP order for a stuck sweep: once, and only if that raises its fee rate. */
 export async function createCpfp(work: OrderWork, parent: OrderRow): Promise<void> {
   const { context, chain, handlers } = work;
   if (!chain.traits.coins || !handlers[parent.purpose].paysRamp) return;

@@ -33,9 +33,9 @@ function dropOf(
 }
 
 /**
- * What took an order's coins is written down, so that nothing chooses them again. Coins that had been
- * spent before they were chosen were none: the order is begun anew. Both wait until those blocks are
- * scanned: if what took them is unknown here, the ramp goes into quarantine first, and nothing goes back.
+ * Notes the transaction that spent an order's coins, so no plan selects them again. If they had been
+ * spent before they were selected, the order is restarted. Both wait until those chain blocks are
+ * scanned: an unknown spender puts the ramp in quarantine first, and then nothing is returned.
  *
  * @throws {ChainError} `held`
  */
@@ -56,7 +56,7 @@ export async function lossOf(
   return { ...drop, again: drop.again || before };
 }
 
-/** Looks for whoever took an order's coins before it was planned, where a look goes no further back. */
+/** Searches blocks before the order was planned, which a run does not read, for the spender of its coins. */
 export async function earlierDropOf(
   work: OrderWork,
   order: OrderRow,

@@ -122,7 +122,7 @@ function isSame(one: FoundPayment, other: FoundPayment): boolean {
   return one.to === other.to && one.contract === other.contract && one.amount === other.amount;
 }
 
-/** Blocks that are looked through for what used a nonce of ours. */
+/** Blocks that are searched for the transaction that used a nonce of ours. */
 const SEARCHED = 5_000;
 /** No transaction has this hash. */
 const NONE = `0x${"0".repeat(64)}`;

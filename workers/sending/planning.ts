@@ -85,7 +85,7 @@ export async function planOrder(
     const planned = await stepInTurn(work, async (tx, current) => {
       if (current.state !== "new") return current;
       await assertMaySign(tx, work.context, current);
-      const plan = makePlan(work, quote.draft, await stockFor(work, tx, current, quote));
+      const plan = makePlan(work, quote.draft, await availableInputs(work, tx, current, quote));
       if (!PURPOSE_RULES[current.purpose].fillsNonce) await assertFunded(tx, current, quote, plan);
       return await keepPlan(work, tx, current, plan, quote.head);
     });
@@ -190,8 +190,9 @@ function assertPaid({ lacking, feePayer }: Draft): void {
 }
 
 /**
- * A replacement has the destination's code run anew, which may take more by now: for a customer who has cost
- * the house too much it bears that no more than the first time, whoever waits behind it.
+ * A replacement runs the destination's code again, which may take more gas by now. For a customer who
+ * has cost the house too much, the house bears no more of it than the first time, also if other orders
+ * wait behind this one.
  */
 export async function cappedReplacement(
   context: WorkerContext,
@@ -228,7 +229,7 @@ export async function quoteFor(
   return { draft, head: head.height, mined: nonces?.mined ?? null, held };
 }
 
-async function stockFor(
+async function availableInputs(
   work: OrderWork,
   tx: Tx,
   order: OrderRow,

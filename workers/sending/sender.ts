@@ -1,8 +1,8 @@
 /**
- * The one machine that sends anything on a chain. A look carries an order as far as it will go:
- * drafted by the node, planned with its inputs reserved, signed, stored, broadcast, watched until it
- * is final, settled. It may be cut off anywhere and begun anew, also by two workers at once: only
- * bytes that are stored are ever sent, and another payment is made only once the first is dropped.
+ * The state machine that sends every chain order. A run advances an order as far as possible: the
+ * node drafts it, then it is planned with its inputs reserved, signed, stored, broadcast, followed
+ * until it is final, and settled. A run may stop at any point and be repeated, also by two workers at
+ * once: only stored bytes are sent, and another payment is made only after the first is dropped.
  * @module
  */
 import { deleteUnmadeCoins, keepCoins, markSpent, selectOrphaned } from "../../db/sending/utxos.ts";
@@ -57,7 +57,7 @@ import { bidAnew, fillGaps, unblock } from "./stuck_orders.ts";
 
 const POLL_MS = 5_000;
 const WAIT_MS = 15_000;
-/** After an hour an order is looked at less often. */
+/** After an hour the runs of an order are less frequent. */
 const OLD_MS = 3_600_000;
 const OLD_POLL_MS = 60_000;
 /** Longest pause before what no node takes is sent again. */
@@ -84,7 +84,7 @@ export async function advanceOrder(
   }
 }
 
-/** Takes up the orders whose looks were lost. */
+/** Schedules the orders again whose jobs were lost. */
 export async function reviveForgotten(context: WorkerContext): Promise<void> {
   await context.step((tx) => reviveOrders(tx, context.actor));
 }
@@ -179,7 +179,7 @@ async function broadcast(
   return answer;
 }
 
-/** Finds out what became of what was sent. */
+/** Asks the nodes for the status of a sent order and acts on it. */
 async function follow(work: OrderWork, order: OrderRow): Promise<number | null> {
   const { context, chain, place, onCheckpoint } = work;
   const living = await livingOf(context, order);
@@ -279,7 +279,7 @@ async function unmine(work: OrderWork, order: OrderRow): Promise<void> {
   });
 }
 
-/** Ends, or begins anew, what another transaction made impossible, unless that one is its own replacement. */
+/** Ends or restarts an order that another transaction made impossible, unless that is its own replacement. */
 async function buried(
   work: OrderWork,
   order: OrderRow,

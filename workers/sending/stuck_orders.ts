@@ -1,6 +1,6 @@
 /**
- * What is seen to when an order lingers: gaps in front of its nonce, a price that was overtaken, a
- * parent that nobody mines.
+ * Unblocks stuck orders: fills gaps in front of a nonce, replaces a transaction whose fee is too low
+ * by now, and creates CPFP transactions.
  * @module
  */
 import { countFills, selectBlocking, selectDone, selectGaps } from "../../db/sending/nonces.ts";
@@ -23,9 +23,9 @@ import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { endReplacement, requestReplacement } from "../../domain/sending/order_states.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
-/** What is not mined so long may wait behind a nonce that nobody will use. */
+/** A transaction that is not mined for so long may wait behind a gap. */
 const GAP_MS = 60_000;
-/** What nobody can hasten by hand is replaced when it has lingered so long. */
+/** Orders that no user can speed up are replaced after so long. */
 const STUCK_AFTER_MS = 600_000;
 /** Transactions that fill nonces of a sender, at a time. */
 const FILLS_MAX = 5;
@@ -44,9 +44,9 @@ const REFUSED: Cancellation = {
 };
 
 /**
- * Sees to what lingers: fills the gaps in front of it, and replaces it, or has a child pay for it,
- * where nobody would do so by hand, or others wait behind it. What cannot be replaced then, or what no
- * node takes, is canceled by a replacement that moves nothing.
+ * Unblocks a stuck order: fills the gaps in front of it, and replaces it or creates a CPFP transaction
+ * if no user can speed it up or other orders wait behind it. An order that cannot be replaced then, or
+ * that no node takes, is canceled by a replacement that moves nothing.
  *
  * @param untaken all nodes say that the bytes can never be valid
  */
@@ -74,10 +74,11 @@ async function relieve(
 }
 
 /**
- * What an order needs that all others of its sender wait for: more haste, if it pays less than is asked
- * for now, or an end, if it cannot be made anew at that price. The house bears what a replacement costs
- * beyond what was charged, as far as the order's budget goes and it bears more for the customer, and what it costs to cancel what is merely
- * overtaken by the price; where the destination refuses by now, its sender bears that.
+ * Decides about an order that all others of its sender wait for: a speed-up, if it pays less than the
+ * present fee, or a cancellation, if it cannot be planned again at that fee. The house bears the cost of
+ * a replacement beyond the charged fee, within the order's budget and the limit for the customer, and
+ * the cost of a cancellation because of the fee alone. If the destination refuses by now, the sender
+ * bears that cost.
  */
 async function needOf(
   work: OrderWork,

@@ -74,8 +74,8 @@ async function resendLost(
 }
 
 /**
- * Searches again who spent coins that are gone and of which no block has told that: whoever did it had
- * our keys. One that the nodes have all the same was never gone.
+ * Searches again for the spenders of coins that are gone and whose spend no block has shown: such a
+ * spender had our keys. A coin that the nodes still have was never gone.
  */
 async function searchAgain(
   context: WorkerContext,
