@@ -13,7 +13,7 @@ import { folderOf, type PackageSet, packagesOf } from "../../db/packages.ts";
 const AS_ROOT = Deno.uid() === 0;
 const NOBODY = 65534;
 const DB = new URL("../../db/", import.meta.url);
-const MODULE = new URL("embedded.ts", DB);
+const MODULE = new URL("embedded/embedded.ts", DB);
 const PROGRAMS: PackageSet = {
   title: "PostgreSQL",
   config: new URL("embedded.deno.json", DB),
@@ -298,7 +298,7 @@ async function spawnHolder(
   place: Place = {},
 ): Promise<Deno.ChildProcess> {
   const cwd = place.cwd ?? new URL("../..", import.meta.url);
-  const module = place.cwd ? `file://${place.cwd}/embedded.ts` : MODULE.href;
+  const module = place.cwd ? `file://${place.cwd}/embedded/embedded.ts` : MODULE.href;
   const script = `
     import { startEmbedded } from ${JSON.stringify(module)};
     const db = await startEmbedded(${JSON.stringify(quick(folder))});
