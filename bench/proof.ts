@@ -25,7 +25,7 @@ import {
 
 const ROOT = new URL("../", import.meta.url).pathname;
 const ACCOUNTS = 1000;
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 /** The parts of a run. */
 interface Field {
@@ -200,5 +200,5 @@ async function cpuOf(stand: Stand, service: Service) {
 }
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!await holds()) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  while (!await holds()) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }

@@ -1,8 +1,8 @@
 /**
  * Retired words: names that a reader of the field would not know, each with the term in its place.
  * `parts` of words.json are refused wherever one is a word of a camelCase or snake_case name, `whole`
- * as whole names only, because as parts of names they have a good meaning; those of `left` pass until
- * nothing is called so. The tables at the end of docs/glossary.md show the same; a test compares them.
+ * as whole names only, because as parts of names they have a good meaning. The tables at the end of
+ * docs/glossary.md show the same; a test compares them.
  *
  * @module
  */
@@ -20,10 +20,7 @@ export interface RetiredWord {
 /** Words of a row, separated by blanks, and the term instead of them. */
 type Row = readonly string[];
 
-const { parts, whole, left }: { parts: Row[]; whole: Row[]; left: string } = data;
-
-/** Words that names still contain. The rule lets them pass; the list only ever becomes shorter. */
-export const NOT_YET: ReadonlySet<string> = new Set(left.split(" ").filter((word) => word !== ""));
+const { parts, whole }: { parts: Row[]; whole: Row[] } = data;
 
 function wordsOf(list: readonly Row[], whole: boolean): RetiredWord[] {
   return list.flatMap(([words, instead]) =>
@@ -57,7 +54,7 @@ export const words: Deno.lint.Rule = {
     return {
       Identifier(node) {
         const found = retiredIn(node.name);
-        if (found === null || NOT_YET.has(found.word)) return;
+        if (found === null) return;
         context.report({
           node,
           message: `"${found.word}" is a retired word: ${found.instead} is meant`,

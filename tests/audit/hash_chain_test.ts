@@ -32,7 +32,7 @@ async function numbers(realm: TestRealm): Promise<number[]> {
   return rows.map((row) => Number(row.seq));
 }
 
-Deno.test("transactions are sealed in the order of commit, numbered without gaps", async () => {
+Deno.test("transactions are linked in the order of commit, numbered without gaps", async () => {
   await using realm = await testRealm();
   const { move } = await fixture(realm, 3);
   const last = (await move({ seal: { z: 1.10, a: "é" }, reference: "r" })).body;
@@ -84,12 +84,12 @@ Deno.test("the chain can be recomputed from what the API shows", async () => {
   for (const shown of parseStoredJson(answer.text) as Record<string, never>[]) {
     equal(shown.seq, ++seq);
     const { hash, source, destination, ...rest } = shown;
-    const sides = source === undefined ? {} : {
+    const endpoints = source === undefined ? {} : {
       source: (source as { account: string }).account,
       destination: (destination as { account: string }).account,
     };
     if (source !== undefined) transactions++;
-    equal(link(canonical({ ...rest as Record<string, unknown>, ...sides })), hash);
+    equal(link(canonical({ ...rest as Record<string, unknown>, ...endpoints })), hash);
   }
   equal(transactions, 7);
   const part = await realm.admin.send("GET", "/v1/transactions/chain?after=2&limit=2");
@@ -174,8 +174,8 @@ Deno.test("several processes seal beside traffic without gaps, forks or waiting"
     equal(answers.every((answer) => answer.status === 201), true);
   }
   posting = false;
-  const sealed = (await Promise.all(sealers)).reduce((a, b) => a + b) + await seal(realm);
-  equal(sealed, 401);
+  const linked = (await Promise.all(sealers)).reduce((a, b) => a + b) + await seal(realm);
+  equal(linked, 401);
   const { body } = await realm.admin.send("GET", "/v1/transactions/verify");
   const transactions = (await numbers(realm)).length;
   deepEqual([body.valid, transactions, body.checked > 401], [true, 401, true]);

@@ -40,7 +40,7 @@ const WITHDRAWAL = (transaction: string, charged: string) => `
     (select id from blocks where status = 'OPEN'), ${transaction}, now()
   from transactions where id = ${AT(2)}`;
 
-/** An order as it ended, or not; a payout, or carried by one. */
+/** An order as it ended, or not; a batch, or carried by one. */
 const ORDER = (
   of: { purpose?: string; state?: string; amount?: string; batch_order_id?: string },
 ) => `
@@ -49,7 +49,7 @@ const ORDER = (
   values (gen_random_uuid(), 'BITCOIN', 'testnet', gen_random_uuid(),
     '${of.purpose ?? "batch"}', 'x', '{}', '${of.state ?? "done"}', ${of.amount ?? "5"}, 1, 3,
     ${of.batch_order_id ?? "null"}, 'h', 1, now())`;
-const PAYOUT = "(select id from chain_orders where purpose = 'batch')";
+const BATCH = "(select id from chain_orders where purpose = 'batch')";
 
 /** A token of which less exists than circulates of its currency. */
 const TOKEN = `insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals,
@@ -198,17 +198,17 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   [
     "order.payout",
     ORDER({}),
-    ORDER({ purpose: "withdrawal", amount: "4", batch_order_id: PAYOUT }),
+    ORDER({ purpose: "withdrawal", amount: "4", batch_order_id: BATCH }),
   ],
   [
     "order.payout",
     ORDER({}),
-    ORDER({ purpose: "withdrawal", state: "batched", batch_order_id: PAYOUT }),
+    ORDER({ purpose: "withdrawal", state: "batched", batch_order_id: BATCH }),
   ],
   [
     "order.payout",
     ORDER({ state: "canceled" }),
-    ORDER({ purpose: "withdrawal", state: "batched", batch_order_id: PAYOUT }),
+    ORDER({ purpose: "withdrawal", state: "batched", batch_order_id: BATCH }),
   ],
   [
     "order.payout",

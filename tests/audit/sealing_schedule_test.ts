@@ -40,7 +40,7 @@ async function fixture(realm: TestRealm) {
   };
 }
 
-Deno.test("what was posted is sealed by the next look, at the latest by the one after it", async () => {
+Deno.test("what was posted is linked by the next look, at the latest by the one after it", async () => {
   ok(2 * POLL_MS < 1000, "two polls are within a second");
   await using realm = await testRealm();
   const seen: ("look" | "seal")[] = [];
@@ -76,10 +76,10 @@ Deno.test("what was posted is sealed by the next look, at the latest by the one 
       const id = await move();
       // A look may be on its way that was sent before; the one after it sees what was committed.
       const from = seen.length;
-      const sealed = await next("seal", from);
+      const linked = await next("seal", from);
       // On a starved machine a look may fail and be made again, but not each time.
-      least = Math.min(least, seen.slice(from, sealed).filter((one) => one === "look").length);
-      await next("look", sealed); // it was committed by then
+      least = Math.min(least, seen.slice(from, linked).filter((one) => one === "look").length);
+      await next("look", linked); // it was committed by then
       const [row] = await rowsOf<{ seq: string }>(
         realm,
         "select seq from chain_links where transaction = $1",
@@ -118,8 +118,8 @@ Deno.test("sealing waits for no move, and no move waits for sealing", async () =
   const { move } = await fixture(realm);
   await move();
   // Under the ledger lock, as a long command would be.
-  const sealed = await realm.command(async () => await extendHashChain(realm.pool, Date.now), true);
-  equal(sealed, 2);
+  const linked = await realm.command(async () => await extendHashChain(realm.pool, Date.now), true);
+  equal(linked, 2);
   await realm.pool.sql.begin(async (tx) => {
     await tx`select seq from chain_head for update`; // as a sealer in the middle would
     await move();

@@ -44,7 +44,7 @@ Deno.test("at every step that is written down of a withdrawal, chain and ledger 
     await funded.advance(agree);
     if (round === 0) {
       await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
-      await agree("hastened");
+      await agree("sped up");
       await funded.advance(agree);
     }
     await agree("looked at");

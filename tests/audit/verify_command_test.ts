@@ -29,8 +29,8 @@ Deno.test("an auditor recomputes the chain from the API alone, and sees what was
   await using realm = await testRealm();
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
-  const seals = ['{"z":1.000000000000000001,"a":[1e3,"é",{}]}', '{"n":0.10}', "{}", null];
-  for (const seal of seals) {
+  const sealData = ['{"z":1.000000000000000001,"a":[1e3,"é",{}]}', '{"n":0.10}', "{}", null];
+  for (const seal of sealData) {
     const body = `{"source":{"account":"${account}"},"destination":{"account":"${other}"},` +
       `"value":1.5,"reference":${JSON.stringify(`"${seal}\n`)}${seal ? `,"seal":${seal}` : ""}}`;
     equal((await realm.admin.send("POST", "/v1/transactions", body)).status, 201);

@@ -189,7 +189,7 @@ Deno.test({
     const { body: { id } } = await fixture.consolidate();
     await fixture.advance();
     const { chain: first, fee } = await fixture.read(id);
-    // Nobody but the operator hastens it, however long it lingers.
+    // Only the operator speeds it up, however long it is stuck.
     await rowsOf(fixture.realm, "update chain_orders set created_at = now() - interval '3 hours'");
     await fixture.advance();
     equal((await fixture.read(id)).chain.hash, first.hash);
@@ -247,8 +247,8 @@ Deno.test({
     await fixture.advance();
     const { chain: first, fee } = await fixture.read(id);
     const path = `/v1/accounts/${fixture.ramp}/consolidations/${id}/speed-up`;
-    const wish = { speed: "fast", max_fee_rate: "0.0002" };
-    const { status } = await fixture.realm.admin.send("POST", path, wish);
+    const options = { speed: "fast", max_fee_rate: "0.0002" };
+    const { status } = await fixture.realm.admin.send("POST", path, options);
     equal(status, 200);
     await fixture.advance();
     deepEqual(await fixture.node.rpc("getrawmempool"), [first.hash]);

@@ -6,7 +6,7 @@ import { settleSweep } from "../../domain/deposits/sweeps.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { settleSweepJob, sweepJob } from "../../workers/sweeping/sweeps.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
-import { scanPlace } from "../../workers/scanning/scanner.ts";
+import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { COIN, hurry, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
@@ -153,7 +153,8 @@ Deno.test("coins that a sweep takes along before they are credited are credited,
   await using funded = await openUtxoRamp({ ...LITECOIN, env });
   const { node, realm, context } = funded;
   const place = { chain: "LITECOIN", network: "regtest" } as const;
-  const scan = () => scanPlace({ ...context, actor: { ...context.actor, at: Date.now() } }, place);
+  const scan = () =>
+    scanNetwork({ ...context, actor: { ...context.actor, at: Date.now() } }, place);
   await funded.quote();
   await funded.deposit(COIN);
   await node.mine(4);
@@ -242,7 +243,7 @@ Deno.test("tokens that a sweep takes along before they are credited are credited
   const deposit = await fixture.address(ramp.id);
   const context = await workerContextOf(realm);
   const now = () => ({ ...context, actor: { ...context.actor, at: Date.now() } });
-  const scan = () => scanPlace(now(), { chain: "ETHEREUM", network: "main" });
+  const scan = () => scanNetwork(now(), { chain: "ETHEREUM", network: "main" });
   await anvil.pool({ to: deposit.address, value: ETHER });
   await token.pay(deposit.address, 10_000_000n);
   for (let round = 0; round < 4; round++) {

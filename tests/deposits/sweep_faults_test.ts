@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { settleSweepJob, sweepJob } from "../../workers/sweeping/sweeps.ts";
 import { type Checkpoint, CHECKPOINTS } from "../../workers/sending/order_work.ts";
-import { scanPlace } from "../../workers/scanning/scanner.ts";
+import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
@@ -125,7 +125,7 @@ async function sweptUnbooked(
   for (let round = 0; round < 20; round++) {
     await fixture.anvil.mine();
     const now = { ...context, actor: { ...context.actor, at: Date.now() } };
-    await scanPlace(now, PLACE);
+    await scanNetwork(now, PLACE);
     await sweepJob(now, { account });
     for (const seen of await openOrders(fixture)) await advanceOrder(now, seen);
     const [done] = await rowsOf<{ id: string }>(
@@ -186,7 +186,7 @@ async function live(fixture: RampFixture, turn: Turn): Promise<boolean> {
   try {
     for (let round = 0; round < 20; round++) {
       await fixture.anvil.mine();
-      await tries(() => scanPlace(worker(), PLACE));
+      await tries(() => scanNetwork(worker(), PLACE));
       await tries(() => sweepJob(worker(), { account: turn.account }));
       for (const seen of await openOrders(fixture)) {
         await tries(() => advanceOrder(worker(), seen, onCheckpoint));

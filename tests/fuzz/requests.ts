@@ -34,11 +34,11 @@ export function compose(maker: Maker, operation: Operation): Request {
     if (!random.chance(share)) continue;
     const value = make(maker, parameter.schema, parameter.name);
     reduced ||= parameter.name === "fields";
-    const joined = Array.isArray(value) && value.every((item) => typeof item === "string") &&
+    const merged = Array.isArray(value) && value.every((item) => typeof item === "string") &&
         random.chance(0.5)
       ? value.join()
       : value;
-    for (const item of Array.isArray(joined) ? joined : [joined]) {
+    for (const item of Array.isArray(merged) ? merged : [merged]) {
       query.push(`${encodeURIComponent(parameter.name)}=${encode(item)}`);
     }
   }

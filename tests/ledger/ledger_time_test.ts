@@ -113,11 +113,11 @@ Deno.test("who follows the transactions by after= misses none, though two proces
   equal(all.length, 1 + 2 * 5 * 25);
   deepEqual(seen, all.map(({ id }) => id));
   await extendHashChain(realm.pool, Date.now);
-  const sealed = await rowsOf<{ id: string }>(
+  const linked = await rowsOf<{ id: string }>(
     realm,
     "select transaction as id from chain_links where transaction is not null order by seq",
   );
-  deepEqual(sealed.map(({ id }) => id), seen, "the order of ids is the order of commits");
+  deepEqual(linked.map(({ id }) => id), seen, "the order of ids is the order of commits");
 });
 
 Deno.test("balance?at= and statements are exact and stay so, though two processes' clocks are apart", async () => {

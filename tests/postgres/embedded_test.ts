@@ -289,28 +289,28 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-type Place = Pick<Deno.CommandOptions, "cwd" | "uid" | "gid">;
+type Location = Pick<Deno.CommandOptions, "cwd" | "uid" | "gid">;
 
 /** Starts a Deno process that holds a data directory; it prints what it got. */
 async function spawnHolder(
   folder: string,
   flags: string[],
-  place: Place = {},
+  location: Location = {},
 ): Promise<Deno.ChildProcess> {
-  const cwd = place.cwd ?? new URL("../..", import.meta.url);
-  const module = place.cwd ? `file://${place.cwd}/embedded/embedded.ts` : MODULE.href;
+  const cwd = location.cwd ?? new URL("../..", import.meta.url);
+  const module = location.cwd ? `file://${location.cwd}/embedded/embedded.ts` : MODULE.href;
   const script = `
     import { startEmbedded } from ${JSON.stringify(module)};
     const db = await startEmbedded(${JSON.stringify(quick(folder))});
     Deno.addSignalListener("SIGTERM", () => db.stop().then(() => Deno.exit()));
     console.log(JSON.stringify({ url: db.url, postmaster: db.pid }));
     setInterval(() => {}, 1000); // keeps the process alive`;
-  const env: Record<string, string> = place.cwd
+  const env: Record<string, string> = location.cwd
     ? { HOME: String(cwd), DENO_DIR: `${cwd}/deno` }
     : {};
   const process = new Deno.Command(Deno.execPath(), {
     args: ["run", "--no-prompt", "--cached-only", "--ext=ts", ...flags, "-"],
-    ...place,
+    ...location,
     cwd,
     env,
     stdin: "piped",
@@ -328,8 +328,8 @@ interface Holder extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-async function hold(folder: string, flags: string[], place?: Place): Promise<Holder> {
-  const process = await spawnHolder(folder, flags, place);
+async function hold(folder: string, flags: string[], location?: Location): Promise<Holder> {
+  const process = await spawnHolder(folder, flags, location);
   const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const { value } = await reader.read();
   if (!value) throw new Error("The holder did not start; see what it printed");

@@ -67,11 +67,11 @@ Deno.test("a realm's logins open with the platform key alone", async () => {
     parseJson: parseStoredJson,
     logins: loginsUnder(openSecrets("another key of a platform")),
   });
-  const sealed = locationOf(realm.made.realm);
-  await rejects(async () => await other.realm(sealed).sql`select 1`, /sealed under another key/);
-  const login = other.logins!.draw(sealed.id);
+  const encrypted = locationOf(realm.made.realm);
+  await rejects(async () => await other.realm(encrypted).sql`select 1`, /sealed under another key/);
+  const login = other.logins!.draw(encrypted.id);
   await rejects(
-    async () => await other.working({ ...sealed, login }).sql`select 1`,
+    async () => await other.working({ ...encrypted, login }).sql`select 1`,
     /password authentication failed/,
   );
   await other.close();

@@ -3,7 +3,7 @@ import type { Tx } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { scanPlace } from "../../workers/scanning/scanner.ts";
+import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { leaveBroken, rowsOf } from "../support/realm.ts";
@@ -273,7 +273,7 @@ Deno.test("an address that is injected credits nothing: its key is not ours", as
   await funded.anvil.mine();
   await funded.anvil.mine();
   const context = { ...funded.context, actor: { ...funded.context.actor, at: Date.now() } };
-  await scanPlace(context, { chain: "ETHEREUM", network: "main" });
+  await scanNetwork(context, { chain: "ETHEREUM", network: "main" });
   const [deposit] = await rowsOf<{ status: string; error: { code: string; detail: string } }>(
     realm,
     "select status, error from deposits",

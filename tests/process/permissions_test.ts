@@ -64,22 +64,25 @@ async function probe(flags: readonly string[], targets: Targets): Promise<string
 
 for (const command of COMMANDS) {
   Deno.test(`${command} runs no program, and reads, writes and reaches nothing but its own`, async () => {
-    await using site = await installation();
+    await using installed = await installation();
     using other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     const { port } = other.addr;
-    const flags = permissionsOf(needsOf(command, site.dataDir, freePort()));
-    deepEqual(await probe(flags, targetsOf(site.dataDir, port)), []);
+    const flags = permissionsOf(needsOf(command, installed.dataDir, freePort()));
+    deepEqual(await probe(flags, targetsOf(installed.dataDir, port)), []);
   });
 }
 
 Deno.test("the probe finds what it may do", async () => {
-  await using site = await installation();
+  await using installed = await installation();
   using other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = other.addr;
-  const records = `${site.dataDir}/records`;
+  const records = `${installed.dataDir}/records`;
   const flags = ["--no-prompt", "--deny-import", "--allow-run=/bin/sh", `--allow-write=${records}`]
     .concat("--allow-read=/etc/passwd", `--allow-net=127.0.0.1:${port}`);
-  const targets = { ...targetsOf(site.dataDir, port), written: [`${records}/x`, `${ROOT}main.ts`] };
+  const targets = {
+    ...targetsOf(installed.dataDir, port),
+    written: [`${records}/x`, `${ROOT}main.ts`],
+  };
   deepEqual(await probe(flags, targets), [
     "run /bin/sh",
     "read /etc/passwd",
@@ -89,12 +92,12 @@ Deno.test("the probe finds what it may do", async () => {
 });
 
 Deno.test("the task for production runs no program and writes nothing", async () => {
-  await using site = await installation();
+  await using installed = await installation();
   const args = await taskArgs("serve");
   const flags = args.slice(3).filter((arg) => arg.startsWith("--"));
   deepEqual(args.slice(-2), ["main.ts", "start"]);
   equal(flags.some((flag) => /^--allow-(run|write|ffi|all|sys)|^-A/.test(flag)), false);
-  const targets = { ...targetsOf(site.dataDir, 1), ports: [] };
+  const targets = { ...targetsOf(installed.dataDir, 1), ports: [] };
   const done = await probe(flags, targets);
   // Where the database and the nodes are is not known to a task: the network is open to it.
   deepEqual(done.filter((one) => !/^(reach metadata|resolve a name)/.test(one)), []);

@@ -11,7 +11,7 @@ import {
   type Call,
   judge,
   type Ledger,
-  lostSides,
+  lostEndpoints,
   type ModelAccount,
   type ModelBlock,
   move,
@@ -118,7 +118,7 @@ function atomicBatch(
     const { index } = seen.body;
     if (!(index >= 0 && index < transactions.length)) return null;
     // Whom an item names may be looked up before anything is booked.
-    const lost = lostSides(ledger, transactions[index]);
+    const lost = lostEndpoints(ledger, transactions[index]);
     if (lost.length > 0) return refusedFor(seen, lost) ? ledger : null;
     let state = ledger;
     for (const one of transactions.slice(0, index)) {

@@ -200,7 +200,7 @@ export function refusedFor(
 }
 
 /** What is said of sides that do not exist, by how they are named. */
-export function lostSides(
+export function lostEndpoints(
   ledger: Ledger,
   { source, destination, named }: Pick<Transfer, "source" | "destination" | "named">,
 ): string[] {
@@ -214,7 +214,7 @@ export function lostSides(
 export function whyNot(ledger: Ledger, by: Person, act: Transfer): string[] {
   const source = ledger.accounts.get(act.source);
   const destination = ledger.accounts.get(act.destination);
-  const lost = lostSides(ledger, act);
+  const lost = lostEndpoints(ledger, act);
   if (source === undefined) return lost;
   // What one may not see does not exist, whatever else stands against the move.
   if (!by.reads && source.owner !== by.id) return ["account.not_found", ...lost];

@@ -68,7 +68,7 @@ export function linearize(start: Ledger, history: readonly Event[]): Verdict {
 
   function search(ledger: Ledger): Ledger | null {
     if (order.length === events.length) return ledger;
-    const open = candidates(events, done);
+    const open = eligible(events, done);
     if (order.length >= longest.order.length) {
       longest = { order: [...order], ledger, stuck: open.map((i) => events[i]) };
     }
@@ -95,7 +95,7 @@ export function linearize(start: Ledger, history: readonly Event[]): Verdict {
 }
 
 /** The calls that could come next: sent before any open one was answered. */
-function candidates(events: readonly Event[], done: readonly boolean[]): number[] {
+function eligible(events: readonly Event[], done: readonly boolean[]): number[] {
   let first = Infinity;
   const found: number[] = [];
   for (let i = 0; i < events.length; i++) {

@@ -9,13 +9,13 @@ import { assertInvariants } from "./invariants.ts";
 const WAITING_MAX = 100;
 const ASKED = 400;
 /** Requests of one realm that may wait for the database. */
-const SEATS = 1000;
+const WAITING = 1000;
 
 Deno.test("more moves than may wait are answered 503 with retry-after, and the rest as ever", async () => {
   await using realm = await testRealm();
   const { name, account } = await realm.currency("1000000");
   const other = await realm.account({ asset: name });
-  await using service = await withSmallLane(realm);
+  await using service = await withSmallQueue(realm);
   const { send, queue } = service;
   const move = (value: string, key?: string) =>
     send("/v1/transactions", {
@@ -73,7 +73,7 @@ Deno.test("more commands than may wait are answered 503 with retry-after, and th
   const lock = await holdLedgerLock(realm);
   const block = (amount: string) =>
     realm.admin.send("POST", `/v1/accounts/${account}/blocks`, { amount });
-  const waiting = Array.from({ length: SEATS }, (_, i) => block(i < 60 ? "1" : "5000"));
+  const waiting = Array.from({ length: WAITING }, (_, i) => block(i < 60 ? "1" : "5000"));
   const late = await Promise.all(Array.from({ length: 20 }, () => block("1")));
   for (const answer of late) assertOverloaded(answer);
   equal((await realm.nobody("GET", "/health/live")).status, 200);
@@ -93,7 +93,7 @@ function assertOverloaded(answer: Pick<Answer, "status" | "headers" | "body">): 
 }
 
 /** A service with a queue in which few may wait, reached over HTTP. */
-async function withSmallLane(realm: TestRealm) {
+async function withSmallQueue(realm: TestRealm) {
   const context = (await realm.services.realms.find(realm.id))!;
   const queue = openPostingQueue(realm.database.postingPool(context.location), {
     waitingMax: WAITING_MAX,

@@ -32,7 +32,7 @@ function processWith(realm: TestRealm, key: string, previous: string | null) {
   };
 }
 
-Deno.test("the platform key is changed without a gap, and what it had sealed opens with the new one alone", async () => {
+Deno.test("the platform key is changed without a gap, and what it had encrypted opens with the new one alone", async () => {
   await using own = await testDatabase();
   await using elsewhere = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
@@ -76,13 +76,13 @@ Deno.test("the platform key is changed without a gap, and what it had sealed ope
     "select secret from second_factors",
   );
   for (
-    const [purpose, subject, sealed, expected] of [
+    const [purpose, subject, ciphertext, expected] of [
       ["database_url", placed.body.id, database_url_encrypted, elsewhere.url],
       ["totp", `${realm.id} ${realm.admin.id}`, factor, secret],
     ] as const
   ) {
-    equal(openSecrets(NEW_KEY).decrypt(purpose, subject, sealed), expected);
-    equal(openSecrets(PLATFORM_KEY).decrypt(purpose, subject, sealed), null);
+    equal(openSecrets(NEW_KEY).decrypt(purpose, subject, ciphertext), expected);
+    equal(openSecrets(PLATFORM_KEY).decrypt(purpose, subject, ciphertext), null);
   }
 });
 

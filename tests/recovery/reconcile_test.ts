@@ -31,9 +31,9 @@ Deno.test("`reconcile` lists, settles, begins a new epoch, and lets further host
 
   // Nobody has answered yet; and a host without a record does not join what waits.
   equal((await first.run(["--gap", "20"])).code, 2);
-  const joined = await second.run(["--join"]);
-  deepEqual([joined.code, joined.out], [1, ""]);
-  match(joined.said, /to be reconciled, not joined[^]*usage: reconcile/);
+  const answered = await second.run(["--join"]);
+  deepEqual([answered.code, answered.out], [1, ""]);
+  match(answered.said, /to be reconciled, not joined[^]*usage: reconcile/);
   for (const args of [["--gap", "x"], ["--nonsense"]]) {
     const refused = await first.run(args);
     deepEqual([refused.code, refused.out], [1, ""]);

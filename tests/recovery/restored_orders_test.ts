@@ -51,7 +51,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "LTC: a dump restored in which a payout was planned already takes its transaction for it",
+  name: "LTC: a dump restored in which a batch was planned already takes its transaction for it",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -74,7 +74,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "LTC: what waits in an unsigned payout of a dump is asked about, and is not paid again once called paid",
+    "LTC: what waits in an unsigned batch of a dump is asked about, and is not paid again once called paid",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -85,7 +85,7 @@ Deno.test({
     deepEqual(await statesOf(funded, [dropped, paid]), ["batched", "batched"]);
     const chosen = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");
     await keepRealm(realm);
-    // The newer database undoes the payout and pays one of the two alone, out of another coin.
+    // The newer database undoes the batch and pays one of the two alone, out of another coin.
     equal((await cancel(funded, dropped)).status, 200);
     for (const { input } of chosen) {
       await realm.command((tx) =>
@@ -120,7 +120,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "LTC: a signed payout of a dump does not leave before it is reconciled: one of its withdrawals is paid since",
+    "LTC: a signed batch of a dump does not leave before it is reconciled: one of its withdrawals is paid since",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -132,7 +132,7 @@ Deno.test({
     deepEqual(await statesOf(funded, [dropped, paid]), ["batched", "batched"]);
     const chosen = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");
     await keepRealm(realm);
-    // The newer database undoes the payout and pays one of the two alone, out of another coin.
+    // The newer database undoes the batch and pays one of the two alone, out of another coin.
     equal((await cancel(funded, dropped)).status, 200);
     for (const { input } of chosen) {
       await realm.command((tx) =>
@@ -145,8 +145,8 @@ Deno.test({
     await restoreRealm(realm);
     await haltRealm(realm);
     await follow(funded, 2);
-    const payout = "select state, error from chain_orders where purpose = 'batch'";
-    const [held] = await rowsOf<{ state: string; error: string }>(realm, payout);
+    const batch = "select state, error from chain_orders where purpose = 'batch'";
+    const [held] = await rowsOf<{ state: string; error: string }>(realm, batch);
     equal(held.state, "signed");
     ok(held.error.startsWith("chain.quarantined: "), held.error);
     const [report] = await reconcile(realm, () => Promise.resolve(false));

@@ -66,7 +66,7 @@ Deno.test("a signed withdrawal whose bytes are mined is not asked about, and wha
 
 Deno.test({
   name:
-    "LTC: a signed payout whose transaction is mined is not asked about, and its fee is booked to each",
+    "LTC: a signed batch whose transaction is mined is not asked about, and its fee is booked to each",
   ignore: !hasLitecoind(),
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);

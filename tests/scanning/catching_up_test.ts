@@ -1,7 +1,7 @@
 /** A realm that is ten thousand blocks behind, and chains that take another course meanwhile. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { startRunner } from "../../workers/jobs/runner.ts";
-import { scanPlace } from "../../workers/scanning/scanner.ts";
+import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { type LongChain, startLongChain } from "../support/nodes/long_chain.ts";
 import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
@@ -13,7 +13,7 @@ const PLACE = { chain: "ETHEREUM", network: "testnet" } as const;
 /** Blocks that a pass reads at most, and that are remembered below the cursor. */
 const WINDOW = 1024;
 /** Blocks of one step of the cursor. */
-const STRETCH = 64;
+const BLOCK_RANGE = 64;
 
 /** A ramp that is followed on a long chain. */
 interface Climb extends AsyncDisposable {
@@ -46,7 +46,7 @@ async function openClimb(): Promise<Climb> {
     chain,
     ramp,
     pay: async () => void await fixture.anvil.send({ to: ramp.address, value: ETHER }),
-    pass: () => scanPlace({ ...context, actor: { ...context.actor, at: Date.now() } }, PLACE),
+    pass: () => scanNetwork({ ...context, actor: { ...context.actor, at: Date.now() } }, PLACE),
     shown: async () => (await fixture.realm.admin.send("GET", "/v1/chains")).body[0],
     total: async () => (await fixture.account(ramp.id)).balance.total,
     async [Symbol.asyncDispose]() {
@@ -88,7 +88,7 @@ Deno.test("a chain 10 000 blocks ahead is caught up with in steps, within bounds
   await climbing;
   deepEqual(steps, steps.toSorted((a, b) => a - b));
   ok(steps.length > 10, `${steps.length} steps were seen`);
-  ok(ahead <= 4 * STRETCH, `${ahead} blocks were asked for and not recorded`);
+  ok(ahead <= 4 * BLOCK_RANGE, `${ahead} blocks were asked for and not recorded`);
   const [{ kept }] = await rowsOf<{ kept: number }>(
     fixture.realm,
     "select count(*)::integer as kept from chain_blocks",

@@ -143,7 +143,7 @@ Deno.test({
     await funded.advance();
     const lift = "update ramps set quarantined = null where quarantined is not null returning 1";
     equal((await rowsOf(funded.realm, lift)).length, 1);
-    for (let look = 0; look < 2; look++) await funded.advance();
+    for (let pass = 0; pass < 2; pass++) await funded.advance();
     const [{ state, error }] = await rowsOf<{ state: string; error: string }>(
       funded.realm,
       "select state, error from chain_orders",
@@ -237,7 +237,7 @@ Deno.test({
     };
     await using funded = await openUtxoRamp({ ...LITECOIN, start, env });
     const [lying, other] = nodes;
-    await using _liar = lying;
+    await using _lying = lying;
     await using _other = other;
     await paidOnce(funded, "1");
     const before = await coinsOf(funded);

@@ -1,5 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { searchCoins, searchPlace } from "../../workers/scanning/utxo_search.ts";
+import { searchCoins, searchNetwork } from "../../workers/scanning/utxo_search.ts";
 import {
   COIN,
   LITECOIN,
@@ -51,11 +51,11 @@ Deno.test({
     await funded.node.mine(3);
     await funded.follow();
     const before = await totalOf(funded);
-    const missing = await searchPlace(funded.context, await chainOf(funded), PLACE);
+    const missing = await searchNetwork(funded.context, await chainOf(funded), PLACE);
     deepEqual([missing?.length, await totalOf(funded)], [1, before]);
     deepEqual((await queued(funded)).map(({ from }) => from), [missedAt]);
     await funded.until(async () => Number(await totalOf(funded)) > Number(before) + 4.9);
-    deepEqual(await searchPlace(funded.context, await chainOf(funded), PLACE), []);
+    deepEqual(await searchNetwork(funded.context, await chainOf(funded), PLACE), []);
     equal((await queued(funded)).length, 1);
     await funded.agree();
   },
@@ -68,11 +68,11 @@ Deno.test({
     await using funded = await openUtxoRamp(LITECOIN);
     await funded.deposit(2n * COIN);
     await funded.node.mine();
-    equal(await searchPlace(funded.context, await chainOf(funded), PLACE), null);
+    equal(await searchNetwork(funded.context, await chainOf(funded), PLACE), null);
     await funded.follow();
-    deepEqual(await searchPlace(funded.context, await chainOf(funded), PLACE), []);
+    deepEqual(await searchNetwork(funded.context, await chainOf(funded), PLACE), []);
     await funded.realm.command((tx) => tx`update chain_cursors set hash = ${"0".repeat(64)}`);
-    equal(await searchPlace(funded.context, await chainOf(funded), PLACE), null);
+    equal(await searchNetwork(funded.context, await chainOf(funded), PLACE), null);
     deepEqual([...await queued(funded)], []);
   },
 });
@@ -106,7 +106,7 @@ Deno.test({
       made = 100;
       const read: number[] = [];
       for (let search = 0; search < 4; search++) {
-        equal((await searchPlace(context, await chainOf(funded), PLACE))?.length, made);
+        equal((await searchNetwork(context, await chainOf(funded), PLACE))?.length, made);
         read.push((await queued(funded)).length);
         await rowsOf(funded.realm, "delete from jobs where name = 'deposit.rescan'");
       }
@@ -116,7 +116,7 @@ Deno.test({
       await passOver(funded);
       await funded.node.mine(3);
       await funded.follow();
-      equal((await searchPlace(context, await chainOf(funded), PLACE))?.length, 1);
+      equal((await searchNetwork(context, await chainOf(funded), PLACE))?.length, 1);
       await funded.until(async () => Number(await totalOf(funded)) > 4.9);
       await funded.agree();
     } finally {
@@ -157,7 +157,7 @@ Deno.test("BCH: coins are searched in the node's own list", async () => {
   await funded.until(async () => await totalOf(funded) !== "0");
   const chain = await funded.context.chains.open({ chain: CASH.id, testnet: true });
   const place = { chain: CASH.id, network: "regtest" } as const;
-  deepEqual(await searchPlace(funded.context, chain, place), []);
+  deepEqual(await searchNetwork(funded.context, chain, place), []);
 });
 
 Deno.test("BCH: where no node lists its coins, the latest blocks are read again, and what was hidden is credited once", async () => {

@@ -81,14 +81,14 @@ const KINDS: Readonly<Record<string, (of: TestUser, asset: string) => Record<str
 
 Deno.test("the six rows of roles and scopes hold over HTTP, for every kind of entity", async () => {
   await using realm = await testRealm();
-  await using door = serve(realm);
+  await using way = serve(realm);
   const asset = (await realm.currency("0")).name;
   for (const kind of Object.keys(KINDS)) {
     const found: Record<string, string[]> = {};
     for (const row of Object.keys(EXPECTED) as `${Role},${Scope}`[]) {
       const [role, scope] = row.split(",") as [Role, Scope];
       const user = await realm.user({ role, scope });
-      found[row] = await tryAll(realm, door.ask, { user, kind, asset });
+      found[row] = await tryAll(realm, way.ask, { user, kind, asset });
     }
     print(kind, found);
     deepEqual(found, EXPECTED, kind);
@@ -168,7 +168,7 @@ async function tryAll(
   const newUser = { username: `u-${crypto.randomUUID()}`, password: "correct horse battery" };
   const data = { data: { touched: true } };
   const as = (method: string, at: string, body?: unknown) => ask(user.key, method, at, body);
-  const trials: Record<Act, () => Promise<Reply>> = {
+  const attempts: Record<Act, () => Promise<Reply>> = {
     "read own": () => as("GET", own),
     "read other": () => as("GET", other),
     "write own": () => as("PATCH", own, data),
@@ -184,7 +184,7 @@ async function tryAll(
     "delete own user": () => as("DELETE", `/v1/users/${user.id}`),
   };
   const found: string[] = [];
-  for (const act of ACTS) found.push(outcome(await trials[act]()));
+  for (const act of ACTS) found.push(outcome(await attempts[act]()));
   return found;
 }
 

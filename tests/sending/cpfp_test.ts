@@ -29,11 +29,11 @@ interface Sent {
 }
 
 Deno.test({
-  name: "DOGE: a sweep that lingers is mined with a child that pays for it, and both are booked",
+  name: "DOGE: a stuck sweep is mined with a child that pays for it, and both are booked",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(DEAR);
-    await lingering(funded, 20n * COIN);
+    await stuckSweep(funded, 20n * COIN);
     await funded.node.mine();
     equal((await funded.node.rpc<string[]>("getrawmempool")).length, 1, "the miner wants more");
     await Promise.all([funded.advance(), funded.advance()]); // two workers see it at once
@@ -59,7 +59,7 @@ Deno.test({
   name: "BCH: a child whose parent is mined without it is mined too, and nothing is lost",
   fn: async () => {
     await using funded = await openUtxoRamp(CASH);
-    await lingering(funded, 3n * COIN);
+    await stuckSweep(funded, 3n * COIN);
     await endAt(funded, "stored"); // signed, and not sent before the parent is mined
     await funded.node.mine();
     await funded.advance();
@@ -78,7 +78,7 @@ Deno.test({
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(DEAR);
-    await lingering(funded, 20n * COIN);
+    await stuckSweep(funded, 20n * COIN);
     await funded.advance();
     await funded.advance();
     const [sweep, child] = await sentBy(funded);
@@ -106,7 +106,7 @@ Deno.test({
     let done = 0;
     for (const step of CHECKPOINTS) {
       await t.step(`ends at "${step}"`, async () => {
-        await lingering(funded, 20n * COIN);
+        await stuckSweep(funded, 20n * COIN);
         await endAt(funded, step);
         await funded.until(async () => {
           const sent = await sentBy(funded);
@@ -122,11 +122,11 @@ Deno.test({
 });
 
 Deno.test({
-  name: "DOGE: a sweep that pays enough gets no child, however long it lingers",
+  name: "DOGE: a sweep that pays enough gets no child, however long it is stuck",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(DEAR);
-    await lingering(funded, 20n * COIN);
+    await stuckSweep(funded, 20n * COIN);
     // As if the sweep had been made when that was the price.
     await tamper(
       funded.realm,
@@ -139,7 +139,7 @@ Deno.test({
 });
 
 /** Makes a deposit whose sweep was sent long ago and is in no block. */
-async function lingering(funded: UtxoRamp, amount: bigint): Promise<void> {
+async function stuckSweep(funded: UtxoRamp, amount: bigint): Promise<void> {
   await funded.deposit(amount);
   const sent = async () => (await sentBy(funded)).some(({ state }) => state === "sent");
   await funded.until(sent);

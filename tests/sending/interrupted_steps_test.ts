@@ -115,11 +115,11 @@ const COIN_SCENES: typeof SCENES = {
     const funded = await openUtxoRamp({ id: "DOGECOIN", asset: "DOGE", start, env });
     const { realm } = funded;
     const sent = "select 1 from chain_orders where purpose = 'sweep' and state = 'sent'";
-    const lingers = "update chain_orders set created_at = created_at - interval '20 minutes'";
+    const aged = "update chain_orders set created_at = created_at - interval '20 minutes'";
     return coinScene(funded, "cpfp", async () => {
       await funded.deposit(20n * COIN);
       await funded.until(async () => (await rowsOf(realm, sent)).length > 0);
-      await rowsOf(realm, `${lingers} where state = 'sent'`);
+      await rowsOf(realm, `${aged} where state = 'sent'`);
     });
   },
   "a payment out of change that no block has": async (env) => {
@@ -186,13 +186,13 @@ const openOrders = async ({ realm }: Scene) =>
 /** Has a process stop at a step, another carry all orders to their end, and the first go on. */
 async function resumed(scene: Scene, step: Checkpoint): Promise<boolean> {
   const reached = Promise.withResolvers<void>();
-  const gate = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
   let held = false;
   const stopped = advance(scene, scene.context, async (passed) => {
     if (held || passed !== step) return;
     held = true;
     reached.resolve();
-    await gate.promise;
+    await released.promise;
   });
   await Promise.race([stopped, reached.promise]);
   if (!held) return false;
@@ -201,7 +201,7 @@ async function resumed(scene: Scene, step: Checkpoint): Promise<boolean> {
     await scene.mine();
   }
   equal(await openOrders(scene), 0, "the other process ends all of them");
-  gate.resolve();
+  released.resolve();
   await stopped;
   return true;
 }

@@ -96,7 +96,7 @@ for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "BITCOIN_CASH" || id ==
 
 Deno.test({
   name:
-    "LTC: a worker that stands still anywhere in a payout, while another ends it, changes nothing",
+    "LTC: a worker that stands still anywhere in a batch, while another ends it, changes nothing",
   ignore,
   fn: async (t) => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -129,14 +129,14 @@ Deno.test({
 
 /** Takes a look that stands still at a place until it is released. */
 function standAt(funded: UtxoRamp, step: Checkpoint) {
-  const gate = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
   const ended = funded.advance(async (passed) => {
     if (passed !== step) return;
     reached.resolve();
-    await gate.promise;
+    await released.promise;
   }).finally(() => reached.reject(new Error(`nobody passed ${step}`)));
-  return { reached: reached.promise, release: gate.resolve, ended };
+  return { reached: reached.promise, release: released.resolve, ended };
 }
 
 function endOn(step: Checkpoint) {

@@ -94,7 +94,7 @@ Deno.test("a withdrawal that is DONE and whose block is reorganised away is sent
   deepEqual(await fillsOf(funded), []);
 });
 
-Deno.test("a slow withdrawal that the price has left behind is hastened when others wait behind it", async () => {
+Deno.test("a slow withdrawal that the price has left behind is sped up when others wait behind it", async () => {
   await using funded = await openFundedRamp();
   const slow = (await funded.withdraw("0.01", { fee: { speed: "slow" } })).body.id;
   await funded.advance();
@@ -121,7 +121,7 @@ Deno.test("a slow withdrawal that the price has left behind is hastened when oth
   await agree(funded);
 });
 
-Deno.test("what lingers at a price that is good enough is not replaced again and again", async () => {
+Deno.test("a payment that is stuck at a price that is good enough is not replaced again and again", async () => {
   await using funded = await openFundedRamp();
   const first = (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
   await funded.advance();
@@ -212,7 +212,7 @@ const REFUSALS: Readonly<Record<string, Trick>> = {
     method === "eth_getBalance" ? "0x0" : undefined,
 };
 
-Deno.test("a withdrawal that one of two nodes refuses by now is hastened as it stands, and keeps none behind it waiting", async (t) => {
+Deno.test("a withdrawal that one of two nodes refuses by now is sped up as it stands, and keeps none behind it waiting", async (t) => {
   const { funded, faulty } = await openFaultyRamp({ beside: true });
   await using _faulty = faulty;
   await using _funded = funded;

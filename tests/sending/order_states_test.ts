@@ -302,17 +302,17 @@ async function refusedBy(funded: FundedRamp, statement: string): Promise<string 
 
 /** Keeps the first question of a kind waiting until it is released. */
 function holdFirst(faulty: FaultyNode, method: string) {
-  const gate = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
   let held = false;
   faulty.trick = async (question) => {
     if (question.method !== method || held) return undefined;
     held = true;
     reached.resolve();
-    await gate.promise;
+    await released.promise;
     return undefined;
   };
-  return { reached: reached.promise, release: gate.resolve };
+  return { reached: reached.promise, release: released.resolve };
 }
 
 async function openFaultyRamp(

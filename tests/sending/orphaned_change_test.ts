@@ -80,7 +80,7 @@ Deno.test({
 });
 
 for (const count of [1, 3]) {
-  const what = count === 1 ? "a payment" : "a payout";
+  const what = count === 1 ? "a payment" : "a batch";
   Deno.test({
     name: `${what} on change that will never be is made anew with other coins, and paid once`,
     ignore,

@@ -312,8 +312,8 @@ test("a block is released and captured by who opened it, or by who writes the wh
   deepEqual(await release(legal, user), [403, "permission.owner"]);
   deepEqual(await capture(legal, user), [403, "permission.owner"]);
   const tried = `${at}/${legal}/capture?dry_run=true`;
-  const trial = await user.send("POST", tried, { destination: { account: other } });
-  deepEqual(told(trial), [403, "permission.owner"]);
+  const dryRun = await user.send("POST", tried, { destination: { account: other } });
+  deepEqual(told(dryRun), [403, "permission.owner"]);
   deepEqual((await realm.balance(id)).available, "90");
   const mine = await hold(user);
   deepEqual(await act("freeze", manager), [200, undefined]);

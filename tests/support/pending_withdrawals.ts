@@ -1,4 +1,4 @@
-/** Withdrawals that wait side by side on a coin chain, for tests of payouts. @module */
+/** Withdrawals that wait side by side on a coin chain, for tests of batches. @module */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Checkpoint } from "../../workers/sending/order_work.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
@@ -51,12 +51,12 @@ export async function paidOnce(funded: UtxoRamp, { ids, to }: Queue): Promise<vo
 }
 
 /** In how many transactions they left. */
-export async function payoutsOf(funded: UtxoRamp, { ids }: Queue): Promise<number> {
+export async function batchesOf(funded: UtxoRamp, { ids }: Queue): Promise<number> {
   const rows = await Promise.all(ids.map((id) => funded.withdrawal(id)));
   return new Set(rows.map(({ chain }) => chain.hash)).size;
 }
 
-/** The shares of each payout add up to what the chain took for it. */
+/** The shares of each batch add up to what the chain took for it. */
 export async function feesDivided(funded: UtxoRamp): Promise<void> {
   const rows = await rowsOf<{ fee: string; shares: string; costs: string }>(
     funded.realm,

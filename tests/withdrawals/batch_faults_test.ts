@@ -3,11 +3,11 @@ import { CHECKPOINTS } from "../../workers/sending/order_work.ts";
 import { COIN, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import {
+  batchesOf,
   cancel,
   crashAt,
   feesDivided,
   paidOnce,
-  payoutsOf,
   queue,
   sizeOf,
   speedUp,
@@ -19,7 +19,7 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 const ignore = !hasLitecoind();
 
 Deno.test({
-  name: "LTC: payouts that end at any step and begin anew pay each withdrawal exactly once",
+  name: "LTC: batches that end at any step and begin anew pay each withdrawal exactly once",
   ignore,
   fn: async (t) => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -35,7 +35,7 @@ Deno.test({
         ok(reached.done, `nobody passed ${step}`);
         await funded.ended(queued.ids);
         await paidOnce(funded, queued);
-        equal(await payoutsOf(funded, queued), 1);
+        equal(await batchesOf(funded, queued), 1);
       });
     }
     for (const step of ["drafted", "planned", "signed", "stored", "sending"] as const) {
@@ -120,7 +120,7 @@ Deno.test({
       const sizes = [[sizeOf(0)], [], [sizeOf(2)]];
       for (const [at, address] of to.entries()) deepEqual(await funded.held(address), sizes[at]);
     });
-    await t.step("hastened after the node priced them together", async () => {
+    await t.step("sped up after the node priced them together", async () => {
       const queued = await queue(funded, LITECOIN, 3, { fee: { speed: "slow" } });
       let answer: Answer | null = null;
       await funded.advance(async (step) => {
@@ -152,7 +152,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "LTC: a reorganisation takes a payout's block, and each is paid once all the same",
+  name: "LTC: a reorganisation takes a batch's block, and each is paid once all the same",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -176,7 +176,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "LTC: a payout whose coin another transaction takes pays nobody and gives all back",
+  name: "LTC: a batch whose coin another transaction takes pays nobody and gives all back",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);

@@ -44,7 +44,7 @@ for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "LITECOIN" || id === "B
 }
 
 Deno.test({
-  name: "LTC: what a payout takes is counted once on its way, and the books agree at every step",
+  name: "LTC: what a batch takes is counted once on its way, and the books agree at every step",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -119,7 +119,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "LTC: what may happen to a payout's orders is held by the database too",
+  name: "LTC: what may happen to a batch's orders is held by the database too",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -151,7 +151,7 @@ Deno.test({
   },
 });
 
-Deno.test("a fee is divided among a payout's members to the last base unit", () => {
+Deno.test("a fee is divided among a batch's members to the last base unit", () => {
   for (const [fee, members] of [[0n, 3], [1n, 3], [1_000n, 7], [999_999_999_999n, 100]] as const) {
     const shares = divideFee(fee, members);
     equal(shares.length, members);

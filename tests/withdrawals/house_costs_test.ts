@@ -104,7 +104,7 @@ Deno.test("a speed-up whose replacement is mined is kept", async () => {
   await agree(funded);
 });
 
-Deno.test("the database has an order charged more only where it is hastened, once a block", async () => {
+Deno.test("the database has an order charged more only where it is sped up, once a block", async () => {
   await using funded = await openFundedRamp();
   await funded.withdraw("1", { fee: { speed: "slow" } });
   await funded.advance();

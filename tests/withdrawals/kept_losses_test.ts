@@ -153,11 +153,11 @@ Deno.test("whoever makes users, one by the other, makes no withdrawal of theirs 
       from pg_stat_xact_user_tables where relid = 'users'::regclass`;
     return rows;
   };
-  const looked = await serializable(realm.pool, async (tx) => {
+  const rows = await serializable(realm.pool, async (tx) => {
     const before = await read(tx);
     const [{ lost }] = await selectHolderLosses(tx, [order], 30);
     equal(BigInt(lost), 3n * 10n ** 18n);
     return await read(tx) - before;
   });
-  ok(looked < 50, `${looked} rows of users`);
+  ok(rows < 50, `${rows} rows of users`);
 });

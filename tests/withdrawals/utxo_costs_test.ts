@@ -56,7 +56,7 @@ Deno.test("LTC: speed-ups of one withdrawal are paid for, once a block, and stay
   await funded.agree();
 });
 
-Deno.test("LTC: who speeds up a payout pays for lifting all of it", async () => {
+Deno.test("LTC: who speeds up a batch pays for lifting all of it", async () => {
   await using funded = await openUtxoRamp(LITECOIN);
   await funded.fund(5n * COIN);
   await funded.deposit(4n * COIN);
@@ -68,8 +68,8 @@ Deno.test("LTC: who speeds up a payout pays for lifting all of it", async () => 
   }
   const before = await chargedTo(funded);
   await funded.advance();
-  const payouts = "select 1 from chain_orders where purpose = 'batch'";
-  equal((await rowsOf(funded.realm, payouts)).length, 1);
+  const batches = "select 1 from chain_orders where purpose = 'batch'";
+  equal((await rowsOf(funded.realm, batches)).length, 1);
   const sped = await speedUp(funded, ids[2]);
   equal(sped.status, 200, sped.text);
   const after = await chargedTo(funded);

@@ -39,7 +39,7 @@ import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Transfer } from "../chains/observations.ts";
 import { readFound } from "../sending/found_transactions.ts";
-import { loadWatch, scanPlace } from "../scanning/scanner.ts";
+import { loadWatch, scanNetwork } from "../scanning/scanner.ts";
 import { advanceOrder } from "../sending/sender.ts";
 
 /** A withdrawal that may have been paid. */
@@ -220,7 +220,7 @@ async function findUsed(
 /** Scans to the newest block, which credits every deposit that is deep enough. */
 async function catchUp({ context, place }: Work): Promise<boolean> {
   for (let pass = 0; pass < PASSES_MAX; pass++) {
-    const ended = await scanPlace(context, place);
+    const ended = await scanNetwork(context, place);
     if (ended !== "more") return ended === "caught up";
   }
   return false;

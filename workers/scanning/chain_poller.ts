@@ -22,7 +22,7 @@ import {
 } from "../task_queue.ts";
 import { sleep, withTimeout } from "../timers.ts";
 import { workerContext, type WorkerDependencies } from "../worker_context.ts";
-import { scanPlace } from "./scanner.ts";
+import { scanNetwork } from "./scanner.ts";
 
 /** The running chain poller of a process. */
 export interface ChainPoller {
@@ -164,7 +164,7 @@ async function poll(
   let more = true;
   try {
     while (more && !signal.aborted && now() < since + SLICE_MS) {
-      const pass = await scanPlace(workerContext(state, { realm, pool, signal }), place);
+      const pass = await scanNetwork(workerContext(state, { realm, pool, signal }), place);
       state.wake(realm.id);
       more = pass === "more" && now() < at.until;
     }

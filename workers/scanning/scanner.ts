@@ -50,10 +50,10 @@ const ANY_TOKEN_ADDRESSES = 400;
  *
  * @returns how it ended
  */
-export async function scanPlace(context: WorkerContext, place: ChainNetwork): Promise<Pass> {
+export async function scanNetwork(context: WorkerContext, place: ChainNetwork): Promise<Pass> {
   const seen: Seen = { head: null };
   try {
-    return await scanNetwork(context, place, seen);
+    return await readNewBlocks(context, place, seen);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     context.log("warn", "a chain cannot be scanned", { ...place, error });
@@ -73,7 +73,11 @@ interface Seen {
   head: number | null;
 }
 
-async function scanNetwork(context: WorkerContext, place: ChainNetwork, seen: Seen): Promise<Pass> {
+async function readNewBlocks(
+  context: WorkerContext,
+  place: ChainNetwork,
+  seen: Seen,
+): Promise<Pass> {
   const at = { chain: place.chain, testnet: place.network !== "main" };
   const chain = await context.chains.open(at);
   await beginCursor(context, place);

@@ -40,7 +40,7 @@ export async function searchCoins(context: WorkerContext): Promise<void> {
     const place = { chain: id as ChainId, network } as ChainNetwork;
     try {
       const chain = await context.chains.open({ chain: place.chain, testnet: network !== "main" });
-      await searchPlace(context, chain, place);
+      await searchNetwork(context, chain, place);
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
       context.log("warn", "search of coins failed", { ...place, error });
@@ -53,7 +53,7 @@ export async function searchCoins(context: WorkerContext): Promise<void> {
  *
  * @returns the coins that were missing; null where nothing could be compared
  */
-export async function searchPlace(
+export async function searchNetwork(
   context: WorkerContext,
   chain: Chain,
   place: ChainNetwork,

@@ -32,12 +32,12 @@ async function rates(id: CoinChainId, said: Said): Promise<bigint[]> {
   await using node = nodeThatSays(said);
   const chain = await openCoins(id, "regtest", [node.url]);
   const party = await newParty(id);
-  const drafts = [];
+  const quotes = [];
   for (const speed of SPEEDS) {
-    drafts.push(await chain.draft(pays(party, party.address, 10n ** 8n), speed));
+    quotes.push(await chain.draft(pays(party, party.address, 10n ** 8n), speed));
   }
   chain.close();
-  return drafts.map(({ body }) => BigInt(JSON.parse(body).rate));
+  return quotes.map(({ body }) => BigInt(JSON.parse(body).rate));
 }
 
 Deno.test("rates are the estimates for 12, 6 and 2 blocks", async () => {

@@ -57,7 +57,7 @@ export async function lyingCoins(): Promise<WorkerContext & AsyncDisposable> {
   const node = startLyingNode(ask, kindOf, { remember: true });
   return {
     node,
-    probes: [...observationTrials(scene), ...coinTrials(scene), ...orderTrials(scene)],
+    probes: [...observationProbes(scene), ...coinProbes(scene), ...requestProbes(scene)],
     open: (urls) => openCoins("LITECOIN", "regtest", urls, { limits: { timeoutMs: 10_000 } }),
     async [Symbol.asyncDispose]() {
       await node[Symbol.asyncDispose]();
@@ -111,7 +111,7 @@ function withBody({ plan, signed }: { plan: Plan; signed: Signed }): Signed {
 }
 
 /** Questions about what came. */
-function observationTrials(scene: Scene): Probe[] {
+function observationProbes(scene: Scene): Probe[] {
   const { payer, payee, from, head, transfers, spent, coins } = scene;
   const watch = () => watching([payee], [spent]);
   const [{ hash }] = transfers;
@@ -163,7 +163,7 @@ function observationTrials(scene: Scene): Probe[] {
 }
 
 /** Questions about coins. */
-function coinTrials({ payer, payee, from, head, spent, coins }: Scene): Probe[] {
+function coinProbes({ payer, payee, from, head, spent, coins }: Scene): Probe[] {
   const known = [...coins, { input: spent, amount: coins[0].amount }]
     .map((one) => ({ ...one, address: payer.address }));
   return [
@@ -194,7 +194,7 @@ function coinTrials({ payer, payee, from, head, spent, coins }: Scene): Probe[] 
 }
 
 /** Questions about what leaves. */
-function orderTrials(scene: Scene): Probe[] {
+function requestProbes(scene: Scene): Probe[] {
   const { payer, payee, from, mined, most, dead, pending, coins } = scene;
   const statuses = { mined, dead, pending };
   const own = coins.map(({ input, amount }) => {

@@ -164,7 +164,7 @@ onLitecoind(
     const rival = await spend(fixture, payer, coins.slice(0, 1), two.address, amount);
     await chain.broadcast(rival.signed);
     await mine(3);
-    const ask = (candidates: Signed[]) => chain.status({ attempts: candidates, since, depth: 1 });
+    const ask = (attempts: Signed[]) => chain.status({ attempts: attempts, since, depth: 1 });
     statusIs(await ask([gone.signed]), "dropped");
     statusIs(await ask([gone.signed, alive.signed]), "unseen");
     await chain.broadcast(alive.signed);

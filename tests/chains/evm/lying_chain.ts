@@ -55,7 +55,7 @@ export async function lyingEvm(): Promise<WorkerContext & AsyncDisposable> {
   const node = startLyingNode(ask, kindOf, { remember: true });
   return {
     node,
-    probes: [...observationTrials(scene), ...orderTrials(scene)],
+    probes: [...observationProbes(scene), ...requestProbes(scene)],
     open: (urls) => openEvm("ETHEREUM", "main", urls, { limits: { timeoutMs: 10_000 } }),
     async [Symbol.asyncDispose]() {
       await node[Symbol.asyncDispose]();
@@ -121,7 +121,7 @@ async function drive(fixture: EvmFixture): Promise<Scene> {
 }
 
 /** Questions about what came. */
-function observationTrials(scene: Scene): Probe[] {
+function observationProbes(scene: Scene): Probe[] {
   const { payer, payee, token, from, to, transfers } = scene;
   const inputs = [`${payer.address}:0`, `${payer.address}:1`];
   const watch = () => watching([payee], inputs);
@@ -188,7 +188,7 @@ function receivedAtMost(answer: Checked | null, amount: bigint): string | null {
 }
 
 /** Questions about what leaves. */
-function orderTrials(scene: Scene): Probe[] {
+function requestProbes(scene: Scene): Probe[] {
   const { payer, payee, token, from, to, mined, most, dead, pending, plan } = scene;
   const [{ hash }] = mined;
   const statuses = { mined, dead, pending };

@@ -29,7 +29,7 @@ export interface Load {
 }
 
 /** Longest wait for an answer; a request that has none by then is sent again. */
-const PATIENCE_MS = 20_000;
+const REQUEST_TIMEOUT_MS = 20_000;
 const BLOCKS_KEPT = 5;
 
 /** Sets clients to work. */
@@ -162,7 +162,7 @@ async function once(
         "idempotency-key": key,
       },
       body,
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     });
     const text = await response.text();
     const replayed = response.headers.get("idempotency-replayed") === "true";

@@ -104,7 +104,7 @@ export async function draftOrder(
   const feeToken = await agreedFeeToken(evm, contract);
   const prices = await agreedPrices(evm, feeToken);
   const terms = { order, speed, budget, chainId, feeToken, prices };
-  return await agreedTrial(evm.nodes, order, (peer) => draftThrough(evm, peer, terms));
+  return await agreedDryRun(evm.nodes, order, (peer) => draftThrough(evm, peer, terms));
 }
 
 /**
@@ -150,7 +150,7 @@ export async function redraftPlan(
  *
  * @throws {ChainError} what the quorum says, `held` where they do not agree, `unavailable` where too few answer
  */
-async function agreedTrial(
+async function agreedDryRun(
   nodes: Nodes,
   order: SendRequest,
   work: (peer: Peer) => Promise<Draft>,
