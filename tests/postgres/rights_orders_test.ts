@@ -157,7 +157,7 @@ Deno.test("a withdrawal that is injected whole pays exactly what lies blocked fo
   const stated = "select state, error from chain_orders";
   const [order] = await rowsOf<Record<string, string>>(realm, stated);
   equal(order.state, "new");
-  equal(order.error?.includes("not what its withdrawal asks for"), true, order.error ?? "");
+  equal(order.error?.includes("differs from its withdrawal"), true, order.error ?? "");
 });
 
 Deno.test("an injected statement ends no order and no withdrawal, and gives up nothing that is reserved", async () => {
