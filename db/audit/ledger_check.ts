@@ -310,7 +310,7 @@ export const CHECKS = {
       when p.state = 'canceled' then m.count is null
       when p.state in ('done', 'failed', 'dropped') then m.count > 0 and m.amount = p.amount
         and m.fee is not distinct from p.fee and m.states = array[p.state]
-      else m.count > 0 and m.amount = p.amount and m.states = '{joined}' end
+      else m.count > 0 and m.amount = p.amount and m.states = '{batched}' end
     union all select m.id, 'a batch', p.purpose from chain_orders m join chain_orders p on p.id = m.batch_order_id
       where p.purpose not in ('batch', 'recovered')`,
   /** A coin reserved by an order is one of ours, unspent or spent by the order itself. */

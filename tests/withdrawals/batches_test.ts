@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { sumInFlight } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
 import { toUnits } from "../../domain/money.ts";
@@ -56,6 +57,7 @@ Deno.test({
     const due = sizeOf(0) + sizeOf(1) + sizeOf(2) + sizeOf(3);
     equal(BigInt(await flying()), due);
     await crashAt(funded, "planned");
+    deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
     const [{ fee }] = await rowsOf<{ fee: string }>(
       funded.realm,
       "select fee::text from chain_orders where purpose = 'batch'",
@@ -65,6 +67,7 @@ Deno.test({
     equal(BigInt(await flying()), due + BigInt(fee));
     const compared = async () => {
       await checkSolvency(funded.context);
+      deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
       const [row] = await rowsOf<{ drift: string; sending: string }>(
         funded.realm,
         "select trim_scale(drift)::text as drift, sending::text from solvency",
