@@ -7,7 +7,7 @@ import { silenceLost } from "./lost_connections.ts";
 import { passwordFor } from "./server_password.ts";
 import { parametersOf, type Session } from "./session_settings.ts";
 
-/** A role that logs in by itself, in the location of the login of an address. */
+/** A role that logs in by itself, in the place of the login of an address. */
 export interface Login {
   role: string;
   password: string;

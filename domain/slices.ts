@@ -39,7 +39,7 @@ export async function encodeLong(text: string): Promise<Uint8Array<ArrayBuffer>>
 }
 
 /** Concatenates byte arrays. */
-export function concatBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function concatBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0));
   let at = 0;
   for (const chunk of chunks) {

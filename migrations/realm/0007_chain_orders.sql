@@ -187,7 +187,7 @@ create table order_transitions (
     ('plan', 'batch', 'unsigned', 'unsent', 'bytes', 'leaving', 'block', 'no block', 'paid', 'in vain', 'dropped', 'found')),
   primary key (before, after)
 );
-comment on column order_transitions.demands is 'Of attempts that are not dropped. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dropped: all are. Batch: the batch is in that state, or was canceled. Found: the batch_order_id was found on the chain, and nothing else of the order can be mined.';
+comment on column order_transitions.demands is 'Of attempts that are not dropped. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dropped: all are. Batch: the batch is in that state, or was canceled. Found: the batch was found on the chain, and nothing else of the order can be mined.';
 insert into order_transitions (before, after, demands) values
   ('new', 'planned', 'plan'),
   ('new', 'batched', 'batch'),

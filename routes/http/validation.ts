@@ -6,7 +6,7 @@ import type { z } from "zod";
 import { DomainError, type ErrorCode, type Fault } from "../../domain/errors.ts";
 import { MANY, parseJson } from "../../domain/json.ts";
 import { parseLongJson } from "../../domain/long_json.ts";
-import { concatBytes, decodeLong, inSlices, SLICE_SIZE } from "../../domain/slices.ts";
+import { decodeLong, inSlices, SLICE_SIZE } from "../../domain/slices.ts";
 import type { Ending } from "./shutdown.ts";
 
 /** A body that holds very many items: how it is checked, without them and each of them. */
@@ -29,6 +29,8 @@ const WHOLE_MAX = 256 * 1024;
 /** Each chunk costs some 50 µs: after these few, they must be of some size. */
 const CHUNKS_FREE = 256;
 const CHUNK_MIN = 512;
+/** Room for a body at first; it doubles as the body grows. */
+const BUFFER_SIZE = 64 * 1024;
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
@@ -214,22 +216,29 @@ async function readStream(
   max: number,
   onLarge: (() => void) | null,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array[] = [];
+  // Each chunk is a view of a buffer of the runtime's, 64 KiB even for one byte: none of them is kept.
+  let bytes = new Uint8Array(BUFFER_SIZE);
   let size = 0;
-  for (;;) {
+  for (let chunks = 0;; chunks++) {
     const { done, value: chunk } = await reader.read();
-    if (done) return concatBytes(chunks);
+    if (done) return bytes.subarray(0, size);
     const before = size;
     size += chunk.byteLength;
     if (size > max) throw tooLarge(max);
     if (before <= BODY_MAX && size > BODY_MAX) onLarge?.();
-    if (onLarge !== null && (chunks.length - CHUNKS_FREE) * CHUNK_MIN > size) {
+    if ((chunks - CHUNKS_FREE) * CHUNK_MIN > size) {
+      const mend = onLarge === null ? "larger ones" : "it with content-length";
       throw new DomainError(
         "request.malformed",
-        "the body comes in too many small chunks: send it with content-length",
+        `the body comes in too many small chunks: send ${mend}`,
       );
     }
-    chunks.push(chunk);
+    if (size > bytes.length) {
+      const larger = new Uint8Array(Math.max(size, Math.min(max, 2 * bytes.length)));
+      larger.set(bytes.subarray(0, before));
+      bytes = larger;
+    }
+    bytes.set(chunk, before);
   }
 }
 

@@ -31,17 +31,23 @@ Deno.test("a body in very many small chunks is refused after a few hundred of th
       pull: (to) => sent++ < chunks ? to.enqueue(chunk) : to.close(),
     });
   };
-  const read = (chunks: number, size: number) =>
-    readBody(
-      new Request("http://a", {
-        method: "POST",
-        body: bodyOf(chunks, size),
-        headers: { "content-type": "application/json" },
-      }),
-      1024 * 1024,
-    );
+  const read = (chunks: number, size: number, length?: number) => {
+    const headers = { "content-type": "application/json" };
+    const request = new Request("http://a", {
+      method: "POST",
+      body: bodyOf(chunks, size),
+      headers,
+    });
+    if (length !== undefined) { // which a Request leaves to its sender
+      const told = new Headers({ ...headers, "content-length": `${length}` });
+      Object.defineProperty(request, "headers", { value: told });
+    }
+    return readBody(request, 1024 * 1024);
+  };
   await rejects(read(300, 1), { code: "request.malformed" });
   await rejects(read(2000, 100), { code: "request.malformed" });
+  await rejects(read(300_000, 1, 300_000), { code: "request.malformed" }, "its length is known");
+  equal((await read(600, 1000, 600_000)).length, 600_000);
   equal((await read(200, 1)).length, 200);
   equal((await read(1000, 1000)).length, 1_000_000);
 });
