@@ -67,7 +67,7 @@ Deno.test("what was posted is linked by the next look, at the latest by the one 
     }
   }
   const { move } = await fixture(realm);
-  await extendHashChain(realm.pool, Date.now); // what is sealed below is what was moved below
+  await extendHashChain(realm.pool, Date.now); // nothing older is left to link
   const timetable = startAt(process, realm);
   try {
     await reached(1);
@@ -76,7 +76,7 @@ Deno.test("what was posted is linked by the next look, at the latest by the one 
       const id = await move();
       const before = looks;
       let passes = -1;
-      for (let sealed = false; !sealed; passes++) {
+      for (let linked = false; !linked; passes++) {
         // When a look is made, what the one before it found has been committed.
         await reached(before + passes + 2);
         const [row] = await rowsOf<{ seq: string }>(
@@ -84,7 +84,7 @@ Deno.test("what was posted is linked by the next look, at the latest by the one 
           "select seq from chain_links where transaction = $1",
           [id],
         );
-        sealed = row !== undefined;
+        linked = row !== undefined;
       }
       // A look may have been on its way when the move was committed. On a starved machine one may
       // fail and be made again, but not each time.
