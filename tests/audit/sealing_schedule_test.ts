@@ -40,21 +40,21 @@ async function fixture(realm: TestRealm) {
   };
 }
 
-Deno.test("what was posted is linked by the next look, at the latest by the one after it", async () => {
+Deno.test("what was posted is linked by the next poll, at the latest by the one after it", async () => {
   ok(2 * POLL_MS < 1000, "two polls are within a second");
   await using realm = await testRealm();
-  let looks = 0;
+  let polls = 0;
   const waiting = new Set<() => void>();
   await using process = realm.another({}, (text) => {
     if (!/as unsealed/.test(text)) return;
-    looks++;
+    polls++;
     for (const wake of waiting) wake();
   });
-  /** Waits until the timetable has looked so many times. */
+  /** Waits until the timetable has polled so many times. */
   async function reached(count: number): Promise<void> {
     const late = performance.now() + ANSWER_MS;
-    while (looks < count) {
-      if (performance.now() > late) throw new Error(`${looks} looks instead of ${count}`);
+    while (polls < count) {
+      if (performance.now() > late) throw new Error(`${polls} polls instead of ${count}`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(wake, ANSWER_MS);
         function wake(): void {
@@ -74,10 +74,10 @@ Deno.test("what was posted is linked by the next look, at the latest by the one 
     let least = Infinity;
     for (let round = 0; round < 5 && least > 1; round++) {
       const id = await move();
-      const before = looks;
+      const before = polls;
       let passes = -1;
       for (let linked = false; !linked; passes++) {
-        // When a look is made, what the one before it found has been committed.
+        // When a poll is made, what the one before it found has been committed.
         await reached(before + passes + 2);
         const [row] = await rowsOf<{ seq: string }>(
           realm,
@@ -86,7 +86,7 @@ Deno.test("what was posted is linked by the next look, at the latest by the one 
         );
         linked = row !== undefined;
       }
-      // A look may have been on its way when the move was committed. On a starved machine one may
+      // A poll may have been on its way when the move was committed. On a starved machine one may
       // fail and be made again, but not each time.
       least = Math.min(least, passes);
     }
