@@ -12,6 +12,7 @@ import type { Db, Tx } from "../../db/database.ts";
 import {
   insertToken,
   markRegistered,
+  selectContracts,
   selectToken,
   selectTokenByContract,
   selectTokenBySymbol,
@@ -237,30 +238,38 @@ export interface TokenFindings {
   told: { decimals: number | null; supply: bigint | null; name: string | null } | null;
   /** The settled balance of the ramp's address, in base units. */
   held: bigint;
-  /**
-   * Whether its balance at the ramp's address equals that of the coin or of the ramp's own token.
-   */
+  /** Whether it moves the value of the coin, of the ramp's own token, or of a token of the realm. */
   twin: boolean;
+  /** Contracts of the realm's tokens that it was compared with. */
+  compared: readonly string[];
   /**
    * The newest block at the check: the registered supply includes transfers to the ramp up to it.
    */
   height: number;
 }
 
-/** Registers a third party's token, or records why it is refused, by the result of its check. */
+/**
+ * Registers a third party's token, or records why it is refused, by the result of its check. False: a
+ * token was deployed or registered since then, and the check must be made again.
+ */
 export async function concludeCheck(
   tx: LedgerTx,
   worker: Actor,
   found: TokenFindings,
-): Promise<void> {
+): Promise<boolean> {
   const token = await selectToken(tx, found.id);
-  if (token === null || token.status !== "pending") return;
+  if (token === null || token.status !== "pending") return true;
+  const contracts = await selectContracts(tx, token);
+  if (contracts.some((contract) => !found.compared.includes(contract))) return false;
   const fail = (code: "token.invalid" | "currency.taken", title: string, detail: string) => {
     const error = { code, title, status: code === "currency.taken" ? 409 : 422, detail };
     return updateToken(tx, token.id, { status: "failed", error, updated_at: worker.at });
   };
   const fault = knownFault(token, token.contract!) ?? faultOf(token, found);
-  if (fault !== null) return void await fail("token.invalid", "Token invalid", fault);
+  if (fault !== null) {
+    await fail("token.invalid", "Token invalid", fault);
+    return true;
+  }
   // The currency belongs to the user who asked for it.
   const owner: Actor = { ...worker, user: token.owner, kind: "user" };
   try {
@@ -275,6 +284,7 @@ export async function concludeCheck(
     if (!(error instanceof DomainError) || error.code !== "currency.taken") throw error;
     await fail("currency.taken", "Currency taken", `${token.symbol}: ${error.message}`);
   }
+  return true;
 }
 
 /** Refuses a supply above the ramp's balance: the whole supply of the currency can be withdrawn. */

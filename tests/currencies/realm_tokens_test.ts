@@ -248,7 +248,7 @@ Deno.test("what is kept at a frozen ramp does not leave", async () => {
   deepEqual([refused.status, refused.body.code], [409, "account.frozen"], refused.text);
 });
 
-Deno.test("a contract that is an asset's, or registered already, is not registered again", async () => {
+Deno.test("a contract that is an asset's, or registered already, or moves a registered token, is not registered", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const ramp = await fixture.ramp();
   const gold = await deployed(fixture, ramp);
@@ -257,6 +257,20 @@ Deno.test("a contract that is an asset's, or registered already, is not register
     const body = { ...wanted, contract_address: contract };
     const refused = await fixture.realm.admin.send("POST", REGISTER, body);
     deepEqual([refused.status, refused.body.code], [422, "token.invalid"], refused.text);
+  }
+  const { address: second } = rich(9);
+  const forwarder = `0x363d3d373d3d3d363d73${gold.contract.slice(2)}5afa503d6000803e3d6000f3`;
+  await fixture.anvil.rpc("anvil_setCode", second, forwarder);
+  const other = await foreign(fixture.anvil, 2000n); // what the ramp holds of it is GOLD's balance too
+  await pay(fixture.anvil, other, ramp.address, 1000n * GOLD);
+  await fixture.mine(4);
+  for (const [contract_address, status] of [[second, 422], [other, 201]]) {
+    const body = { ...wanted, contract_address };
+    const answer = await working(fixture, fixture.realm.admin.send("POST", REGISTER, body));
+    deepEqual([answer.status, answer.body.code], [
+      status,
+      status === 422 ? "token.invalid" : undefined,
+    ]);
   }
 });
 
@@ -351,8 +365,8 @@ async function asked(anvil: Anvil, contract: string, data: string): Promise<bigi
 }
 
 /** A contract made elsewhere: 6 places, 1000 in all, in the hands of rich account 0. */
-async function foreign(anvil: Anvil): Promise<string> {
-  return await deployToken(anvil, { symbol: "FOREIGN", decimals: 6, supply: 1000n * GOLD });
+async function foreign(anvil: Anvil, supply = 1000n): Promise<string> {
+  return await deployToken(anvil, { symbol: "FOREIGN", decimals: 6, supply: supply * GOLD });
 }
 
 /** Lets the workers work while an answer is waited for. */

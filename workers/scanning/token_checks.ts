@@ -1,10 +1,11 @@
 /** Checks third parties' tokens before they are registered. @module */
 import { selectAccount } from "../../db/accounts/accounts.ts";
-import { selectToken } from "../../db/currencies/tokens.ts";
-import { reading } from "../../db/transaction.ts";
+import { selectContracts, selectToken, type TokenRow } from "../../db/currencies/tokens.ts";
+import { type LedgerTx, reading } from "../../db/transaction.ts";
 import { type ChainId, findAsset } from "../../domain/assets.ts";
-import { concludeCheck } from "../../domain/currencies/tokens.ts";
+import { concludeCheck, type TokenFindings } from "../../domain/currencies/tokens.ts";
 import { findOwnAddress } from "../../domain/sending/funds.ts";
+import type { Chain } from "../chains/chain.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
 
@@ -15,25 +16,59 @@ export async function checkToken(
 ): Promise<void> {
   const row = await reading(context.pool, (db) => selectToken(db, token));
   if (row === null || row.status !== "pending" || row.contract === null) return;
+  for (let concluded = false; !concluded;) {
+    const found = await examine(context, row);
+    const conclude = (tx: LedgerTx) => concludeCheck(tx, context.actor, found);
+    concluded = await context.step(conclude, { lockLedger: true });
+  }
+  await refreshFees(context, row);
+}
+
+async function examine(context: WorkerContext, row: TokenRow): Promise<TokenFindings> {
   const place = { chain: row.chain as ChainId, testnet: row.network !== "main" };
   const chain = await context.chains.open(place);
-  const told = await chain.token(row.contract);
+  const told = await chain.token(row.contract!);
   const address = await reading(context.pool, (db) => findOwnAddress(db, row.account));
-  const holding = [{ address, contract: row.contract }];
   const { height } = await chain.head();
   const settled = Math.max(0, height - context.chains.depth(place) + 1);
-  const isToken = told !== null && told.decimals !== null;
-  const there = isToken ? (await chain.balances(holding, height)).amounts[0] : 0n;
+  const compared = await reading(context.pool, (db) => selectContracts(db, row));
+  const found = { id: row.id, told, held: 0n, twin: false, compared, height };
+  if (told === null || told.decimals === null) return found;
+  const holding = { address, contract: row.contract };
+  const newest = await chain.balance(holding, height);
   // A reorganisation may still take back what is above the settled height.
-  const held = isToken ? least(there, (await chain.balances(holding, settled)).amounts[0]) : 0n;
-  const ramp = await reading(context.pool, (db) => selectAccount(db, row.account));
+  const held = least(newest, await chain.balance(holding, settled));
+  const at = { address, newest, height, supply: told.supply };
+  const twin = newest > 0n && await isTwin(context, chain, row, at, compared);
+  return { ...found, held, twin };
+}
+
+/**
+ * Tells whether a contract moves the value of another asset: some tokens have two contracts, and some
+ * coins have one. Such a pair has one balance at each address, and two tokens also have one supply.
+ * Each balance is the one that the quorum of the chain's nodes agrees on.
+ */
+async function isTwin(
+  context: WorkerContext,
+  chain: Chain,
+  token: TokenRow,
+  at: { address: string; newest: bigint; height: number; supply: bigint | null },
+  contracts: string[],
+): Promise<boolean> {
+  async function isAlike(contract: string | null): Promise<boolean> {
+    return await chain.balance({ address: at.address, contract }, at.height) === at.newest;
+  }
+  const ramp = await reading(context.pool, (db) => selectAccount(db, token.account));
   const own = findAsset(ramp!.asset)?.contract ?? null;
-  // Some tokens have two contracts, and some coins have one: both move the same balance.
-  const others = [null, own].map((contract) => ({ address, contract }));
-  const { amounts } = await chain.balances(others, height);
-  const found = { id: row.id, told, held, twin: there > 0n && amounts.includes(there), height };
-  await context.step((tx) => concludeCheck(tx, context.actor, found), { lockLedger: true });
-  await refreshFees(context, row);
+  for (const contract of own === null ? [null] : [null, own]) {
+    if (await isAlike(contract)) return true;
+  }
+  for (const contract of contracts) {
+    if (!await isAlike(contract)) continue;
+    // Round balances are often equal; a balance and a supply together seldom are by chance.
+    if ((await chain.token(contract))?.supply === at.supply) return true;
+  }
+  return false;
 }
 
 function least(one: bigint, other: bigint): bigint {
