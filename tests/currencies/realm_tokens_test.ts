@@ -259,8 +259,8 @@ Deno.test("a contract that is an asset's, or registered already, or moves a regi
     deepEqual([refused.status, refused.body.code], [422, "token.invalid"], refused.text);
   }
   const { address: second } = rich(9);
-  const forwarder = `0x363d3d373d3d3d363d73${gold.contract.slice(2)}5afa503d6000803e3d6000f3`;
-  await fixture.anvil.rpc("anvil_setCode", second, forwarder);
+  const relay = `0x363d3d373d3d3d363d73${gold.contract.slice(2)}5afa503d6000803e3d6000f3`;
+  await fixture.anvil.rpc("anvil_setCode", second, relay);
   const other = await foreign(fixture.anvil, 2000n); // what the ramp holds of it is GOLD's balance too
   await pay(fixture.anvil, other, ramp.address, 1000n * GOLD);
   await fixture.mine(4);
