@@ -67,7 +67,7 @@ Deno.test("ticks that overlap do each thing once, and all come back", async () =
     startChainPoller({ ...options, wake: () => {} }, how),
     startRunner(options, how),
   ];
-  const tick = () => Promise.all(workers.map((worker) => worker.drain(20_000)));
+  const tick = () => Promise.all(workers.map((worker) => worker.drain(300_000)));
   await Promise.all([tick(), tick(), tick()]);
   const jobs = await rowsOf<{ state: string; attempts: number; n: number }>(
     realm,
@@ -76,7 +76,7 @@ Deno.test("ticks that overlap do each thing once, and all come back", async () =
   deepEqual(jobs.map((row) => ({ ...row })), [{ state: "done", attempts: 1, n: 40 }]);
   // The last job may commit after the ticks have sealed: the next tick seals that.
   await until(async () => {
-    await workers[0].drain(20_000);
+    await workers[0].drain(300_000);
     return (await realm.admin.send("GET", "/v1/transactions/head")).body.unsealed === 0;
   });
   await Promise.all(workers.map((worker) => worker.stop()));

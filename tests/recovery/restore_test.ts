@@ -229,7 +229,7 @@ Deno.test("a quarantine is told by the chains of the realm and by /health/ready"
     loop: false,
     only: realm.id,
   });
-  await timetable.drain(30_000);
+  await timetable.drain(300_000);
   await timetable.stop();
   const ready = await realm.nobody("GET", "/health/ready");
   ok(ready.body.checks.chains.ETHEREUM.main.quarantined >= 1, ready.text);

@@ -137,7 +137,7 @@ Deno.test({
     const { chains, signer } = funded.context;
     const of = { database, log: () => {}, chains, signer, rates: null, now: Date.now };
     const timetable = startTimetable(of, { loop: false, only: id });
-    await timetable.drain(30_000);
+    await timetable.drain(300_000);
     await timetable.stop();
     const rows = await rowsOf<{ hours: number }>(
       funded.realm,

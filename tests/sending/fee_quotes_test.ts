@@ -47,7 +47,7 @@ Deno.test("quotes that are young are used as they are after a start; old ones ar
   const { chains, signer, log } = await workerContextOf(realm);
   const options = { database: realm.database, log, now: Date.now, chains, signer, rates: null };
   const timetable = startTimetable(options, { loop: false, only: realm.id });
-  await timetable.drain(20_000);
+  await timetable.drain(300_000);
   await timetable.stop();
   chains.close();
   const answer = await estimate(realm, ramp);
