@@ -6,7 +6,10 @@
 import { ChainError } from "./chain.ts";
 import { shownBriefly } from "./rpc.ts";
 
-/** Makes the error for an answer that is not what was asked for; `expected` begins with an article. */
+/**
+ * Makes the error for an answer of another kind than the question asks for; `expected` begins with an
+ * article.
+ */
 export function malformedAnswer(expected: string, answer: unknown): ChainError {
   const said = shownBriefly(answer);
   return new ChainError(

@@ -1,5 +1,5 @@
 /**
- * Sends signed bytes to every node of a chain and combines what the nodes answer. A node that refuses
+ * Sends signed bytes to every node of a chain and combines their answers. A node that refuses
  * may have passed the bytes on: a refusal never proves that a transaction will not be mined.
  * @module
  */
@@ -18,7 +18,7 @@ export interface BroadcastRules {
 }
 
 /**
- * Sends signed bytes to all nodes at once; once one has taken them the others are not waited for long.
+ * Sends signed bytes to all nodes at once; after the first acceptance the rest get only a short time.
  * The best answer counts: accepted, then known, then a refusal of any kind but `malformed`.
  */
 export async function broadcastToAll(

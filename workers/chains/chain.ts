@@ -66,11 +66,11 @@ export interface Chain {
   readonly id: ChainId;
   /** Which of its networks. */
   readonly network: Network;
-  /** What the code above may rely on. */
+  /** Properties that the code above may rely on. */
   readonly traits: Traits;
   /** How many of its nodes must agree before value moves. */
   readonly quorum: number;
-  /** What its nodes say of single coins; null on chains that have none. */
+  /** Reads single coins from its nodes; null on chains without coins. */
   readonly coins: CoinWitness | null;
 
   /** Reads the newest block that as many nodes as the quorum have reached. */
@@ -78,8 +78,9 @@ export interface Chain {
   /** Reads the block at a height; null if there is none there (above the head, or an empty slot). */
   block(height: number): Promise<Block | null>;
   /**
-   * Reads every block of `from..to` (both included), oldest first, each with what concerns us.
-   * A block that the node should have and has not is `unavailable`: a lagging node, no fork.
+   * Reads every block of `from..to` (both included), oldest first, each with the transfers to us and
+   * the inputs of ours. A block that the node should have and has not is `unavailable`: a lagging
+   * node, no fork.
    */
   scan(from: number, to: number, watch: WatchList): AsyncIterable<Scanned>;
   /**
@@ -91,7 +92,7 @@ export interface Chain {
     watch: WatchList,
     enough?: bigint,
   ): Promise<Transfer[]>;
-  /** Reads what waits to be mined; empty where the chain or its node does not show it. */
+  /** Reads transactions that wait to be mined; empty where the chain or its node does not show them. */
   mempool(watch: WatchList): Promise<Transfer[]>;
   /**
    * Reads a transfer again before it is credited, from as many nodes as the quorum demands; null if
@@ -101,7 +102,7 @@ export interface Chain {
   recheck(transfer: Transfer, evidence?: Evidence): Promise<Checked | null>;
   /** Reads balances at a height, or at the head. */
   balances(holdings: readonly Holding[], height: number | null): Promise<Balances>;
-  /** Reads what addresses hold at the head, at least, as many nodes as the quorum say. */
+  /** Reads the amount that the quorum confirms at least for each holding, at the head. */
   funds(holdings: readonly Holding[]): Promise<Balances>;
   /**
    * Reads a balance at a height from as many nodes as the quorum demands.
@@ -110,9 +111,12 @@ export interface Chain {
   balance(holding: Holding, height: number): Promise<bigint>;
   /** Counts the transactions that addresses had sent by a height; null on chains without nonces. */
   counts(addresses: readonly Address[], height: number): Promise<readonly number[] | null>;
-  /** Adds up what left an address by its own transactions in the blocks above `from` up to `to`. */
+  /**
+   * Adds up the value that left an address by its own transactions in the blocks above `from` up to
+   * `to`.
+   */
   spent(holding: Holding, from: number, to: number): Promise<bigint>;
-  /** The same chain through its nodes in another order, to compare what they say. */
+  /** The same chain through its nodes in another order, to compare their answers. */
   through(turn: number): Pick<Chain, "balances" | "counts" | "search" | "spent">;
   /** Tells where nodes contradicted each other in the last ten minutes. */
   reports(): string[];
@@ -122,20 +126,21 @@ export interface Chain {
   nonces(address: Address): Promise<Nonces | null>;
 
   /**
-   * Tries an order and prices it; nothing is reserved and nothing is sent. With a budget, nothing
-   * that is planned after this draft can cost more, whatever code the destination runs.
+   * Tries an order and prices it; nothing is reserved and nothing is sent. With a budget, no plan
+   * made of this draft can cost more, whatever code the destination runs.
    * @throws {ChainError} `refused` if it would fail, `insufficient` if the sender holds too little,
    * `exceeded` if it would likely cost more than its budget, `held` if nodes do not agree on that
    */
   draft(order: SendRequest, speed: Speed, budget?: Budget | null): Promise<Draft>;
   /**
-   * Prices what replaces an earlier plan, the same once more or nothing at all, and does not ask whether that
-   * would work: what was signed has to be mined or replaced, whatever nodes say of its destination.
+   * Prices the replacement of an earlier plan: the same order once more, or a transaction without value.
+   * It does not ask nodes whether the order would work: a signed transaction has to be mined or replaced,
+   * whatever nodes answer about its destination.
    * @throws {ChainError} `exceeded` if it would likely cost more than its budget
    */
   redraft(replaces: Plan, how: Redraft): Promise<Draft>;
   /**
-   * Makes the transaction out of what may be used. Pure: asks nobody and may run in a database
+   * Builds the transaction from the offered nonce and coins. Pure: asks no node and may run in a database
    * transaction. With `replaces`, takes over that plan's inputs (at least one coin, or the nonce)
    * at a price of at least a tenth more, as nodes demand of a replacement.
    * @throws {ChainError} `insufficient` if the coins do not suffice, `refused` beyond a fee cap,
@@ -148,11 +153,11 @@ export interface Chain {
    * @throws {ChainError} `refused` if a key is missing or is not its address's key
    */
   sign(plan: Plan, keys: Keys): Promise<Signed>;
-  /** Reads what signed bytes do; the signer compares this with what was meant. */
+  /** Reads the effects of signed bytes; the signer compares them with the plan. */
   inspect(raw: string): Promise<Inspection>;
   /** Reads the signed bytes of a mined transaction; bytes of another hash are not believed. */
   raw(mined: { hash: string; height: number }): Promise<string>;
-  /** Sends signed bytes to every node. Never throws for what a node says; safe to repeat. */
+  /** Sends signed bytes to every node. Never throws for a node's answer; safe to repeat. */
   broadcast(signed: Signed): Promise<Broadcast>;
   /** Reads the status of an order, by every attempt that was ever signed for it. */
   status(query: StatusQuery): Promise<TransactionStatus>;
@@ -163,15 +168,15 @@ export interface Chain {
   close(): void;
 }
 
-/** What went wrong on the way to a chain. */
+/** Why a request to a chain failed. */
 export type ChainFault =
-  | "unavailable" // no node answered properly; the same call may pass later
+  | "unavailable" // no node gave a valid answer; the same call may pass later
   | "wrong_chain" // the node is of another chain or network
   | "refused" // the order cannot work as it stands
-  | "insufficient" // too little is there
-  | "held" // a stop, a freeze, nodes of two minds or the like keep it from being signed
+  | "insufficient" // the sender holds too little
+  | "held" // a stop, a freeze, nodes that disagree or the like keep it from being signed
   | "exceeded" // it would cost more than its budget
-  | "unsupported"; // this chain has no such thing
+  | "unsupported"; // this chain does not have the feature
 
 /** A failure with a fault that the code above can act on. Messages hold no keys and no credentials. */
 export class ChainError extends Error {

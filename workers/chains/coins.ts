@@ -9,7 +9,7 @@ import type { Address } from "./observations.ts";
 export interface KnownCoin {
   /** `txid:vout`. */
   readonly input: string;
-  /** Whose it is. */
+  /** The address that owns it. */
   readonly address: Address;
   /** Base units. */
   readonly amount: bigint;
@@ -31,7 +31,7 @@ export interface ListedCoin {
   readonly height: number;
 }
 
-/** What a node holds at some addresses, at its newest block when it began to look. */
+/** The coins that a node lists for some addresses, at the newest block it had when the listing began. */
 export interface CoinList {
   /** Height of that block. */
   readonly height: number;
@@ -56,8 +56,8 @@ export interface CoinWitness {
     block: { readonly height: number; readonly hash: string },
   ): Promise<readonly CoinState[] | null>;
   /**
-   * Finds who spent coins in the blocks from a height on, as far as the quorum has these blocks. A long
-   * search goes on where it ended.
+   * Finds the transactions that spent coins in the blocks from a height on, as far as the quorum has
+   * these blocks. A long search continues where the last call ended.
    *
    * @param turn which node is asked first
    * @returns the spenders found; null while blocks are left for the next call
@@ -68,8 +68,8 @@ export interface CoinWitness {
     turn: number,
   ): Promise<ReadonlyMap<string, CoinSpender> | null>;
   /**
-   * Lists the coins of addresses by the node's own set of coins. The node reads all of it, which takes
-   * minutes on a main network; it has a time-out of its own.
+   * Lists the coins of addresses from the node's set of unspent outputs. The node reads all of it,
+   * which takes minutes on a main network; it has a time-out of its own.
    *
    * @param turn which node is asked first
    * @returns null where no node has such a list

@@ -52,7 +52,10 @@ export async function agreedHead(
   throw fault;
 }
 
-/** What nodes must agree on: the time too, for a block that is said to be of the future is not followed. */
+/**
+ * The fields that nodes must agree on; the time too, because a block dated in the future is not
+ * followed.
+ */
 function blockKey({ hash, parentHash, time }: Block): string {
   return `${hash} ${parentHash} ${time}`;
 }
@@ -76,7 +79,7 @@ function tooFew(
 /** Reads a block at a height; null above the head. */
 export type BlockAt = (peer: Peer, height: number) => Promise<Block | null>;
 
-/** Has a node that does not have a block yet abstain. */
+/** Makes a node without the block abstain. */
 export function presentBlock(readBlock: BlockAt): (peer: Peer, height: number) => Promise<Block> {
   return async (peer, height) => {
     const block = await readBlock(peer, height);
@@ -86,7 +89,7 @@ export function presentBlock(readBlock: BlockAt): (peer: Peer, height: number) =
 }
 
 /**
- * Reads the block at a height that the quorum has there; null if as many have none. Nodes that do not
+ * Reads the block that the quorum has at a height; null if the quorum has none. Nodes that do not
  * have it yet abstain.
  *
  * @throws {ChainError} `unavailable` if too few agree

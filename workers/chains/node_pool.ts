@@ -31,7 +31,7 @@ export { allOf, type Peer } from "./peer.ts";
 export interface NodeSettings extends PeerSettings {
   /** Addresses in order of preference; user and password in them become basic authentication. */
   readonly urls: readonly string[];
-  /** What an exchange may take, where it differs from the default. */
+  /** Limits of an exchange, where they differ from the defaults. */
   readonly limits?: Partial<RpcLimits>;
   /** Nodes that must agree before value moves; 1 with one node, else 2, unless given. */
   readonly quorum?: number;
@@ -41,18 +41,18 @@ export interface NodeSettings extends PeerSettings {
   blamesNode?(error: RpcError): boolean;
 }
 
-/** What an operator may set of a chain's nodes. */
+/** Settings of a chain's nodes that an operator may change. */
 export type NodeOptions = Pick<NodeSettings, "limits" | "quorum">;
 
 /** All nodes of a chain. */
 export interface Nodes {
-  /** Each node for itself, for questions where one witness is not enough. */
+  /** Each node by itself, for questions where one witness is not enough. */
   readonly peers: readonly Peer[];
   /**
-   * Does a piece of work with the first node that manages it. Answers are read inside the work, so
-   * that nonsense counts as a failure of the node; and all of it sees one and the same node.
-   * @throws {RpcError} as a node answered, if it is not the node that is to blame
-   * @throws {ChainError} `unavailable`, `wrong_chain`, and whatever the work itself throws
+   * Does a piece of work with the first node that succeeds. Answers are read inside the work: a malformed
+   * one counts as a failure of the node, and the whole work is done by one node.
+   * @throws {RpcError} as a node answered, if the fault is not the node's
+   * @throws {ChainError} `unavailable`, `wrong_chain`, and every error of the work itself
    */
   ask<T>(work: (peer: Peer) => Promise<T>): Promise<T>;
   /** How many nodes must agree. */
@@ -63,7 +63,7 @@ export interface Nodes {
    *
    * @param keyOf the same text for answers that say the same
    * @param what for the message when too few agree
-   * @param quiet tells nobody when too few agree: nodes may stand on different branches for a moment
+   * @param quiet reports nothing when too few agree: nodes may be on different branches for a moment
    * @throws {ChainError} `unavailable` if too few agree, and `refused` if all say so
    */
   agree<T>(
@@ -87,9 +87,9 @@ export interface Nodes {
     work: (peer: Peer) => Promise<T>,
     isClear: Enough<T>,
   ): Promise<Hearing<T>>;
-  /** Does a piece of work with the nodes that were not asked yet, for a short while only. */
+  /** Does a piece of work with the nodes that were not asked yet, for a short time only. */
   others<T>(asked: readonly Witness[], work: (peer: Peer) => Promise<T>): Promise<Hearing<T>>;
-  /** Has nodes asked after the others for a while. */
+  /** Makes nodes the last choice for a while. */
   trail(nodes: readonly Witness[]): void;
   /** The same nodes, but work begins with another of them. */
   from(turn: number): Nodes;
@@ -179,7 +179,10 @@ function openReports(): { report(what: string): void; recent(): string[] } {
   };
 }
 
-/** Asks those that neither rest nor trail; the others, one kind after the other, unless that is enough. */
+/**
+ * Asks the nodes that neither rest nor trail; then those that trail, then those that rest, until the
+ * answers suffice.
+ */
 async function hearing<T>(
   pool: Pool,
   work: (peer: Peer) => Promise<T>,
@@ -203,7 +206,7 @@ async function hearing<T>(
   return { heard, failures, late };
 }
 
-/** Has nodes asked after the others for a while. */
+/** Makes nodes the last choice for a while. */
 function trail({ singles }: Pool, nodes: readonly Witness[]): void {
   for (const single of singles) if (nodes.includes(single)) single.trail();
 }
@@ -287,7 +290,7 @@ async function agreed<T>(
   return group[0].answer;
 }
 
-/** Has a node's refusal count as no answer; work that understands a refusal catches it itself. */
+/** Makes a node's refusal count as no answer; work that understands a refusal catches it itself. */
 export function plainRefusals(nodes: Nodes): Nodes {
   async function asked<T>(answer: Promise<T>): Promise<T> {
     try {
@@ -304,7 +307,7 @@ export function plainRefusals(nodes: Nodes): Nodes {
   };
 }
 
-/** What one node made of a piece of work. */
+/** Result of a piece of work with one node. */
 type Outcome<T> =
   & { readonly single: Single }
   & ({ readonly answer: T } | { readonly error: unknown });
@@ -326,7 +329,7 @@ async function firstAnswer<T>(
         [...asked.values()],
         waiting.length > 0 ? nextNodeAfterMs : null,
       );
-      // The next one is asked too, and the first answer counts.
+      // The next node is asked too, and the first answer counts.
       if (outcome === null) continue;
       const { single } = outcome;
       const slower = [...asked.keys()].slice(0, [...asked.keys()].indexOf(single));
@@ -339,7 +342,7 @@ async function firstAnswer<T>(
       const { error } = outcome;
       if (!isNodeFault(error, settings)) throw error;
       failures.push(error);
-      // A node that says no to one question may well answer the next.
+      // A node that refuses one question may well answer the next.
       if (error instanceof ChainError) single.rest(error);
     }
   } finally {
@@ -359,7 +362,7 @@ async function outcomeOf<T>(
   }
 }
 
-/** Gives what comes first; null where nothing comes in time. */
+/** Gives the first result; null if none comes in time. */
 async function firstOf<T>(promises: readonly Promise<T>[], ms: number | null): Promise<T | null> {
   const late = Promise.withResolvers<null>();
   const timer = ms === null ? undefined : setTimeout(late.resolve, ms, null);
@@ -376,7 +379,7 @@ function isNodeFault(error: unknown, settings: NodeSettings): boolean {
     (error.fault === "unavailable" || error.fault === "wrong_chain");
 }
 
-/** One error for several: a wrong network first, for no waiting heals it. */
+/** Picks one error of several: a wrong network first, because waiting does not mend it. */
 function worst(failures: readonly unknown[]): unknown {
   const wrong = failures.find((error) =>
     error instanceof ChainError && error.fault === "wrong_chain"

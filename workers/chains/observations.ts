@@ -32,9 +32,12 @@ export interface Head extends Block {
   readonly finalized: number | null;
 }
 
-/** What a scan looks for. Adapters index a list once: keep it between scans, and make a new one for a change. */
+/**
+ * Addresses, inputs and contracts that a scan searches for. Adapters index a list once: reuse it
+ * between scans, and replace it on a change.
+ */
 export interface WatchList {
-  /** Where value may arrive. */
+  /** Addresses where value may arrive. */
   readonly addresses: ReadonlySet<Address>;
   /** Coins we hold and nonces we reserved, as {@link Plan.inputs} writes them. */
   readonly inputs: ReadonlySet<string>;
@@ -53,15 +56,15 @@ export interface Transfer {
    * transfer for each address, however a node lists the calls.
    */
   readonly index: number;
-  /** Who paid, where that is one address; null for coins and newly made value. */
+  /** The sender, where that is one address; null for coins and newly made value. */
   readonly from: Address | null;
-  /** Who was paid. */
+  /** The receiver. */
   readonly to: Address;
-  /** In what. */
+  /** The token, or null for the chain's coin. */
   readonly contract: Contract;
   /** Base units, always above 0. */
   readonly amount: bigint;
-  /** Null while it is only in the mempool: to be shown, never to be counted. */
+  /** Null while it is only in the mempool: shown, never counted. */
   readonly block: Block | null;
   /** Height from which it may be spent, where that is later than its block (coinbase). */
   readonly maturesAt: number | null;
@@ -73,19 +76,19 @@ export interface Scanned {
   readonly block: Block;
   /** In the order of the block. */
   readonly transfers: readonly Transfer[];
-  /** Watched inputs that a transaction of this block used up, whoever made it. */
+  /** Watched inputs that a transaction of this block used up, whether or not it is ours. */
   readonly consumed: readonly Consumed[];
 }
 
 /** Proof that a coin or nonce is gone, and through which transaction. */
 export interface Consumed {
-  /** As the watch writes it. */
+  /** As the watch list writes it. */
   readonly input: string;
   /** The transaction that used it up. */
   readonly hash: string;
 }
 
-/** A transfer read again: what the address really gained by it. */
+/** A transfer read again, with the gain that the address really had from it. */
 export interface Checked {
   /** As it stands now. */
   readonly transfer: Transfer;
@@ -95,24 +98,24 @@ export interface Checked {
   readonly proven: boolean;
 }
 
-/** What the chain must bear out before a transfer is credited. */
+/** Conditions that the chain must confirm before a transfer is credited. */
 export interface Evidence {
   /** Blocks that each node must have on top of it, its own counted. */
   readonly depth?: number;
   /**
-   * Base units of the chain's coin that are said to have come to the address in the block, this
-   * transfer included: the balance must have risen by as much, what the address spent aside.
+   * Base units of the chain's coin that came to the address in the block by our records, this
+   * transfer included: the balance must have risen by as much, apart from the address's own spending.
    */
   readonly inBlock?: bigint;
-  /** Base units of the chain's coin that are said to have come to the address so far. */
+  /** Base units of the chain's coin that came to the address so far, by our records. */
   readonly ever?: bigint;
 }
 
 /** One balance to read. */
 export interface Holding {
-  /** Whose. */
+  /** The address that holds it. */
   readonly address: Address;
-  /** Of what. */
+  /** The asset held. */
   readonly contract: Contract;
   /**
    * Inputs of the coins known to be there, empty on account chains. Without them a coin chain
@@ -121,9 +124,9 @@ export interface Holding {
   readonly coins?: readonly string[];
 }
 
-/** Balances of one moment; `amounts` stand in the order asked. */
+/** Balances at one height; `amounts` are in the order asked. */
 export interface Balances {
-  /** The height they are of: the one asked, or the head where a chain knows only that. */
+  /** The height that they are of: the one asked, or the head where a chain knows only that. */
   readonly height: number;
   /** Base units. */
   readonly amounts: readonly bigint[];

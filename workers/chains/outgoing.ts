@@ -6,11 +6,11 @@
 import type { Speed } from "../../domain/speeds.ts";
 import type { Address, Block, Contract } from "./observations.ts";
 
-/** What a transaction costs: `base + perInput × coins spent + perPayment × payments`. */
+/** Fee of a transaction: `base + perInput × coins spent + perPayment × payments`. */
 export interface Fee {
-  /** The token it is paid in; null, as nearly always, is the chain's own coin. */
+  /** The token that pays it; null, as nearly always, is the chain's own coin. */
   readonly contract: Contract;
-  /** Base units, whatever is spent and paid. */
+  /** Base units, independent of the number of coins and payments. */
   readonly base: bigint;
   /** Base units for each coin spent. */
   readonly perInput: bigint;
@@ -48,30 +48,33 @@ export type SendRequest =
     readonly contract: Contract;
     /** At most {@link Traits.paymentsMax}. */
     readonly payments: readonly Payment[];
-    /** Who pays the fee where the chain lets another do so ({@link Traits.feePayer}). */
+    /**
+     * The address that pays the fee, where the chain allows another than the sender ({@link
+     * Traits.feePayer}).
+     */
     readonly feePayer?: Address;
   }
   | { readonly kind: "deploy"; readonly from: Address; readonly token: NewToken }
   /**
-   * Moves nothing: fills a nonce that nobody will use, or cancels what it replaces. The contract is that of
-   * the sender's token, which pays where the chain takes fees in it.
+   * Moves nothing: fills a nonce that no order will use, or cancels the transaction that it replaces. The
+   * contract is the sender's token, which pays where the chain takes fees in it.
    */
   | { readonly kind: "noop"; readonly from: Address; readonly contract?: Contract };
 
 /** The most that an order may cost. */
 export interface Budget {
-  /** What it is counted in; null is the chain's own coin. */
+  /** The asset that it counts; null is the chain's own coin. */
   readonly contract: Contract;
   /** Base units. */
   readonly units: bigint;
 }
 
-/** How a replacement is priced that nobody tries before. */
+/** Terms of a replacement that is priced without a dry run. */
 export interface Redraft {
   readonly speed: Speed;
   /** The most that it may cost. */
   readonly budget: Budget | null;
-  /** It is to move nothing. */
+  /** Whether it moves nothing. */
   readonly cancels: boolean;
 }
 
@@ -81,13 +84,13 @@ export interface Draft {
   readonly order: SendRequest;
   /** The most it may cost. */
   readonly fee: Fee;
-  /** What it costs if the next blocks are like the last, where that is less. */
+  /** The likely cost, if the next blocks are like the last, where that is less than `fee`. */
   readonly likely?: bigint;
-  /** Who pays the fee. */
+  /** The address that pays the fee. */
   readonly feePayer: Address;
   /** Base units of the fee's asset that the payer lacks; 0n for none. */
   readonly lacking: bigint;
-  /** The family's own notes; opaque above. */
+  /** Data of the chain family; opaque to the code above. */
   readonly body: string;
 }
 
@@ -97,11 +100,11 @@ export interface Coin {
   readonly hash: string;
   /** Its output number. */
   readonly index: number;
-  /** Whose it is. */
+  /** The address that owns it. */
   readonly address: Address;
   /** Base units. */
   readonly amount: bigint;
-  /** Null while unconfirmed: only coins of our own making may be offered like that. */
+  /** Null while unconfirmed: only coins of our own transactions may be offered so. */
   readonly height: number | null;
   /** Fee and virtual size of the unconfirmed transaction that made it, so that a child pays for it. */
   readonly parent: { readonly fee: bigint; readonly vsize: number } | null;
@@ -117,20 +120,20 @@ export interface Inputs {
 
 /** A whole unsigned transaction, with all that it uses up. Plain JSON but for bigints. */
 export interface Plan {
-  /** What it carries out. */
+  /** The order that it carries out. */
   readonly order: SendRequest;
   /**
-   * What this transaction uses up: `txid:vout` or `address:nonce`; empty on chains that replace
-   * neither. Unique among the living: two plans that share an input can never both be mined.
+   * Inputs that this transaction uses up: `txid:vout` or `address:nonce`; empty on chains that replace
+   * neither. Unique among open plans: two plans that share an input can never both be mined.
    */
   readonly inputs: readonly string[];
-  /** Whose keys must sign. */
+  /** Addresses whose keys must sign. */
   readonly signers: readonly Address[];
   /** Base units to each payment of the order, with "all" resolved. */
   readonly amounts: readonly bigint[];
-  /** Output or log number that each payment gets, where that is known ahead. */
+  /** Output or log number that each payment gets, where it is known in advance. */
   readonly outputs: readonly number[] | null;
-  /** What comes back to us, as a coin to be. */
+  /** The output that comes back to us, as a future coin. */
   readonly change: { readonly to: Address; readonly amount: bigint; readonly index: number } | null;
   /** The most it can cost, in base units of `feeContract`. */
   readonly fee: bigint;
@@ -138,9 +141,9 @@ export interface Plan {
   readonly feeContract: Contract;
   /** Virtual size where fees go by it; with `fee` it makes {@link Coin.parent} of the change. */
   readonly vsize?: number;
-  /** Where a deployed token will live. */
+  /** Address of a deployed token. */
   readonly creates: Address | null;
-  /** The family's own encoding of the unsigned transaction; opaque above. */
+  /** The unsigned transaction, encoded by the chain family; opaque to the code above. */
   readonly body: string;
 }
 
@@ -149,29 +152,29 @@ export type Keys = ReadonlyMap<Address, Uint8Array>;
 
 /** A transaction ready to be sent. It is stored before it is broadcast, and never made again. */
 export interface Signed {
-  /** Known before anybody has seen the transaction. */
+  /** Known before the transaction is sent. */
   readonly hash: string;
   /** Hex or base64, as the node takes it. */
   readonly raw: string;
   /** As the plan has them. */
   readonly inputs: readonly string[];
-  /** When the chain stops taking it, in its own measure; null: never. */
+  /** When the chain no longer takes it, as a height or a time; null: never. */
   readonly expires: { readonly height: number } | { readonly time: number } | null;
-  /** What it costs, where bytes and chain alone do not tell (coins): stored like the rest. */
+  /** Its fee, where bytes and chain alone do not tell (coins): stored like the rest. */
   readonly fee?: bigint;
-  /** The body of its plan, where it is at hand: what its coins hold, which their signatures cover. */
+  /** The body of its plan, where it is at hand: the amounts of its coins, which the signatures cover. */
   readonly body?: string;
 }
 
-/** What signed bytes do, read from nothing but these bytes. */
+/** Effects of signed bytes, read from nothing but these bytes. */
 export interface Inspection {
   /** Transaction id. */
   readonly hash: string;
-  /** What it uses up. */
+  /** The inputs that it uses up. */
   readonly inputs: readonly string[];
-  /** Whose signatures it bears. */
+  /** The addresses that signed it. */
   readonly from: readonly Address[];
-  /** Everything that leaves, change included. */
+  /** Every payment out of the inputs, change included. */
   readonly payments: readonly {
     readonly to: Address;
     readonly contract: Contract;
@@ -179,7 +182,7 @@ export interface Inspection {
   }[];
   /** The most it can cost; null where the bytes alone do not tell (coins). */
   readonly fee: bigint | null;
-  /** Where a contract will live, if it creates one. */
+  /** Address of the contract that it creates, if any. */
   readonly creates: Address | null;
 }
 
@@ -188,18 +191,18 @@ export type Obstacle =
   | "underpriced" // a higher fee may pass
   | "funds" // the sender cannot pay, at this moment
   | "consumed" // an input seems used up; perhaps by this very transaction: ask status()
-  | "early" // something it builds on is not there yet
+  | "early" // a transaction it builds on is not there yet
   | "malformed" // a node says that these bytes can never be valid
-  | "silent" // no node gave an answer that counts
+  | "silent" // no node gave a valid answer
   | "other";
 
-/** Result of a broadcast. It is never proof that money may go back: only {@link TransactionStatus} is. */
+/** Result of a broadcast. It never proves that money may go back: only {@link TransactionStatus} does. */
 export interface Broadcast {
-  /** There is no refusal: whoever said no may have passed the bytes on. */
+  /** No value says "refused": a node that refuses may have passed the bytes on. */
   readonly outcome: "accepted" | "known" | "unknown";
-  /** What stood in the way; null if nothing did. */
+  /** Why no node accepted it; null if one did. */
   readonly obstacle: Obstacle | null;
-  /** The node's words, cut short, for people. */
+  /** The node's message, cut short, for people. */
   readonly detail: string | null;
 }
 
@@ -224,11 +227,11 @@ export type TransactionStatus =
     /** Some node knows none of them. */
     readonly lacking?: boolean;
     /**
-     * False while nodes that tell what is final do not call its block so. Always true where none is
-     * asked: there the depth alone counts.
+     * False while nodes that report a final block do not count its block as final. Always true where no
+     * node is asked: there the depth alone counts.
      */
     readonly final: boolean;
-    /** False if the chain took the fee and moved nothing (reverted, or a token said no). */
+    /** False if the chain took the fee and moved nothing (reverted, or the token refused). */
     readonly success: boolean;
     /** Base units of `feeContract`, as charged. */
     readonly fee: bigint;
@@ -239,15 +242,15 @@ export type TransactionStatus =
     readonly state: "dropped";
     readonly proof: "consumed" | "expired";
     /**
-     * The transaction that used an input up, where the chain tells. Its signature has been proven to
-     * be by our own key: if it is of no order, somebody else signs with that key.
+     * The transaction that used an input up, where the chain shows it. Its signature is proven to
+     * be by our own key: if it belongs to no order, somebody else signs with that key.
      */
     readonly by: string | null;
     /** Height of the proof; at least `depth` blocks deep. */
     readonly height: number;
   };
 
-/** Which status is asked for. */
+/** Parameters of a status query. */
 export interface StatusQuery {
   /** Every transaction ever signed for the order, the oldest first. */
   readonly attempts: readonly Signed[];
@@ -256,8 +259,8 @@ export interface StatusQuery {
   /** Depth that a proof of a drop needs, its own block counted. */
   readonly depth: number;
   /**
-   * Whether a proof of a drop must also be of a block that the node calls final, if it tells; true
-   * unless given. A question that only makes cautious need not wait for it.
+   * Whether a proof of a drop must also be of a block that the node calls final, if it reports one; true
+   * unless given. A query whose answer only delays a payment need not wait for it.
    */
   readonly final?: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * One node. Before its first question it must prove that it is of the right network; after it failed, was
- * slow or contradicted others it is asked last for a while.
+ * One node of a chain. Before its first question it must prove that it is of the right network; after it
+ * failed, was slow or contradicted others it is asked last for a while.
  * @module
  */
 import { ChainError } from "./chain.ts";
@@ -20,7 +20,7 @@ export interface Peer {
   batch(calls: readonly Call[]): Promise<(unknown | RpcError)[]>;
 }
 
-/** What a node is asked with. */
+/** Settings of a connection to a node. */
 export interface PeerSettings {
   /** Milliseconds that a node which failed, was slow or contradicted others is asked last. */
   readonly restMs?: number;
@@ -28,15 +28,15 @@ export interface PeerSettings {
   identify(peer: Peer): Promise<void>;
 }
 
-/** A node, as those see it that choose between several. */
+/** A node with the state by which the pool chooses between several. */
 export interface Single extends Peer {
-  /** Until then it rests, for it failed: it is asked last, and by one at a time. */
+  /** Until then it rests after a failure: it is asked last, by one request at a time. */
   restsUntil: number;
-  /** Until then it is asked after the others, for it was slow or contradicted them. */
+  /** Until then it is asked after the others, because it was slow or contradicted them. */
   trailsUntil: number;
-  /** Has it rest for a while. */
+  /** Makes it rest for a while. */
   rest(fault: ChainError): void;
-  /** Has it asked after the others for a while. */
+  /** Makes it the last choice for a while. */
   trail(): void;
 }
 
@@ -44,13 +44,13 @@ export interface Single extends Peer {
 export interface RevocableWork<T> {
   /** Does the work with a node. */
   work(single: Single): Promise<T>;
-  /** Ends the work: a node that still owes an answer is asked nothing more. */
+  /** Ends the work: a node that still owes an answer gets no further question. */
   end(): void;
 }
 
 /** Milliseconds that a node rests, or trails. */
 const REST_MS = 30_000;
-/** A node behind a name may be replaced; so it is asked again who it is. */
+/** The server behind a name may be replaced; the node must prove its network again after this time. */
 const IDENTITY_MS = 600_000;
 const BATCH_MAX = 50;
 const PARALLEL = 8;
@@ -130,7 +130,10 @@ export function openSingle(
       single.trailsUntil = performance.now() + (settings.restMs ?? REST_MS);
     },
   };
-  /** Of those who ask a resting node one waits for it; the others hear at once why it rests. */
+  /**
+   * Of several requests to a resting node one waits for it; the others fail at once with its last
+   * error.
+   */
   async function probing<T>(work: () => Promise<T>): Promise<T> {
     const probe = performance.now() < single.restsUntil;
     if (probe && probed) throw fault;
@@ -163,7 +166,7 @@ export function openSingle(
 
 type Ask = (calls: readonly Call[]) => Promise<(unknown | RpcError)[]>;
 
-/** Asks in batches; of a node that takes none, several single questions at a time. */
+/** Asks in batches; a node that takes no batches gets several single questions at a time. */
 function batcher(ask: Ask): Ask {
   let batches = true;
   return async (calls) => {
@@ -184,7 +187,7 @@ function batcher(ask: Ask): Ask {
   };
 }
 
-/** Waits for all, then throws what the first failure threw: no promise is left without a reader. */
+/** Waits for all, then throws the error of the first failure: no promise stays unhandled. */
 async function settleAll<T>(asked: readonly Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(asked);
   return settled.map((one) => {

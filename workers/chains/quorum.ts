@@ -6,7 +6,7 @@
 import { ChainError } from "./chain.ts";
 import type { Balances } from "./observations.ts";
 
-/** A node, as far as its name tells it apart. */
+/** A node, identified by its name. */
 export interface Witness {
   /** Host and port. */
   readonly name: string;
@@ -14,37 +14,37 @@ export interface Witness {
 
 /** The answer of one node. */
 export interface Heard<T> {
-  /** Who answered. */
+  /** The node. */
   readonly peer: Witness;
-  /** What it said. */
+  /** Its answer. */
   readonly answer: T;
 }
 
-/** The answers of several nodes, and why others gave none. */
+/** The answers of several nodes, and the errors of the others. */
 export interface Hearing<T> {
   /** In the order in which they came. */
   readonly heard: readonly Heard<T>[];
   /** One for each node that gave no answer. */
   readonly failures: readonly unknown[];
-  /** Nodes whose answer was no longer waited for. */
+  /** Nodes that had not answered when waiting ended. */
   readonly late: readonly Witness[];
 }
 
-/** Tells whether answers suffice; then further ones are not waited for. */
+/** Tells whether the answers suffice; then the pool waits for no further ones. */
 export type Enough<T> = (heard: readonly Heard<T>[]) => boolean;
 
 /**
- * Milliseconds at least that slower nodes are waited for once enough have answered, and how many times
- * as long as those took.
+ * Least milliseconds to wait for slower nodes once enough have answered, and a factor on the time
+ * that those took.
  */
 const GRACE_MS = 1_000;
 const GRACE_TIMES = 2;
 
 /**
  * Asks nodes at once, and waits until all have answered or failed, or until enough have answered and
- * the others had some time more.
+ * the rest had their extra time.
  *
- * @param atMostMs the others are not waited for beyond this time, whatever was answered
+ * @param atMostMs the longest wait for the rest, whatever was answered
  */
 export async function hearAll<T, Peer extends Witness>(
   peers: readonly Peer[],
@@ -59,15 +59,15 @@ export async function hearAll<T, Peer extends Witness>(
 }
 
 /**
- * Asks as many nodes as the quorum, the first ones first, and further ones while some fail, those that
- * answered do not say the same, or one takes much longer than another.
+ * Asks as many nodes as the quorum, in order of preference, and further ones while some fail, the
+ * answers differ, or one takes much longer than another.
  */
 export async function hearFew<T, Peer extends Witness>(
   peers: readonly Peer[],
   work: (peer: Peer) => Promise<T>,
   { quorum, nextNodeAfterMs, isClear }: {
     readonly quorum: number;
-    /** How long some are waited for before others are asked. */
+    /** Milliseconds to wait for some before others are asked. */
     readonly nextNodeAfterMs: number;
     readonly isClear: Enough<T>;
   },
@@ -79,7 +79,7 @@ export async function hearFew<T, Peer extends Witness>(
     const lacking = told < quorum ? quorum - told : peers.length;
     for (const peer of peers.slice(next, next + lacking)) round.ask(peer);
     next += lacking;
-    // While others are left to be asked, one that has answered is reason to wait no longer.
+    // While further nodes can be asked, one answer is reason enough to stop waiting.
     const left = next < peers.length;
     await round.until(
       (heard) => suffices(heard) || (left && heard.length > told),
@@ -90,15 +90,15 @@ export async function hearFew<T, Peer extends Witness>(
   return round.end();
 }
 
-/** Questions to nodes that are under way. */
+/** Questions under way to several nodes. */
 interface Round<T, Peer> {
   /** The answers so far. */
   readonly heard: readonly Heard<T>[];
-  /** Asks one more. */
+  /** Asks one more node. */
   ask(peer: Peer): void;
-  /** Waits until all have answered or failed, or until enough have and the others had their time. */
+  /** Waits until all have answered or failed, or until enough have and the rest had their extra time. */
   until(enough: Enough<T>, atMostMs?: number | null): Promise<void>;
-  /** Gives what came; what comes later is dropped. */
+  /** Gives the answers so far; later ones are dropped. */
   end(): Hearing<T>;
 }
 
@@ -151,7 +151,7 @@ function openRound<T, Peer extends Witness>(work: (peer: Peer) => Promise<T>): R
   };
 }
 
-/** Groups answers that say the same, the largest group first. */
+/** Groups equal answers, the largest group first. */
 export function groupsOf<T>(
   heard: readonly Heard<T>[],
   keyOf: (answer: T) => string,
@@ -174,7 +174,7 @@ export function agreedGroupOf<T>(
   return second !== undefined && second.length === first.length ? null : first;
 }
 
-/** Gives the height, count or price that as many nodes as the quorum have reached. */
+/** Gives the largest height, count or price that as many nodes as the quorum have reached. */
 export function reachedBy<Figure extends number | bigint>(
   figures: readonly Figure[],
   quorum: number,
@@ -184,8 +184,8 @@ export function reachedBy<Figure extends number | bigint>(
 }
 
 /**
- * Gives what as many nodes as the quorum say is held at least, and the newest block at which so many of
- * those that say so stand: a node that is far behind holds back nothing that the others tell.
+ * Gives the amounts that as many nodes as the quorum confirm at least, and the newest block that so
+ * many of these nodes have reached: a node that is far behind does not hold back the others' answers.
  */
 export function heldAtLeast(told: readonly Balances[], quorum: number): Balances {
   const amounts = told[0].amounts.map((_, at) =>
@@ -198,7 +198,7 @@ export function heldAtLeast(told: readonly Balances[], quorum: number): Balances
   return { height: Math.min(...heights), amounts };
 }
 
-/** Tells that too few nodes confirm something. */
+/** Makes the error for a fact that too few nodes confirm. */
 export function unconfirmed(
   count: { readonly confirm: number; readonly nodes: number; readonly quorum: number },
   what: string,

@@ -11,7 +11,7 @@ import { isCoinChain } from "./bitcoin/networks.ts";
 import { isEvm } from "./evm/networks.ts";
 import type { NodeOptions } from "./node_pool.ts";
 
-/** A chain, and its main or its test network as the configuration has them. */
+/** A chain, with its main or its test network as configured. */
 export interface ConfiguredNetwork {
   /** The chain. */
   readonly chain: ChainId;
@@ -21,16 +21,16 @@ export interface ConfiguredNetwork {
 
 /** The chains of an installation. */
 export interface Chains {
-  /** Those that have a node. */
+  /** Chains that have a node. */
   readonly configured: readonly ConfiguredNetwork[];
   /**
    * Opens a chain, once.
-   * @throws {ChainError} `unavailable` if it has no node, `unsupported` if nobody has built it yet
+   * @throws {ChainError} `unavailable` if it has no node, `unsupported` if its adapter is not built yet
    */
   open(of: ConfiguredNetwork): Promise<Chain>;
-  /** Gives the network, which tells the form of its addresses; it need not be configured. */
+  /** Gives the network, which decides the form of its addresses; it need not be configured. */
   network(of: ConfiguredNetwork): Network;
-  /** Tells the depth at which a deposit counts; 1 is the block it is in. */
+  /** Gives the depth at which a deposit counts; 1 is the block that holds it. */
   depth(of: ConfiguredNetwork): number;
   /** Ends all calls in flight; they fail as `unavailable`. */
   close(): void;
@@ -60,7 +60,7 @@ export function openChains(config: Config["chains"]): Chains {
       const limits = timeoutMs === null ? {} : { timeoutMs };
       const chain = openChain(of.chain, network(of), rpcUrls, { limits, quorum });
       opened.set(key, chain);
-      // What failed to open is tried again; the caller gets the error either way.
+      // A failed opening is not kept, so the next call tries again; the caller gets the error either way.
       chain.catch(() => opened.delete(key));
       return chain;
     },

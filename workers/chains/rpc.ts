@@ -19,21 +19,21 @@ export interface RpcLimits {
   readonly timeoutMs: number;
   /** Bytes of an answer, after decompression. */
   readonly bytesMax: number;
-  /** Hand over numbers that a double would change (`0.1`, 1e30) as their own text. */
+  /** Hand over numbers that a double cannot hold exactly (`0.1`, 1e30) as their own text. */
   readonly exactNumbers: boolean;
 }
 
-/** Where a node is. Credentials travel in a header and appear in no message. */
+/** Address of a node. Credentials travel in a header and appear in no message. */
 export interface Endpoint {
   /** Without credentials. */
   readonly url: string;
   /** The header's value, or null. */
   readonly authorization: string | null;
-  /** Host and port, to be shown; paths may hold API keys. */
+  /** Host and port, for messages; a path may hold an API key. */
   readonly name: string;
 }
 
-/** An error that the node itself answered: it understood the question and said no. */
+/** An error that the node itself answered: it understood the question and refused it. */
 export class RpcError extends Error {
   /** Tells it apart from other errors. */
   override readonly name = "RpcError";
@@ -141,7 +141,7 @@ async function readAtMost(response: Response, bytesMax: number, from: Endpoint):
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    // Leaving the loop cancels the stream, so nothing more is read.
+    // Leaving the loop cancels the stream, so no more bytes are read.
     if (bytes > bytesMax) throw unavailable(from, `answered more than ${bytesMax} bytes`);
     parts.push(decoder.decode(chunk, { stream: true }));
   }
@@ -152,7 +152,7 @@ function parse(text: string, exact: boolean): unknown {
   try {
     return exact ? JSON.parse(text, keepDigits) : JSON.parse(text);
   } catch {
-    return null; // no JSON is no JSON-RPC: exchange() reports it
+    return null; // an answer that is not JSON is not JSON-RPC: exchange() reports it
   }
 }
 
@@ -174,7 +174,10 @@ export function plain(text: string): string {
     .slice(0, 200);
 }
 
-/** Tells whether text is whole bytes in hexadecimal. Of any length: a pattern of pairs would exhaust the stack. */
+/**
+ * Tells whether text is whole bytes in hexadecimal, at any length: a regular expression of pairs
+ * would exhaust the stack.
+ */
 export function isHex(text: string): boolean {
   return text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text);
 }

@@ -1,37 +1,37 @@
 /**
- * Status of an order's transactions by the reports of several nodes. A status that ends the order (mined
- * deep enough, or dropped) needs the quorum; any other status only delays it.
+ * Status of an order's transactions from the reports of several nodes. A status that ends the order
+ * (mined deep enough, or dropped) needs the quorum; any other status only delays the order.
  * @module
  */
 import type { Nodes, Peer } from "./node_pool.ts";
 import type { StatusQuery, TransactionStatus } from "./outgoing.ts";
 import { agreedGroupOf, groupsOf, type Heard, reachedBy } from "./quorum.ts";
 
-/** Status of an order that one of its attempts was mined. */
+/** Status of an order of which an attempt was mined. */
 export type Mined = TransactionStatus & { readonly state: "mined" };
-/** Status of an order none of whose attempts can be mined any more. */
+/** Status of an order of which no attempt can be mined any more. */
 export type Dropped = TransactionStatus & { readonly state: "dropped" };
 
-/** What one node knows of an order's attempts. */
+/** One node's report on an order's attempts. */
 export interface NodeReport {
   /** Height of its newest block. */
   readonly height: number;
   /** Height of the newest block that it accepts as proof of a drop. */
   readonly settled: number;
-  /** The attempt that it has in a block. */
+  /** The attempt that the node has in a block. */
   readonly mined: Mined | null;
-  /** The attempt that it has in its mempool. */
+  /** The attempt that the node has in its mempool. */
   readonly pending: string | null;
   /** Its proof that no attempt can be mined any more. */
   readonly dropped: Dropped | null;
 }
 
 /**
- * Asks nodes what became of an order's transactions, and combines their reports. It waits for all of
- * them, or until as many as the quorum say the same.
+ * Asks nodes for the status of an order's transactions, and combines their reports. It waits for all of
+ * them, or until as many as the quorum report the same.
  *
  * @param report asks one node
- * @returns the status, with the reports that it rests on
+ * @returns the status, with the reports behind it
  */
 export async function voteOnStatus<Report extends NodeReport>(
   nodes: Nodes,
@@ -48,7 +48,10 @@ function isSettled(heard: readonly Heard<NodeReport>[], quorum: number): boolean
   return agreedGroupOf(groupsOf(heard, keyOf), quorum) !== null;
 }
 
-/** A transaction that a node has, or lacks, in its mempool settles nothing either way. */
+/**
+ * Key of a report. A transaction that a node has or lacks in its mempool settles nothing, so it is
+ * left out.
+ */
 function keyOf({ mined, dropped }: NodeReport): string {
   if (mined !== null) return minedKey(mined);
   return dropped === null ? "open" : droppedKey(dropped);
@@ -74,7 +77,7 @@ function combine(
   );
   const group = agreedGroupOf(groupsOf(mined, minedKey), quorum);
   if (group !== null) {
-    // As deep as the quorum says, not as deep as the one that says most.
+    // The depth that the quorum confirms, not the largest that one node reports.
     const confirmations = reachedBy(group.map(({ answer }) => answer.confirmations), quorum);
     const final = group.filter(({ answer }) => answer.final).length >= quorum;
     return { ...group[0].answer, confirmations, final };
@@ -99,7 +102,7 @@ function combine(
   );
   const lacking = unseen.length > 0;
   const few = heard.filter(({ answer }) => answer.mined ?? answer.pending).length < quorum;
-  // Too few nodes to settle it: it is shown and asked for again. Depth 0 would take it for settled.
+  // Too few nodes to settle it: it is shown and asked for again. Depth 0 would count it as settled.
   if (told !== undefined && depth > 0) return { ...told.answer, confirmations: 0, lacking };
   if (told !== undefined) return { state: "pending", hash: told.answer.hash, lacking, few };
   if (pending !== null && unseen.length < quorum) {

@@ -1,8 +1,8 @@
 /**
- * Whole blocks, read from their bytes and believed only if they prove themselves: the header hashes
- * to the block's id, and the transactions to the root that the header names. So a node can neither
- * leave out, add nor alter what a block of that id holds. Work is not checked: which id the chain has
- * at a height is the nodes' word.
+ * Whole blocks, read from their bytes. A block is believed only if it proves itself: its header hashes
+ * to its id, and its transactions hash to the root in the header. A node can therefore neither
+ * leave out, add nor alter a transaction in a block of that id. Work is not checked: the quorum of nodes
+ * decides which id the chain has at a height.
  * @module
  */
 import { ChainError } from "../chain.ts";
@@ -14,7 +14,7 @@ import type { BlockPlace, CoinTransaction, Output } from "./node_answers.ts";
 
 /** A transaction of a block. */
 export interface MinedTransaction extends CoinTransaction {
-  /** As the block holds it, witnesses included. */
+  /** Its bytes in the block, witnesses included. */
   readonly bytes: Uint8Array;
 }
 
@@ -24,17 +24,17 @@ export interface CoinBlock extends Block {
   readonly transactions: readonly MinedTransaction[];
 }
 
-/** What the proof of a block needs of its chain. */
+/** The parts of a chain that the proof of a block needs. */
 export type BlockRules = Pick<CoinChain, "table" | "bitcoin">;
 
 const HEADER_BYTES = 80;
 const HASH_BYTES = 32;
-/** The mark of a block whose work was done on another chain; the proof of that follows the header. */
+/** Flag of a block with merged mining; the other chain's proof of work follows the header. */
 const MERGE_MINED = 0x100;
-/** What stands in a transaction beside inputs and outputs. */
+/** Flag of a transaction with witnesses. */
 const WITNESS = 1;
 const EXTENSION = 8;
-/** Other work gets its turn between so many transactions. */
+/** Transactions read between two pauses for other work. */
 const READ_AT_ONCE = 1_000;
 /** The output number of an input that spends nothing. */
 const NOTHING = 0xffffffff;
@@ -42,7 +42,7 @@ const NOTHING = 0xffffffff;
 /**
  * Reads a whole block from a node.
  *
- * @throws {ChainError} `unavailable` if it does not have it, or what it gives is not that block;
+ * @throws {ChainError} `unavailable` if the node does not have it, or answers with another block;
  *     the latter is reported
  */
 export async function wholeBlock(
@@ -62,7 +62,7 @@ export async function wholeBlock(
   }
 }
 
-/** Null where the answer is no hexadecimal text. */
+/** Reads the bytes of a block; null where the answer is not hexadecimal. */
 async function bytesOf(peer: Peer, hash: string): Promise<Uint8Array | null> {
   let told: unknown;
   try {
@@ -82,7 +82,7 @@ async function bytesOf(peer: Peer, hash: string): Promise<Uint8Array | null> {
 /**
  * Reads a block from its bytes.
  *
- * @throws {ChainError} `unavailable` if they are not those of that block
+ * @throws {ChainError} `unavailable` if they are not the bytes of that block
  */
 export async function readBlock(
   { table, bitcoin }: BlockRules,
@@ -104,9 +104,9 @@ export async function readBlock(
     leaves.push(leaf.id);
     transactions.push(leaf.transaction);
   }
-  // Behind its last transaction a block may hold what is no part of the chain proper.
+  // After its last transaction a block may hold an extension that is no part of the chain proper.
   if (reader.at !== bytes.length && !endsExtended(transactions)) throw fault("more than it holds");
-  // Nodes of the tree, shown as transactions, would begin with a block's own one only by 2^224 luck.
+  // Inner nodes of the tree, passed off as transactions, would begin with a coinbase only by 2^224 luck.
   if (transactions[0]?.coinbase !== true) throw fault("no coinbase");
   const root = rootOf(leaves, hash256);
   if (root === null) throw fault("transactions twice");
@@ -123,8 +123,8 @@ export async function readBlock(
 }
 
 /**
- * Reads a transaction from its bytes; null where they are not those of that id. So nobody can tell
- * something else of a transaction than it says itself.
+ * Reads a transaction from its bytes; null where their hash is not the id asked for. A node therefore
+ * cannot misstate the contents of a transaction.
  */
 export function readRaw(
   { bitcoin }: Pick<BlockRules, "bitcoin">,
@@ -138,7 +138,7 @@ export function readRaw(
     const { transaction } = readMined(reader, bitcoin.crypto.hash256, false);
     return transaction.hash === id && reader.at === bytes.length ? transaction : null;
   } catch {
-    return null; // no hexadecimal text, or a kind of transaction that pays none of ours
+    return null; // not hexadecimal, or a kind of transaction that pays none of ours
   }
 }
 
@@ -146,7 +146,7 @@ function openReader(bytes: Uint8Array): Reader {
   return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length), at: 0 };
 }
 
-/** Where reading stands. */
+/** Position of a reader. */
 interface Reader {
   readonly bytes: Uint8Array;
   readonly view: DataView;
@@ -169,7 +169,7 @@ function readMined(
   const outputs = readOutputs(reader);
   const core = reader.bytes.subarray(from, reader.at);
   if ((flags & WITNESS) !== 0) { for (let at = 0; at < inputs.length; at++) skipItems(reader); }
-  // What joins the extension block to the chain: nothing of its own but this mark.
+  // An empty extension, which ties the extension block to the chain.
   if ((flags & EXTENSION) !== 0 && take(reader, 1)[0] !== 0) throw fault("an unknown extension");
   const locktime = take(reader, 4);
   const bytes = reader.bytes.subarray(start, reader.at);
@@ -179,7 +179,10 @@ function readMined(
   return { id, transaction: { hash: idOf(id), coinbase, spends, outputs, bytes } };
 }
 
-/** No inputs where inputs should be: a mark, and flags that say what follows the outputs. */
+/**
+ * Reads the flags that stand, after a zero count, where the inputs should be; they say which parts
+ * follow the outputs.
+ */
 function readFlags(reader: Reader): number {
   if (reader.bytes[reader.at] !== 0) return 0;
   const [, flags] = take(reader, 2);
@@ -187,7 +190,7 @@ function readFlags(reader: Reader): number {
   return flags;
 }
 
-/** The coins that are spent, as `txid:index`; null for the input of newly made coins. */
+/** Reads the coins spent, as `txid:index`; null for the input of newly made coins. */
 function readInputs(reader: Reader): (string | null)[] {
   const inputs: (string | null)[] = [];
   const count = readCount(reader);
@@ -201,7 +204,10 @@ function readInputs(reader: Reader): (string | null)[] {
   return inputs;
 }
 
-/** An output that carries a token of Bitcoin Cash has a script that begins with it: none of ours. */
+/**
+ * Reads the outputs; a token of Bitcoin Cash stands before the script, which then matches none of
+ * ours.
+ */
 function readOutputs(reader: Reader): Output[] {
   const outputs: Output[] = [];
   const count = readCount(reader);
@@ -214,7 +220,10 @@ function readOutputs(reader: Reader): Output[] {
   return outputs;
 }
 
-/** The coinbase of another chain's block, its branch there, ours in it, and that block's header. */
+/**
+ * Skips the coinbase of the other chain's block, its branch there, our block's branch in it, and that
+ * block's header.
+ */
 function skipForeignWork(reader: Reader, hash256: Hash): void {
   readMined(reader, hash256, false);
   take(reader, HASH_BYTES);
@@ -235,7 +244,10 @@ function endsExtended(transactions: readonly MinedTransaction[]): boolean {
   return bytes !== undefined && bytes[4] === 0 && (bytes[5] & EXTENSION) !== 0;
 }
 
-/** The root of the tree; null where a pair is one and the same, by which a list looks longer than it is. */
+/**
+ * Computes the root of the tree; null if a pair repeats one hash, by which a list can pretend to be
+ * longer.
+ */
 function rootOf(leaves: readonly Uint8Array[], hash256: Hash): Uint8Array | null {
   let level = leaves;
   while (level.length > 1) {
@@ -267,7 +279,7 @@ function readNumber(reader: Reader): number {
   return reader.view.getUint32(at, true);
 }
 
-/** Takes so many bytes. Every step forward is one of these, so none leads beyond the end. */
+/** Takes a number of bytes. Every step of the reader is one of these, so it never passes the end. */
 function take(reader: Reader, count: number): Uint8Array {
   const end = reader.at + count;
   if (end > reader.bytes.length) throw fault("less than it says");

@@ -11,7 +11,8 @@ import type { CoinChain } from "./context.ts";
 const KNOWN =
   /already[ -]in[ -](the )?(block ?chain|mempool|utxo)|txn-already-(in-mempool|known)|outputs already|already (have|known|exists)/i;
 
-// In this order: what a replacement lacks is a price, though the words speak of a conflict too.
+// In this order: a replacement that pays too little is underpriced, though its message also says
+// "conflict".
 const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
   [
     "underpriced",
@@ -25,8 +26,8 @@ const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
 ];
 
 /**
- * Rules of the chain itself, not of a node: such bytes could be mined by nobody, if that were true.
- * Older nodes put a number before their words.
+ * Consensus rules: if the message is true, no miner could mine such bytes. Older nodes put a number
+ * before the message.
  */
 const FORBIDDEN =
   /^(\d+: )?(bad-txns-(in-belowout|vin-empty|vout-empty|vout-negative|vout-toolarge|txouttotal-toolarge|inputs-duplicate|prevout-null|oversize|undersize|inputvalues-outofrange|fee-outofrange|fee-negative|duplicate-inputs))|^(\d+: )?mandatory-script-verify-flag-failed|tx decode failed/i;

@@ -1,6 +1,6 @@
 /**
- * Bitcoin, Litecoin, Bitcoin Cash and Dogecoin behind the one chain interface, over the RPC that
- * Bitcoin Core made common. The nodes need no index and no wallet.
+ * Adapter of Bitcoin, Litecoin, Bitcoin Cash and Dogecoin to the chain interface, over the RPC of
+ * Bitcoin Core and its compatible nodes. The nodes need no index and no wallet.
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
@@ -26,7 +26,7 @@ import { balancesAt, fundsAt, recheck, searchBlock, searchTransaction } from "./
 import { inspectRaw, signPlan } from "./sign.ts";
 import { openSpends } from "./spend_index.ts";
 
-/** A node reads all its coins for one answer. */
+/** A node reads its whole set of unspent outputs for one answer. */
 const LIST_TIMEOUT_MS = 1_800_000;
 
 /** Opens a chain of this family. No node is asked before the first use. */
@@ -97,7 +97,7 @@ export async function openCoins(
   };
 }
 
-/** Reads the newest block that the quorum has reached, the same one in all of it. */
+/** Reads the newest block that the quorum has, the same one in all its nodes. */
 async function headOf({ nodes }: CoinChain): Promise<Head> {
   return await agreedHead(nodes, readHead, presentBlock(readBlockAt));
 }

@@ -1,5 +1,5 @@
 /**
- * Queries on single coins. A coin counts as gone only if every node at the requested block says so: a
+ * Queries on single coins. A coin counts as gone only if every node at the requested block reports so: a
  * node that lags or lies removes no coin.
  * @module
  */
@@ -15,7 +15,7 @@ import { readBlockAt, readHead } from "./scan.ts";
 /**
  * Opens the questions about coins of a chain.
  *
- * @param patient the same nodes with a time-out that a look at all coins fits into
+ * @param patient the same nodes with a time-out long enough to read all coins
  */
 export function openCoinWitness(chain: CoinChain, patient: Nodes): CoinWitness {
   return {
@@ -39,7 +39,7 @@ async function confirmCoins(
     (some) => answersIn(some).length >= quorum,
   );
   const answers = answersIn(heard);
-  // While fewer nodes answer than must agree, none takes a coin away.
+  // With fewer answers than the quorum no coin counts as gone.
   if (answers.length < quorum) return null;
   return coins.map((coin, at) => {
     const states = new Set(answers.map((one) => stateOf(coin, scripts[at], one[at])));
@@ -47,7 +47,7 @@ async function confirmCoins(
   });
 }
 
-/** Null where the node's newest block is another, or becomes another meanwhile. */
+/** Reads the state of coins; null where the node's newest block is another, or changes meanwhile. */
 async function stateAt(
   peer: Peer,
   coins: readonly KnownCoin[],
@@ -105,7 +105,7 @@ async function findSpenders(
     if (!blocks.has(height)) {
       blocks.set(height, (await followedBlock(chain.nodes, height, readBlockAt))?.hash);
     }
-    // A block proves what is in it, and not that the chain has it.
+    // The bytes prove the contents of a block, not that the chain has the block.
     if (blocks.get(height) === blockHash) agreed.set(input, spender);
     else chain.nodes.report(`the block that shows who spent ${input} is one node's alone`);
   }

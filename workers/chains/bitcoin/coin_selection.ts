@@ -1,31 +1,34 @@
 /**
- * Chooses coins for a payment. Pure: the same coins in any order give the same choice. First a set
- * that needs no change is looked for (branch and bound, within a number of steps), then the smallest
- * coin that suffices, then many; of what is found the least wasteful is taken. Base units throughout.
+ * Coin selection. Pure: the same coins in any order give the same choice. It searches first for a set
+ * that needs no change (branch and bound, within a number of steps), then for the smallest single coin
+ * that suffices, then for several coins; the least wasteful choice wins. Base units throughout.
  * @module
  */
 
-/** A coin as the choice sees it. */
+/** A coin on offer. */
 export interface Choice {
   /** Unique and stable: breaks ties. */
   readonly input: string;
-  /** What is in it. */
+  /** Its amount. */
   readonly amount: bigint;
-  /** What it brings at the rate meant: its amount, less the price of spending it. */
+  /** Its effective value: its amount, less the price of spending it at the intended rate. */
   readonly worth: bigint;
 }
 
-/** What coins are chosen for. */
+/** Target of a selection. */
 export interface Wanted {
-  /** What the coins must be worth together: payments, and the price of the rest of the transaction. */
+  /**
+   * Effective value that the coins must reach: payments, and the price of the rest of the
+   * transaction.
+   */
   readonly target: bigint;
-  /** What an output for the change costs at the rate meant. */
+  /** Price of an output for the change at the intended rate. */
   readonly changeCost: bigint;
-  /** Change below this is not worth an output, and is left to the miner. */
+  /** Least change that is worth an output; smaller change goes to the miner. */
   readonly changeMin: bigint;
-  /** What an input costs at the rate meant. */
+  /** Price of an input at the intended rate. */
   readonly inputCost: bigint;
-  /** What an input costs when rates are low: the price that a coin left behind will have. */
+  /** Price of an input at low rates: the future price of a coin that is not spent now. */
   readonly inputCostLow: bigint;
   /** Most inputs that fit. */
   readonly inputsMax: number;
@@ -33,7 +36,7 @@ export interface Wanted {
 
 /** Steps of branch and bound. */
 const STEPS_MAX = 100_000;
-/** Small coins are consolidated in passing, but not more than this. */
+/** Most small coins that one payment consolidates. */
 const CONSOLIDATED_MAX = 20;
 
 /** Chooses coins; null if they do not suffice, or more are needed than fit. */
@@ -41,7 +44,7 @@ export function selectCoins<T extends Choice>(
   coins: readonly T[],
   wanted: Wanted,
 ): readonly T[] | null {
-  // What costs more to spend than it holds only makes things worse.
+  // A coin that costs more to spend than it holds only adds to the cost.
   const useful = coins.filter((coin) => coin.worth > 0n).toSorted(largestFirst);
   const rich = wanted.target + wanted.changeCost + wanted.changeMin;
   const choices = [
@@ -58,12 +61,12 @@ export function selectCoins<T extends Choice>(
   return best?.choice ?? null;
 }
 
-/** Chooses all that is worth spending, the richest if not all fit. */
+/** Chooses all coins that are worth spending, the largest if not all fit. */
 export function selectAll<T extends Choice>(coins: readonly T[], inputsMax: number): readonly T[] {
   return coins.filter((coin) => coin.worth > 0n).toSorted(largestFirst).slice(0, inputsMax);
 }
 
-/** Chooses all that is worth spending, the smallest if not all fit. */
+/** Chooses all coins that are worth spending, the smallest if not all fit. */
 export function selectSmallest<T extends Choice>(
   coins: readonly T[],
   inputsMax: number,
@@ -72,7 +75,10 @@ export function selectSmallest<T extends Choice>(
     .slice(0, inputsMax);
 }
 
-/** Weighs a choice: what is spent now rather than when rates are low, and what change costs. */
+/**
+ * Computes the waste of a choice: the extra price of spending now instead of at low rates, and the
+ * price of change.
+ */
 function wasteOf(inputs: number, worth: bigint, wanted: Wanted): bigint {
   const { target, changeCost, changeMin, inputCost, inputCostLow } = wanted;
   const early = BigInt(inputs) * (inputCost - inputCostLow);
@@ -81,7 +87,7 @@ function wasteOf(inputs: number, worth: bigint, wanted: Wanted): bigint {
   return early + (changed ? changeCost + inputCostLow : excess);
 }
 
-/** Looks for a set that hits the target so nearly that no change is due. */
+/** Searches for a set so near the target that no change is due. */
 function exact<T extends Choice>(coins: readonly T[], wanted: Wanted): readonly T[] | null {
   const { target, inputsMax } = wanted;
   const most = target + wanted.changeCost + wanted.changeMin - 1n;
@@ -102,7 +108,7 @@ function exact<T extends Choice>(coins: readonly T[], wanted: Wanted): readonly 
       const last = taken.pop();
       if (last === undefined) break;
       sum -= coins[last].worth;
-      // Without this coin; and without its equals, which would only repeat the search.
+      // Skips this coin, and equal coins, which would only repeat the search.
       at = last + 1;
       while (at < coins.length && coins[at].worth === coins[last].worth) at++;
       continue;
@@ -120,7 +126,7 @@ function single<T extends Choice>(coins: readonly T[], target: bigint): readonly
   return enough ? [enough] : null;
 }
 
-/** Takes as few coins as possible: the richest. */
+/** Takes as few coins as possible: the largest. */
 function fewest<T extends Choice>(
   coins: readonly T[],
   target: bigint,
@@ -151,7 +157,7 @@ function consolidated<T extends Choice>(
   return large ? [...few, large] : null;
 }
 
-/** What the coins from each place on are worth together. */
+/** Computes the effective value of all coins from each position on. */
 function restsOf(coins: readonly Choice[]): bigint[] {
   const rest = [0n];
   for (const coin of coins.toReversed()) rest.push(rest[rest.length - 1] + coin.worth);

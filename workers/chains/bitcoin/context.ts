@@ -1,6 +1,6 @@
 /**
- * What the parts of the coin adapter share: the table of the chain, its nodes, the library that
- * encodes, and what was seen and is worth remembering.
+ * Shared context of the UTXO adapter: the table of the chain, its nodes, the library that
+ * encodes, and caches of scripts, spends and the mempool.
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
@@ -17,7 +17,7 @@ export type Curve = typeof import("@bitcoinerlab/secp256k1");
 
 /** One coin chain on one network. */
 export interface CoinChain {
-  /** What differs between the chains. */
+  /** Constants of the chain. */
   readonly table: CoinTable;
   /** The network. */
   readonly network: Network;
@@ -29,8 +29,8 @@ export interface CoinChain {
   readonly curve: Curve;
   /** Scripts of watched addresses. */
   readonly scripts: Scripts;
-  /** Who spent which coin, as far as it was seen. */
+  /** Index of the transactions that spent coins. */
   readonly spends: Spends;
-  /** What the mempool held when it was last looked at, by id. */
+  /** The mempool as of the last poll, by id. */
   readonly pool: Map<string, CoinTransaction>;
 }

@@ -1,6 +1,6 @@
 /**
- * From an order to scripts and a rate: all that a plan needs of the outside, so that the plan itself
- * asks nobody.
+ * Turns an order into scripts and a fee rate: all that a plan needs from nodes, so the plan itself
+ * asks none.
  * @module
  */
 import { parseAddress } from "../../../domain/chains/addresses.ts";
@@ -12,26 +12,26 @@ import type { CoinChain } from "./context.ts";
 import { agreedRates, ceilingOf, feeAt } from "./fees.ts";
 import { dustOf, isOurKind } from "./scripts.ts";
 
-/** Payments that share a transaction at most. */
+/** Most payments in one transaction. */
 export const PAYMENTS_MAX = 100;
 
-/** What a draft notes for its plan; amounts are decimal text, for it is kept as JSON. */
+/** Data of a draft for its plan; amounts are decimal text, because it is stored as JSON. */
 export interface Priced {
   /** Base units per 1000 virtual bytes. */
   readonly rate: string;
-  /** What a replacement must add for its own size, at the same measure. */
+  /** Rate that a replacement must add for its own size, in the same unit. */
   readonly step: string;
-  /** The highest rate that any replacement may bid, as the market was when this was drafted. */
+  /** The highest rate that any replacement may bid, by the market at the time of the draft. */
   readonly ceiling: string;
-  /** The most that it may cost as a whole; null for no bound. */
+  /** The most that it may cost in all; null for no limit. */
   readonly budget: string | null;
-  /** What the sender's coins, and the change, are locked by. */
+  /** Script of the sender's coins and of the change. */
   readonly source: string;
   /** Scripts of the payments in order. */
   readonly scripts: readonly string[];
 }
 
-/** Prices an order. What it will spend is not known yet, so nothing can be lacking here. */
+/** Prices an order. Its coins are not chosen yet, so it cannot lack any here. */
 export async function draftOrder(
   chain: CoinChain,
   given: SendRequest,

@@ -17,17 +17,17 @@ import { isMissingMethod, satoshi } from "./node_answers.ts";
 import { dustOf } from "./scripts.ts";
 import { frameWeight, inputWeight, outputWeight, priceOf } from "./size.ts";
 
-/** What a node takes at this moment. */
+/** Fee rates that a node takes now. */
 export interface Rates {
-  /** By speed, never falling. */
+  /** By speed, in ascending order. */
   readonly bySpeed: Readonly<Record<Speed, bigint>>;
-  /** What a replacement must add for its own size. */
+  /** Rate that a replacement must add for its own size. */
   readonly step: bigint;
 }
 
 /** Blocks within which a payment should be mined. */
 const TARGETS: Readonly<Record<Speed, number>> = { slow: 12, medium: 6, fast: 2 };
-/** A payment to whom nobody knows yet. */
+/** Script of a payment whose receiver is not known yet. */
 const TYPICAL = `76a914${"00".repeat(20)}88ac`;
 
 /** Prices a typical payment at each speed. */
@@ -38,20 +38,20 @@ export async function quote(
   if (contract !== null) throw new ChainError("unsupported", "coin chains have no tokens");
   const { bySpeed } = await agreedRates(chain);
   const { rateMax } = chain.table;
-  // Nobody is charged for more than is ever bid, whatever a node's mempool takes.
+  // A quote is never above the highest possible bid, whatever a node's mempool demands.
   const quoted = (rate: bigint) => rate < rateMax ? rate : rateMax;
   const fee = (speed: Speed) => feeAt(chain.table, quoted(bySpeed[speed]), [TYPICAL]);
   return { slow: fee("slow"), medium: fee("medium"), fast: fee("fast") };
 }
 
-/** Writes a rate as a fee, for payments to scripts of which the longest counts for all. */
+/** Turns a rate into a fee, for payments to scripts of which the longest stands for all. */
 export function feeAt(table: CoinTable, rate: bigint, scripts: readonly string[]): Fee {
   const change = table.witness ? `0014${"00".repeat(20)}` : TYPICAL;
   const longest = scripts.reduce((most, one) => Math.max(most, outputWeight(one)), 0);
   const dusts = scripts.map((script) => dustOf(table, script));
   return {
     contract: null,
-    // Room for a count of three bytes on either side.
+    // Room for counts of three bytes each.
     base: priceOf(rate, frameWeight(table, 253, 253) + outputWeight(change)),
     perInput: priceOf(rate, inputWeight(table)),
     perPayment: priceOf(rate, longest),
@@ -59,16 +59,19 @@ export function feeAt(table: CoinTable, rate: bigint, scripts: readonly string[]
   };
 }
 
-/** No bid is above so many times the rate of the next blocks, or of a node without estimates. */
+/** A bid is at most this many times the rate of the next blocks, or of a node without estimates. */
 const MARKET_FACTOR = 4n;
 
-/** The highest rate that any replacement may bid while the market is as it is. */
+/** The highest rate that any replacement may bid in the present market. */
 export function ceilingOf(table: CoinTable, { bySpeed }: Rates): bigint {
   const ceiling = MARKET_FACTOR * largest([bySpeed.fast, table.fallback.fast]);
   return ceiling < table.rateMax ? ceiling : table.rateMax;
 }
 
-/** Asks for the rates that as many nodes as the quorum want: one that tells too much costs nobody more. */
+/**
+ * Asks for the rates that as many nodes as the quorum reach: a node that reports too much raises no
+ * price.
+ */
 export async function agreedRates({ nodes, table }: CoinChain): Promise<Rates> {
   const { heard } = await nodes.hear((peer) => readRates(table, peer));
   const reached = (figure: (rates: Rates) => bigint) =>
@@ -99,7 +102,7 @@ async function readRates(table: CoinTable, peer: Peer): Promise<Rates> {
   let last = floor;
   for (const [at, speed] of SPEEDS.entries()) {
     const told = await estimated(peer, estimates[at], TARGETS[speed]) ?? table.fallback[speed];
-    // The cap holds against estimates; where the mempool wants more, the plan refuses.
+    // The cap limits estimates; where the mempool demands more, the plan refuses.
     const capped = told > table.rateMax ? table.rateMax : told;
     bySpeed[speed] = last = largest([last, capped]);
   }
@@ -124,7 +127,7 @@ async function estimated(peer: Peer, answer: unknown, target: number): Promise<b
   return rateOf(fields.feerate ?? fields.fee);
 }
 
-/** Some nodes have the older question only, and the newest Bitcoin Cash nodes take no target. */
+/** Asks by the older method, the only one of some nodes; the newest Bitcoin Cash nodes take no target. */
 async function estimatedSimply(peer: Peer, target: number): Promise<bigint | null> {
   for (const params of [[target], []]) {
     const [answer] = await peer.batch([{ method: "estimatefee", params }]);
@@ -133,7 +136,7 @@ async function estimatedSimply(peer: Peer, target: number): Promise<bigint | nul
   return null;
 }
 
-/** Nodes say -1, or nothing, where they do not know. */
+/** Reads a rate; a node without an estimate answers -1 or nothing. */
 function rateOf(answer: unknown): bigint | null {
   if (answer === undefined || `${typeof answer === "object" ? "" : answer}`.startsWith("-")) {
     return null;

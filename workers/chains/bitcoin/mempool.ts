@@ -12,22 +12,22 @@ import type { CoinChain } from "./context.ts";
 import { type CoinTransaction, hash } from "./node_answers.ts";
 import { transfersOf } from "./scan.ts";
 
-/** Transactions that are kept; what a fuller mempool holds beyond is seen when it is mined. */
+/** Transactions that are kept; those beyond are seen when they are mined. */
 const KEPT_MAX = 50_000;
-/** Outputs that are kept of all of them: several times as many as they have where nobody makes them up. */
+/** Outputs that are kept in all: several times the number that honest transactions have. */
 const OUTPUTS_MAX = 500_000;
-/** Transactions that one look reads; the rest is read by the next. */
+/** Transactions that one poll reads; the next poll reads the rest. */
 const READ_MAX = 5_000;
-/** Characters of the longest script of an address, in hexadecimal, and some. */
+/** Longest script of an address in hexadecimal digits, with a margin. */
 const SCRIPT_MAX = 100;
-/** Payments that one look shows. */
+/** Payments that one poll shows. */
 const SHOWN_MAX = 1_000;
 /** Transactions that are read in one exchange. */
 const READ_AT_ONCE = 50;
 
 /**
- * Lists what the mempool holds for a watch. Each transaction is read from its own bytes, so that none
- * is told otherwise than it will be mined; where several nodes must agree, as many must have it.
+ * Lists the mempool's payments to a watch list. Each transaction is read from its own bytes, so that no
+ * node misstates it; where several nodes must agree, as many must have it.
  */
 export async function readPool(chain: CoinChain, watch: WatchList): Promise<Transfer[]> {
   const index = await chain.scripts.index(watch);
@@ -71,12 +71,15 @@ export async function arePooled(peer: Peer, hashes: readonly string[]): Promise<
   });
 }
 
-/** Tells that a transaction is unknown, which is no fault of the node. */
+/** Tells whether an error means only that the transaction is unknown. */
 function isAbsent({ code, message }: RpcError): boolean {
   return code === -5 || /not (in|found)|no such|unknown/i.test(message);
 }
 
-/** What it spends is of no use here, nor what pays no address: the memory is for many. */
+/**
+ * Reads some transactions. Their inputs, and outputs without an address, are not kept, to save
+ * memory.
+ */
 async function readSome(
   chain: CoinChain,
   peer: Peer,

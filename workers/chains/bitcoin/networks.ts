@@ -1,6 +1,6 @@
 /**
- * What differs between Bitcoin, Litecoin, Bitcoin Cash and Dogecoin: a table, thin on purpose. Rates
- * are base units (satoshi) per 1000 virtual bytes, as nodes speak of them.
+ * Constants of Bitcoin, Litecoin, Bitcoin Cash and Dogecoin. Rates
+ * are base units (satoshi) per 1000 virtual bytes, the unit of the nodes.
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
@@ -13,37 +13,37 @@ export type CoinChainId = Extract<
   "BITCOIN" | "LITECOIN" | "BITCOIN_CASH" | "DOGECOIN"
 >;
 
-/** Facts of one chain that its node does not tell. */
+/** Constants of one chain, which its node does not tell. */
 export interface CoinTable {
   /** The chain. */
   readonly id: CoinChainId;
-  /** Our own coins are locked by P2WPKH, or else by P2PKH. */
+  /** Whether our own coins are locked by P2WPKH; else by P2PKH. */
   readonly witness: boolean;
-  /** Signatures are those of Bitcoin Cash. */
+  /** Whether signatures are those of Bitcoin Cash. */
   readonly forkId: boolean;
-  /** Nodes take a replacement (BIP-125), so every transaction offers it. */
+  /** Whether nodes take a replacement (BIP-125), so that every transaction offers it. */
   readonly replaceable: boolean;
-  /** Version that transactions bear. */
+  /** Version of transactions. */
   readonly version: 1 | 2;
-  /** Below this rate nothing is sent, whatever a node says. */
+  /** Least rate of any transaction, whatever a node answers. */
   readonly rateMin: bigint;
-  /** Above this rate nothing is signed: a broken node must not spend our coins. */
+  /** Most rate of any signed transaction: a broken node must not spend our coins. */
   readonly rateMax: bigint;
-  /** At or below this rate it pays to gather small coins. */
+  /** Most rate at which a consolidation of small coins pays. */
   readonly rateLow: bigint;
   /** Rates where a node has no estimate. */
   readonly fallback: Readonly<Record<Speed, bigint>>;
-  /** Above this fee nothing is signed, however large the transaction. */
+  /** Most fee of any signed transaction, however large it is. */
   readonly feeMax: bigint;
-  /** Up to this a fee may exceed what is paid; beyond it is a mistake. */
+  /** Up to this amount a fee may exceed the payment; a larger fee that does is taken for a mistake. */
   readonly feeFree: bigint;
   /** Rate by which nodes measure dust, and the smallest output whatever its size. */
   readonly dust: { readonly rate: bigint; readonly least: bigint };
   /** Blocks before newly made coins may be spent. */
   readonly maturity: number;
-  /** Blocks may bear work that was done for another chain's. */
+  /** Whether blocks may have merged mining: work done for a block of another chain. */
   readonly mergeMined: boolean;
-  /** Blocks may end with an extension, and the transaction that joins it to the chain. */
+  /** Whether blocks may end with an extension, tied to the chain by a transaction. */
   readonly extended: boolean;
   /** Most bytes of an answer: twice those of a block. */
   readonly blockBytesMax: number;
@@ -114,7 +114,7 @@ export const COIN_TABLES: Readonly<Record<CoinChainId, CoinTable>> = {
     forkId: false,
     replaceable: false,
     version: 1,
-    // Nodes pass on less, yet miners and wallets have agreed on 0.01 a kilobyte.
+    // Nodes relay less, yet miners and wallets have agreed on 0.01 a kilobyte.
     rateMin: 1_000_000n,
     rateMax: 1_000_000_000n,
     rateLow: 2_000_000n,
@@ -130,7 +130,7 @@ export const COIN_TABLES: Readonly<Record<CoinChainId, CoinTable>> = {
   },
 };
 
-/** What `getblockchaininfo` calls a network. */
+/** Names of a network in `getblockchaininfo`. */
 export const NETWORK_NAMES: Readonly<Record<Network, readonly string[]>> = {
   main: ["main"],
   testnet: ["test", "testnet4", "chip"],
@@ -141,7 +141,7 @@ export const NETWORK_NAMES: Readonly<Record<Network, readonly string[]>> = {
 const BITCOIN_GENESIS = "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f";
 const BITCOIN_TEST_GENESIS = "000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943";
 
-/** First blocks of the public networks. Of local ones any other will do. */
+/** First blocks of the public networks. A local network may have any other. */
 export const GENESIS: Readonly<Record<string, readonly string[]>> = {
   "BITCOIN main": [BITCOIN_GENESIS],
   "BITCOIN testnet": [
@@ -160,7 +160,10 @@ export const GENESIS: Readonly<Record<string, readonly string[]>> = {
   "DOGECOIN testnet": ["bb0a78264637406b6360aad926284d544d7049f45189db5664f3c4d07350559e"],
 };
 
-/** Where the two main chains with the same first block part: a height, and Bitcoin Cash's block. */
+/**
+ * Block at which the two main chains with the same first block split: its height, and its hash on
+ * Bitcoin Cash.
+ */
 export const CASH_FORK: { readonly height: number; readonly hash: string } = {
   height: 661_648,
   hash: "0000000000000000029e471c41818d24b8b74c911071c4ef0b4a0509f9b5a8ce",

@@ -28,7 +28,7 @@ export interface Output {
   readonly index: number;
   /** Base units. */
   readonly amount: bigint;
-  /** What it is locked by, in hexadecimal. */
+  /** Its locking script, in hexadecimal. */
   readonly script: string;
 }
 
@@ -36,25 +36,25 @@ export interface Output {
 export interface CoinTransaction {
   /** Transaction id. */
   readonly hash: string;
-  /** It made new coins. */
+  /** Whether it made new coins. */
   readonly coinbase: boolean;
   /** The coins it spends, as `txid:index`. */
   readonly spends: readonly string[];
-  /** What it pays. Outputs that carry tokens, or lie in an extension block, are left out. */
+  /** Its outputs, except those that carry tokens or lie in an extension block. */
   readonly outputs: readonly Output[];
 }
 
-/** An unspent output as `gettxout` tells it. */
+/** An unspent output as `gettxout` describes it. */
 export interface Unspent {
-  /** The newest block of whoever answered. */
+  /** Id of the answering node's newest block. */
   readonly bestHash: string;
   /** 0 in the mempool. */
   readonly confirmations: number;
   /** Base units. */
   readonly amount: bigint;
-  /** What it is locked by, in hexadecimal. */
+  /** Its locking script, in hexadecimal. */
   readonly script: string;
-  /** Made by a block's own transaction. */
+  /** Whether a block's own transaction made it. */
   readonly coinbase: boolean;
 }
 
@@ -97,7 +97,7 @@ async function identify(peer: Peer, id: CoinChainId, network: Network): Promise<
   }
 }
 
-/** Asks for what every node must tell; a refusal is a fault of the node. */
+/** Asks a question that every node must answer; a refusal is a fault of the node. */
 async function told(peer: Peer, method: string, params: readonly unknown[]): Promise<unknown> {
   try {
     return await peer.call(method, params);
@@ -110,7 +110,7 @@ async function told(peer: Peer, method: string, params: readonly unknown[]): Pro
 const NODE_FAULTS =
   /warm.?up|loading|verifying|rewinding|pruned|not (yet )?(available|synced|downloaded)|still.*download|initial.*(sync|download)|work queue|rate.?limit|too many requests|timed? ?out|try again/i;
 
-/** Tells what says more about a node than about the question: another node may do better. */
+/** Tells whether an error is the node's fault; another node may then do better. */
 function blamesNode({ code, message }: RpcError): boolean {
   return isMissingMethod({ code }) || code === -28 || code === -9 || code === -10 ||
     NODE_FAULTS.test(message);
@@ -149,12 +149,12 @@ export async function unspentOf(
   return allOf(await peer.batch(calls)).map(readUnspent);
 }
 
-/** What a node's own set of unspent outputs has at some scripts. */
+/** Unspent outputs at some scripts, from a node's own set. */
 export interface OutputList extends CoinList {
   readonly coins: readonly (ListedCoin & { readonly script: string; readonly amount: bigint })[];
 }
 
-/** Lists the outputs that some scripts lock, as the node's own set of unspent outputs has them. */
+/** Lists the unspent outputs of some scripts, from a node's own set. */
 export async function unspentAt(peer: Peer, scripts: readonly string[]): Promise<OutputList> {
   const wanted = new Set(scripts);
   const asked = ["start", [...wanted].map((hex) => `raw(${hex})`)];
@@ -220,7 +220,7 @@ export function readTransaction(answer: unknown): CoinTransaction {
   };
 }
 
-/** Base units: more than there will be of any of these coins. */
+/** Base units; none of these coins has a supply as large. */
 const MONEY_MAX = 10n ** 20n;
 
 /** Reads an amount of whole coins with at most 8 places, as text or small number, into satoshi. */
@@ -252,7 +252,7 @@ export function count(answer: unknown, what: string): number {
   return answer;
 }
 
-/** No transaction has as many outputs. */
+/** More outputs than any transaction has. */
 const OUTPUTS_MAX = 1_000_000;
 
 /** Reads an output's number. */
@@ -284,7 +284,7 @@ function readHeader(answer: unknown, wanted: string): Block {
 
 function readOutput(answer: unknown): Output[] {
   const fields = readRecord(answer, "an output");
-  // Outputs of Litecoin's extension block are not ours to see; coins with tokens not ours to spend.
+  // Outputs in Litecoin's extension block are not visible to us; coins with tokens are not ours to spend.
   if (fields.ismweb === true || fields.output_id !== undefined) return [];
   if (fields.tokenData !== undefined) return [];
   return [{

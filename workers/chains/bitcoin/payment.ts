@@ -1,6 +1,6 @@
 /**
- * From a draft and the coins offered to a whole unsigned transaction, exact to the last base unit:
- * what the coins hold is what is paid, plus change, plus the fee. Pure; no node is asked.
+ * Turns a draft and the offered coins into an unsigned transaction, exact to the last base unit:
+ * its inputs equal its payments, its change and its fee. Pure; no node is asked.
  * @module
  */
 import { ChainError } from "../chain.ts";
@@ -17,7 +17,7 @@ import {
 } from "./coin_selection.ts";
 import { frameWeight, inputWeight, outputWeight, priceOf, vsizeOf } from "./size.ts";
 
-/** What a plan notes for its signature; amounts are decimal text, for it is kept as JSON. */
+/** Data of a plan for its signature; amounts are decimal text, because it is stored as JSON. */
 export interface Body {
   /** Spent in this order. */
   readonly inputs: readonly {
@@ -26,7 +26,7 @@ export interface Body {
     /** Fee and virtual size of the unconfirmed transaction that made it, or null. */
     readonly parent: { readonly fee: string; readonly vsize: number } | null;
   }[];
-  /** What all inputs are locked by. */
+  /** Locking script of all inputs. */
   readonly source: string;
   /** Paid in this order; the change is the last. */
   readonly outputs: readonly { readonly script: string; readonly amount: string }[];
@@ -37,10 +37,10 @@ interface Offer extends Choice {
   readonly coin: Coin;
 }
 
-/** What the outputs of a transaction get, its change aside. */
+/** Amounts of the outputs, except the change. */
 type Amounts =
   | { readonly kind: "fixed"; readonly each: readonly bigint[]; readonly total: bigint }
-  /** Everything that the coins hold less the fee goes to the only output. */
+  /** The only output gets all that the coins hold, less the fee. */
   | { readonly kind: "all" };
 
 /** A transaction before its coins are chosen. */
@@ -60,7 +60,7 @@ interface Spend {
   readonly offers: readonly Offer[];
 }
 
-/** A choice of coins, and what becomes of their value. */
+/** A choice of coins, and the division of their value. */
 interface Funding {
   readonly coins: readonly Offer[];
   /** To each output. */
@@ -70,7 +70,7 @@ interface Funding {
   readonly fee: bigint;
 }
 
-/** Nodes pass on transactions of up to 100 000 virtual bytes. */
+/** Nodes relay transactions of up to 100 000 virtual bytes. */
 const VSIZE_MAX = 95_000;
 
 /** Makes a plan; with `replaces`, one that spends the same coins for a higher fee. */
@@ -121,7 +121,7 @@ function spendOf(table: CoinTable, draft: Draft, inputs: Inputs, replaces: Plan 
     table,
     priced,
     rate,
-    // What cancels sends everything back to the sender.
+    // A cancellation returns everything to the sender.
     amounts: order.kind === "pay" ? amountsOf(order.payments) : { kind: "all" },
     scripts: order.kind === "pay" ? priced.scripts : [priced.source],
     replaces,
@@ -145,7 +145,7 @@ function changeOf(order: SendRequest, { amounts, change }: Funding): Plan["chang
   return change === null ? null : { to, amount: change, index: amounts.length };
 }
 
-/** The coins that the replaced plan spends; all of them are spent again. */
+/** Gives the coins that the replaced plan spends; the replacement spends all of them again. */
 function inheritedFrom(replaces: Plan, from: string, source: string): Offer[] {
   const prior: Body = JSON.parse(replaces.body);
   if (prior.source !== source) throw refused("another sender's coins");
@@ -183,20 +183,20 @@ function offersOf(
   return [...offers.values()];
 }
 
-/** How much the unconfirmed transaction that made a coin paid too little for the rate meant. */
+/** Computes the shortfall of the unconfirmed transaction that made a coin, at the intended rate. */
 function shortOf(rate: bigint, { parent }: Coin): bigint {
   if (parent === null) return 0n;
   const short = priceOf(rate, 4 * parent.vsize) - parent.fee;
   return short > 0n ? short : 0n;
 }
 
-/** The same for several coins; a parent that made more than one is paid for once. */
+/** Sums the shortfall of several coins; a parent that made several of them counts once. */
 function shortOfAll(rate: bigint, coins: readonly Offer[]): bigint {
   const parents = new Map(coins.map(({ coin }) => [coin.hash, coin]));
   return [...parents.values()].reduce((sum, coin) => sum + shortOf(rate, coin), 0n);
 }
 
-/** Chooses coins for a new transaction: confirmed ones, and others only if those do not suffice. */
+/** Funds a new transaction: from confirmed coins, and from others only if those do not suffice. */
 function fundNew(spend: Spend): Funding {
   const { amounts, offers } = spend;
   const confirmed = offers.filter(({ coin }) => coin.height !== null);
@@ -233,7 +233,7 @@ function chooseFrom(
     const inputs = Math.min(offers.length, inputsMax);
     return selectCoins(offers, wantedFor(spend, amounts.total, { inputs, inputsMax }));
   }
-  // Everything that goes back to its own address is a consolidation: the smallest coins first.
+  // A payment of everything to its own address is a consolidation: the smallest coins first.
   const select = scripts[0] === priced.source ? selectSmallest : selectAll;
   return select(offers, inputsMax);
 }
@@ -245,7 +245,7 @@ function fundReplacement(spend: Spend): Funding {
   const more = offers.filter(({ coin, worth }) => coin.height !== null && worth > 0n)
     .toSorted((one, other) => one.worth < other.worth ? 1 : one.worth > other.worth ? -1 : 0);
   const fitting = inputsWithin(spend) - inherited.length;
-  // Where everything is paid, further coins would only be paid too.
+  // A payment of everything would pay out further coins too, so none are added.
   const most = Math.min(fitting, amounts.kind === "all" ? 0 : more.length);
   for (let added = 0; added <= most; added++) {
     const funding = fundWith(spend, [...inherited, ...more.slice(0, added)]);
@@ -254,7 +254,10 @@ function fundReplacement(spend: Spend): Funding {
   throw new ChainError("insufficient", "the coins do not suffice for the higher fee");
 }
 
-/** Funds with these coins, with change if that is worth an output; null if they are too little. */
+/**
+ * Funds a spend with these coins, with change if that is worth an output; null if they do not
+ * suffice.
+ */
 function fundWith(spend: Spend, coins: readonly Offer[]): Funding | null {
   const { table, priced, amounts, scripts } = spend;
   const held = heldBy(coins);
@@ -284,7 +287,7 @@ function feeFor(spend: Spend, coins: readonly Offer[], scripts: readonly string[
   return meant > least ? meant : least;
 }
 
-/** Change must not be dust, nor cost more to spend some day than it holds. */
+/** Least change: above dust, and worth more than its own spending will cost. */
 function changeMin({ table, priced }: Spend): bigint {
   const dust = dustOf(table, priced.source);
   const cost = 2n * priceOf(table.rateLow, inputWeight(table));
@@ -299,7 +302,7 @@ function wantedFor(
   const { table, priced, rate, scripts } = spend;
   const weight = frameWeight(table, inputs, scripts.length + 1) + weightOf(scripts);
   return {
-    // Sizes are rounded up to whole bytes, and shares of it here for themselves.
+    // Sizes are rounded up to whole bytes, and each part of the price is rounded here by itself.
     target: total + priceOf(rate, weight + 4),
     changeCost: priceOf(rate, outputWeight(priced.source)),
     changeMin: changeMin(spend),
@@ -313,14 +316,14 @@ function weightOf(scripts: readonly string[]): number {
   return scripts.reduce((sum, script) => sum + outputWeight(script), 0);
 }
 
-/** Coins that fit one transaction. */
+/** Counts the coins that fit one transaction. */
 function inputsWithin({ table, scripts }: Spend): number {
   const rest = 4 * VSIZE_MAX - frameWeight(table, 253, 253) - outputWeight("00".repeat(25)) -
     weightOf(scripts);
   return Math.floor(rest / inputWeight(table));
 }
 
-/** Coins that a budget lets a transaction spend. */
+/** Counts the coins that a budget permits a transaction to spend. */
 function inputsFor({ table, rate, scripts, priced: { budget, source } }: Spend): number {
   if (budget === null) return Infinity;
   const fixed = frameWeight(table, 253, scripts.length + 1) + outputWeight(source) +
@@ -331,7 +334,10 @@ function inputsFor({ table, rate, scripts, priced: { budget, source } }: Spend):
   throw exceeded(`${rate} for 1000 virtual bytes is too much: at most ${budget} may be spent`);
 }
 
-/** The least fee that nodes take for a replacement (BIP-125, rules 3, 4 and 6), and a tenth more. */
+/**
+ * Computes the least fee that nodes take for a replacement (BIP-125, rules 3, 4 and 6), and a tenth
+ * more.
+ */
 function replacementFee(replaces: Plan, priced: Priced, vsize: number): bigint {
   const prior = replaces.fee;
   const size = BigInt(vsize);
@@ -344,7 +350,7 @@ function replacementFee(replaces: Plan, priced: Priced, vsize: number): bigint {
   return bids.reduce((most, one) => one > most ? one : most);
 }
 
-/** Refuses what no sound order can come to; this stands between an error of ours and the chain. */
+/** Refuses a result that no sound order can have: a guard against errors of our own. */
 function assertSound(
   spend: Spend,
   { coins, amounts, fee }: Funding,
@@ -362,7 +368,7 @@ function assertSound(
     throw new TypeError("coins, payments and fee do not add up");
   }
   if (vsize > VSIZE_MAX) throw refused("it does not fit one transaction");
-  // Room for an output of change that was not worth making.
+  // Room for an output of change that was not worth an output.
   const cap = priceOf(BigInt(priced.ceiling), 4 * vsize + outputWeight(priced.source)) +
     changeMin(spend);
   const own = fee - shortOfAll(rate, coins);
@@ -375,7 +381,10 @@ function assertSound(
   }
 }
 
-/** What lifts an unconfirmed coin is no fault of who is paid: that waits for the coin's block. */
+/**
+ * Refuses a fee above the budget. The part that lifts an unconfirmed coin is not the receiver's
+ * fault, so it waits for the coin's block.
+ */
 function assertWithin(budget: bigint, fee: bigint, own: bigint): void {
   if (own > budget) throw exceeded(`the fee would be ${fee}, at most ${budget} may be spent`);
   if (fee <= budget) return;

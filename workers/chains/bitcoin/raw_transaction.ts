@@ -4,7 +4,7 @@ import { wholeBlock } from "./block.ts";
 import type { CoinChain } from "./context.ts";
 import { hashAt } from "./node_answers.ts";
 
-/** Reads the signed bytes of a transaction out of its block; they prove who signed it. */
+/** Reads the signed bytes of a transaction from its block; they prove its signer. */
 export async function rawOf(
   chain: CoinChain,
   { hash, height }: { hash: string; height: number },

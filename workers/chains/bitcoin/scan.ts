@@ -1,5 +1,5 @@
 /**
- * Finds what arrived at our addresses, and which of our coins were spent, in a range of blocks: one
+ * Finds incoming transfers to our addresses, and spent coins of ours, in a range of blocks: one
  * whole block at a time, compared by script. No index of the node is needed.
  * @module
  */
@@ -28,7 +28,7 @@ export async function readBlockAt(peer: Peer, height: number): Promise<Block | n
   throw new ChainError("unavailable", `${peer.name} gave another block than ${height}`);
 }
 
-/** Reads the blocks of a range, each with what concerns the watch. */
+/** Reads the blocks of a range, each with the transfers and spent coins of the watch list. */
 export async function* scanRange(
   chain: CoinChain,
   from: number,
@@ -47,7 +47,7 @@ export async function* scanRange(
   }
 }
 
-/** Reads the blocks of a range: those that the quorum says are there, from any node that has them. */
+/** Reads the blocks of a range: the quorum decides their ids, any node that has them gives the bytes. */
 async function* blocksOf(chain: CoinChain, from: number, to: number): AsyncGenerator<CoinBlock> {
   const { nodes } = chain;
   for (let first = from; first <= to; first += AGREED_AT_ONCE) {
@@ -80,7 +80,7 @@ async function hashPresent(peer: Peer, height: number): Promise<string> {
   throw new ChainError("unavailable", `${peer.name} has no block ${height} yet`);
 }
 
-/** Lists what a transaction brought to watched addresses. */
+/** Lists the transfers of a transaction to watched addresses. */
 export function transfersOf(
   chain: CoinChain,
   transaction: CoinTransaction,
@@ -106,13 +106,13 @@ export function transfersOf(
   return found;
 }
 
-/** Leaves of a block only what it says of itself. */
+/** Reduces a block to its identifying fields. */
 export function bare({ height, hash, parentHash, time }: Block): Block {
   return { height, hash, parentHash, time };
 }
 
 /**
- * Reads a block. The coins that it makes are looked for from here on, in this very block too, where
+ * Scans a block. The coins that it makes are watched from here on, in this very block too, where
  * some chains list a transaction before the one whose output it spends.
  */
 function scanBlock(

@@ -1,6 +1,6 @@
 /**
- * Addresses as the scripts that outputs bear. A watch is turned into scripts once, so that a block's
- * outputs are compared as text and no address is ever encoded while scanning.
+ * Converts addresses to the scripts of outputs. A watch list is converted once, so that a block's
+ * outputs are compared as text and no address is encoded while scanning.
  * @module
  */
 import { type Network, scriptOf } from "../../../domain/chains/addresses.ts";
@@ -11,13 +11,13 @@ import type { CoinChainId, CoinTable } from "./networks.ts";
 export interface Scripts {
   /** The script of an address, in hexadecimal. */
   script(address: string): Promise<string>;
-  /** Scripts of all addresses of a watch, with the addresses. */
+  /** Scripts of all addresses of a watch list, with the addresses. */
   index(watch: WatchList): Promise<ReadonlyMap<string, string>>;
 }
 
-/** Scripts kept between watches, so that one more address costs one more script. */
+/** Scripts kept between watch lists, so that one more address costs one more script. */
 const KEPT_MAX = 1_000_000;
-/** Other work gets its turn between so many addresses. */
+/** Addresses converted between two pauses for other work. */
 const AT_ONCE = 1_000;
 
 /** Makes an index of scripts. */
@@ -56,14 +56,14 @@ export function openScripts(chain: CoinChainId, network: Network): Scripts {
   };
 }
 
-/** Tells whether a script, in hexadecimal, is of the kind that our own coins are locked by. */
+/** Tells whether a script, in hexadecimal, is of the kind that locks our own coins. */
 export function isOurKind(table: CoinTable, script: string): boolean {
   return table.witness
     ? /^0014[0-9a-f]{40}$/.test(script)
     : /^76a914[0-9a-f]{40}88ac$/.test(script);
 }
 
-/** Tells the smallest amount that nodes pass on under a script. */
+/** Gives the smallest amount that nodes relay to a script. */
 export function dustOf(table: CoinTable, script: string): bigint {
   const size = 8 + 1 + script.length / 2;
   const spending = isWitness(script) ? 67 : 148;
@@ -71,7 +71,7 @@ export function dustOf(table: CoinTable, script: string): bigint {
   return measured > table.dust.least ? measured : table.dust.least;
 }
 
-/** A version, and one push of 2 to 40 bytes. */
+/** Tells whether a script is a witness program: a version, and one push of 2 to 40 bytes. */
 function isWitness(script: string): boolean {
   const bytes = script.length / 2;
   return /^(00|5[1-9a-f]|60)/.test(script) && bytes >= 4 && bytes <= 42 &&

@@ -1,5 +1,5 @@
 /**
- * Looks again at single transactions, coins and balances, with what a node without any index knows:
+ * Reads single transactions, coins and balances from a node without any index: from
  * its unspent outputs, its mempool, and whole blocks.
  * @module
  */
@@ -34,12 +34,12 @@ import {
 } from "./node_answers.ts";
 import { bare, readBlockAt, scanRange, transfersOf } from "./scan.ts";
 
-/** Outputs that are tried for an unspent one: few at first, then as many as big payers make. */
+/** Outputs that are tried for an unspent one: few at first, then as many as large payers make. */
 const TRIED: readonly (readonly [number, number])[] = [[0, 20], [20, 500]];
 
 /**
- * Finds what a transaction brought to watched addresses. Without an index a node finds it only
- * while it waits, or while one of its outputs is unspent; else its block must be searched.
+ * Finds the transfers of a transaction to watched addresses. Without an index a node finds it only
+ * while it is in the mempool or one of its outputs is unspent; else its block must be searched.
  */
 export async function searchTransaction(
   chain: CoinChain,
@@ -62,7 +62,7 @@ export async function searchTransaction(
   });
 }
 
-/** Finds what a block brought to watched addresses. */
+/** Finds the transfers of a block to watched addresses. */
 export async function searchBlock(
   chain: CoinChain,
   height: number,
@@ -104,7 +104,7 @@ async function assertDepth(peer: Peer, block: Block, depth: number): Promise<voi
   throw new ChainError("unavailable", `${peer.name} is only at block ${best.height}`);
 }
 
-/** Reads a transfer by its coin while that is unspent, else in the block it was seen in. */
+/** Reads a transfer by its coin while that is unspent, else in the block that a scan found it in. */
 async function witness(
   chain: CoinChain,
   peer: Peer,
@@ -113,7 +113,7 @@ async function witness(
 ): Promise<Checked | null> {
   const [coin] = await unspentOf(peer, [`${transfer.hash}:${transfer.index}`], false);
   if (coin !== null) {
-    // The id of a transaction holds for all that it pays, and its block has proven it.
+    // A transaction's id covers all its outputs, and its block has proven it.
     if (coin.script !== script || coin.amount !== transfer.amount) {
       throw new ChainError("unavailable", `${peer.name} tells another coin of ${transfer.hash}`);
     }
@@ -137,7 +137,7 @@ export async function balancesAt(
   return await chain.nodes.ask(await balanceReader(chain, holdings));
 }
 
-/** Reads what there is at least, as many nodes as the quorum say, and at which block. */
+/** Reads the balances that as many nodes as the quorum confirm at least, and their block. */
 export async function fundsAt(
   chain: CoinChain,
   holdings: readonly Holding[],
@@ -147,7 +147,10 @@ export async function fundsAt(
   return heldAtLeast(heard.map(({ answer }) => answer), nodes.quorum);
 }
 
-/** Reads balances of a node's head: coin by coin where they are known, else by searching all coins. */
+/**
+ * Reads balances at a node's head: coin by coin where the coins are known, else from the node's whole
+ * set.
+ */
 async function balanceReader(
   chain: CoinChain,
   holdings: readonly Holding[],
@@ -173,7 +176,7 @@ async function balanceReader(
   };
 }
 
-/** Finds the block of a transaction; null if it is in none, or in none that the node can tell. */
+/** Finds the block of a transaction; null if it is in none, or the node cannot find it. */
 export async function minedIn(peer: Peer, txid: string): Promise<Block | null> {
   for (const [from, to] of TRIED) {
     const inputs = Array.from({ length: to - from }, (_, step) => `${txid}:${from + step}`);
@@ -183,7 +186,7 @@ export async function minedIn(peer: Peer, txid: string): Promise<Block | null> {
   return await indexed(peer, txid);
 }
 
-/** Asks a node that keeps an index of transactions, as some do. */
+/** Asks a node that keeps an index of transactions, which is optional. */
 async function indexed(peer: Peer, txid: string): Promise<Block | null> {
   const [answer] = await peer.batch([{ method: "getrawtransaction", params: [txid, true] }]);
   if (answer instanceof RpcError) return null;

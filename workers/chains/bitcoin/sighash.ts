@@ -1,19 +1,19 @@
 /**
- * What a signature commits to: the digest of witness inputs (BIP-143), which Bitcoin Cash uses for
- * all inputs with its fork id, and the digest from before, which Dogecoin has. What all inputs share
- * is made once; with BIP-143 signing many stays linear.
+ * Signature hashes: the digest of witness inputs (BIP-143), which Bitcoin Cash uses for
+ * all inputs with its fork id, and the older digest, which Dogecoin uses. The part that all inputs share
+ * is computed once; with BIP-143 the cost of many signatures stays linear.
  * @module
  */
 import { fromHex, toHex } from "./scripts.ts";
 
 /** Signs all inputs and outputs. */
 export const SIGHASH_ALL = 0x01;
-/** The same on Bitcoin Cash, where no other chain takes the signature. */
+/** The same on Bitcoin Cash; no other chain takes such a signature. */
 export const SIGHASH_ALL_FORKID = 0x41;
 
 /** An input to be signed. */
 export interface DigestInput {
-  /** Transaction id of the coin, as it is shown. */
+  /** Transaction id of the coin, in its usual (reversed) notation. */
   readonly hash: string;
   /** Its output number. */
   readonly index: number;
@@ -41,7 +41,7 @@ export interface DigestTransaction {
   readonly outputs: readonly DigestOutput[];
 }
 
-/** What an input spends. */
+/** The coin of an input. */
 export interface Spent {
   /** Base units. */
   readonly amount: bigint;
@@ -52,7 +52,7 @@ export interface Spent {
 /** Double SHA-256. */
 export type Hash256 = (data: Uint8Array) => Uint8Array;
 
-/** Prepares the digests of a transaction's inputs; gives what digests one of them. */
+/** Prepares the digests of a transaction's inputs; the function it returns digests one input. */
 export function digester(
   transaction: DigestTransaction,
   sighash: number,
@@ -73,7 +73,7 @@ export function digester(
     ].join("")));
 }
 
-/** Prepares the digests from before BIP-143, of all inputs and outputs (SIGHASH_ALL). */
+/** Prepares the older digests (before BIP-143), of all inputs and outputs (SIGHASH_ALL). */
 export function oldDigester(
   transaction: DigestTransaction,
   hash256: Hash256,
@@ -99,7 +99,7 @@ export function scriptCode(script: string): string {
   return script.startsWith("0014") ? `76a914${script.slice(4)}88ac` : script;
 }
 
-/** Four bytes, the lowest first. */
+/** Four bytes, little-endian. */
 function word(value: number): string {
   const bytes = new Uint8Array(4);
   new DataView(bytes.buffer).setUint32(0, value, true);
@@ -113,14 +113,14 @@ function counted(count: number): string {
   return `fd${word(count).slice(0, 4)}`;
 }
 
-/** Eight bytes, the lowest first. */
+/** Eight bytes, little-endian. */
 function long(amount: bigint): string {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setBigUint64(0, amount, true);
   return toHex(bytes);
 }
 
-/** Ids are shown in the reverse of the order that transactions have them in. */
+/** Reverses the bytes of an id, which is shown in the reverse order of its encoding. */
 function reversed(hash: string): string {
   return toHex(fromHex(hash).reverse());
 }

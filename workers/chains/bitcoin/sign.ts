@@ -1,6 +1,6 @@
 /**
- * Signs plans, and reads what signed bytes do. Bytes are read again and compared with their plan
- * before they leave here.
+ * Signs plans, and reads the effects of signed bytes. Signed bytes are read again and compared with
+ * their plan before this module returns them.
  * @module
  */
 import { writeBitcoin } from "../../../domain/chains/bitcoin_addresses.ts";
@@ -20,12 +20,12 @@ import {
   SIGHASH_ALL_FORKID,
 } from "./sighash.ts";
 
-/** Other work gets its turn between so many signatures. */
+/** Signatures made between two pauses for other work. */
 const SIGNED_AT_ONCE = 25;
-/** Offers to be replaced (BIP-125), or does not. */
+/** Sequence numbers with and without an offer of replacement (BIP-125). */
 const SEQUENCE = { replaceable: 0xfffffffd, final: 0xffffffff };
 
-/** Signs a plan and makes sure that the bytes do what it says and no more. */
+/** Signs a plan and makes sure that the bytes do exactly what the plan says. */
 export async function signPlan(chain: CoinChain, plan: Plan, keys: Keys): Promise<Signed> {
   const body: Body = JSON.parse(plan.body);
   const [signer] = plan.signers;
@@ -47,9 +47,9 @@ export async function signPlan(chain: CoinChain, plan: Plan, keys: Keys): Promis
 }
 
 /**
- * Reads what signed bytes do. Change is a payment like any other.
+ * Reads the effects of signed bytes. Change is a payment like any other.
  *
- * @throws {ChainError} `refused` for bytes that are none of ours, or pay something unknown
+ * @throws {ChainError} `refused` for bytes that no plan of ours makes, or that pay an unknown script
  */
 export async function inspectRaw(chain: CoinChain, raw: string): Promise<Inspection> {
   const { id } = chain.table;
@@ -120,7 +120,7 @@ async function encode(
   return transaction.toHex();
 }
 
-/** Chooses between the digest with amounts, and the old one. */
+/** Chooses between the digest with amounts and the older one. */
 function digestOf(
   { bitcoin, table }: CoinChain,
   body: Body,
@@ -144,7 +144,7 @@ function derOf({ bitcoin, table }: CoinChain, signature: Uint8Array): Uint8Array
   return der;
 }
 
-/** Tells in what signed bytes differ from their plan, or null. */
+/** Names the first difference between signed bytes and their plan, or null. */
 function faultOf(plan: Plan, body: Body, seen: Inspection, vsize: number): string | null {
   const { order } = plan;
   if (plan.vsize === undefined || vsize > plan.vsize) return "size";

@@ -1,6 +1,6 @@
 /**
- * How large transactions are, in weight units (4 to a virtual byte), before they are signed. A
- * signature is taken at its longest, so what is paid is never below the rate that was meant.
+ * Sizes of transactions before they are signed, in weight units (4 to a virtual byte). A
+ * signature counts at its longest, so the rate paid is never below the intended one.
  * @module
  */
 import type { CoinTable } from "./networks.ts";
@@ -10,25 +10,25 @@ const UNLOCKING = 1 + 72 + 1 + 33;
 /** Outpoint, length of the script, sequence. */
 const INPUT = 36 + 1 + 4;
 
-/** Tells the weight of one input that spends a coin of our kind. */
+/** Gives the weight of one input that spends a coin of our kind. */
 export function inputWeight(table: CoinTable): number {
-  // A witness counts a quarter, and bears the number of its items.
+  // A witness counts a quarter, and holds the number of its items.
   return table.witness ? 4 * INPUT + 1 + UNLOCKING : 4 * (INPUT + UNLOCKING);
 }
 
-/** Tells the weight of an output by its script, in hexadecimal. */
+/** Gives the weight of an output by its script, in hexadecimal. */
 export function outputWeight(script: string): number {
   const bytes = script.length / 2;
   return 4 * (8 + countLength(bytes) + bytes);
 }
 
-/** Tells the weight of all that is neither input nor output. */
+/** Gives the weight of a transaction without its inputs and outputs. */
 export function frameWeight(table: CoinTable, inputs: number, outputs: number): number {
   const frame = 4 * (4 + countLength(inputs) + countLength(outputs) + 4);
   return table.witness ? frame + 2 : frame;
 }
 
-/** Tells the virtual size of a transaction of ours. */
+/** Gives the virtual size of a transaction of ours. */
 export function vsizeOf(table: CoinTable, inputs: number, outputs: readonly string[]): number {
   const weight = frameWeight(table, inputs, outputs.length) + inputs * inputWeight(table) +
     outputs.reduce((sum, script) => sum + outputWeight(script), 0);

@@ -1,6 +1,6 @@
 /**
  * Spend index: the transaction that spent each coin, recorded while blocks are scanned and searched in
- * blocks where it is missing. A Bitcoin node tells that a coin is spent, but not by which transaction.
+ * blocks where it is missing. A Bitcoin node reports that a coin is spent, but not by which transaction.
  * @module
  */
 import { ChainError } from "../chain.ts";
@@ -17,19 +17,19 @@ export interface Spender {
   readonly height: number;
 }
 
-/** What is looked at in a block. */
+/** The part of a block that the index reads. */
 export interface Noted extends BlockPlace {
   /** Its transactions. */
   readonly transactions: readonly { readonly hash: string; readonly spends: readonly string[] }[];
 }
 
-/** What was seen of spent coins. */
+/** Index of spent coins. */
 export interface Spends {
-  /** Keeps what a block that the chain has spends of the coins asked for. */
+  /** Records the spends of the given coins in a block of the chain. */
   note(block: Noted, inputs: ReadonlySet<string>): void;
   /**
-   * Finds the spenders of coins in the blocks from a height to the head. The search goes on where it
-   * ended the last time; null tells that blocks are left for the next.
+   * Finds the spenders of coins in the blocks from a height to the head. The search continues where the
+   * last one ended; null means that blocks are left for the next call.
    */
   find(
     peer: Peer,
@@ -39,7 +39,7 @@ export interface Spends {
   ): Promise<ReadonlyMap<string, Spender> | null>;
 }
 
-/** How far one search has come. */
+/** Position of one search. */
 interface Progress {
   readonly from: number;
   readonly height: number;
@@ -48,27 +48,27 @@ interface Progress {
 
 const NOTES_MAX = 20_000;
 const SEARCHES_MAX = 2_000;
-/** Spenders kept of one coin: nodes may differ for a while, and chains change. */
+/** Spenders kept of one coin: nodes may differ for a while, and blocks may be replaced. */
 const RIVALS_MAX = 4;
-/** The source of what a scan saw. */
+/** Source of spends that a scan recorded. */
 const SCANNED = "";
-/** Blocks looked through in one go. */
+/** Blocks searched in one call. */
 const BLOCKS_AT_ONCE = 200;
 
 /** Reads a block that proves itself. */
 export type BlockReader = (peer: Peer, place: BlockPlace) => Promise<Noted>;
 
-/** Makes a memory of spent coins. */
+/** Makes an empty index. */
 export function openSpends(readBlock: BlockReader): Spends {
   const notes = new Map<string, readonly Spender[]>();
   const searches = new Map<string, Progress>();
-  /** What one node shows alone is kept for itself, so that none makes another's forgotten. */
+  /** Keeps a spend by its source: a node's invention then displaces no other node's report. */
   function keep(source: string, input: string, spender: Spender): void {
     const key = `${source} ${input}`;
     const others = notes.get(key)?.filter(({ blockHash }) => blockHash !== spender.blockHash);
     notes.set(key, [...others ?? [], spender].slice(-RIVALS_MAX));
     if (notes.size <= NOTES_MAX) return;
-    // What is forgotten must be searched again, so no search may go on behind it.
+    // A forgotten spend must be searched again, so no search may continue beyond it.
     notes.clear();
     searches.clear();
   }
@@ -81,13 +81,13 @@ export function openSpends(readBlock: BlockReader): Spends {
       }
     }
   }
-  /** Where to go on; a reorganisation sends the search back to its start. */
+  /** Gives the height to continue at; a reorganisation sends the search back to its start. */
   async function resume(peer: Peer, key: string, from: number): Promise<number> {
     const last = searches.get(key);
     if (!last || last.from > from) return from;
     return await hashAt(peer, last.height) === last.hash ? last.height + 1 : from;
   }
-  /** What is known, as far as it holds on the chain of this node. */
+  /** Gives the recorded spenders whose blocks are on the chain of this node. */
   async function known(peer: Peer, inputs: readonly string[]): Promise<Map<string, Spender>> {
     const found = new Map<string, Spender>();
     for (const input of inputs) {

@@ -14,12 +14,12 @@ import { toHex } from "./scripts.ts";
 import { digester, oldDigester, scriptCode, SIGHASH_ALL, SIGHASH_ALL_FORKID } from "./sighash.ts";
 import type { Spender } from "./spend_index.ts";
 
-/** What is known of a coin of ours. */
+/** A coin of ours, as recorded. */
 interface Coin {
   readonly input: string;
   /** Base units. */
   readonly amount: bigint;
-  /** What it is locked by, in hexadecimal. */
+  /** Its locking script, in hexadecimal. */
   readonly source: string;
 }
 
@@ -47,7 +47,7 @@ function coinIn({ body }: Signed, input: string): Coin | null {
   return spent === undefined ? null : { input, amount: BigInt(spent.amount), source };
 }
 
-/** Reads the bytes of a mined transaction, as nodes tell them with its block or by its id. */
+/** Reads the bytes of a mined transaction, with its block or by its id. */
 async function rawOf(
   chain: CoinChain,
   peer: Peer,

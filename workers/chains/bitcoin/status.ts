@@ -1,6 +1,6 @@
 /**
- * Status of transactions that spend the same coins. One counts as dropped only by proof: the block in
- * which another transaction spent one of its coins, and the signature on that transaction.
+ * Status of transactions that spend the same coins. A transaction counts as dropped only by proof: the
+ * block in which another transaction spent one of its coins, and the signature on that transaction.
  * @module
  */
 import { readList, readRecord } from "../answers.ts";
@@ -17,14 +17,14 @@ import { outputsOf } from "./sign.ts";
 import type { Spender } from "./spend_index.ts";
 import { assertSpent } from "./spend_proof.ts";
 
-/** A reorganisation may have mined it below the height at which it was signed. */
+/** Blocks searched below the height at signing: a reorganisation may have mined it there. */
 const SLACK = 10;
 /** Outputs of an attempt that are asked for. */
 const OUTPUTS_ASKED = 101;
 
 /**
- * Reads the status of an order by all its attempts. It is mined for good or dropped only if as many
- * nodes as the quorum report that.
+ * Reads the status of an order by all its attempts. It is final (mined or dropped) only if as many
+ * nodes as the quorum report it.
  */
 export async function statusOf(chain: CoinChain, query: StatusQuery): Promise<TransactionStatus> {
   return (await voteOnStatus(chain.nodes, query, (peer) => reportOf(chain, peer, query))).status;
@@ -53,7 +53,7 @@ async function statusAt(
   const inputs = [...new Set(attempts.flatMap((one) => one.inputs))];
   const coins = await unspentOf(peer, inputs, false);
   const gone = inputs.filter((_, at) => coins[at] === null);
-  // While a coin of it is unspent, a transaction is in no block.
+  // A transaction with an unspent input is in no block.
   const possible = attempts.filter((one) => one.inputs.every((input) => gone.includes(input)));
   const mined = await minedByCoin(chain, peer, possible);
   if (mined) return mined;
@@ -68,7 +68,7 @@ async function withConfirmedParent(peer: Peer, inputs: readonly string[]): Promi
   return inputs.filter((_, at) => !waiting[at]);
 }
 
-/** Looks for an unspent output of an attempt: it tells the block of the whole transaction. */
+/** Searches for an unspent output of an attempt; its block is the block of the transaction. */
 async function minedByCoin(
   chain: CoinChain,
   peer: Peer,
@@ -101,7 +101,7 @@ async function byBlocks(
   }
   const settled = head.height - depth + 1;
   const drops = attempts.map((signed) => dropOf(signed, spenders, settled));
-  // The order is dropped when its last attempt is.
+  // The order is dropped with its last attempt.
   const last = drops.reduce((one, other) =>
     one === null || other === null ? null : other.height > one.height ? other : one
   );
@@ -112,7 +112,7 @@ async function byBlocks(
   return { state: "dropped", proof: "consumed", by: last.hash, height: last.height };
 }
 
-/** The earliest block, deep enough, that spent a coin of an attempt. */
+/** Finds the earliest block, deep enough, that spent a coin of an attempt. */
 function dropOf(
   signed: Signed,
   spenders: ReadonlyMap<string, Spender>,
@@ -144,7 +144,7 @@ async function minedStatus(peer: Peer, signed: Signed, block: Block): Promise<Mi
   };
 }
 
-/** Reads a fee from a block, as newer nodes tell it, where it was not kept with the bytes. */
+/** Reads a fee from a block, as newer nodes report it, where it was not stored with the bytes. */
 async function feeIn(peer: Peer, signed: Signed, block: Block): Promise<bigint> {
   const { tx } = readRecord(await peer.call("getblock", [block.hash, 2]), "a block");
   const listed = readList(tx).map((one) => readRecord(one, "a transaction"));

@@ -1,4 +1,4 @@
-/** What a block's bloom filter rules out. It never says that a log is there, only that it may be. @module */
+/** Bloom filters of blocks. A filter can rule a log out; it never proves that a log is there. @module */
 import type { Ethers } from "./context.ts";
 
 const BYTES = 256;
@@ -12,7 +12,7 @@ export function bitsOf({ getBytes, keccak256 }: Ethers, value: string): BloomBit
   return [0, 2, 4].map((at) => ((digest[at] << 8) | digest[at + 1]) & 0x7ff);
 }
 
-/** Tells whether a filter may contain something; one that is no filter rules nothing out. */
+/** Tells whether a filter may contain a value; a malformed filter rules nothing out. */
 export function mayContain(bloom: string, bits: BloomBits): boolean {
   if (bloom.length !== 2 + 2 * BYTES) return true;
   return bits.every((bit) => {

@@ -10,7 +10,7 @@ import type { Evm } from "./context.ts";
 const KNOWN =
   /already (known|imported|exists)|known transaction|same hash was already|already in (the )?(mem)?pool/i;
 
-// In this order: "replacement transaction underpriced" speaks of a price, not of a nonce.
+// In this order: "replacement transaction underpriced" is about a price, not about a nonce.
 const OBSTACLES: readonly (readonly [Obstacle, RegExp])[] = [
   [
     "underpriced",

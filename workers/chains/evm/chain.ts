@@ -1,5 +1,5 @@
 /**
- * Ethereum, Polygon, Celo and BSC behind the one chain interface.
+ * Adapter of Ethereum, Polygon, Celo and BSC to the chain interface.
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
@@ -79,7 +79,7 @@ export async function openEvm(
   };
 }
 
-/** What compares the nodes with each other, each time through another one first. */
+/** Queries that compare nodes: each `turn` asks another node first. */
 function reader(evm: Evm): Pick<Chain, "balances" | "counts" | "search" | "spent"> {
   return {
     search: (where, watch, enough) =>
@@ -93,12 +93,12 @@ function reader(evm: Evm): Pick<Chain, "balances" | "counts" | "search" | "spent
   };
 }
 
-/** Reads the newest block that the quorum has reached, the same one in all of it. */
+/** Reads the newest block that the quorum has, the same one in all its nodes. */
 async function headOf(evm: Evm): Promise<Head> {
   return await agreedHead(evm.nodes, (peer) => readHead(evm, peer), presentBlock(readBlockAt));
 }
 
-/** One node that lies, or lags, among more than the quorum changes nothing. */
+/** One node that lies or lags, beside a quorum, does not change the result. */
 async function noncesOf(evm: Evm, address: string): Promise<Nonces> {
   const { heard } = await evm.nodes.hear((peer) => readNonces(peer, address));
   const told = heard.map(({ answer }) => answer);
@@ -121,7 +121,7 @@ async function readHead(evm: Evm, peer: Peer): Promise<Head> {
   return { ...bare(head), finalized: await finalOf(evm, peer, told) };
 }
 
-/** A node that contradicts itself about what is final is reported, and goes on telling its blocks. */
+/** Reports a node that contradicts itself about its final block; its other answers still count. */
 async function finalOf(evm: Evm, peer: Peer, told: ToldFinal): Promise<number | null> {
   try {
     return await finalHeight(evm, peer, told);

@@ -30,7 +30,7 @@ export interface Cip64 {
 
 /** A signed transaction of this type, read from its bytes. */
 export interface SignedCip64 extends Cip64 {
-  /** Whose signature it bears. */
+  /** The address that signed it. */
   readonly from: string;
   /** Transaction id. */
   readonly hash: string;

@@ -1,13 +1,13 @@
 /**
- * What the parts of the EVM adapter share: the table of the chain, its nodes, and ethers, which is
- * loaded once for encoding, hashing and signing. Ethers is never given a connection.
+ * Shared context of the EVM adapter: the table of the chain, its nodes, and ethers, which is
+ * loaded once for encoding, hashing and signing. Ethers never gets a connection.
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
 import type { EvmTable } from "./networks.ts";
 import type { EvmNodes } from "./node_answers.ts";
 
-/** What a node has called final last. */
+/** The last block that a node called final. */
 export interface LastFinal {
   readonly height: number;
   readonly hash: string;
@@ -15,7 +15,7 @@ export interface LastFinal {
   readonly at: number;
 }
 
-/** What nodes have called final, by their names; a node's word is held against it for an hour. */
+/** The last final block of each node, by the node's name; a node is held to it for an hour. */
 export type Finals = Map<string, LastFinal>;
 
 /** The library that encodes and signs. */
@@ -23,13 +23,13 @@ export type Ethers = typeof import("ethers");
 
 /** One EVM chain on one network. */
 export interface Evm {
-  /** What differs between the chains. */
+  /** Constants of the chain. */
   readonly table: EvmTable;
   /** The network, main or test. */
   readonly network: Network;
   /** Its nodes. */
   readonly nodes: EvmNodes;
-  /** What its nodes have called final. */
+  /** The last final blocks of its nodes. */
   readonly finals: Finals;
   /** Encoding and signing. */
   readonly ethers: Ethers;

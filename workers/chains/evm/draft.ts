@@ -1,6 +1,6 @@
 /**
- * From an order to a priced, tried transaction that lacks only its nonce. The node is asked to run
- * it first: what would fail is refused before a nonce is spent on it.
+ * Turns an order into a priced, tried transaction that lacks only its nonce. The node runs it
+ * first: a transaction that would fail is refused before it takes a nonce.
  * @module
  */
 import { ChainError } from "../chain.ts";
@@ -26,11 +26,11 @@ import { big, bytes, toHex } from "./node_answers.ts";
 import { balanceQuestion } from "./search.ts";
 import artefact from "./token/Token.json" with { type: "json" };
 
-/** A transaction without a nonce; amounts are decimal text, for it is kept as JSON. */
+/** A transaction without a nonce; amounts are decimal text, because it is stored as JSON. */
 export interface Body {
   /** EIP-155 id, as the nodes gave it when this was drafted. */
   readonly chainId: number;
-  /** How it bids. */
+  /** Form of its bid. */
   readonly bids: "1559" | "legacy";
   /** Null creates a contract. */
   readonly to: string | null;
@@ -42,46 +42,46 @@ export interface Body {
   readonly gas: string;
   /** The most per gas. */
   readonly max: string;
-  /** The miner's part per gas. */
+  /** The miner's share per gas. */
   readonly tip: string;
-  /** The most per gas that any replacement may bid, as the market was when this was drafted. */
+  /** The most per gas that any replacement may bid, by the market at the time of the draft. */
   readonly ceiling: string;
-  /** The most that it may cost as a whole, in units of what pays its fee; null for no bound. */
+  /** The most that it may cost in all, in units of the fee's asset; null for no limit. */
   readonly budget: string | null;
   /** The token in which the fee is paid, or null. */
   readonly feeToken: Contract;
-  /** If everything is to be moved: what the sender held of it. */
+  /** If everything is moved: the amount that the sender held. */
   readonly all: string | null;
   /** Given by the plan. */
   readonly nonce: number | null;
 }
 
-/** What a transaction calls, before its price. */
+/** The call of a transaction, before its price. */
 interface UnpricedCall {
   readonly to: string | null;
   readonly value: bigint;
   readonly data: string;
-  /** Base units of the order's coin or token that leave, before a fee is kept back. */
+  /** Base units of the order's coin or token that leave, before the fee is deducted. */
   readonly amount: bigint;
-  /** Everything is to leave; and if it is the asset of the fee, less the fee. */
+  /** Whether everything leaves; in the asset of the fee, everything less the fee. */
   readonly all: boolean;
 }
 
-/** What the sender holds: coins, and of the token in question. */
+/** Balances of the sender: coins, and the token of the order. */
 interface Held {
   readonly coin: bigint;
   readonly token: bigint;
 }
 
-/** Why an order waits. */
+/** Message of an order that waits because nodes disagree. */
 const DISAGREED =
   "nodes do not agree on whether it would work: it goes on once they do, or is canceled";
 const GAS_PAY_MAX = 1_000_000n;
 const GAS_DEPLOY_MAX = 6_000_000n;
-/** Per cent of the node's estimate, since state may change before the block. */
+/** Per cent of the node's estimate, because state may change before the block. */
 const GAS_MARGIN = 110n;
 
-/** What a draft is made with, besides what its node tells. */
+/** Terms of a draft that do not come from its node. */
 interface Terms {
   readonly order: SendRequest;
   readonly speed: Speed;
@@ -91,7 +91,7 @@ interface Terms {
   readonly prices: Readonly<Record<Speed, GasPrice>>;
 }
 
-/** Tries and prices an order; its gas limit times what it bids per gas is within its budget. */
+/** Tries and prices an order; its gas limit times its bid per gas is within its budget. */
 export async function draftOrder(
   evm: Evm,
   given: SendRequest,
@@ -108,8 +108,8 @@ export async function draftOrder(
 }
 
 /**
- * Prices what replaces an earlier plan: the same once more, with the same gas, or nothing at all. No node is
- * asked whether it would work, for the nonce has to be used up whatever one of them says.
+ * Prices the replacement of an earlier plan: the same order with the same gas, or a transaction without
+ * value. No node is asked whether it would work: the nonce has to be used up, whatever a node answers.
  */
 export async function redraftPlan(
   evm: Evm,
@@ -119,14 +119,15 @@ export async function redraftPlan(
   const prior: Body = JSON.parse(replaces.body);
   const { from } = replaces.order;
   const order: SendRequest = cancels ? { kind: "noop", from } : replaces.order;
-  // What pays its fee in a token is canceled in it: there may be no coin, and its price counts in the token.
+  // A transaction whose fee is paid in a token is canceled in it: the sender may hold no coin, and the
+  // price counts in the token.
   const gas = `${gasForNothing(prior.feeToken)}`;
   const nothing = { to: from, value: "0", data: "0x", gas, all: null };
   const body = cancels ? { ...prior, ...nothing } : prior;
   const { feeToken } = body;
   const prices = await agreedPrices(evm, feeToken);
   const contract = order.kind === "pay" ? order.contract : null;
-  // One that tells too much delays nothing: what cannot be paid for yet is sent again.
+  // A node that reports too large a balance delays nothing: an unpaid transaction is sent again.
   const { heard } = await evm.nodes.hear((peer) => heldBy(peer, from, feeToken));
   const held = heard.map(({ answer: { coin, token } }) => feeToken === null ? coin : token)
     .reduce(largest);
@@ -145,10 +146,10 @@ export async function redraftPlan(
 }
 
 /**
- * Tries an order through one node. That it refuses ends an order, and that too little is there has it wait,
- * so as many must say so as the quorum; where they do not agree, that is reported.
+ * Tries an order through one node. A refusal ends an order, and a lack of funds makes it wait, so as many
+ * nodes as the quorum must answer so; a disagreement is reported.
  *
- * @throws {ChainError} what the quorum says, `held` where they do not agree, `unavailable` where too few answer
+ * @throws {ChainError} the quorum's verdict, `held` where nodes disagree, `unavailable` where too few answer
  */
 async function agreedDryRun(
   nodes: Nodes,
@@ -160,7 +161,7 @@ async function agreedDryRun(
     const draft = await nodes.ask(work);
     if (quorum === 1 || draft.lacking === 0n) return draft;
   } catch (error) {
-    // A refusal of its own making, too: what the others say counts.
+    // Also for a refusal that the node invents: the quorum's verdict counts.
     if (quorum === 1 || !(error instanceof ChainError)) throw error;
   }
   const { heard, failures } = await nodes.hear(
@@ -181,14 +182,14 @@ async function agreedDryRun(
   const agreed = [fails, lacks].find(({ length }) => length >= quorum)?.[0].answer;
   if (agreed?.done) return agreed.done;
   if (agreed) throw agreed.verdict;
-  // Its user is told that, and no word of a node.
+  // The user is told of the disagreement, in no words of a node.
   if (works.length > 0 && against.length > 0) throw new ChainError("held", DISAGREED);
   const count = { confirm: against.length, nodes: nodes.peers.length, quorum };
   const said = against.flatMap(({ answer }) => answer.verdict ?? []);
   throw unconfirmed(count, "that it would fail", [...said.slice(0, 1), ...failures]);
 }
 
-/** What one node made of an order. */
+/** One node's verdict on an order. */
 interface Tried {
   readonly done: Draft | null;
   readonly verdict: ChainError | null;
@@ -230,19 +231,19 @@ async function draftThrough(evm: Evm, peer: Peer, terms: Terms): Promise<Draft> 
   return priceOf(evm, terms, { ...call, contract, gas, held: paying });
 }
 
-/** Prices what a transaction calls. */
+/** Prices a call. */
 function priceOf(
   evm: Evm,
   { order, speed, budget, chainId, feeToken, prices }: Terms,
   { to, value, data, amount, all, contract, gas, held }: UnpricedCall & {
     readonly contract: Contract;
     readonly gas: bigint;
-    /** Of what the fee is paid in. */
+    /** The sender's balance of the fee's asset. */
     readonly held: bigint;
   },
 ): Draft {
   const price = prices[speed];
-  // A sweep of coins leaves nothing behind only if the miner takes all that is offered.
+  // A sweep of coins leaves nothing behind only if the miner takes the whole bid.
   const exact = all && contract === null;
   const max = bidFor(gas, exact ? { ...price, max: price.likely } : price, feeToken, budget);
   const fee = gas * max;
@@ -272,7 +273,7 @@ function priceOf(
   };
 }
 
-/** The most that is bid per gas: what the price wants, within the budget; not below what is likely. */
+/** The most to bid per gas: the fast price, within the budget; never below the likely price. */
 function bidFor(
   gas: bigint,
   { likely, max }: GasPrice,
@@ -345,7 +346,7 @@ async function gasFor(
   if (data === "0x" && bytes(await peer.call("eth_getCode", [to, "latest"])) === "0x") {
     return GAS_NATIVE;
   }
-  // Of a sweep the fee will be kept back, so it is tried with a little.
+  // The fee of a sweep is deducted later, so the dry run carries 1 base unit.
   const value = unpriced.all && unpriced.value > 0n ? 1n : unpriced.value;
   const call = { from: order.from, to: to ?? undefined, data, value: toHex(value) };
   if (order.kind === "pay" && order.contract !== null) await tryTransfer(peer, call);
@@ -356,7 +357,7 @@ async function gasFor(
   return gas;
 }
 
-/** A token may say no without failing, and the fee would be spent on nothing. */
+/** A token may refuse without reverting; the transaction would then cost a fee and move nothing. */
 async function tryTransfer(peer: Peer, call: unknown): Promise<void> {
   const answer = bytes(await attempted(() => peer.call("eth_call", [call, "latest"])));
   if (!saidYes(answer)) throw refused("the token refuses the transfer");

@@ -1,6 +1,6 @@
 /**
- * The few ERC-20 calls and the one log that we need, encoded and decoded by hand so that planning
- * needs no library. All hexadecimal is lower case; amounts are base units of the token.
+ * Encoding and decoding of the few ERC-20 calls and the one log that we need, by hand: planning
+ * then needs no library. All hexadecimal is lower case; amounts are base units of the token.
  * @module
  */
 
@@ -19,9 +19,9 @@ const TRANSFER = "0xa9059cbb";
 const BALANCE_OF = "0x70a08231";
 const WORD = 64;
 
-/** What a `Transfer` log or call says. */
+/** Fields of a `Transfer` log or call. */
 export interface Erc20Transfer {
-  /** Null in a call, where it is whoever calls. */
+  /** Null in a call, where it is the caller. */
   readonly from: string | null;
   /** The receiver. */
   readonly to: string;
@@ -75,14 +75,14 @@ export function readNumber(answer: string): bigint | null {
   return answer.length >= 2 + WORD ? BigInt(answer.slice(0, 2 + WORD)) : null;
 }
 
-/** Digits of an answer that are looked at for a name: two words, and text of 256 bytes. */
+/** Hexadecimal digits of an answer that are read for a name: two words, and text of 256 bytes. */
 const TEXT_DIGITS = 2 * (64 + 256);
 /** Addresses of a list that are read. */
 const ADDRESSES_MAX = 1_000;
 
 /**
- * Reads a name or symbol, as text or in the older form of 32 bytes. Control characters and what
- * turns writing around are removed, for these are words of strangers.
+ * Reads a name or symbol, as text or in the older form of 32 bytes. Control characters and marks
+ * that reverse the direction of writing are removed, because strangers write this text.
  */
 export function readText(answer: string): string | null {
   const digits = answer.slice(2, 2 + TEXT_DIGITS).match(/../g) ?? [];

@@ -15,15 +15,15 @@ import type { Evm } from "./context.ts";
 import { readAddresses } from "./erc20.ts";
 import { big, bytes } from "./node_answers.ts";
 
-/** What one unit of gas is bid. */
+/** The bid per unit of gas. */
 export interface GasPrice {
-  /** What it will cost if the next blocks are like the last. */
+  /** The likely price, if the next blocks are like the last. */
   readonly likely: bigint;
-  /** The most that is paid; all of it where the chain burns nothing. */
+  /** The most to be paid; the whole of it is paid where the chain burns nothing. */
   readonly max: bigint;
-  /** What the miner gets of it. */
+  /** The miner's share. */
   readonly tip: bigint;
-  /** How the bid is written. */
+  /** Form of the bid. */
   readonly bids: "1559" | "legacy";
 }
 
@@ -31,16 +31,16 @@ export interface GasPrice {
 export const GAS_NATIVE = 21_000n;
 /** Gas of a token transfer to somebody who never had that token, with a margin. */
 export const GAS_TOKEN = 75_000n;
-/** What paying the fee in a token costs on top (CIP-64). */
+/** Extra gas of a fee that is paid in a token (CIP-64). */
 export const GAS_FEE_TOKEN = 50_000n;
 
 const BLOCKS = "0x14";
 const PERCENTILES: Readonly<Record<Speed, number>> = { slow: 30, medium: 50, fast: 85 };
-/** Per cent of the node's own price, where there is one price only. */
+/** Per cent of the node's own price, on chains with one price only. */
 const LEGACY: Readonly<Record<Speed, bigint>> = { slow: 100n, medium: 125n, fast: 150n };
 const GET_CURRENCIES = "0x61c661de";
 
-/** A bid is never more than so many times what a place in the next blocks likely costs. */
+/** A bid is at most this many times the likely price of the next blocks. */
 const MARKET_FACTOR = 4n;
 
 /** Prices a typical payment at each speed. */
@@ -51,13 +51,16 @@ export async function quote(evm: Evm, contract: Contract): Promise<Record<Speed,
   return bySpeed((speed) => feeFor(feeToken, gas * quoted(evm, prices[speed], feeToken)));
 }
 
-/** Nobody is charged for more than is ever bid. */
+/** A quote is never above the highest possible bid. */
 function quoted(evm: Evm, { likely }: GasPrice, feeToken: Contract): bigint {
   const { gasPriceMax } = evm.table;
   return feeToken === null && likely > gasPriceMax ? gasPriceMax : likely;
 }
 
-/** Asks for the prices that as many nodes as the quorum want: one that tells too much costs nobody more. */
+/**
+ * Asks for the prices that as many nodes as the quorum reach: a node that reports too much raises no
+ * price.
+ */
 export async function agreedPrices(
   evm: Evm,
   feeToken: Contract,
@@ -73,13 +76,13 @@ export async function agreedPrices(
   });
 }
 
-/** Writes a fee that is the same for any number of coins, for there are none. */
+/** Makes a fee that does not depend on the number of coins. */
 export function feeFor(contract: Contract, amount: bigint): Fee {
   return { contract, base: amount, perInput: 0n, perPayment: 0n, least: 1n };
 }
 
 /**
- * Tells in which token a payment's fee is to be paid: that token itself where the chain and as many of its
+ * Gives the token that pays a payment's fee: the token of the payment where the chain and as many of its
  * nodes as the quorum take it, else null, the coin.
  */
 export async function agreedFeeToken(evm: Evm, contract: Contract): Promise<Contract> {
@@ -118,7 +121,7 @@ async function gasPrices(
   const rewards = readList(history.reward ?? []).map((row) =>
     readList(row).map((tip) => big(tip, "a tip"))
   );
-  // The list ends with the block to come.
+  // The last item is the base fee of the next block.
   const base = bases.at(-1);
   if (base === undefined) throw new ChainError("unavailable", "the node told no base fee");
   let tip = evm.table.tipMin;
@@ -141,8 +144,8 @@ async function legacyPrices(peer: Peer): Promise<Record<Speed, GasPrice>> {
 }
 
 /**
- * The most that is bid per gas while the market is as it is; a table's cap holds besides. Below a
- * price at which gas is nearly free the market says little, and bids may reach that.
+ * The highest bid per gas in the present market; the cap of the chain's table holds besides. Where gas
+ * is nearly free (`gasPriceCalm`), the market price says little, and bids may reach that price.
  */
 export function ceilingOf(
   evm: Evm,
@@ -154,7 +157,7 @@ export function ceilingOf(
   return ceiling < evm.table.gasPriceMax ? ceiling : evm.table.gasPriceMax;
 }
 
-/** Celo's nodes quote in any fee token they take. */
+/** Celo's nodes quote in every fee token that they take. */
 async function tokenPrices(peer: Peer, feeToken: string): Promise<Record<Speed, GasPrice>> {
   const [price, tip] = allOf(
     await peer.batch([
@@ -173,8 +176,8 @@ function bySpeed<T>(make: (speed: Speed) => T): Record<Speed, T> {
 }
 
 /**
- * What others paid for a place. Empty blocks tell nothing, but where most are empty a place costs
- * nothing: one generous payment must not set the price of all that follow.
+ * Typical tip of recent blocks. Empty blocks say nothing, but where most are empty a place costs
+ * nothing: one generous payment must not set the price of all later ones.
  */
 function typicalTip(tips: readonly bigint[]): bigint {
   return median(tips) === 0n ? 0n : median(tips.filter((tip) => tip > 0n));

@@ -1,7 +1,7 @@
 /**
- * Up to where a node calls its chain final. What is given back, or paid again, on main networks rests
- * on blocks at or below it: proof-of-stake chains go back on those only if a third of what secures
- * them is lost. A node that does not know such a block is believed by the depth alone.
+ * Final blocks: the height up to which a node calls its chain final. On main networks value goes back, or
+ * is paid again, only by blocks at or below it: a proof-of-stake chain reverts those only if a third of
+ * its stake is lost. A node without such a block is believed by the depth alone.
  * @module
  */
 import { ChainError } from "../chain.ts";
@@ -10,7 +10,7 @@ import { RpcError } from "../rpc.ts";
 import type { Evm, LastFinal } from "./context.ts";
 import { isPassing, number, readBlock, toHex } from "./node_answers.ts";
 
-/** Where a node stands. */
+/** Newest and final block of a node. */
 export interface Standing {
   /** Height of its newest block. */
   readonly height: number;
@@ -20,12 +20,12 @@ export interface Standing {
 
 const HELD_MS = 3_600_000;
 
-/** Reads where a node stands; only main networks are asked for what is final. */
+/** Reads a node's newest and final block; only main networks are asked for the final one. */
 export async function standingOf(evm: Evm, peer: Peer): Promise<Standing> {
   if (evm.network !== "main") {
     return { height: number(await peer.call("eth_blockNumber", []), "a height"), finalized: null };
   }
-  // In this order, so that a block between the two does not look like a contradiction.
+  // In this order, so that a block made between the two questions is no contradiction.
   const since = performance.now();
   const [final, latest] = await peer.batch([
     { method: "eth_getBlockByNumber", params: ["finalized", false] },
@@ -39,24 +39,24 @@ export async function standingOf(evm: Evm, peer: Peer): Promise<Standing> {
   };
 }
 
-/** What a node has just told of its final block. */
+/** A node's answer about its final block. */
 export interface ToldFinal {
-  /** What it answered to the question for that block. */
+  /** The answer itself. */
   readonly answer: unknown;
   /** Height of its newest block. */
   readonly head: number;
-  /** When it was asked, by the process's own clock. */
+  /** Time of the question, by the process's own clock. */
   readonly since: number;
 }
 
 /**
- * Judges what a node calls final. A lower block than before is no contradiction where the node still
- * has the one that it called final before: nodes behind one name differ, and answers overtake each
- * other.
+ * Judges a node's final block. A lower block than before is no contradiction where the node still has
+ * the one that it called final before: several servers may stand behind one name, and answers overtake
+ * each other.
  *
- * @returns its height; null from a node that never told one
- * @throws {ChainError} `unavailable` where it takes back what it has called final, calls final what it
- *   does not have, or lags behind what it called final
+ * @returns its height; null from a node that never reported one
+ * @throws {ChainError} `unavailable` where the node takes back a final block, calls a block final that it
+ *   does not have, or lags behind its own final block
  */
 export async function finalHeight(
   evm: Evm,
@@ -75,7 +75,7 @@ export async function finalHeight(
     throw faulty(evm, peer, `takes back block ${height}, which it called final`);
   }
   if (before !== null && height < before.height) {
-    // The question is older than the answer that it is compared with.
+    // The question is older than the answer that it would be compared with.
     if (since < before.at) return height;
     await assertKept(evm, peer, before);
     return height;

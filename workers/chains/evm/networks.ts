@@ -1,5 +1,5 @@
 /**
- * What differs between Ethereum, Polygon, Celo and BSC: a table, thin on purpose. Gas prices are wei.
+ * Constants of Ethereum, Polygon, Celo and BSC. Gas prices are wei.
  * @module
  */
 import type { ChainId } from "../../../domain/assets.ts";
@@ -7,25 +7,25 @@ import type { ChainId } from "../../../domain/assets.ts";
 /** Names the chains of this family. */
 export type EvmChainId = Extract<ChainId, "ETHEREUM" | "POLYGON" | "CELO" | "BSC">;
 
-/** Facts of one chain that its node does not tell. */
+/** Constants of one chain, which its node does not tell. */
 export interface EvmTable {
   /** The chain. */
   readonly id: EvmChainId;
-  /** How transactions bid: EIP-1559, or one gas price where the chain burns nothing. */
+  /** Form of its bids: EIP-1559, or one gas price where the chain burns nothing. */
   readonly bids: "1559" | "legacy";
   /** The least tip that its miners take. */
   readonly tipMin: bigint;
-  /** Above this nothing is signed: a broken node must not spend our coins. */
+  /** No bid above this is signed: a broken node must not spend our coins. */
   readonly gasPriceMax: bigint;
-  /** Up to this a bid may exceed the market many times over: where gas is nearly free. */
+  /** Bids up to this are allowed however far above the market: gas is nearly free there. */
   readonly gasPriceCalm: bigint;
-  /** A contract through which the native coin also moves, with logs as a token's. */
+  /** Contract through which the native coin also moves, with logs like those of a token. */
   readonly nativeToken: string | null;
-  /** Contracts whose logs repeat what the transaction itself says, in lower case. */
+  /** Contracts whose logs repeat the transaction's own value, in lower case. */
   readonly echoes: readonly string[];
-  /** Tokens in which fees may be paid (CIP-64), in lower case, and who keeps their list. */
+  /** Tokens in which fees may be paid (CIP-64), in lower case. */
   readonly feeTokens: readonly string[];
-  /** Who keeps the list of fee tokens. */
+  /** Contract that keeps the list of fee tokens. */
   readonly feeDirectory: string | null;
 }
 
@@ -88,8 +88,8 @@ export function isEvm(id: ChainId): id is EvmChainId {
 }
 
 /**
- * Networks where coins have a price. A test network may be any other: public ones and local nodes
- * alike, for their ids are the operator's choice.
+ * Networks whose coins have a price. A test network may be any other, public or local: its id is the
+ * operator's choice.
  */
 export const MAIN_CHAIN_IDS: ReadonlySet<number> = new Set([
   1, // Ethereum

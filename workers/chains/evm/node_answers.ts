@@ -26,11 +26,11 @@ export interface EvmTransaction {
   readonly nonce: number;
   /** Whether its fee is paid in a token. */
   readonly feeInToken: boolean;
-  /** As the node gave it, signature included. */
+  /** The node's own fields, signature included. */
   readonly given: Record<string, unknown>;
 }
 
-/** A block with its transactions, or with none where they were not asked for. */
+/** A block with its transactions, or with none where they were not requested. */
 export interface EvmBlock extends Block {
   /** Wei; null before EIP-1559. */
   readonly baseFee: bigint | null;
@@ -46,17 +46,17 @@ export interface EvmBlock extends Block {
 export interface EvmLog {
   /** The contract that wrote it. */
   readonly address: string;
-  /** What it is indexed by. */
+  /** Its indexed fields. */
   readonly topics: readonly string[];
-  /** What else it says. */
+  /** Its other fields. */
   readonly data: string;
   /** The block it is in. */
   readonly blockHash: string;
-  /** The transaction it is of. */
+  /** The transaction that wrote it. */
   readonly hash: string;
 }
 
-/** What a mined transaction did. */
+/** Result of a mined transaction. */
 export interface EvmReceipt {
   /** Transaction id. */
   readonly hash: string;
@@ -68,9 +68,9 @@ export interface EvmReceipt {
   readonly from: string;
   /** False if it was reverted. */
   readonly success: boolean;
-  /** Wei, or the fee token's base units, all in all. */
+  /** Wei, or base units of the fee token, in total. */
   readonly fee: bigint;
-  /** What of that is for gas. */
+  /** The gas part of `fee`. */
   readonly gasFee: bigint;
   /** In the order of the transaction. */
   readonly logs: readonly EvmLog[];
@@ -91,7 +91,7 @@ export function openEvmNodes(
 ): EvmNodes {
   let known: number | null = null;
   let last = Promise.resolve();
-  /** Of nodes that are asked at once the one that is preferred says which test network it is. */
+  /** Of nodes that are asked at once, the preferred one decides which test network it is. */
   function identify(peer: Peer): Promise<void> {
     const mine = identifyAfter(last, peer);
     last = mine.catch(() => {});
@@ -131,7 +131,7 @@ const NODE_FAULTS = [
   /indexing is in progress|not synced|syncing|timed? ?out|try again/i,
 ];
 
-/** Tells what says more about a node than about the question: another node may do better. */
+/** Tells whether an error is the node's fault; another node may then do better. */
 function blamesNode({ code, message }: RpcError): boolean {
   return code === -32005 || isMissingMethod({ code, message }) ||
     NODE_FAULTS.some((fault) => fault.test(message));
@@ -188,7 +188,7 @@ export function readTransaction(answer: unknown): EvmTransaction {
     from: address(fields.from),
     to: fields.to === null || fields.to === undefined ? null : address(fields.to),
     value: big(fields.value, "a value"),
-    // Transactions that a second layer makes itself have none.
+    // Transactions that a second layer itself makes have none.
     nonce: fields.nonce === undefined ? -1 : number(fields.nonce, "a nonce"),
     feeInToken: fields.feeCurrency !== undefined && fields.feeCurrency !== null,
     given: fields,
@@ -204,7 +204,7 @@ export function readReceipt(answer: unknown): EvmReceipt | null {
   const onOtherLayer = big(fields.l1Fee ?? "0x0", "a fee");
   const blobs = big(fields.blobGasUsed ?? "0x0", "gas") *
     big(fields.blobGasPrice ?? "0x0", "a gas price");
-  // Whatever is neither is no answer: it would have a payment fail that was made.
+  // Any other value is no answer: to read it as 0 would fail a payment that was made.
   const status = number(fields.status, "a status");
   if (status > 1) throw malformedAnswer("a status", fields.status);
   return {

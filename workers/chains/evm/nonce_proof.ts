@@ -1,6 +1,6 @@
 /**
- * Proof that a transaction took a nonce: its signature, which only the holder of the key can have made,
- * whatever a node says.
+ * Proof that a transaction used a nonce: its signature, which only the holder of the key can have made,
+ * whatever a node answers.
  * @module
  */
 import { readRecord } from "../answers.ts";
@@ -11,17 +11,17 @@ import { readCip64 } from "./cip64.ts";
 import type { Evm } from "./context.ts";
 import { bytes } from "./node_answers.ts";
 
-/** Whose nonce was taken. */
+/** The nonce that was used. */
 export interface NoncePlace {
   /** In lower case. */
   readonly address: string;
-  /** Which nonce. */
+  /** Its number. */
   readonly nonce: number;
 }
 
 /**
- * Makes sure that a transaction is signed by the address whose nonce it is said to have taken: its
- * hash is made again from its bytes, and the signer is recovered from its signature.
+ * Makes sure that the owner of a nonce signed the transaction that a node names as its user: the
+ * hash is computed again from the bytes, and the signer is recovered from the signature.
  *
  * @throws {ChainError} `unavailable` if a node does not prove it
  */
@@ -51,11 +51,11 @@ export function isSignedBy(
     return signed.hash === hash && signed.nonce === nonce &&
       signed.from?.toLowerCase() === address;
   } catch {
-    return false; // of a kind that the library does not know, or none at all
+    return false; // a kind that the library does not know, or no transaction at all
   }
 }
 
-/** Reads a transaction from its bytes, or puts them together where a node gives only its fields. */
+/** Reads a transaction from its bytes, or assembles these where a node gives only the fields. */
 async function signedBy({ ethers }: Evm, peer: Peer, hash: string) {
   const raw = await rawOf(peer, hash);
   try {

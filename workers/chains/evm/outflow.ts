@@ -1,6 +1,6 @@
 /**
  * Outflow: value that left an address by its own transactions, summed from blocks and receipts. With it
- * a balance shows the income of a block in which something left.
+ * a balance shows the income of a block in which the address also spent.
  * @module
  */
 import { ChainError } from "../chain.ts";
@@ -11,7 +11,7 @@ import { readTransferLog } from "./erc20.ts";
 import { type EvmReceipt, type EvmTransaction, number, toHex } from "./node_answers.ts";
 import { blocksOf, receiptsOf } from "./scan.ts";
 
-/** Blocks that are read for one sum; a node may say that something left in each of any number. */
+/** Most blocks that are read for one sum; a node may report spending in any number of blocks. */
 const BLOCKS_MAX = 5_000;
 
 /** Counts the transactions that addresses had sent by a height. */
@@ -27,7 +27,7 @@ export async function countsAt(
   return allOf(await peer.batch(asked)).map((answer) => number(answer, "a nonce"));
 }
 
-/** Adds up what left an address in the blocks above `from` up to `to`. */
+/** Adds up the value that left an address in the blocks above `from` up to `to`. */
 export async function spentBetween(
   evm: Evm,
   peer: Peer,
@@ -58,7 +58,7 @@ export async function spentBetween(
   return await between(from, await countAt(from), to, await countAt(to));
 }
 
-/** Adds up what left an address in one block. */
+/** Adds up the value that left an address in one block. */
 export async function spentIn(
   evm: Evm,
   peer: Peer,
@@ -83,7 +83,7 @@ function coinsOf(evm: Evm, transaction: EvmTransaction, receipt: EvmReceipt): bi
   const fee = feeInToken ? 0n : receipt.fee;
   if (!receipt.success) return fee;
   const { nativeToken } = evm.table;
-  // Where the coin is a token too, what its contract was told to move shows as a log.
+  // Where the coin is a token too, a transfer ordered through its contract shows as a log.
   const told = nativeToken !== null && nativeToken === to
     ? tokensOf(receipt, from, nativeToken)
     : 0n;

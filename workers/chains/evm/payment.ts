@@ -1,6 +1,6 @@
 /**
- * From a draft to signed bytes: the nonce, the price of a replacement, the signature, and reading
- * the bytes again. No node is asked here.
+ * Turns a draft into signed bytes: the nonce, the price of a replacement, the signature, and a check
+ * of the bytes. No node is asked here.
  * @module
  */
 import { ChainError } from "../chain.ts";
@@ -11,7 +11,7 @@ import type { Body } from "./draft.ts";
 import { readTransferCall, transferCall } from "./erc20.ts";
 import { largest } from "./fees.ts";
 
-/** A transaction as its bytes tell it. */
+/** A transaction read from its bytes. */
 interface Decoded {
   readonly hash: string;
   readonly chainId: number;
@@ -39,7 +39,7 @@ export function planDraft(evm: Evm, draft: Draft, inputs: Inputs, replaces?: Pla
   const sweeps = drafted.all !== null && order.kind === "pay" && order.contract === null;
   if (prior) {
     max = largest(max, bumped(prior.max));
-    // What sweeps pays all that it bids.
+    // A sweep pays its whole bid.
     tip = sweeps || drafted.bids === "legacy" ? max : largest(tip, bumped(prior.tip));
     max = largest(max, tip);
   }
@@ -79,7 +79,7 @@ export function planDraft(evm: Evm, draft: Draft, inputs: Inputs, replaces?: Pla
   };
 }
 
-/** Signs a plan and makes sure that the bytes do what it says and no more. */
+/** Signs a plan and makes sure that the bytes do exactly what the plan says. */
 export function signPlan(evm: Evm, plan: Plan, keys: Keys): Signed {
   const body: Body = JSON.parse(plan.body);
   const [signer] = plan.signers;
@@ -97,9 +97,9 @@ export function signPlan(evm: Evm, plan: Plan, keys: Keys): Signed {
 }
 
 /**
- * Reads what signed bytes do.
+ * Reads the effects of signed bytes.
  *
- * @throws {ChainError} `refused` for bytes that are none of ours, or call something unknown
+ * @throws {ChainError} `refused` for bytes that no plan of ours makes, or that call an unknown method
  */
 export function inspectRaw(evm: Evm, raw: string): Inspection {
   return inspectDecoded(evm, decode(evm.ethers, raw));
@@ -178,7 +178,7 @@ function inspectDecoded(evm: Evm, decoded: Decoded): Inspection {
   return { ...base, payments: [payment], creates: null };
 }
 
-/** Tells in what signed bytes differ from their plan, or null. */
+/** Names the first difference between signed bytes and their plan, or null. */
 function faultOf(plan: Plan, body: Body, seen: Inspection, decoded: Decoded): string | null {
   const { order } = plan;
   if (decoded.chainId !== body.chainId) return "chain";

@@ -1,10 +1,14 @@
-/** Reads the signed bytes of a mined transaction. What a node tells is believed only if its hash is right. @module */
+/**
+ * Reads the signed bytes of a mined transaction. A node's answer is believed only if its hash is
+ * right.
+ * @module
+ */
 import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Evm } from "./context.ts";
 import { isHex } from "../rpc.ts";
 
-/** Reads the signed bytes of a transaction; they prove who signed it, and what it does. */
+/** Reads the signed bytes of a transaction; they prove its signer and its effects. */
 export async function rawOf(evm: Evm, hash: string): Promise<string> {
   const { keccak256 } = evm.ethers;
   return await evm.nodes.ask(async (peer) => {
@@ -24,7 +28,7 @@ export async function rawOf(evm: Evm, hash: string): Promise<string> {
   });
 }
 
-/** Writes the bytes of a transaction that a node tells field by field. */
+/** Encodes a transaction from the fields that a node gives. */
 function written({ ethers }: Evm, given: unknown): string | null {
   const told = readRecord(given, "a transaction");
   const text = (name: string) => typeof told[name] === "string" ? told[name] as string : undefined;

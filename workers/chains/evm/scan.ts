@@ -1,7 +1,7 @@
 /**
- * Finds what arrived at our addresses in a range of blocks. Logs are asked for by block hash: a node
- * that lags says "unknown block" then, where by height it would say "none", which loses a deposit.
- * What is found is read from receipts, so it was mined, in that very block, and succeeded.
+ * Finds incoming transfers to our addresses in a range of blocks. Logs are asked for by block hash: a
+ * lagging node then answers "unknown block", where by height it would answer "none" and lose a deposit.
+ * Every transfer found is read from a receipt, so it was mined, in that very block, and succeeded.
  * @module
  */
 import { readList } from "../answers.ts";
@@ -27,13 +27,13 @@ import { isSignedBy } from "./nonce_proof.ts";
 
 /** Blocks in flight at once; a full block of a busy chain is about a megabyte of JSON. */
 export const BLOCKS_AT_ONCE = 16;
-/** Beyond, a node answers faster for the whole block than for single receipts. */
+/** Beyond this number a node answers faster for the whole block than for single receipts. */
 const RECEIPTS_SINGLY = 32;
-/** Beyond, filtering at the node costs more than filtering here. */
+/** Beyond this number filtering at the node costs more than filtering here. */
 const FILTER_ADDRESSES = 400;
 const FILTER_CONTRACTS = 200;
 
-/** A watch in the form that blocks are compared with: lower case to canonical form. */
+/** A watch list in the form that blocks are compared with: lower case to canonical form. */
 export interface WatchIndex {
   /** Addresses. */
   readonly addresses: ReadonlyMap<string, string>;
@@ -43,11 +43,11 @@ export interface WatchIndex {
   readonly contracts: ReadonlySet<string> | null;
 }
 
-/** Transactions of a block with logs for us that the block does not list; protocols make a few. */
+/** Most transactions of a block with logs for us that the block does not list; protocols make a few. */
 const UNLISTED_MAX = 16;
 
 const ZERO = `0x${"0".repeat(40)}`;
-/** What a watch looks for in bloom filters. */
+/** Bloom filter bits of a watch list. */
 interface Filters {
   readonly payees: readonly BloomBits[];
   /** Null for all. */
@@ -56,7 +56,7 @@ interface Filters {
 const FILTERS = new WeakMap<WatchIndex, Filters>();
 const INDEXES = new WeakMap<WatchList, WatchIndex>();
 
-/** Puts a watch into the form that blocks are compared with, once per watch. */
+/** Indexes a watch list, once per list. */
 export function indexOf(watch: WatchList): WatchIndex {
   const known = INDEXES.get(watch);
   if (known) return known;
@@ -86,7 +86,7 @@ export async function blocksOf(peer: Peer, from: number, to: number): Promise<Ev
   return answers.map((answer, at) => present(readBlock(answer), heights[at]));
 }
 
-/** Lists what one transaction brought to watched addresses, by its value and its logs. */
+/** Lists the transfers of one transaction to watched addresses, by its value and its logs. */
 export function transfersOf(
   evm: Evm,
   block: Block,
@@ -110,7 +110,7 @@ export function transfersOf(
     if (!said || !owner || said.amount === 0n || said.from === said.to) continue;
     const native = log.address === evm.table.nativeToken;
     if (!native && !counts(evm, log.address, index)) continue;
-    // Where the coin is a token too, one payment may show as value and as log.
+    // Where the coin is a token too, one payment may appear as value and as log.
     if (native && said.to === to && said.amount === value && said.from === from) continue;
     const sender = said.from === null || said.from === ZERO ? null : getAddress(said.from);
     const contract = native ? null : getAddress(log.address);
@@ -192,7 +192,7 @@ async function scanBlock(
   };
 }
 
-/** Tells whether the bloom filter of a block permits a log that brings something to us. */
+/** Tells whether the bloom filter of a block permits a log of a transfer to us. */
 function mayConcern(evm: Evm, { bloom }: EvmBlock, index: WatchIndex): boolean {
   const { payees, contracts } = filtersOf(evm, index);
   const some = (bits: readonly BloomBits[]) => bits.some((one) => mayContain(bloom, one));
@@ -224,7 +224,7 @@ async function hashesWithLogs(
   return blocks.map((block) => found[asked.indexOf(block)] ?? new Set());
 }
 
-/** Finds the transactions of blocks whose logs bring something to watched addresses. */
+/** Finds the transactions of blocks whose logs are transfers to watched addresses. */
 export async function loggedIn(
   evm: Evm,
   peer: Peer,
@@ -252,7 +252,7 @@ export function unlisted(hash: string): EvmTransaction {
   return { hash, from: ZERO, to: null, value: 0n, nonce: -1, feeInToken: false, given: {} };
 }
 
-/** Null if no log can concern us. */
+/** Makes the log filter; null if no log can concern us. */
 function logFilter(evm: Evm, index: WatchIndex) {
   const { nativeToken } = evm.table;
   const contracts = index.contracts && [...index.contracts, ...(nativeToken ? [nativeToken] : [])];
@@ -293,12 +293,12 @@ async function receiptsOfBlock(peer: Peer, block: Block) {
 }
 
 function present(block: EvmBlock | null, height: number): EvmBlock {
-  // Above its head a node says null; below it, that is a node which lags behind another.
+  // Above its head a node answers null; below it, a null comes from a node that lags behind another.
   if (block?.height === height) return block;
   throw new ChainError("unavailable", `the node does not have block ${height}`);
 }
 
-/** Leaves only what a block is known by. */
+/** Reduces a block to its identifying fields. */
 export function bare({ height, hash, parentHash, time }: Block): Block {
   return { height, hash, parentHash, time };
 }

@@ -10,15 +10,15 @@ import { agreedGroupOf, groupsOf, type Heard, unconfirmed, type Witness } from "
 import type { Checked, Consumed, Scanned, Transfer, WatchList } from "../observations.ts";
 import type { Evm } from "./context.ts";
 
-/** What one node tells of a block. */
+/** One node's report on a block. */
 export interface Told extends Scanned {
-  /** Inputs whose consumer bears the signature of the input's own address. */
+  /** Inputs whose use is proven: the consumer bears the signature of the input's own address. */
   readonly proven: ReadonlySet<string>;
-  /** True if its bloom filter permits a log that concerns us, and the node told of none. */
+  /** True if its bloom filter permits a log that concerns us, and the node reported none. */
   readonly doubtful: boolean;
 }
 
-/** How blocks are read from one node, and how a transfer is read again. */
+/** Functions that read blocks from one node, and a transfer from all. */
 export interface Readers {
   /** Reads all blocks of a short range. */
   part(peer: Peer): Promise<Told[]>;
@@ -28,16 +28,16 @@ export interface Readers {
   recheck(transfer: Transfer): Promise<Checked | null>;
 }
 
-/** What one node told of the transfers of a part. */
+/** One node's report on the transfers of a part. */
 interface Teller {
   readonly peer: Witness;
   /** By their keys. */
   readonly transfers: ReadonlyMap<string, Transfer>;
 }
 
-/** Disputed transfers of a part that are asked for at once; a node may make up any number. */
+/** Disputed transfers of a part that are asked for at once; a node may invent any number. */
 const ASKED_AT_ONCE = 64;
-/** Disputed transfers of a part that may stay open; with more of them it is read again later. */
+/** Disputed transfers of a part that may stay open; with more of them the part is read again later. */
 const OPEN_MAX = 64;
 
 /** Reads the blocks of a part. */
@@ -84,7 +84,7 @@ function tellerWith(peer: Witness, transfers: readonly Transfer[]): Teller {
   return { peer, transfers: new Map(transfers.map((one) => [keyOf(one), one])) };
 }
 
-/** Tells that all say the same, so that nobody else need be asked. */
+/** Tells whether all reports agree, so that no further node need be asked. */
 function isClear(heard: readonly Heard<Told[]>[]): boolean {
   return groupsOf(heard, (blocks) => JSON.stringify(blocks, plainly)).length === 1;
 }
@@ -99,8 +99,8 @@ function idsOf(blocks: readonly Told[]): string {
 }
 
 /**
- * Where a bloom filter permits logs that nobody told of, those who were not asked yet are asked for
- * them: an index of logs that lags says "none", as a liar would. One filter suffices, for another node
+ * Where a bloom filter permits logs that no node reported, asks the nodes not yet asked for them: a
+ * lagging index of logs answers "none", as a lying node would. One filter suffices, because another node
  * may hide its own.
  */
 async function fromOthers(
@@ -114,12 +114,12 @@ async function fromOthers(
   );
   if (doubtful.length === 0) return [];
   const asked = heard.map(({ peer }) => peer);
-  // Whoever cannot tell is no worse than if it had not been asked.
+  // A node that cannot answer counts as one that was not asked.
   const found = await nodes.others(asked, (peer) => readers.logs(peer, doubtful));
   return found.heard.map(({ peer, answer }) => tellerWith(peer, answer));
 }
 
-/** Transfers that some tell and others do not, and who told them. */
+/** Transfers that some nodes report and others do not, and the nodes that report them. */
 interface Disputed {
   /** Once each. */
   readonly transfers: readonly Transfer[];
@@ -142,10 +142,11 @@ function disputesOf(group: readonly Teller[], late: readonly Teller[]): Disputed
 }
 
 /**
- * Leaves out what the quorum denies, and takes what it confirms as the quorum tells it. What it cannot
- * agree on is seen, and does not count; nor does its sender, for whoever invents a payment may say that
- * we sent it. What as many tell as the quorum is not asked for again. Of a node that told one which the
- * quorum denies nothing else is asked for that it alone tells.
+ * Settles disputed transfers. A transfer that the quorum denies is left out; a confirmed one is taken
+ * as the quorum reports it. A transfer without agreement is recorded and not counted, and its sender
+ * is dropped, because a node that invents a payment may name us as its sender. A transfer that as many
+ * nodes as the quorum report is not asked for again. Once the quorum denies a transfer of a node, no
+ * other transfer that this node alone reports is asked for.
  *
  * @throws {ChainError} `unavailable` where more stay open than can be kept
  */
@@ -191,7 +192,7 @@ async function judged(
   }
 }
 
-/** Takes one of each teller's after the other. */
+/** Takes one transfer of each reporting node after the other. */
 function inTurns(transfers: readonly Transfer[], tellers: readonly Teller[]): Transfer[] {
   const counts = new Map<number, number>();
   const ranked = transfers.map((one) => {
@@ -207,7 +208,7 @@ function keyOf({ hash, index, from, to, contract, amount }: Transfer): string {
   return `${hash} ${index} ${from} ${to} ${contract} ${amount}`;
 }
 
-/** Of several versions of a transfer the first is kept, those of the quorum before others. */
+/** Keeps the first of several versions of a transfer; the quorum's versions stand before others. */
 function distinct(transfers: readonly Transfer[]): Transfer[] {
   const found = new Map<string, Transfer>();
   for (const one of transfers) {
@@ -217,7 +218,7 @@ function distinct(transfers: readonly Transfer[]): Transfer[] {
   return [...found.values()];
 }
 
-/** A nonce of ours is used up where the signature proves it, or where the quorum says so. */
+/** Lists the nonces of ours that are used up, by the proof of a signature or by the quorum. */
 function consumedOf(
   nodes: Evm["nodes"],
   versions: readonly Told[],

@@ -14,10 +14,10 @@ import { BLOCKS_AT_ONCE, indexOf, loggedIn, scanPart } from "./scan.ts";
 import { findTransaction, inside, traced, TRACER } from "./search.ts";
 import { recheck } from "./transfer_proof.ts";
 
-/** Transactions that one node is asked for because it alone tells logs of them. */
+/** Most transactions that one node is asked for because it alone reports logs of them. */
 const LOGGED_MAX = 256;
 
-/** Reads the blocks of a range, each with what concerns the watch. */
+/** Reads the blocks of a range, each with the transfers and inputs of the watch list. */
 export async function* scanRange(
   evm: Evm,
   from: number,
@@ -47,7 +47,7 @@ async function readPart(evm: Evm, from: number, to: number, watch: WatchList): P
   return await mergedPart(evm, watch, readers, `the blocks ${from} to ${to}`);
 }
 
-/** Reads what logs of some blocks bring to watched addresses. */
+/** Reads the transfers to watched addresses in the logs of some blocks. */
 async function readLogs(
   evm: Evm,
   peer: Peer,
@@ -70,7 +70,7 @@ async function readLogs(
   return found;
 }
 
-/** Finds what a block brought to watched addresses, by values, logs and calls. */
+/** Finds the transfers of a block to watched addresses, by values, logs and calls. */
 export async function searchBlock(
   evm: Evm,
   height: number,

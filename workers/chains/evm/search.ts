@@ -1,6 +1,6 @@
 /**
- * Looks closer at single transactions than a scan can: at calls inside contracts, where a node offers
- * traces, and at balances.
+ * Searches single transactions deeper than a scan: calls inside contracts, where a node offers
+ * traces, and balances.
  * @module
  */
 import { readRecord } from "../answers.ts";
@@ -23,28 +23,28 @@ import {
 } from "./node_answers.ts";
 import { bare, blockAt, indexOf, transfersOf, unlisted, type WatchIndex } from "./scan.ts";
 
-/** The place in a transaction of what calls inside it brought to an address. */
+/** Index of the transfer that sums the calls inside a transaction to one address. */
 export const INSIDE: number = -2;
 
 /** Asks for all calls of a transaction. */
 export const TRACER: Readonly<Record<string, string>> = { tracer: "callTracer" };
 
-/** What one node tells of a transaction. */
+/** One node's report on a transaction. */
 export interface Found {
   /** The block it is in. */
   readonly block: Block;
-  /** What it brought to watched addresses. */
+  /** Its transfers to watched addresses. */
   readonly transfers: readonly Transfer[];
-  /** Whether calls inside it were looked at. */
+  /** Whether its inner calls were read. */
   readonly traced: boolean;
 }
 
-/** What several nodes tell of a transaction that is looked at; beyond, one of them makes it up. */
+/** Most reported transfers of one searched transaction; more are a node's invention. */
 const TOLD_MAX = 256;
 
 /**
- * Finds what a transaction brought to watched addresses, by its value, its logs and its calls. What the
- * quorum denies is left out; what it does not agree on is told without its sender.
+ * Finds the transfers of a transaction to watched addresses, by its value, its logs and its calls. A
+ * transfer that the quorum denies is left out; one without agreement is reported without its sender.
  *
  * @param recheck asks the quorum for a transfer
  */
@@ -109,9 +109,9 @@ export async function balancesAt(
 }
 
 /**
- * Reads what an address holds at least, as many nodes as the quorum say, and at which block.
+ * Reads the amounts that as many nodes as the quorum confirm at least, and their block.
  *
- * @throws {ChainError} `refused` if the quorum says that a contract does not tell
+ * @throws {ChainError} `refused` if the quorum answers that a contract reports no balance
  */
 export async function fundsAt(evm: Evm, holdings: readonly Holding[]): Promise<Balances> {
   const { nodes } = evm;
@@ -168,7 +168,10 @@ async function balancesOf(
   return { height: at, amounts };
 }
 
-/** No node is to blame, and none would answer otherwise. */
+/**
+ * Makes the error for a contract without balances: no node is at fault, and any would answer the
+ * same.
+ */
 export function mute(contract: string | null): ChainError {
   return new ChainError("refused", `the contract ${contract} does not tell balances`);
 }
@@ -188,7 +191,7 @@ export async function traced(
   try {
     return await peer.call(method, params);
   } catch (error) {
-    // Few nodes trace, fewer old blocks; then calls stay unseen until balances differ.
+    // Few nodes offer traces, fewer of old blocks; inner calls then stay unseen until balances differ.
     if (error instanceof RpcError) return null;
     throw error;
   }
@@ -211,13 +214,13 @@ export function inside(
     if (payer !== null) gain.payers.add(payer);
     gains.set(owner, gain);
   }
-  // Without recursion: however deep a node nests what it tells, the stack holds.
+  // Without recursion: however deep a node nests its answer, the stack suffices.
   const left: { readonly given: unknown; readonly outermost: boolean }[] = [
     { given: trace, outermost: true },
   ];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const frame = readRecord(next.given, "a call");
-    // What failed was undone, with all that it had called.
+    // A failed call was undone, with all its inner calls.
     if (frame.error !== undefined) continue;
     const amount = frame.value === undefined ? 0n : big(frame.value, "a value");
     if (!next.outermost && amount > 0n && MOVES.has(frame.type)) {
@@ -242,5 +245,5 @@ export function inside(
   }));
 }
 
-/** Frames that move coins; a delegate call only repeats the value of its caller. */
+/** Calls that move coins; a delegate call only repeats the value of its caller. */
 const MOVES: ReadonlySet<unknown> = new Set(["CALL", "CREATE", "CREATE2", "SELFDESTRUCT"]);

@@ -26,14 +26,14 @@ interface NonceKey {
   readonly nonce: number;
 }
 
-/** Blocks that are searched for the transaction that took a nonce, where old states are gone. */
+/** Most blocks that are searched for the transaction that used a nonce, where old states are gone. */
 const SEARCH_MAX = 20_000;
-/** A transaction costs at most so many times what it bid: a second layer adds the fee of the first. */
+/** Most that a transaction costs, as a multiple of its bid: a second layer adds the fee of the first. */
 const LAYERS = 2n;
 
 /**
- * Reads the status of an order by all its attempts. It is mined for good, failed or dropped only if as
- * many nodes as the quorum report that.
+ * Reads the status of an order by all its attempts. It is final (mined, failed or dropped) only if as
+ * many nodes as the quorum report it.
  */
 export async function statusOf(evm: Evm, query: StatusQuery): Promise<TransactionStatus> {
   const { status, heard } = await voteOnStatus(
@@ -79,12 +79,15 @@ async function reportOf(evm: Evm, peer: Peer, query: StatusQuery): Promise<Told>
       params: [hash],
     }))),
   );
-  // The newest attempt is the one that the pool prefers.
+  // The pool prefers the newest attempt.
   const pooled = known.findLastIndex((answer) => answer !== null);
   return { ...none, pending: pooled < 0 ? null : attempts[pooled].hash };
 }
 
-/** Height up to which a proof of a drop counts: deep enough, and final if the node tells what is final. */
+/**
+ * Height up to which a proof of a drop counts: deep enough, and final if the node reports final
+ * blocks.
+ */
 function settledOf({ height, finalized }: Standing, { depth, final = true }: StatusQuery): number {
   const deep = height - depth + 1;
   return final && finalized !== null ? Math.min(deep, finalized) : deep;
@@ -118,7 +121,7 @@ async function minedStatus(
   };
 }
 
-/** A token contract that refuses without reverting leaves no log of the payment. */
+/** Tells whether the payment left a log: a token that refuses without reverting leaves none. */
 function moved(evm: Evm, signed: Signed, receipt: EvmReceipt): boolean {
   const { payments, from: [from] } = inspectRaw(evm, signed.raw);
   return payments.every(({ to, contract }) => {
@@ -161,7 +164,7 @@ async function takerOf(peer: Peer, key: NonceKey, since: number, settled: number
   const atEnd = await countAt(peer, key, high);
   if (atEnd !== null && atEnd <= key.nonce) return null;
   const atStart = await countAt(peer, key, low);
-  // Taken before the first attempt was signed: somebody else has the key.
+  // Used before the first attempt was signed: somebody else has the key.
   if (atStart !== null && atStart > key.nonce) [low, high] = [0, low];
   while (atEnd !== null && high - low > 1) {
     const middle = Math.floor((low + high) / 2);

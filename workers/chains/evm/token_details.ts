@@ -11,12 +11,12 @@ import type { Evm } from "./context.ts";
 import { DETAIL_CALLS, readNumber, readText } from "./erc20.ts";
 import { bytes, isRefusal } from "./node_answers.ts";
 
-/** What ERC-20 can state; more is nonsense. */
+/** The largest value that ERC-20 can state; more is nonsense. */
 const DECIMALS_MAX = 255n;
 
 /**
- * Reads a token's description as the quorum tells it, but for its supply, which changes; null if there is
- * no contract. One node's word ends no order.
+ * Reads a token's description as the quorum reports it; only its supply, which changes, is one node's.
+ * Null if there is no contract. One node's answer ends no order.
  */
 export async function tokenDetails(evm: Evm, contract: string): Promise<TokenDetails | null> {
   const address = evm.ethers.getAddress(contract);
@@ -43,7 +43,7 @@ export async function tokenDetails(evm: Evm, contract: string): Promise<TokenDet
   return await evm.nodes.agree(read, keyOf, `the token at ${address}`);
 }
 
-/** A contract may lack a call or revert; a node that fails is another matter. */
+/** A contract may lack a call or revert; that differs from a node that fails. */
 function said(answer: unknown): string | null {
   if (!(answer instanceof RpcError)) return bytes(answer);
   if (isRefusal(answer)) return null;

@@ -14,10 +14,10 @@ import { big, bytes, isMissingState, isRefusal, number, readLog, toHex } from ".
 import { balanceQuestion, findTransaction, INSIDE, mute } from "./search.ts";
 import { spentIn } from "./outflow.ts";
 
-/** Wei; there is less of each of these coins than that. */
+/** Wei; none of these coins has a supply as large. */
 const COINS_MAX = 10n ** 29n;
 
-/** Reads a transfer again, and measures what its receiver gained. */
+/** Reads a transfer again, and measures the gain of its receiver. */
 export async function recheck(
   evm: Evm,
   transfer: Transfer,
@@ -30,7 +30,7 @@ export async function recheck(
   );
 }
 
-/** What nodes must agree on. */
+/** The fields that nodes must agree on. */
 function keyOf(checked: Checked | null): string {
   if (checked === null) return "none";
   const { transfer: { block, amount, from }, received } = checked;
@@ -66,7 +66,7 @@ async function witness(
   return { transfer: again, received: again.amount, proven: true };
 }
 
-/** Proves by balances alone what calls inside a transaction brought, where its trace is gone. */
+/** Proves by balances alone the transfers of a transaction's inner calls, where its trace is gone. */
 async function untraced(
   evm: Evm,
   peer: Peer,
@@ -83,8 +83,8 @@ async function untraced(
 }
 
 /**
- * Tells whether the balance of the receiver rose in the block by all that is said to have come to it;
- * null where nothing is to be compared, or the node no longer has the balances.
+ * Tells whether the balance of the receiver rose in the block by the sum of the transfers recorded for
+ * it; null where no balances can be compared.
  */
 async function isCovered(
   evm: Evm,
@@ -104,13 +104,13 @@ async function isCovered(
     throw answer;
   }
   const [after, before] = answers.map((answer) => big(answer, "a balance"));
-  // Where several nodes bear out each transfer, one that is invented keeps no other from counting.
+  // Where several nodes confirm each transfer, an invented one keeps no other from counting.
   const claimed = evm.nodes.quorum > 1 || inBlock < amount ? amount : inBlock;
   if (after - before >= claimed) return true;
   return after - before + await spentIn(evm, peer, holding, block.height) >= claimed;
 }
 
-/** Tells whether an address that never spent anything holds all that is said to have come. */
+/** Tells whether an address that never spent anything holds the sum of its recorded transfers. */
 async function isHeld(peer: Peer, { to }: Transfer, { ever }: Evidence): Promise<boolean> {
   if (ever === undefined) return false;
   const holding = { address: to, contract: null };
@@ -139,7 +139,7 @@ async function measured(peer: Peer, transfer: Transfer): Promise<Checked> {
   ]);
   for (const answer of [into, out, after, before]) {
     if (!(answer instanceof RpcError)) continue;
-    // Only old balances can be gone for good; then the log is all there is.
+    // Only old balances can be gone for good; then the log is the only evidence.
     const gone = answer === after || answer === before;
     if (gone && isMissingState(answer)) return { transfer, received: amount, proven: false };
     throw gone && isRefusal(answer) ? mute(contract) : answer;
@@ -148,7 +148,7 @@ async function measured(peer: Peer, transfer: Transfer): Promise<Checked> {
   const gained = (readNumber(bytes(after)) ?? 0n) - (readNumber(bytes(before)) ?? 0n);
   const short = income - spent - gained;
   if (short <= 0n) return { transfer, received: amount, proven: true };
-  // Several payments of a block share what is missing, each by its size.
+  // Several payments of a block share the shortfall, each by its size.
   const left = income > short ? (amount * (income - short)) / income : 0n;
   return { transfer, received: left, proven: true };
 }
