@@ -18,7 +18,10 @@ export function openTaskQueue(): TaskQueue {
   return { running: 0, waiting: [] };
 }
 
-/** Runs a task again and again until it says that nothing is left; before each run it waits for room. */
+/**
+ * Runs a task again and again until it returns false (nothing left); before each run it waits for
+ * room.
+ */
 export async function runQueued(queue: TaskQueue, task: () => Promise<boolean>): Promise<void> {
   for (let more = true; more;) {
     if (queue.running < RUNNING_MAX) queue.running++;

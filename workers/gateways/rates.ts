@@ -1,6 +1,6 @@
 /**
- * The gateway of prices: reads prices of coins in currencies in the format of CoinGecko's `/simple/price`. An
- * answer may take ten seconds and a megabyte; everything but prices is ignored.
+ * The price gateway: reads prices of coins in currencies in the format of CoinGecko's `/simple/price`. An
+ * answer may take ten seconds and a megabyte; every field but prices is ignored.
  * @module
  */
 import { parseJson } from "../../domain/json.ts";
@@ -12,7 +12,7 @@ export interface Price {
   base: string;
   /** Accounting currency. */
   currency: string;
-  /** A decimal: what one unit of the base costs. */
+  /** The price of one unit of the base, as a decimal. */
   rate: string;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Attestation of realms: confirms that a realm's schema is as a worker left it, so that it may hand out
- * addresses. Quarantines a realm that was restored alone, or brought from another installation.
+ * Attestation of realms: confirms that a realm's schema is in the state that a worker left it in, so
+ * that it may hand out addresses. Quarantines a realm that was restored alone, or brought from another
+ * installation.
  * @module
  */
 import {
@@ -21,7 +22,7 @@ import type { WorkerContext } from "../worker_context.ts";
 const APART = "the realm was restored alone, or brought from another installation;" +
   " run `deno task reconcile`";
 
-/** Ramps that a newer database may have made at most. */
+/** Most ramps that a newer database may have made. */
 const NUMBERS_PASSED = 10_000;
 
 /** Attests a realm, unless the whole database is not to be trusted. */
@@ -44,8 +45,8 @@ export async function attestRealm(context: WorkerContext, platform: Pool): Promi
 }
 
 /**
- * Compares a realm before jobs of it begin, which may sign, send or give back: at the cost of one read
- * where the token is the expected one.
+ * Compares a realm before jobs of it begin, which may sign, send or give back. Where the token is the
+ * expected one this costs one read.
  *
  * @param token the token of the schema when the jobs were taken
  */
@@ -59,8 +60,8 @@ export async function confirmRealm(
 }
 
 /**
- * Compares a realm's schema with what the platform knows of it; all ramps of one that is apart are
- * put into quarantine.
+ * Compares a realm's schema with the platform's record of it, and puts all ramps of a realm that
+ * differs into quarantine.
  *
  * @returns the token of the schema
  */
@@ -73,7 +74,8 @@ export async function compareRealm(context: WorkerContext, platform: Pool): Prom
     token = later;
     const steps = await locking(platform, (tx) => lockRealmSteps(tx, id));
     if (isExpected(steps, token)) return token;
-    // A step is known to the platform before it is taken, so only a token that stays is a stranger's.
+    // The platform records a step before a worker takes it, so a token that stays unknown is not a
+    // worker's.
     later = await readToken();
   } while (later !== token);
   const ramps = await context.step(async (tx) => {

@@ -11,11 +11,11 @@ export interface RecordStore {
   read(): Promise<Outside | null>;
   /** Replaces the record. */
   write(record: Outside): Promise<void>;
-  /** Keeps the other processes of the host out while `work` runs. */
+  /** Excludes the other processes of the host while `work` runs. */
   locked<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Keeps the record in memory: it tells whether the database goes back while the process runs. */
+/** Keeps the record in memory: it shows whether the database goes back while the process runs. */
 export function memoryRecord(): RecordStore {
   let kept: Outside | null = null;
   let turn: Promise<unknown> = Promise.resolve();
@@ -75,7 +75,7 @@ export function fileRecord(dataDir: string, installation: string): RecordStore {
 }
 
 /**
- * When the lock file was made, where the file system tells: a folder that was put back from a backup
+ * Creation time of the lock file, where the file system reports it: a folder restored from a backup
  * has another, whatever its files say.
  */
 async function bornAt(path: string): Promise<number | null> {
@@ -98,7 +98,7 @@ function parse(text: string, path: string): Outside & { born: number | null } {
     const record = JSON.parse(text);
     if (Number.isInteger(record.now.count) && typeof record.now.token === "string") return record;
   } catch {
-    // told below
+    // the error below reports it
   }
   throw new Error(`${path} is damaged: remove it and run \`deno task reconcile\``);
 }

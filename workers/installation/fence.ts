@@ -1,9 +1,8 @@
 /**
- * The fence keeps workers from signing in a database that was restored from a backup, or that is a copy of
- * one that still runs. Every host keeps a record outside of the database (`DATA_DIR`, or the process's
- * memory where `INSTALLATION_EPOCH` is set). Record and database advance together, and are compared before
- * every use of a key.
- * @module
+ * The fence stops workers from signing in a database that was restored from a backup, or that is a
+ * copy of one that still runs. Every host keeps a record outside of the database (`DATA_DIR`, or the
+ * process's memory where `INSTALLATION_EPOCH` is set). Record and database advance together, and are
+ * compared before every use of a key.
  */
 import type { Pool } from "../../db/database.ts";
 import {
@@ -35,13 +34,13 @@ import { fileRecord, memoryRecord, type RecordStore } from "./epoch_record.ts";
 import { sleep } from "../timers.ts";
 import type { Guard } from "../keys/signer.ts";
 
-/** Keeps a process from signing in a database that it does not know. */
+/** Stops a process from signing in a database that its host does not know. */
 export interface Fence extends Guard {
   /** Stops comparing. */
   close(): Promise<void>;
 }
 
-/** What a fence works with. */
+/** Options of a fence. */
 export interface FenceOptions {
   platform: Pool;
   /** Folder of the record. */
@@ -51,7 +50,7 @@ export interface FenceOptions {
   /** Fingerprint of the master key of this process. */
   master: string;
   log: Log;
-  /** Called when the database is not the one that this host knows. */
+  /** Called when the database is not the one that this host recorded. */
   halt?: (detail: string) => Promise<void>;
   /** Whether it compares by itself from time to time. */
   loop?: boolean;
@@ -123,7 +122,7 @@ async function loop(state: FenceState, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Finds why nothing may be signed, and logs it once. */
+/** Finds the reason why nothing may be signed, and logs it once. */
 async function find(state: FenceState): Promise<string | null> {
   const { row, verdict } = await compare(state);
   let fault: string | null = null;
@@ -185,7 +184,7 @@ async function compareOnce(
  */
 async function advance(state: FenceState): Promise<void> {
   const { store, platform, home, label } = state;
-  // A process that stayed connected through a promotion knows that nothing was lost.
+  // A process that stayed connected through a promotion has seen that nothing was lost.
   const { timeline } = label === null ? home : await findHome(platform);
   await store.locked(async () => {
     const outside = await store.read();
@@ -230,13 +229,13 @@ function recordOf(row: InstallationRow, step: Step): Outside {
   return { installation: row.id, epoch: row.epoch, witness, now: step, next: null };
 }
 
-/** Compares once, without claiming anything; gives why nothing may be signed, null if it may. */
+/** Compares once, without claiming anything; gives the reason why nothing may be signed, or null. */
 export async function inspectInstallation(
   options: Pick<FenceOptions, "platform" | "dataDir" | "label">,
 ): Promise<{ row: InstallationRow; verdict: Verdict }> {
   const { platform, dataDir, label } = options;
   const row = await reading(platform, selectInstallation);
-  // A record in memory is as new as its process.
+  // A record in memory is as old as its process.
   if (label !== null) {
     const at = await findHome(platform);
     const alone = row.label === label && row.home === at.home && row.timeline === at.timeline;
@@ -251,9 +250,9 @@ export async function inspectInstallation(
 
 /**
  * Begins a new epoch after a reconciliation, with this host as the only one that has a record; or, to
- * join, gives this host a record of the present one.
+ * Begins a new epoch after a reconciliation, with this host as the only one that has a record; with
+ * `join`, gives this host a record of the present epoch.
  *
- * @throws {TypeError} if that cannot be
  */
 export async function claimEpoch(
   options: Pick<FenceOptions, "platform" | "dataDir" | "label">,
@@ -287,7 +286,10 @@ export async function claimEpoch(
   );
 }
 
-/** A host without a record cannot tell an old database from the present one: another must vouch. */
+/**
+ * A host without a record cannot tell an old database from the present one, so another host must
+ * vouch for it.
+ */
 function assertVouched(seconds: number | null): void {
   if (seconds !== null && seconds <= VOUCHED_S) return;
   throw new TypeError(

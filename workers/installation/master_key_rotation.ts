@@ -16,13 +16,13 @@ import { locationOf } from "../../domain/realms/realms.ts";
 import { type MasterKey, readMasterKey, rewrapSecret } from "../../domain/security/envelope.ts";
 import type { Log } from "../../log.ts";
 
-/** What a rotation takes. */
+/** Input of a rotation. */
 export interface Rotation {
   database: Database;
   log: Log;
   /** The key in use; base64 of 32 bytes. */
   from: string;
-  /** The key that takes its place. */
+  /** The new key. */
   to: string;
 }
 
@@ -32,9 +32,9 @@ const PAGE = 200;
  * Wraps all secrets of all realms under another master key. From its start no process writes a secret under
  * the old key; it ends when a whole pass finds none.
  *
- * @returns how many were wrapped anew
+ * @returns how many secrets were wrapped anew
  * @throws {TypeError} if the installation has neither key, or a secret is wrapped under neither;
- * those before it have been done
+ * earlier secrets are then already wrapped anew
  */
 export async function rotateMasterKey(rotation: Rotation): Promise<number> {
   const { database, log } = rotation;
@@ -64,7 +64,7 @@ export async function rotateMasterKey(rotation: Rotation): Promise<number> {
   return count;
 }
 
-/** Wraps the secrets of one realm under another master key; gives how many were wrapped anew. */
+/** Wraps the secrets of one realm under another master key; gives their number. */
 export async function rotateRealm(
   pool: Pool,
   realm: string,

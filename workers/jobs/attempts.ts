@@ -19,13 +19,13 @@ import {
 } from "../worker_context.ts";
 import { TASKS } from "./handlers.ts";
 
-/** What attempts take. */
+/** Dependencies of attempts. */
 export interface RunnerDependencies extends WorkerDependencies {
   /** Seconds after which another worker takes a job whose worker is lost. */
   leaseS: number;
 }
 
-/** Another attempt has the job: this one may write nothing more. */
+/** Another attempt holds the job: this one may write nothing more. */
 class LeaseLost extends Error {
   override readonly name = "LeaseLost";
 }
@@ -78,7 +78,10 @@ function keepLease(pool: Pool, job: JobRow, leaseS: number): Heartbeat {
   return startHeartbeat(leaseS * 1000, prolong, { failureEnds: false });
 }
 
-/** Grows from a second to an hour, with jitter so that failed jobs do not all return at once. */
+/**
+ * Gives the pause before the next attempt: from a second to an hour, with jitter so that failed jobs
+ * do not all return at once.
+ */
 function backoffMs(attempts: number): number {
   return Math.min(3_600_000, 500 * 2 ** attempts) * (0.5 + Math.random() / 2);
 }

@@ -25,7 +25,7 @@ import { attemptJob, type RunnerDependencies } from "./attempts.ts";
 
 /** The running workers of a process. */
 export interface Runner {
-  /** Says that a realm has something to do now. */
+  /** Tells the runner that a realm has a job now. */
   wake(realm: string): void;
   /** Runs everything that is due, in every realm, until the time is up. */
   drain(budgetMs: number): Promise<void>;
@@ -33,7 +33,7 @@ export interface Runner {
   stop(): Promise<void>;
 }
 
-/** How the runner works. */
+/** Options of a runner. */
 export interface RunnerOptions extends Omit<RunnerDependencies, "leaseS"> {
   /** How often every realm is polled without being woken. */
   pollMs: number;
@@ -50,7 +50,7 @@ const REALMS_AT_ONCE = 4;
 /** Longest that slow realms keep the next ones waiting. */
 const PAGE_WAIT_MAX_MS = 3000;
 const HOUSEKEEPING_MS = 60_000;
-/** A realm whose poll failed is not polled again for so long. */
+/** Pause after a failed poll of a realm. */
 const BACKOFF_MS = 10_000;
 
 /** State of a runner. */
@@ -58,19 +58,19 @@ interface RunnerState {
   dependencies: RunnerDependencies;
   signal: AbortSignal;
   only: string | null;
-  /** Realms as of the last poll, or as they were woken. */
+  /** Realms as of the last poll or wake-up. */
   realms: Map<string, RealmRow>;
   woken: Set<string>;
   /** Number of running jobs, by realm and kind. */
   jobs: Map<string, Map<string, number>>;
-  /** Jobs that claims in flight may bring, besides the running ones. */
+  /** Jobs that claims in flight may add to the running ones. */
   reserved: number;
   /** Polls, claims and attempts that run. */
   tasks: RunningTasks;
   housekeptAt: number;
-  /** When a realm is polled again whose database is away. */
+  /** When a realm with an unreachable database is polled again. */
   awayUntil: Map<string, number>;
-  /** End the sleep of the loops that wait for something to do. */
+  /** Functions that end the sleep of the loops. */
   sleepers: Set<() => void>;
 }
 
@@ -160,7 +160,7 @@ function notify(state: RunnerState): void {
   for (const resolve of state.sleepers) resolve();
 }
 
-/** Polls every realm over shared connections, and wakes those where a job is due. */
+/** Polls every realm over shared connections, and wakes the realms with due jobs. */
 async function pollAll(state: RunnerState): Promise<void> {
   const { dependencies: { database, now }, only, signal, tasks } = state;
   const housekeep = now() - state.housekeptAt >= HOUSEKEEPING_MS;
@@ -255,7 +255,7 @@ async function findRealm(state: RunnerState, id: string): Promise<RealmRow | nul
   return realm;
 }
 
-/** Jobs that may still be started in the process. */
+/** Gives the number of jobs that the process may still start. */
 function jobsLeft(state: RunnerState): number {
   const jobs = [...state.jobs.values()].flatMap((kinds) => [...kinds.values()]);
   return JOBS_MAX - state.reserved - jobs.reduce((sum, count) => sum + count, 0);

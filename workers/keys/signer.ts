@@ -24,7 +24,7 @@ import { ChainError } from "../chains/chain.ts";
 import { accountXpub, addressKey, seedOf, wipe } from "../chains/keys.ts";
 import type { Keys } from "../chains/outgoing.ts";
 
-/** Where a realm's encrypted seed is stored. */
+/** Storage of a realm's encrypted seed. */
 export interface KeyStore {
   /** Realm id. */
   readonly realm: string;
@@ -34,9 +34,9 @@ export interface KeyStore {
 
 /** Derivation path of a ramp's account. */
 export interface AccountPath {
-  /** Which chain. */
+  /** The chain. */
   readonly chain: ChainId;
-  /** Which network. */
+  /** The network. */
   readonly network: Network;
   /** The ramp's number. */
   readonly number: number;
@@ -46,13 +46,13 @@ export interface AccountPath {
 export interface KeyPath extends AccountPath {
   /** The address's number. */
   readonly index: number;
-  /** The address that the key must be of. */
+  /** The expected address of the key. */
   readonly address: string;
 }
 
 /** Derives keys from the seeds of realms. */
 export interface Signer {
-  /** Tells why nothing may be signed now, for any ramp; null if it may. */
+  /** Gives the reason why no ramp may sign now, or null. */
   fault(): Promise<string | null>;
   /**
    * Makes the realm's seed, unless it has one.
@@ -84,7 +84,7 @@ export interface Guard {
    * @throws {ChainError} `held` while nothing may be signed
    */
   assertOpen(): Promise<void>;
-  /** Tells why nothing may be signed; null if it may. */
+  /** Gives the reason why nothing may be signed, or null. */
   fault(): Promise<string | null>;
   /**
    * Writes a secret while the master key cannot be changed.
@@ -187,7 +187,7 @@ async function seedRow(
   return (await read())!;
 }
 
-/** From the stored entropy to the seed, over the phrase that a person would write down. */
+/** Derives the seed from the stored entropy, through the BIP-39 phrase that a person would write down. */
 async function deriveSeed(entropy: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
   const { Mnemonic } = await import("ethers/wallet");
   return await seedOf(Mnemonic.fromEntropy(entropy).phrase);

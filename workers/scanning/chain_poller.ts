@@ -32,11 +32,11 @@ export interface ChainPoller {
   stop(): Promise<void>;
 }
 
-/** What the poller works with. */
+/** Options of the poller. */
 export interface ChainPollerOptions extends WorkerDependencies {
   /** How often each network is polled. */
   pollMs: number;
-  /** Told of a realm that may have jobs now. */
+  /** Called for a realm that may have jobs now. */
   wake: (realm: string) => void;
 }
 
@@ -50,7 +50,7 @@ const PAGE_WAIT_MAX_MS = 3000;
 
 /** State of a poller. */
 interface PollerState extends ChainPollerOptions {
-  /** This process, in leases. */
+  /** Name of this process in leases. */
   owner: string;
   signal: AbortSignal;
   only: string | null;
@@ -115,7 +115,7 @@ async function pollAll(state: PollerState, until: number): Promise<void> {
   }
 }
 
-/** Queues a poll of each network of a realm; one that fails does not keep the others. */
+/** Queues a poll of each network of a realm; a failed poll does not stop the others. */
 async function pollRealm(state: PollerState, realm: RealmRow, until: number): Promise<void> {
   const shared = state.database.sharedPool(locationOf(realm));
   const places = await reading(shared, selectPlaces) as unknown as ChainNetwork[];

@@ -4,8 +4,8 @@ import { serializable } from "../../db/transaction.ts";
 import { EXPIRED_MAX, expireDueBlocks } from "../../domain/ledger/blocks.ts";
 
 /**
- * Expires a realm's blocks until none is due or the time is up; tells how many. Between two slices
- * others have the ledger lock.
+ * Expires a realm's blocks until none is due or the time is up; gives their number. Between two slices
+ * other transactions get the ledger lock.
  */
 export async function expireRealm(
   pool: Pool,

@@ -1,4 +1,4 @@
-/** Everything that repeats, for each realm and for the installation, and how often. @module */
+/** Repeated work of each realm and of the installation, with its intervals. @module */
 import type { Pool, Tx } from "../../db/database.ts";
 import { compactRowCounts } from "../../db/collections/collection.ts";
 import { deleteOldPlatformAnswers, deleteStale } from "../../db/housekeeping.ts";
@@ -20,25 +20,25 @@ import { reviveForgotten } from "../sending/sender.ts";
 import type { RatesGateway } from "../gateways/rates.ts";
 import type { WorkerContext, WorkerDependencies } from "../worker_context.ts";
 
-/** What repeated work is given besides a realm's context. */
+/** Dependencies of repeated work, besides a realm's context. */
 export interface RepeatDependencies extends WorkerDependencies {
-  /** Null: rates are set by hand. */
+  /** Null: an administrator sets the rates by hand. */
   rates: RatesGateway | null;
-  /** What this version needs; realms that could not be migrated at the start are tried again. */
+  /** The schema of this version; realms that could not be migrated at the start are tried again. */
   migrations?: Migrations;
   /** Id of the only realm to work in; null: all. */
   only: string | null;
   /** Aborted when the process ends. */
   signal: AbortSignal;
-  /** Time of the newest platform rate that was copied into a realm from here. */
+  /** Per realm, the time of the newest platform rate that this process copied into it. */
   ratesUpTo: Map<string, number>;
 }
 
-/** Work that repeats. */
+/** One piece of repeated work. */
 export interface Repeat<P> {
   name: string;
   everyMs: number;
-  /** Longest that one process may take, which then does it for all. */
+  /** Length of the lease: the process that holds it does the work for all. */
   leaseMs: number;
   run(at: P, given: RepeatDependencies): Promise<void>;
 }
@@ -117,7 +117,7 @@ async function sumRowCounts({ pool }: WorkerContext): Promise<void> {
   await locking(pool, compactRowCounts);
 }
 
-/** A realm's seed is made moments after the realm, long before anybody needs an address. */
+/** Makes a realm's seed moments after the realm, long before its first address is needed. */
 async function ensureSeed({ realm, pool, signer }: WorkerContext): Promise<void> {
   await signer.ensureSeed({ realm: realm.id, pool });
 }
@@ -132,7 +132,7 @@ async function purgePlatform(platform: Pool, { signal }: RepeatDependencies): Pr
   await locking(platform, deleteExpiredSigningKeys);
 }
 
-/** Deletes slice by slice, each in a transaction of its own, so that no backlog is too large. */
+/** Deletes in slices, each in a transaction of its own, so that no backlog is too large. */
 async function purge(
   pool: Pool,
   remove: (tx: Tx, limit: number) => Promise<number>,

@@ -1,4 +1,4 @@
-/** Everything that a process with workers runs: jobs, timetable, chain poller, the fence. @module */
+/** Starts all work of a process with workers: jobs, timetable, chain poller, the fence. @module */
 import type { Config } from "../../config.ts";
 import type { Database } from "../../db/database.ts";
 import type { Migrations } from "../../db/migrate.ts";
@@ -14,22 +14,22 @@ import { type Runner, startRunner } from "../jobs/runner.ts";
 import { openSigner } from "../keys/signer.ts";
 import { startTimetable } from "./timetable.ts";
 
-/** What workers are started with. */
+/** Options of the workers. */
 export interface WorkersOptions {
   config: Config;
   database: Database;
   /** Realms that could not be migrated at the start are tried again. */
   migrations: Migrations;
   log: Log;
-  /** Opens what is encrypted at rest. */
+  /** Decrypts the secrets at rest. */
   masterKey: string;
-  /** Where isolates come and go, nothing may loop: the platform's own cron drains what is due. */
+  /** Whether isolates come and go; then no loop runs, and the platform's cron drains due work. */
   edge: boolean;
 }
 
 const REALM_POLL_MS = 2_000;
 
-/** Starts the workers. The installation is compared with the host's record of it before. */
+/** Starts the workers, after it compared the installation with the host's record. */
 export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const { config, database, migrations, log, masterKey, edge } = options;
   const { platform } = database;
@@ -42,7 +42,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
     halt: (detail) => quarantineAll(database, log, detail),
     loop: !edge,
   });
-  await fence.fault(); // told before anything is looked at
+  await fence.fault(); // logs a fault before any work starts
   const chains = openChains(config.chains);
   const signer = openSigner(masterKey, Date.now, fence);
   const shared = { database, log, chains, signer, now: Date.now };

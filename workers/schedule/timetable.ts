@@ -1,6 +1,7 @@
 /**
- * The timetable runs repeated work. Sealing and expiry poll every realm several times a second; everything
- * else runs once per interval, in the process that takes its lease.
+ * The timetable runs repeated work. The extension of hash chains and the expiry of blocks poll every
+ * realm several times a second; other work runs once per interval, in the process that takes its
+ * lease.
  * @module
  */
 import type { Pool } from "../../db/database.ts";
@@ -30,17 +31,17 @@ export interface Timetable {
   stop(): Promise<void>;
 }
 
-/** What the timetable works with. */
+/** Options of the timetable. */
 export type TimetableOptions =
   & WorkerDependencies
   & Pick<RepeatDependencies, "rates" | "migrations">;
 
-/** A realm, its own connections, and those that it shares with all others. */
+/** A realm, with connections of its own and the connections that all realms share. */
 interface TimetableTarget extends RealmTarget {
   shared: Pool;
 }
 
-/** Pause between two polls of all realms: transactions are sealed within about a second. */
+/** Pause between two polls of all realms: hash chains then follow within about a second. */
 export const POLL_MS = 400;
 const REALM_LIST_MS = 1000;
 const PAGE_SIZE = 500;
@@ -49,27 +50,28 @@ const REALMS_AT_ONCE = 4;
 const SLICE_MS = 2000;
 /** Longest that slow realms keep the next ones waiting. */
 export const PAGE_WAIT_MAX_MS = 3000;
-/** Work that failed is not tried again for so long. */
+/** Pause after a failure of repeated work. */
 const BACKOFF_MS = 5000;
 
 /** State of a timetable. */
 interface TimetableState extends RepeatDependencies {
-  /** This process, in leases. */
+  /** Name of this process in leases. */
   owner: string;
   targets: Map<string, TimetableTarget>;
-  /** When each piece of work is due again here. */
+  /** When each piece of work is due again in this process. */
   dueAt: Map<string, number>;
   listedAt: number;
-  /** Passes through realms that run. */
+  /** Running passes through realms. */
   tasks: RunningTasks;
-  /** The latest reading of the list of realms, for which all loops wait. */
+  /** The latest reading of the list of realms, which all loops await. */
   listing: Promise<unknown>;
 }
 
-/** Works in one realm; tells whether there was anything to do. */
+/** Works in one realm; tells whether any work was due. */
 type Pass = (state: TimetableState, target: TimetableTarget) => Promise<boolean>;
 
-// Each has a loop of its own: sealing does not wait for a slow node, nor repeats for a search of coins.
+// Each pass has a loop of its own: the hash chain does not wait for a slow node, nor other work for a
+// search of coins.
 const PASSES: readonly Pass[] = [pollRealm, repeatAll, repeatSlow];
 
 /** Starts the timetable. With `loop: false` it works only when drained, `only` for one realm. */
@@ -119,7 +121,7 @@ async function loop(state: TimetableState, pass: Pass): Promise<void> {
   }
 }
 
-/** Passes through every realm once; tells whether there was anything to do. */
+/** Passes through every realm once; tells whether any work was due. */
 async function passRealms(
   state: TimetableState,
   pass: Pass,
@@ -145,7 +147,7 @@ async function passRealms(
   return busy;
 }
 
-/** Passes through a realm unless the last such pass still runs: its database may be slow, or away. */
+/** Passes through a realm unless its last pass still runs: its database may be slow, or unreachable. */
 async function runOnce(
   state: TimetableState,
   pass: Pass,
@@ -172,7 +174,7 @@ async function listRealms(state: TimetableState): Promise<void> {
   for (const id of gone) targets.delete(id);
 }
 
-/** Seals and expires what waits in a realm. */
+/** Extends a realm's hash chain and expires its blocks. */
 async function pollRealm(state: TimetableState, target: TimetableTarget): Promise<boolean> {
   const done = await attempt(state, `poll ${target.realm.id}`, async () => {
     const { pool, shared, signal } = target;
@@ -193,7 +195,7 @@ async function repeatSlow(state: TimetableState, target: TimetableTarget): Promi
   return await repeat(state, whereOf(state, target), SLOW_REPEATS);
 }
 
-/** Repeated work is small, and uses the connections that all realms share. */
+/** Gives the shared connections: repeated work is small. */
 function whereOf(state: TimetableState, { realm, shared: pool, signal }: TimetableTarget) {
   return { name: realm.id, at: workerContext(state, { realm, pool, signal }), pool };
 }
@@ -225,14 +227,14 @@ async function underLease<P>(
   try {
     await run(at, state);
   } finally {
-    // A little early, so that the next pass of this same process finds it due.
+    // A little early, so that the next pass of this process finds it due.
     const againMs = everyMs - everyMs / 20;
     await locking(pool, (tx) => endLease(tx, { name, owner, againMs }));
   }
   return true;
 }
 
-/** Keeps a failure from stopping other work, and work that failed from running again at once. */
+/** Runs work, logs its failure, and delays its next run; a failure stops no other work. */
 async function attempt<T>(
   state: TimetableState,
   name: string,

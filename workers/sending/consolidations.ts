@@ -9,7 +9,7 @@ import { ChainError } from "../chains/chain.ts";
 import type { Plan } from "../chains/outgoing.ts";
 import type { InputScope } from "./order_work.ts";
 
-/** Locks the coins of a consolidation: no more than the answer to its request said. */
+/** Locks the coins of a consolidation: at most the number that its request was answered with. */
 export async function lockConsolidationInputs(
   tx: Tx,
   order: OrderRow,
@@ -22,7 +22,7 @@ export async function lockConsolidationInputs(
 /**
  * Records the plan of a consolidation.
  *
- * @throws {ChainError} `refused` above what it may cost, or without two coins to spend
+ * @throws {ChainError} `refused` above its cost limit, or with fewer than two coins to spend
  */
 export async function admitConsolidation(
   tx: Tx,

@@ -1,6 +1,6 @@
 /**
- * Child pays for parent (CPFP): where transactions cannot be replaced, the output of a stuck sweep is
- * spent back to the ramp, at a fee that pays for mining both.
+ * Child pays for parent (CPFP), for chains without replacement: spends the output of a stuck sweep
+ * back to the ramp, at a fee that pays for both transactions.
  * @module
  */
 import { insertChange } from "../../db/sending/utxos.ts";
@@ -55,7 +55,7 @@ async function planCpfp(work: OrderWork, parent: OrderRow): Promise<void> {
     const coin = coinOf(readPlan<Plan>(made.plan), made.hash!, to);
     const alone = { ...coin, height: quote.head, parent: null };
     const plan = chain.plan(quote.draft, { nonce: null, coins: [coin] });
-    // It pays that already: whatever keeps it waiting, a fee does not.
+    // The sweep already pays this rate, so its fee is not the reason why it waits.
     if (plan.fee <= chain.plan(quote.draft, { nonce: null, coins: [alone] }).fee) return;
     await insertChange(tx, {
       chain: current.chain,
@@ -82,7 +82,7 @@ async function planCpfp(work: OrderWork, parent: OrderRow): Promise<void> {
   await work.onCheckpoint("planned");
 }
 
-/** What a sweep brings, as a coin to be. */
+/** Gives the output of a sweep as a future coin. */
 function coinOf(plan: Plan, hash: string, address: string): Coin & { parent: object } {
   return {
     hash,

@@ -1,8 +1,8 @@
 /**
- * What keeps signed bytes from leaving for the first time, and value from going back. In a database
- * that was put back from a backup, an order may stand as signed that the lost database has dissolved
- * since, and whose withdrawals it has paid otherwise: while its ramp is in quarantine such bytes wait,
- * and so does what would end an order unpaid, until the ramp is reconciled.
+ * Conditions for the first broadcast of signed bytes, and for the return of value. After a restore
+ * from a backup, a signed order of the database may have been dissolved since, and its withdrawals
+ * paid by another transaction. While a ramp is in quarantine, bytes that were never sent wait, and so
+ * does every end that leaves an order unpaid, until the ramp is reconciled.
  * @module
  */
 import { selectCursor } from "../../db/chains/cursors.ts";
@@ -16,8 +16,8 @@ import { signedOf } from "./signing.ts";
 import { type OrderWork, stepInTurn } from "./order_work.ts";
 
 /**
- * Refuses to send for the first time what may have been made otherwise since. Bytes that the chain
- * or its nodes have already may go on: they have left.
+ * Refuses the first broadcast of bytes that a newer database may have replaced. Bytes that the chain
+ * or its nodes already have may be sent again.
  *
  * @throws {ChainError} `held`
  */
@@ -35,8 +35,8 @@ export async function assertMayLeave(
 }
 
 /**
- * Has what ends or begins anew wait for the scanner: it is the blocks that tell of what our keys signed and
- * nothing here knows, and only they put the ramp into quarantine.
+ * Makes an order wait for the scanner before it ends or restarts: only scanned blocks show
+ * transactions of our keys that the database does not know, and these put the ramp into quarantine.
  *
  * @throws {ChainError} `held`
  */
@@ -51,9 +51,9 @@ export async function assertScanned(
 }
 
 /**
- * Runs the step that ends an order, under the ledger lock. One that ends it unpaid waits while its ramp is in
- * quarantine, or the process does not know the database: what was charged for it would go back to those
- * whom a newer database may have paid.
+ * Runs the step that ends an order, under the ledger lock. An end without payment waits while the ramp
+ * is in quarantine, or the fence is closed: the charge would go back to users that a newer database
+ * may have paid.
  *
  * @throws {ChainError} `held`
  */
@@ -73,8 +73,8 @@ export async function endInTurn<T>(
 }
 
 /**
- * Whether the bytes were sent before, as the quorum says: one node could have them leave. Where a
- * nonce is used up, they can never pay any more.
+ * Tells whether the quorum reports that the bytes were sent before; one node alone could claim that and
+ * cause the broadcast. Where their nonce is used up, the bytes can never pay any more.
  */
 async function hasLeft(
   { context, chain, place }: OrderWork,

@@ -1,4 +1,8 @@
-/** Why what was signed for an order can never be mined, and what that tells of coins of ours. @module */
+/**
+ * The reasons why no attempt of an order can be mined, and the coins of ours that another transaction
+ * spent.
+ * @module
+ */
 import { selectOldest } from "../../db/sending/utxos.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
@@ -9,10 +13,10 @@ import { assertScanned } from "./departures.ts";
 import { signedOf } from "./signing.ts";
 import type { OrderWork } from "./order_work.ts";
 
-/** Transactions that expired unmined are made anew so often. */
+/** Most restarts of an order whose transactions expired. */
 const ATTEMPTS_MAX = 5;
 
-/** Why all that was signed can never be mined, and whether that is a reason to begin anew. */
+/** The reason why no attempt can be mined, and whether the order restarts. */
 export interface Drop {
   readonly error: string;
   readonly again: boolean;
@@ -33,9 +37,9 @@ function dropOf(
 }
 
 /**
- * Notes the transaction that spent an order's coins, so no plan selects them again. If they had been
- * spent before they were selected, the order is restarted. Both wait until those chain blocks are
- * scanned: an unknown spender puts the ramp in quarantine first, and then nothing is returned.
+ * Records the transaction that spent an order's coins, so that no plan selects them again. If it spent
+ * them before they were selected, the order restarts. Both wait until those chain blocks are scanned:
+ * an unknown spender puts the ramp in quarantine first, and then nothing is returned.
  *
  * @throws {ChainError} `held`
  */

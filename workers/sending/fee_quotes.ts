@@ -1,4 +1,4 @@
-/** Asks the chains what sending costs now, for all that a realm's ramps send. @module */
+/** Refreshes the fee quotes of all assets that a realm's ramps send. @module */
 import {
   type QuotedRow,
   type QuoteRow,
@@ -12,16 +12,16 @@ import { type Chain, ChainError } from "../chains/chain.ts";
 import { SPEEDS } from "../../domain/speeds.ts";
 import type { Chains, ConfiguredNetwork } from "../chains/registry.ts";
 
-/** Prices of a moment serve all realms. */
+/** How long one answer of the nodes serves all realms. */
 const SHARED_MS = 10_000;
 const shared = new WeakMap<Chains, Map<string, { at: number; fees: Promise<Fees> }>>();
 
 type Fees = Awaited<ReturnType<Chain["quote"]>>;
 
 /**
- * Refreshes the quotes; a chain that cannot be asked keeps its last ones, until they are stale.
+ * Refreshes the quotes; a chain that cannot be reached keeps its last ones, until they are stale.
  *
- * @param only the place whose quotes are needed now; left out, all
+ * @param only the place whose quotes are needed now; all places unless given
  */
 export async function refreshFees(
   context: WorkerContext,
@@ -60,7 +60,7 @@ async function quotesOf(context: WorkerContext, wanted: QuotedRow): Promise<Quot
   }));
 }
 
-/** Asks for prices, or gives those that another realm has just asked for. */
+/** Asks for prices, or gives the ones that another realm asked for within ten seconds. */
 function askFor(
   { chains }: WorkerContext,
   place: ConfiguredNetwork,

@@ -28,7 +28,7 @@ import type { TransactionStatus } from "../chains/outgoing.ts";
 import type { OrderWork } from "./order_work.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
-/** Reads what a mined transaction does; null if none of our addresses signed it. */
+/** Reads the effects of a mined transaction; null if none of our addresses signed it. */
 export async function readFound(
   context: WorkerContext,
   chain: Chain,
@@ -51,12 +51,13 @@ export async function readFound(
 }
 
 /**
- * Whoever took an order's place by our own key may have paid the same: a replacement that a newer
- * database signed. Such a one is kept among what was made for the order, and nothing goes back. One that
- * pays something else is taken in by itself, while the ramp is in quarantine.
+ * Handles a transaction of our own key that took an order's place. It may be a replacement that a
+ * newer database signed: if it makes the same payment, it is stored as an attempt of the order, and
+ * nothing goes back. If it pays something else, it is recovered by itself, while the ramp is in
+ * quarantine.
  *
- * @returns whether the order goes on with it
- * @throws {ChainError} `held` where it paid some of what the order was to pay, or cannot be taken in yet
+ * @returns whether the order continues with it
+ * @throws {ChainError} `held` where it makes a part of the order's payments, or cannot be recovered yet
  */
 export async function takeReplacement(
   { context, chain }: OrderWork,
@@ -73,7 +74,7 @@ export async function takeReplacement(
   const meant = (await chain.inspect(last.raw!)).payments.filter(({ to }) => to !== order.sender);
   const same = meant.filter((one) => found.payments.some((other) => isSame(one, other)));
   if (same.length === 0) {
-    // Of coins the scanner tells, and the reconciliation takes in what spent them.
+    // On UTXO chains the scanner reports it, and the reconciliation recovers the spender.
     if (chain.traits.nonces) await takeOther({ context }, order, found);
     return false;
   }
@@ -98,8 +99,8 @@ export async function takeReplacement(
 }
 
 /**
- * Takes in what our own key signed in an order's place for something that only a newer database knows,
- * once its block was scanned; where the ramp is in no quarantine, puts it there.
+ * Recovers a transaction of our own key that took an order's place for a purpose that only a newer
+ * database knows, once its block was scanned. A ramp outside of quarantine goes into quarantine.
  *
  * @throws {ChainError} `held`
  */
@@ -122,18 +123,18 @@ function isSame(one: FoundPayment, other: FoundPayment): boolean {
   return one.to === other.to && one.contract === other.contract && one.amount === other.amount;
 }
 
-/** Blocks that are searched for the transaction that used a nonce of ours. */
+/** Most blocks that are searched for the transaction that used a nonce of ours. */
 const SEARCHED = 5_000;
 /** No transaction has this hash. */
 const NONE = `0x${"0".repeat(64)}`;
 
-/** Coins that are asked for before a plan, largest first: those that a lost plan would have spent. */
+/** Coins checked before a plan, largest first: the coins that a lost plan would have spent. */
 const COINS_ASKED = 100;
 
 /**
- * Refuses to plan where the chain shows what only our key can have signed and nothing here knows: a
- * mined nonce beyond ours, a coin of ours that is gone. A block that shows it puts the ramp into
- * quarantine; without one, the node may be wrong, or the scanner is about to find it.
+ * Refuses to plan where the chain shows an unknown transaction that only our key can have signed: a
+ * mined nonce beyond ours, or a spent coin of ours. A block that shows it puts the ramp into
+ * quarantine; without such a block, the node may be wrong, or the scanner is about to find it.
  *
  * @throws {ChainError} `held`
  */

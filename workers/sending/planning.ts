@@ -1,6 +1,6 @@
 /**
- * How an order gets its plan: tried and priced by the node first, then written down together with
- * all that it will use up, so that nobody else can use it.
+ * Planning of orders: a node tries and prices an order, then the plan is stored together with
+ * the inputs that it reserves, so that no other order can use them.
  * @module
  */
 import { COINS_MAX, lockFreeCoins, selectDependants } from "../../db/sending/utxos.ts";
@@ -36,32 +36,35 @@ import { findAsset } from "../../domain/assets.ts";
 import { endReplacement, markPlanned, noteReplacement } from "../../domain/sending/order_states.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
-/** What others wait behind is replaced, whatever it is, when nothing was made for it for so long. */
+/**
+ * An order that others wait behind is replaced, whatever its purpose, after this time without a new
+ * attempt.
+ */
 export const BLOCKING_AFTER_MS = 180_000;
 
-/** What was asked of the node before a plan is made. */
+/** Answers of the nodes for a plan. */
 export interface Quote {
   readonly draft: Draft;
   readonly head: number;
   /** Transactions of the sender that are mined; null on chains without nonces. */
   readonly mined: number | null;
-  /** What the sender holds of what is moved, and of the chain's own coin; null with coins. */
+  /** The sender's balances of the moved asset and of the chain's own coin; null on UTXO chains. */
   readonly held: Balances | null;
 }
 
-/** Why an order ends before anything is reserved. */
+/** The reason why an order ends before anything is reserved. */
 export interface Refusal {
   readonly refused: string;
-  /** Where callers are told a code of its own. */
+  /** The fault code that callers see, where there is one. */
   readonly fault: OrderRow["fault"];
 }
 
 /**
- * Plans a new order. What cannot work is refused before anything is reserved; what only lacks funds
- * waits.
+ * Plans a new order. An order that cannot work is refused before anything is reserved; an order that only
+ * lacks funds waits.
  *
  * @throws {ChainError} `insufficient` while the sender has too little, `refused` above a price cap, `held`
- *   where the house bears no more for the customer
+ *   where the house bears no further cost for the customer
  */
 export async function planOrder(
   work: OrderWork,
@@ -107,8 +110,8 @@ function refusalOf(error: ChainError): Refusal {
 }
 
 /**
- * Plans a replacement of what was sent last. What cannot be replaced stays as it is; a replacement is
- * signed anew, so that it waits where nothing may be signed.
+ * Plans a replacement of the last sent attempt. An attempt that cannot be replaced stays; a replacement
+ * gets a signature of its own, so it waits while the order may not be signed.
  */
 export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<OrderRow> {
   const { context, chain, onCheckpoint } = work;
@@ -125,7 +128,7 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
       if (current.state !== "sent" || !current.replace) return current;
       const attempts = (await selectAttempts(tx, order.id)).filter((one) => !one.dropped);
       const last = attempts.at(-1)!;
-      if (last.raw === null) return current; // its signature is missing, nothing else
+      if (last.raw === null) return current; // it lacks only its signature
       const made = attempts.flatMap(({ hash }) => hash ?? []);
       if (chain.traits.coins && await selectDependants(tx, current, made)) {
         throw new ChainError("unsupported", "its change is being spent: it cannot be replaced");
@@ -139,7 +142,7 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     if (error.fault === "unavailable" || error.fault === "held") {
-      // What was sent is followed all the same, and the replacement is tried by the next run.
+      // The sent attempt is followed all the same, and the next run tries the replacement again.
       context.log("warn", "a replacement waits", { order: order.id, error });
       return order;
     }
@@ -148,9 +151,9 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
 }
 
 /**
- * Has the nodes try and price what was sent once more. Where they do not agree whether it would work by now,
- * it is priced as it stands: its nonce must be used up for the others behind it, and the payment that was
- * signed may be mined anyway.
+ * Makes the nodes try and price a sent order once more. Where they disagree on whether it would work now,
+ * it is priced as it stands: its nonce must be used up for the orders behind it, and the signed payment
+ * may be mined anyway.
  */
 export async function quoteAgain(
   work: OrderWork,
@@ -168,7 +171,7 @@ export async function quoteAgain(
   return repricedQuote(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
 }
 
-/** Prices a transaction that moves nothing in place of what was sent. */
+/** Prices a transaction without value in place of a sent one. */
 export async function quoteCancellation(
   work: OrderWork,
   order: OrderRow,
@@ -178,7 +181,7 @@ export async function quoteCancellation(
   return repricedQuote(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
 }
 
-/** Nothing but the price is asked of what has its nonce. */
+/** Makes the quote of an order that has its nonce: only the price is needed. */
 function repricedQuote(order: OrderRow, draft: Draft): Quote {
   assertPaid(draft);
   return { draft, head: order.since ?? 0, mined: null, held: null };
@@ -190,9 +193,9 @@ function assertPaid({ lacking, feePayer }: Draft): void {
 }
 
 /**
- * A replacement runs the destination's code again, which may take more gas by now. For a customer who
- * has cost the house too much, the house bears no more of it than the first time, also if other orders
- * wait behind this one.
+ * Limits the cost of a replacement. It runs the destination's code again, which may take more gas by
+ * now. For a customer who has cost the house too much, the house bears no more of it than the first
+ * time, also if other orders wait behind this one.
  */
 export async function cappedReplacement(
   context: WorkerContext,
@@ -204,7 +207,7 @@ export async function cappedReplacement(
 }
 
 /**
- * Has the node try and price an order; nothing is reserved.
+ * Makes the nodes try and price an order; nothing is reserved.
  *
  * @throws {ChainError} `refused` if it would fail, `insufficient` while the sender has too little,
  * `exceeded` if it would cost more than its budget
@@ -246,16 +249,16 @@ async function availableInputs(
 }
 
 /**
- * More transactions of a sender are mined than were ever made here: a node errs, or somebody else has
- * the key. A count proves nothing, so nothing is planned on it; the block that shows such a transaction
- * puts the ramp into quarantine.
+ * Makes the error for a sender with more mined transactions than this database made: the node errs, or
+ * somebody else has the key. A count proves nothing, so no order is planned on it; the block that
+ * shows such a transaction puts the ramp into quarantine.
  */
 function suspectNonce({ sender }: OrderRow, mined: number): ChainError {
   const why = `a node counts ${mined} transactions of ${sender}, more than were made here`;
   return new ChainError("unavailable", why);
 }
 
-/** Reads what may be spent for an order, and keeps others from it. */
+/** Reads and locks the coins that an order may spend. */
 export async function coinsFor(
   work: OrderWork,
   tx: Tx,
@@ -281,7 +284,10 @@ export async function coinsFor(
   }));
 }
 
-/** Says what helps where the largest coins do not suffice, and there may be more. */
+/**
+ * Makes a plan. Where the largest coins do not suffice and there may be more, its error advises a
+ * consolidation.
+ */
 function makePlan({ chain }: OrderWork, draft: Draft, inputs: Inputs): Plan {
   try {
     return chain.plan(draft, inputs);
@@ -295,7 +301,7 @@ function makePlan({ chain }: OrderWork, draft: Draft, inputs: Inputs): Plan {
   }
 }
 
-/** A sender's orders on their way have spent what its balance still shows. */
+/** Refuses an order whose sender's balance is already due to other orders on their way. */
 async function assertFunded(
   tx: Tx,
   order: OrderRow,
@@ -318,9 +324,9 @@ async function assertFunded(
 }
 
 /**
- * Writes down a plan of an order, and reserves what it uses up.
+ * Stores a plan of an order, and reserves its inputs.
  *
- * @throws {ChainError} `unavailable` if some of that is another order's
+ * @throws {ChainError} `unavailable` if another order has reserved some of them
  */
 export async function keepPlan(
   { context, chain, handlers }: OrderWork,
@@ -355,7 +361,7 @@ export async function keepPlan(
     : await noteReplacement(tx, order.id, columns);
 }
 
-/** What leaves for somebody else, in base units. */
+/** Sums the payments to other addresses, in base units. */
 function leaving({ order, amounts }: Plan): bigint {
   if (order.kind !== "pay") return 0n;
   const gone = amounts.filter((_, at) => order.payments[at].to !== order.from);
@@ -367,7 +373,7 @@ function budgetOf(order: Pick<OrderRow, "budget" | "budget_contract">): Budget |
   return { contract: order.budget_contract, units: BigInt(order.budget) };
 }
 
-/** Reads a request as the chain takes it. */
+/** Converts a stored request to the chain's form. */
 async function orderOf(
   context: WorkerContext,
   of: Pick<OrderRow, "request" | "ramp">,

@@ -57,10 +57,10 @@ import { bidAnew, fillGaps, unblock } from "./stuck_orders.ts";
 
 const POLL_MS = 5_000;
 const WAIT_MS = 15_000;
-/** After an hour the runs of an order are less frequent. */
+/** After an hour an order runs less often. */
 const OLD_MS = 3_600_000;
 const OLD_POLL_MS = 60_000;
-/** Longest pause before what no node takes is sent again. */
+/** Longest pause before bytes that no node takes are sent again. */
 const UNTAKEN_POLL_MS = 600_000;
 const NOT_FINAL = "its block is deep enough, and nodes do not call it final yet";
 const CANCELED =
@@ -127,7 +127,7 @@ async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null>
   return await sendPending(work, order) ? POLL_MS : await follow(work, order);
 }
 
-/** Ends an order that cannot work, unless it has been planned meanwhile: then that goes on. */
+/** Ends an order that cannot work, unless it was planned meanwhile: then it continues. */
 async function refuse(work: OrderWork, { refused, fault }: Refusal): Promise<number | null> {
   const { context, onCheckpoint } = work;
   const ended = await endInTurn(work, "failed", async (tx, current) => {
@@ -142,7 +142,7 @@ async function refuse(work: OrderWork, { refused, fault }: Refusal): Promise<num
   return null;
 }
 
-/** Broadcasts what is stored and has not left, or perhaps has not; false where there is nothing. */
+/** Broadcasts stored bytes that have not been sent, or perhaps not; false where there are none. */
 async function sendPending(work: OrderWork, order: OrderRow): Promise<boolean> {
   const { context, onCheckpoint } = work;
   const attempt = (await livingOf(context, order)).findLast((one) => one.raw !== null);
@@ -161,7 +161,7 @@ async function sendPending(work: OrderWork, order: OrderRow): Promise<boolean> {
   return true;
 }
 
-/** Sends bytes. What the nodes say to them is noted, and proves nothing. */
+/** Sends bytes. The nodes' answers are recorded, and prove nothing. */
 async function broadcast(
   work: OrderWork,
   order: OrderRow,
@@ -187,7 +187,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
   const depth = context.chains.depth(place);
   const status = await chain.status({ attempts, since: order.since ?? 0, depth });
   await onCheckpoint("seen");
-  // One node may say of what the others have dropped that it waits, or is mined, for as long as it likes.
+  // One node may report for ever that a transaction waits or is mined although the others dropped it.
   if ("lacking" in status && status.lacking && attempts.length > 0) {
     await chain.broadcast(attempts.at(-1)!);
   }
@@ -232,7 +232,7 @@ async function mined(
   depth: number,
 ): Promise<number | null> {
   const { context } = work;
-  if (status.confirmations < 1) return POLL_MS; // one node tells of it, too few agree
+  if (status.confirmations < 1) return POLL_MS; // one node reports it, too few agree
   const canceled = living.some(({ hash, cancels }) => cancels && hash === status.hash);
   const succeeded = status.success && !canceled;
   const block: Inclusion = {
@@ -258,8 +258,9 @@ async function mined(
 }
 
 /**
- * A payment that is made is settled by its depth: should its block be lost after all, its bytes are
- * sent again. What gives money back, or could let a rival of the payment win, waits for a final block.
+ * Tells whether an order is settled. A payment is settled by its depth: if its block is lost after
+ * all, its bytes are sent again. An end that returns money, or that could let a rival transaction win,
+ * needs a final block.
  */
 function isSettled(
   status: TransactionStatus & { state: "mined" },
@@ -268,7 +269,7 @@ function isSettled(
   return status.final || (status.success && !living.some(({ cancels }) => cancels));
 }
 
-/** Notes that a block which held it is none any more. */
+/** Records that the block of an order's transaction is no longer on the chain. */
 async function unmine(work: OrderWork, order: OrderRow): Promise<void> {
   const { context } = work;
   if (order.state !== "mined") return;
@@ -286,12 +287,15 @@ async function buried(
   status: TransactionStatus & { state: "dropped" },
   living: readonly AttemptRow[],
 ): Promise<number | null> {
-  await unmine(work, order); // its own block is none: only what is sent can be replaced
+  await unmine(work, order); // its own block is gone: only a sent order can be replaced
   if (await takeReplacement(work, order, { status, living })) return POLL_MS;
   return await dropOrRestart(work, await lossOf(work, order, status, living));
 }
 
-/** All that was signed can never be mined. A child has nobody left to pay for then. */
+/**
+ * Ends or restarts an order of which no attempt can be mined. A CPFP order ends, because its parent
+ * is settled.
+ */
 async function dropOrRestart(
   work: OrderWork,
   { error, again, proof }: Drop,
@@ -306,7 +310,7 @@ async function dropOrRestart(
   return await finish(work, { state: "dropped", error, proof });
 }
 
-/** How an order ends once its bytes have left. */
+/** The end of an order whose bytes were sent. */
 type Ending =
   | { state: "done"; block: Inclusion }
   | { state: "failed"; block: Inclusion; error: string }
@@ -323,7 +327,7 @@ async function endOrder(tx: Tx, order: OrderRow, end: Ending): Promise<OrderRow>
   }
 }
 
-/** Writes down how an order ended, and books what follows. */
+/** Records the end of an order, and books its consequences. */
 async function finish(work: OrderWork, end: Ending): Promise<null> {
   const { context, onCheckpoint } = work;
   await endInTurn(work, end.state, async (tx, current) => {
@@ -337,7 +341,10 @@ async function finish(work: OrderWork, end: Ending): Promise<null> {
   return null;
 }
 
-/** Coins that the winner spent are spent; change that never came to be is forgotten. */
+/**
+ * Marks coins as spent that the mined attempt spent, and deletes change of attempts that were not
+ * mined.
+ */
 async function settleCoins(tx: Tx, order: OrderRow): Promise<void> {
   const attempts = await selectAttempts(tx, order.id);
   const losers = attempts.flatMap(({ hash }) =>
@@ -361,7 +368,7 @@ async function livingOf(context: WorkerContext, order: OrderRow): Promise<Attemp
   return all.filter((one) => !one.dropped);
 }
 
-/** What no node takes is sent again with growing pauses. */
+/** Gives the pause until the next run; it grows for bytes that no node takes. */
 function pauseOf(context: WorkerContext, order: OrderRow, answer?: Broadcast): number {
   const age = context.actor.at - order.created_at;
   const untaken = answer?.obstacle === "malformed" || answer?.obstacle === "other";

@@ -15,7 +15,7 @@ import { noteWaiting } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import { type OrderWork, Outdated, stepInTurn } from "./order_work.ts";
 
 /**
- * Refuses to go on with an order that may not be signed now.
+ * Refuses to continue with an order that may not be signed now.
  *
  * @throws {ChainError} `held`
  */
@@ -28,7 +28,7 @@ export async function assertMaySign(
   if (held !== null) throw new ChainError("held", held);
 }
 
-/** Says why an order may not be signed now, or nothing at all; null if it may. */
+/** Gives the reason why this order, or any order, may not be signed now; null if it may. */
 export async function holdOf(
   context: WorkerContext,
   order: OrderRow,
@@ -40,11 +40,11 @@ export async function holdOf(
 }
 
 /**
- * Signs what is planned and stores the bytes. Of two who sign at once the first to store wins. What
- * holds the order is asked before, and again under the ledger lock when the bytes are stored, so
- * that nothing is signed once a stop or a freeze was answered.
+ * Signs a plan and stores the bytes. Of two workers that sign at once the first to store wins. Holds are
+ * read before the signature, and again under the ledger lock when the bytes are stored, so
+ * that nothing is signed after a stop or a freeze was answered.
  *
- * @returns the order as it is then
+ * @returns the order after that
  * @throws {ChainError} `held`
  */
 export async function signPending(work: OrderWork, order: OrderRow): Promise<OrderRow> {
@@ -92,8 +92,8 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
 }
 
 /**
- * Leaves an order unsigned. What its plan had reserved is given up, so that it holds up nobody else;
- * a replacement waits beside what was sent, which goes on being followed.
+ * Leaves an order unsigned. The inputs of its plan are released, so that it delays no other order;
+ * a replacement waits beside the sent attempt, which is followed as before.
  */
 async function holdBack(work: OrderWork, order: OrderRow, reason: string): Promise<OrderRow> {
   if (order.state !== "planned") return await holdInTurn(work, reason);
@@ -101,7 +101,7 @@ async function holdBack(work: OrderWork, order: OrderRow, reason: string): Promi
   throw new ChainError("held", reason);
 }
 
-/** Writes down why the order of a run waits. */
+/** Records the reason why the order of a run waits. */
 export async function holdInTurn(
   work: Pick<OrderWork, "context" | "turn">,
   reason: string,
@@ -122,7 +122,7 @@ async function sign({ context, chain }: OrderWork, order: OrderRow, plan: Plan):
   return await context.signer.withKeys(store, paths, (keys) => chain.sign(plan, keys));
 }
 
-/** Reads stored bytes as the chain takes them. */
+/** Converts a stored attempt to the chain's form. */
 export function signedOf(attempt: AttemptRow): Signed {
   return {
     hash: attempt.hash!,

@@ -23,15 +23,15 @@ import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { endReplacement, requestReplacement } from "../../domain/sending/order_states.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
-/** A transaction that is not mined for so long may wait behind a gap. */
+/** A transaction that is not mined for this long may wait behind a gap. */
 const GAP_MS = 60_000;
-/** Orders that no user can speed up are replaced after so long. */
+/** Orders that no user can speed up are replaced after this time. */
 const STUCK_AFTER_MS = 600_000;
-/** Transactions that fill nonces of a sender, at a time. */
+/** Most open fillers of a sender. */
 const FILLS_MAX = 5;
-/** With more gaps than that something is wrong, and filling them is no way out. */
+/** With more gaps than this the count is wrong, and fillers would not help. */
 const GAPS_MAX = 100;
-/** Why something that was sent is canceled, and who bears what that costs. */
+/** Why a sent order is canceled, and who bears the cost. */
 interface Cancellation {
   readonly error: string;
   readonly borneBy: AttemptRow["borne_by"];
@@ -48,7 +48,7 @@ const REFUSED: Cancellation = {
  * if no user can speed it up or other orders wait behind it. An order that cannot be replaced then, or
  * that no node takes, is canceled by a replacement that moves nothing.
  *
- * @param untaken all nodes say that the bytes can never be valid
+ * @param untaken whether all nodes answer that the bytes can never be valid
  */
 export async function unblock(work: OrderWork, order: OrderRow, untaken = false): Promise<void> {
   const age = work.context.actor.at - order.created_at;
@@ -74,11 +74,11 @@ async function relieve(
 }
 
 /**
- * Decides about an order that all others of its sender wait for: a speed-up, if it pays less than the
- * present fee, or a cancellation, if it cannot be planned again at that fee. The house bears the cost of
- * a replacement beyond the charged fee, within the order's budget and the limit for the customer, and
- * the cost of a cancellation because of the fee alone. If the destination refuses by now, the sender
- * bears that cost.
+ * Decides about an order that all later orders of its sender wait for: a speed-up, if it pays less
+ * than the present fee, or a cancellation, if it cannot be planned again at that fee. The house bears
+ * the cost of a replacement beyond the charged fee, within the order's budget and the limit for the
+ * customer, and the cost of a cancellation that only the fee causes. If the destination refuses by
+ * now, the sender bears that cost.
  */
 async function needOf(
   work: OrderWork,
@@ -113,8 +113,8 @@ async function needOf(
 }
 
 /**
- * Whether an order may not be signed anew because of whom it is for, and not because of its ramp: who freezes
- * an account of his own keeps nobody behind it waiting.
+ * Tells whether an order may not be signed because of its own customer, not because of its ramp: a
+ * customer who freezes an account of his own must not delay the orders behind it.
  */
 async function isHeldAlone({ context, chain }: OrderWork, order: OrderRow): Promise<boolean> {
   if (!chain.traits.nonces || await holdOf(context, order) === null) return false;
@@ -122,15 +122,15 @@ async function isHeldAlone({ context, chain }: OrderWork, order: OrderRow): Prom
 }
 
 /**
- * Bids anew for what no node takes at its price, as one of them may have told too low a one: at the price of
- * now, and for no more than was charged for it.
+ * Plans a replacement for an order whose price no node takes, because one node may have reported too
+ * low a price: at the present price, and for no more than was charged for it.
  */
 export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
   const { context, chain } = work;
   const last = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
   const unfit = !chain.traits.nonces || order.charged === "0" || order.state !== "sent";
   if (unfit || last === undefined || last.raw === null || last.cancels) return;
-  if (await holdOf(context, order) !== null) return; // nothing is planned that may not be signed
+  if (await holdOf(context, order) !== null) return; // a held order is not planned
   try {
     const quote = await quoteAgain(work, { ...order, budget: order.charged }, last);
     if (!isDearer(quote, last)) return;
@@ -141,14 +141,14 @@ export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
       await keepPlan(work, tx, current, plan, quote.head);
     });
   } catch (error) {
-    // What it costs by now is its sender's to decide, by a speed-up.
+    // A higher price is the sender's decision, by a speed-up.
     if (!(error instanceof ChainError)) throw error;
   }
 }
 
 /**
- * Makes sure that a replacement can be planned: nodes want an eighth more than before, which may be more than
- * the order's budget or the market allows, although the price itself is not.
+ * Makes sure that a replacement can be planned: nodes demand an eighth more than before, which may exceed
+ * the order's budget or the market, although the price itself does not.
  *
  * @throws {ChainError} `exceeded`
  */
@@ -170,8 +170,8 @@ function isDearer({ draft }: Quote, last: AttemptRow): boolean {
 }
 
 /**
- * Plans a transaction with an order's nonce that moves nothing. Either may be mined; the order ends as
- * the one does that is.
+ * Plans a transaction without value with an order's nonce. Either may be mined, and the order ends with
+ * the mined one.
  */
 async function cancelSent(
   work: OrderWork,
@@ -199,16 +199,16 @@ async function cancelSent(
       borne_by: borneBy,
       created_at: context.actor.at,
     });
-    // What the order is known to take stays: the payment, or the little that this costs instead.
+    // The known cost of the order stays: the payment, or the small cost of this one instead.
     await endReplacement(tx, order.id, error);
   });
   await work.onCheckpoint("planned");
 }
 
 /**
- * Sees to the nonces in front of an order that no living order will use. What was mined with one of
- * them, and the chain has lost since, is sent again, the same bytes; only where there is nothing of the
- * kind a transaction that moves nothing takes its place, a few at a time.
+ * Fills the nonces in front of an order that no open order will use. A transaction that was mined with
+ * one of them, and whose block the chain has lost since, is sent again with the same bytes; only where
+ * there is none, a filler takes the nonce, a few at a time.
  */
 export async function fillGaps(work: OrderWork, order: OrderRow): Promise<void> {
   const { context, chain } = work;

@@ -1,7 +1,7 @@
 /**
- * Compares the coins that the database believes in with those that the nodes have. The scanner keeps
- * the two alike; where they differ all the same (a database put back to yesterday's, a range that was
- * read again by hand), no payment may go on choosing what is not there.
+ * Verifies the stored coins against the nodes. The scanner keeps the two equal; where they differ all
+ * the same (a database restored to yesterday's state, a range that an operator rescanned), no payment
+ * may select coins that are gone.
  * @module
  */
 import { selectCursor } from "../../db/chains/cursors.ts";
@@ -28,16 +28,16 @@ import { type Chain, ChainError } from "../chains/chain.ts";
 import { signedOf } from "./signing.ts";
 import type { CoinSpender, CoinState, CoinWitness } from "../chains/coins.ts";
 
-/** Coins that one pass asks for: forty batches of questions to each node. */
+/** Coins that one pass verifies: forty batches of questions to each node. */
 const ROUND_COINS = 2_000;
-/** Coins of unknown spenders that one pass searches again. */
+/** Most coins with unknown spenders that one pass searches again. */
 const SPENDERLESS_MAX = 100;
-/** Payments that one pass sends again. */
+/** Most payments that one pass sends again. */
 const RESENT_MAX = 20;
-/** Calls that one search for spenders may take; each reads some hundred blocks. */
+/** Most calls of one search for spenders; each reads some hundred blocks. */
 const SEARCHES_MAX = 10;
 
-/** Compares the next coins of a place; after the last one the first are next again. */
+/** Verifies the next coins of a place; after the last coin it begins again with the first. */
 export async function verifyRound(
   context: WorkerContext,
   chain: Chain,
@@ -59,7 +59,7 @@ export async function verifyRound(
   await context.step((tx) => upsertRound(tx, place, last));
 }
 
-/** Sends again what was booked as paid and whose block the chain has lost: the same bytes. */
+/** Sends payments again that were booked and whose block the chain has lost: the same bytes. */
 async function resendLost(
   context: WorkerContext,
   chain: Chain,
@@ -108,7 +108,7 @@ async function searchAgain(
   }
 }
 
-/** Compares some coins of a place. */
+/** Verifies some coins of a place. */
 export async function verifyCoins(
   context: WorkerContext,
   chain: Chain,
@@ -126,8 +126,8 @@ export async function verifyCoins(
 }
 
 /**
- * Marks coins spent that a transaction of somebody else took, by the blocks that show it. The coins
- * of what we sent ourselves are not touched.
+ * Marks coins as spent that a transaction of another party spent, by the blocks that show it. Coins
+ * that our own orders spent stay as they are.
  *
  * @returns the lowest and the highest block that took one of them; null if none was found
  */
@@ -156,7 +156,10 @@ export async function markTaken(
   return { first: Math.min(...heights), last: Math.max(...heights) };
 }
 
-/** False where no node stands at the block of the cursor: the comparison says nothing then. */
+/**
+ * Verifies coins at the block of the cursor; false where no node is at that block, which proves
+ * nothing.
+ */
 async function verify(
   context: WorkerContext,
   witness: CoinWitness,
@@ -199,7 +202,7 @@ async function spendersOf(
   return new Map();
 }
 
-/** Writes a correction down, unless the chain took another course meanwhile. */
+/** Stores a correction, unless the chain was reorganised meanwhile. */
 async function correct(
   context: WorkerContext,
   place: ChainNetwork,

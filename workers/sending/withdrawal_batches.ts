@@ -1,6 +1,6 @@
 /**
- * Several new withdrawals of a ramp that leave in one transaction, where a transaction can pay
- * several and that is cheaper. What does not work together is left to each alone.
+ * Withdrawal batches: several new withdrawals of a ramp in one transaction, where the chain allows
+ * several payments and one is cheaper. Withdrawals that cannot be paid together are sent alone.
  * @module
  */
 import { COINS_MAX, sumFreeCoins } from "../../db/sending/utxos.ts";
@@ -31,10 +31,10 @@ export interface Batched {
 }
 
 /**
- * Plans one transaction for a new withdrawal and others that wait beside it; with half as many where
- * that does not work.
+ * Plans one transaction for a new withdrawal and others that wait beside it; if that fails, with half
+ * as many.
  *
- * @returns null where the order goes alone
+ * @returns null where the order is sent alone
  */
 export async function planBatch(work: OrderWork, order: OrderRow): Promise<Batched | null> {
   const { coins, paymentsMax } = work.chain.traits;
@@ -50,7 +50,7 @@ export async function planBatch(work: OrderWork, order: OrderRow): Promise<Batch
   return null;
 }
 
-/** Finds those that wait beside an order, as many as the sender's free coins can pay. */
+/** Finds the orders that wait beside an order, as many as the sender's free coins can pay. */
 async function siblingsOf(
   { context }: OrderWork,
   order: OrderRow,
@@ -72,7 +72,7 @@ async function siblingsOf(
   });
 }
 
-/** Gives null if they cannot be paid together, or one of them is not what it was any more. */
+/** Plans them together; null if they cannot be paid together, or one of them has changed. */
 async function planTogether(
   work: OrderWork,
   order: OrderRow,
@@ -109,7 +109,7 @@ async function planTogether(
   }
 }
 
-/** Gives false where they cost less in a transaction each. */
+/** Creates the batch order; false where single transactions cost less. */
 async function createBatch(
   work: OrderWork,
   tx: Tx,
@@ -143,7 +143,7 @@ function sumOf(batched: readonly OrderRow[], what: "charged" | "budget"): bigint
   return batched.reduce((sum, member) => sum + BigInt(member[what] ?? 0), 0n);
 }
 
-/** The least that the payments cost in a transaction each, which spend no fewer coins together. */
+/** Computes the least cost of single transactions, which spend at least as many coins in total. */
 function feeApart({ fee }: Draft, plan: Plan): bigint {
   const count = plan.amounts.length;
   const inputs = Math.max(count, plan.inputs.length);

@@ -22,7 +22,7 @@ import { type Chain, ChainError } from "../chains/chain.ts";
 import { type Draft, feeOf, type SendRequest } from "../chains/outgoing.ts";
 import { verifyToken } from "../tokens/token_verification.ts";
 
-/** What an address holds, in base units. */
+/** Balances of an address, in base units. */
 interface Held {
   asset: bigint;
   coin: bigint;

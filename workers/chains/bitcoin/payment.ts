@@ -381,10 +381,7 @@ function assertSound(
   }
 }
 
-/**
- * Refuses a fee above the budget. The part that lifts an unconfirmed coin is not the receiver's
- * fault, so it waits for the coin's block.
- */
+/** Refuses a fee above the budget. The cost of lifting an unconfirmed coin only waits for its block. */
 function assertWithin(budget: bigint, fee: bigint, own: bigint): void {
   if (own > budget) throw exceeded(`the fee would be ${fee}, at most ${budget} may be spent`);
   if (fee <= budget) return;
