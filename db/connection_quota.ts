@@ -19,7 +19,7 @@ export interface ManagedPool {
 /** A pool's access to its connections. */
 export interface Lease {
   /**
-   * Waits until the pool has connections; the function that it gives ends the use.
+   * Waits until the pool has connections; the function that it returns ends the use.
    *
    * @throws {Contention} when none was free in time
    */
@@ -32,7 +32,7 @@ export interface Quota {
   admit(pool: ManagedPool): Lease;
   /** Connections that pools have now. */
   taken(): number;
-  /** Rejects all that wait. */
+  /** Rejects all waiting callers. */
   close(): void;
 }
 
@@ -69,7 +69,7 @@ interface State {
 /** Shortest time that a busy pool keeps its connections while others wait. */
 const BUSY_MIN_MS = 250;
 const CONNECTION_WAIT_MAX_MS = 20_000;
-/** Connections that were not used for so long are released. */
+/** Connections that were unused for this long are released. */
 const IDLE_MS = 60_000;
 /** A pool takes at most this part of the free connections. */
 const SHARE = 8;
@@ -106,7 +106,7 @@ export function openQuota(total: number, idleMs = IDLE_MS): Quota {
   };
 }
 
-/** Rejects all that wait. */
+/** Rejects all waiting callers. */
 function rejectAll(state: State): void {
   for (const { waiting } of state.queue.splice(0)) {
     for (const { reject, timer } of waiting.splice(0)) {
@@ -147,7 +147,7 @@ function use(state: State, entry: PoolEntry): () => void {
   };
 }
 
-/** Makes it the most recently used. */
+/** Makes a pool the most recently used. */
 function touch(state: State, entry: PoolEntry): void {
   state.open.delete(entry);
   state.open.add(entry);
@@ -157,7 +157,10 @@ function enqueue(state: State, entry: PoolEntry): void {
   if (entry.connections === 0 && !state.queue.includes(entry)) state.queue.push(entry);
 }
 
-/** Connections that a pool may have: its most while many are free, else fewer, at least one. */
+/**
+ * Gives the number of connections that a pool may have: its most while many are free, else fewer, at
+ * least one.
+ */
 function sizeFor(state: State, { pool, connections }: PoolEntry): number {
   return Math.max(1, Math.min(pool.max, Math.floor((state.free + connections) / SHARE)));
 }
@@ -202,7 +205,7 @@ function reclaim(state: State): void {
   }
 }
 
-/** Releases connections that were not used for long, but not those of the pool that is about to be used. */
+/** Releases connections that were unused for long, except those of the pool that is about to be used. */
 function releaseIdle(state: State, coming: PoolEntry): void {
   const since = performance.now() - state.idleMs;
   for (const entry of state.open) {
@@ -211,7 +214,7 @@ function releaseIdle(state: State, coming: PoolEntry): void {
   }
 }
 
-/** Closes the connections of a pool that is not in use, and gives them to those that wait. */
+/** Closes the connections of an unused pool, and gives them to the waiting pools. */
 function release(state: State, entry: PoolEntry): void {
   const { connections } = entry;
   if (!entry.draining) state.coming += connections;

@@ -1,5 +1,5 @@
 /**
- * Connections as the driver opens them: what each says when it begins, and how values are read and written.
+ * Connections of the driver: the settings that each states at its start, and the conversion of values.
  * @module
  */
 import postgres from "postgres";
@@ -7,29 +7,29 @@ import { silenceLost } from "./lost_connections.ts";
 import { passwordFor } from "./server_password.ts";
 import { parametersOf, type Session } from "./session_settings.ts";
 
-/** A role that logs in by itself, in the place of the login of an address. */
+/** A role that logs in by itself, instead of the login of the address. */
 export interface Login {
   role: string;
   password: string;
 }
 
-/** How connections speak with the server. */
+/** Options of the dialogue with the server. */
 export interface Speech {
   /** False behind a pooler in transaction mode: nothing may outlive a transaction there. */
   prepare: boolean;
   /** Parses json columns without losing digits. */
   parseJson: (text: string) => unknown;
-  /** Told of every statement, for measurement. */
+  /** Called with every statement, for measurement. */
   onStatement?: (text: string) => void;
 }
 
 const IDLE_S = 30;
-/** The login of the address owns all schemas: its connections do not stay for what may come. */
+/** The owner's connections are closed soon, because their login owns all schemas. */
 const OWNER_IDLE_S = 5;
 /** The connection of a posting queue must not end between two batches. */
 const IDLE_OF: Readonly<Record<string, number>> = { posting: 0, owner: OWNER_IDLE_S };
 
-/** Opens connections to an address on their first use, as a login of their own where one is given. */
+/** Opens connections to an address on their first use, as another login where one is given. */
 export function connect(
   options: Speech,
   url: string,
@@ -69,14 +69,14 @@ export function connect(
     } as unknown as Record<string, postgres.PostgresType>,
     connection: {
       application_name: `purser ${as.name}`,
-      // A pooler would share these between clients, so there they are said in each transaction.
+      // A pooler would share these between clients, so there each transaction states them.
       ...(options.prepare ? parametersOf(as, login !== null) : {}),
     },
   });
   return silenceLost(sql);
 }
 
-/** Writes an array of texts as PostgreSQL reads it; one that was written before is left as it is. */
+/** Writes an array of texts in PostgreSQL's form; an array that is text already stays. */
 function writeArray(values: readonly string[] | string): string {
   if (typeof values === "string") return values;
   const quoted = values.map((text) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`);

@@ -18,48 +18,49 @@ export type Tx = postgres.TransactionSql;
 /** Where one statement can be run. */
 export type Db = Sql | Tx;
 
-/** How the database is reached. */
+/** Options of the access to the database. */
 export interface DatabaseOptions extends Speech {
   url: string;
-  /** Opens the sealed address of a realm's own database; null where it cannot. */
+  /** Decrypts the address of a realm's own database; null where it cannot. */
   decryptUrl?: (encryptedUrl: Uint8Array, realm: string) => string | null;
   /**
-   * Opens the logins of realms, whose roles then connect by themselves. Without it, or behind a pooler,
-   * the login of the address takes the role on, and can put it off again.
+   * Decrypts the logins of realms, whose roles then connect by themselves. Without it, or behind a
+   * pooler, the login of the address takes the role on, and can give it up again.
    */
   logins?: Logins;
   /** Connections of the process, all pools together. */
   connectionsMax?: number;
-  /** The realm migration that this version needs: a realm that is behind is kept from everybody. */
+  /** The realm migration that this version needs: a realm that is behind it gets no connection. */
   schemaVersion?: number;
   /** Connections of the platform's pool and of each realm's. */
   platformMax?: number;
   realmMax?: number;
 }
 
-/** Where a realm's data lives. */
+/** Location of a realm's data. */
 export interface RealmLocation {
   /** Realm id. */
   id: string;
   schema: string;
   /** The realm's serving role; null where the login may not create roles. */
   role: string | null;
-  /** Sealed address of a database of the realm's own; null for the platform's. */
+  /** Encrypted address of a database of the realm's own; null for the platform's. */
   encryptedUrl: Uint8Array | null;
-  /** Sealed secret of the roles' logins; null where they do not log in. */
+  /** Encrypted secret of the roles' logins; null where they do not log in. */
   login: Uint8Array | null;
   /** Number of the last migration applied there. */
   schemaVersion: number;
 }
 
-/** A pool with what must be said at the start of each transaction, if anything. */
+/** A pool, with the statements that each transaction must begin with, if any. */
 export interface Pool {
   /** Its connections, opened on first use; may be others each time it is read. */
   readonly sql: Sql;
   /** Statements for the start of each transaction, empty where connections keep their settings. */
   readonly settings: string;
   /**
-   * Waits for room among the process's connections. They stay until what it gives is called.
+   * Waits for room among the process's connections. The pool keeps them until the returned function is
+   * called.
    *
    * @throws {Contention} when there was none in time
    */
@@ -75,34 +76,34 @@ export interface Pool {
 /** All pools of this process. */
 export interface Database {
   platform: Pool;
-  /** A few connections with all rights where the platform lives, to build and migrate realms with. */
+  /** A few connections with all rights to the platform's database, to build and migrate realms with. */
   builder: Pool;
-  /** From now on the platform's pool and the shared pool log in as roles with fewer rights. */
+  /** Makes the platform's pool and the shared pool log in as roles with fewer rights from now on. */
   serveAs(logins: ServingLogins): void;
   realm(location: RealmLocation): Pool;
-  /** The realm's connections of workers, who see and book what happens on chains. */
+  /** The realm's connections of workers, whose role may also read and book chain data. */
   working(location: RealmLocation): Pool;
   /**
-   * Connections shared by all realms, for reads that run in every one of them: there, a
-   * connection to each would be too much.
+   * Connections shared by all realms, for reads that run in every one of them: a connection to each realm
+   * would be too much.
    */
   sharedPool(location: RealmLocation): Pool;
   /** One connection of its own for the realm's posting queue. */
   postingPool(location: RealmLocation): Pool;
-  /** One connection with all rights where a realm lives, to build with. The caller ends it. */
+  /** One connection with all rights to a realm's database, to build with. The caller ends it. */
   owner(location: RealmLocation): Pool;
   /** The logins of realms; undefined where their roles do not log in. */
   readonly logins: Logins | undefined;
-  /** Connections that are promised to realms and posting queues now, for measurement. */
+  /** Number of connections in use by realms and posting queues now, for measurement. */
   taken(): number;
   close(): Promise<void>;
 }
 
-/** Roles of the platform's that are not its owner. */
+/** Roles of the platform other than its owner. */
 export interface ServingLogins {
   /** Writes rows of the platform's tables. */
   platform: Login;
-  /** Has no rights but to take on the roles of realms' workers, one for the length of a transaction. */
+  /** Has only the right to take on the roles of realms' workers, each for the length of a transaction. */
   watch: Login;
 }
 
@@ -111,10 +112,10 @@ const PLATFORM_MAX = 4;
 const WATCH_MAX = 4;
 const BUILDER_MAX = 2;
 const REALM_MAX = 4;
-/** A session keeps what it has learnt of every table that it made: beyond this it is slow, and large. */
+/** Most uses of a building session: it caches every table that it made, and grows slow and large. */
 const BUILDER_USES_MAX = 10;
 
-/** Prepares the pools; nothing is connected before it is first used. */
+/** Prepares the pools; each connects at its first use. */
 export function openDatabase(options: DatabaseOptions): Database {
   const platformMax = options.platformMax ?? PLATFORM_MAX;
   const total = options.connectionsMax ?? CONNECTIONS_MAX;
@@ -138,7 +139,10 @@ export function openDatabase(options: DatabaseOptions): Database {
     const open = (size: number) => plain(urlOf(options, location), as, size);
     return underQuota(quota, { open, alive, max, settings: saidBy(options, as) });
   }
-  /** Looks at a realm in a database of its own, or without a role, which the login of the address alone may see. */
+  /**
+   * Gives a pool for a realm in another database, or without a role: only the login of the address
+   * may read it.
+   */
   function elsewhere(location: RealmLocation): Pool {
     const as = sessionOf(asWorker(location), "watch");
     const url = urlOf(options, location);
@@ -186,12 +190,12 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Settings stated in each transaction: connections of our own keep their settings. */
+/** Gives the settings that each transaction states; connections of our own keep theirs. */
 function saidBy({ prepare }: DatabaseOptions, as: Session): string {
   return prepare ? "" : settingsOf(as);
 }
 
-/** The pool of the platform's tables and the shared pool, which may come to log in as other roles. */
+/** Opens the platform's pool and the shared pool, which may change to other roles. */
 function servingOf(
   options: DatabaseOptions,
   alive: Set<Sql>,
@@ -215,7 +219,10 @@ function servingOf(
   };
 }
 
-/** The connections that build and migrate; others take their place after some uses, when they are unused. */
+/**
+ * Opens the connections that build and migrate; new ones replace them after some uses, when they are
+ * unused.
+ */
 function builderOf(options: DatabaseOptions, alive: Set<Sql>): Pool {
   const as = { ...PLATFORM, name: "owner" };
   const pool = unbounded(saidBy(options, as), () => {
@@ -242,7 +249,7 @@ function builderOf(options: DatabaseOptions, alive: Set<Sql>): Pool {
   };
 }
 
-/** One connection with all rights where a realm lives. */
+/** Opens one connection with all rights to a realm's database. */
 function ownerOf(options: DatabaseOptions, location: RealmLocation): Pool {
   const as = { ...sessionOf(location, "owner"), role: null };
   const open = () => connect(options, urlOf(options, location), as, 1, null);
@@ -250,8 +257,8 @@ function ownerOf(options: DatabaseOptions, location: RealmLocation): Pool {
 }
 
 /**
- * Connections that all realms share, acting as one of them for the length of a transaction: what is
- * done in all realms at once must not open a connection to each of them.
+ * Gives shared connections, acting as one realm for the length of a transaction: work that runs in all
+ * realms must not open a connection to each of them.
  */
 export function actingAs(shared: Pool, location: RealmLocation): Pool {
   const role = location.role === null ? "" : `set local role "${location.role}";`;
@@ -306,7 +313,7 @@ function unbounded(settings: string, open: () => Sql, alive: Set<Sql>): Pool {
   };
 }
 
-/** Ends connections that are handed out no more: when they are free, or running statements had a moment. */
+/** Ends replaced connections: when they are unused, or after a short wait for running statements. */
 function retire(sql: Sql, alive: Set<Sql>, free?: Promise<unknown>): void {
   const end = () => sql.end({ timeout: free === undefined ? 5 : 0 });
   (free === undefined ? end() : free.then(end)).catch(() => {}).finally(() => alive.delete(sql));
@@ -318,7 +325,7 @@ function isBehind(options: DatabaseOptions, location: RealmLocation): boolean {
   return location.schemaVersion < (options.schemaVersion ?? 0);
 }
 
-/** The pool of a realm that waits for its migration: it refuses every use. */
+/** The pool of a realm that waits for its migration: every use fails. */
 const UNMIGRATED: Pool = {
   get sql(): Sql {
     throw new Contention("the realm is being migrated");
@@ -328,7 +335,7 @@ const UNMIGRATED: Pool = {
   renew() {},
 };
 
-/** A pool whose connections come and go as the quota has room for them. */
+/** Opens a pool that gets and loses its connections under the quota. */
 function underQuota(
   quota: Quota,
   of: { open: (size: number) => Sql; alive: Set<Sql>; max: number; settings: string },
@@ -361,7 +368,7 @@ function underQuota(
   };
 }
 
-/** As whom a session logs in; null: as the address says. */
+/** Gives the login of a session; null: that of the address. */
 function loginOf(options: DatabaseOptions, { role, location }: Session): Login | null {
   if (role === null || location === null || !options.prepare) return null;
   const passwordOf = passwordsOf(location, options.logins);
@@ -372,5 +379,5 @@ function urlOf(options: DatabaseOptions, location: RealmLocation): string {
   if (location.encryptedUrl === null) return options.url;
   const url = options.decryptUrl?.(location.encryptedUrl, location.id) ?? null;
   if (url !== null) return url;
-  throw new Error(`the address of realm ${location.id}'s database was sealed under another key`);
+  throw new Error(`the address of realm ${location.id}'s database was encrypted with another key`);
 }

@@ -1,9 +1,10 @@
 /**
- * Meanings of PostgreSQL's errors for the layers above: a lost race, a lost connection, a broken rule.
+ * Meanings of PostgreSQL's errors for the layers above: contention, a lost connection, a broken
+ * constraint.
  * @module
  */
 
-/** A transaction kept losing races; trying later may help. */
+/** A transaction lost too many races; a later try may succeed. */
 export class Contention extends Error {
   override readonly name = "Contention";
 }
@@ -14,7 +15,7 @@ export function codeOf(error: unknown): string | null {
   return typeof error.code === "string" ? error.code : null;
 }
 
-/** Whether a transaction failed only because others ran beside it. */
+/** Whether a transaction failed only because of concurrent ones. */
 export function isContention(error: unknown): boolean {
   const code = codeOf(error);
   return code === "40001" || code === "40P01";
@@ -45,7 +46,7 @@ export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === "25006";
 }
 
-/** Codes of a database in which what this version needs is missing, or may not be touched. */
+/** Codes of a database that lacks an object or a right that this version needs. */
 const BROKEN: ReadonlySet<string> = new Set([
   "3D000", // no such database
   "3F000", // no such schema
@@ -54,15 +55,15 @@ const BROKEN: ReadonlySet<string> = new Set([
   "42P01", // no such table
 ]);
 
-/** Whether this process has no right to speak to the database's server: it is not among the hosts. */
+/** Whether this process has no permission to reach the database's server: it is not among the hosts. */
 export function isOutOfReach(error: unknown): boolean {
   return error instanceof Deno.errors.NotCapable || codeOf(error) === "EPERM";
 }
 
 /**
- * Whether the database cannot serve anybody now, whatever was asked: it takes no writes, it has no
+ * Whether the database can serve no request now: it takes no writes, it has no
  * disk, memory or files left (classes 53 and 58), it refuses the service's login (class 28) or role,
- * its schema is not there, or its server is out of reach.
+ * its schema is missing, or its server is out of reach.
  */
 export function isUnavailable(error: unknown): boolean {
   if (isOutOfReach(error)) return true;
@@ -72,12 +73,15 @@ export function isUnavailable(error: unknown): boolean {
   return (code === "22023" || code === "42704") && (isFatal(error) || isOfSetting(error));
 }
 
-/** Whether a setting was refused, as `set role` is whose role is missing: no caller's input is one. */
+/**
+ * Whether a setting was refused, for example by `set role` to a missing role: no caller's input is a
+ * setting.
+ */
 function isOfSetting(error: unknown): boolean {
   return (error as { routine?: unknown }).routine === "call_string_check_hook";
 }
 
-/** Whether the server ended the connection with this error, as it does with a refused start. */
+/** Whether the server ended the connection with this error, as after a refused login. */
 function isFatal(error: unknown): boolean {
   const severity = (error as { severity?: unknown; severity_local?: unknown }).severity;
   return severity === "FATAL" || severity === "PANIC";

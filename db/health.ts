@@ -5,13 +5,13 @@ import type { Db } from "./database.ts";
 export interface DatabaseFacts {
   /** Its clock, epoch milliseconds. */
   at: number;
-  /** Whether what it acknowledges survives a crash of its machine. */
+  /** Whether acknowledged writes survive a crash of its machine. */
   durable: boolean;
-  /** Whether the login of the address is a superuser, whom no right bounds. */
+  /** Whether the login of the address is a superuser, whom no grant limits. */
   superuser: boolean;
 }
 
-/** Tries a write, for a server may answer reads and take nothing. */
+/** Tries a write, because a server may answer reads and refuse writes. */
 export async function probeDatabase(db: Db): Promise<DatabaseFacts> {
   const [row] = await db<{ at: string; durable: boolean; superuser: boolean }[]>`
     insert into leases (name, owner_process, until, next_at)

@@ -1,4 +1,4 @@
-/** Statements of repeated work: what is waiting in a realm, and what has grown old. @module */
+/** Statements of repeated work: work that waits in a realm, and rows that have expired. @module */
 import type { Db, Pool } from "./database.ts";
 import { peeking } from "./transaction.ts";
 
@@ -8,7 +8,7 @@ export interface WaitingRow {
   expired: boolean;
 }
 
-/** Looks whether anything waits; three index probes over shared connections. */
+/** Tells whether work waits; three index probes over shared connections. */
 export async function selectWaiting(pool: Pool): Promise<WaitingRow> {
   return await peeking<WaitingRow>(
     pool,
@@ -19,7 +19,10 @@ export async function selectWaiting(pool: Pool): Promise<WaitingRow> {
   );
 }
 
-/** Forgets some of the installation's own kept answers when the contract lets them go; tells how many. */
+/**
+ * Deletes some of the installation's own stored answers after their time in the contract; gives their
+ * number.
+ */
 export async function deleteOldPlatformAnswers(db: Db, limit: number): Promise<number> {
   const gone = await db`
     delete from idempotency where ctid = any(array(select ctid from idempotency
@@ -27,7 +30,7 @@ export async function deleteOldPlatformAnswers(db: Db, limit: number): Promise<n
   return gone.count;
 }
 
-/** Removes what a realm does not need any more: revocations and failed logins that are over. */
+/** Deletes expired rows of a realm: revocations and failed logins. */
 export async function deleteStale(db: Db): Promise<void> {
   await db`delete from revocations where expires_at < now()`;
   await db`delete from login_attempts where updated_at < now() - interval '1 day'

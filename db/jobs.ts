@@ -12,7 +12,7 @@ export interface JobRow {
   attempts_max: number;
 }
 
-/** A job that was just taken, with the token at which the realm's schema stood then. */
+/** A claimed job, with the token that the realm's schema had at the claim. */
 export interface ClaimedRow extends JobRow {
   token: string | null;
 }
@@ -40,8 +40,8 @@ export async function insertJob(tx: Tx, job: NewJobRow): Promise<void> {
 }
 
 /**
- * Takes due jobs under a lease, but none of the kinds that are named. Of one serial key only the oldest is
- * taken, and only when none runs.
+ * Claims due jobs under a lease, except of the named kinds. Of one serial key only the oldest is
+ * claimed, and only when none runs.
  */
 export async function claimJobs(
   db: Db,
@@ -71,8 +71,8 @@ export async function extendLease(db: Db, job: JobRow, leaseS: number): Promise<
 }
 
 /**
- * Whether an attempt still has its job, which then stays its own until the transaction ends: what an
- * attempt writes after another has taken the job over is taken back.
+ * Whether an attempt still holds its job, which then stays its own until the transaction ends. Writes
+ * of an attempt whose job another one has claimed are rolled back.
  */
 export async function holdJob(tx: Tx, job: JobRow): Promise<boolean> {
   const rows = await tx`
@@ -88,7 +88,7 @@ export async function markDone(db: Db, job: JobRow): Promise<void> {
     where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
 }
 
-/** Puts a failed job back for later, or lays it aside after its last attempt. */
+/** Schedules a failed job again, or marks it dead after its last attempt. */
 export async function markFailed(
   db: Db,
   job: JobRow,
@@ -103,14 +103,14 @@ export async function markFailed(
     where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
 }
 
-/** Puts a job back at once, because its worker is leaving. */
+/** Makes a job ready again at once, because its worker is stopping. */
 export async function releaseJob(db: Db, job: JobRow): Promise<void> {
   await db`
     update jobs set state = 'ready', locked_until = null, attempts = attempts - 1
     where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
 }
 
-/** Puts back the jobs whose workers were lost. */
+/** Makes jobs ready again whose workers were lost. */
 export async function reapJobs(db: Db): Promise<void> {
   await db`
     update jobs set state = case when attempts >= attempts_max then 'dead' else 'ready' end,
@@ -119,7 +119,7 @@ export async function reapJobs(db: Db): Promise<void> {
     where state = 'running' and locked_until < now()`;
 }
 
-/** Removes jobs that ended a while ago; dead ones stay longer, so that operators can read them. */
+/** Deletes jobs that ended a while ago; dead ones stay longer, so that operators can read them. */
 export async function deleteOldJobs(db: Db): Promise<void> {
   await db`
     delete from jobs where (state = 'done' and finished_at < now() - interval '7 days')

@@ -1,4 +1,7 @@
-/** Statements on leases: who does repeated work until when, and when it is due again. @module */
+/**
+ * Statements on leases of repeated work: their holder, their end, and when the work is due again.
+ * @module
+ */
 import type { Db } from "./database.ts";
 
 /** Takes a lease that is due and not held; false otherwise. */
@@ -27,7 +30,7 @@ export async function prolongLease(
   return rows.length > 0;
 }
 
-/** Gives a lease back; the work is due again after a while. */
+/** Ends a lease; the work is due again after a while. */
 export async function endLease(
   db: Db,
   lease: { name: string; owner: string; againMs: number },

@@ -1,15 +1,15 @@
 /**
  * Transactions whose connection is lost. The driver would still roll back or commit on the
- * connection, or send the next statement: what it writes there ends the process, or stays behind and
- * takes the answer of somebody else's statement once it is connected again. So nothing more is said
- * on a lost connection. The driver's own watch ends the transaction for its caller.
+ * connection, or send the next statement: such a write ends the process, or stays buffered and
+ * takes the answer of another caller's statement after the reconnection. Therefore nothing is sent
+ * on a lost connection any more. The driver's own watch ends the transaction for its caller.
  *
  * @module
  */
 import type postgres from "postgres";
 import { isDisconnect } from "./errors.ts";
 
-/** Makes a pool's transactions fall silent when their connection is lost. */
+/** Stops a pool's transactions from sending after their connection is lost. */
 export function silenceLost(sql: postgres.Sql): postgres.Sql {
   const begin = sql.begin as unknown as Begin;
   const silenced: Begin = (...args) => {
@@ -33,7 +33,7 @@ interface Connection {
   lost: boolean;
 }
 
-/** Gives what the work gives; never comes to an end once the connection is lost. */
+/** Gives the result of the work; stays pending for ever once the connection is lost. */
 async function unlessLost(connection: Connection, work: () => unknown): Promise<unknown> {
   try {
     const result = await work();
@@ -44,7 +44,7 @@ async function unlessLost(connection: Connection, work: () => unknown): Promise<
   return await new Promise<never>(() => {});
 }
 
-/** The transaction, refusing every statement once its connection is lost. */
+/** Wraps a transaction: it refuses every statement once its connection is lost. */
 function watch(connection: Connection, tx: postgres.TransactionSql): postgres.TransactionSql {
   const assertThere = () => {
     if (!connection.lost) return;

@@ -1,6 +1,6 @@
 /**
  * The two sequences of migrations: the platform's schema and each realm's. Files are applied in order,
- * once, under a lock; a file that changed after it was applied stops everything.
+ * once, under a lock; a file that changed after it was applied ends the migration with an error.
  * @module
  */
 import { createHash } from "node:crypto";
@@ -33,13 +33,13 @@ export interface Migrations {
 }
 
 /**
- * Longest wait for a lock. A migration that waits for a table keeps all others from it, so behind
+ * Longest wait for a lock. A migration that waits for a table blocks all others from it, so behind
  * a long reader it gives up, lets them pass and is tried again.
  */
 const LOCK_WAIT_MAX = "set local lock_timeout = '2s'; set local statement_timeout = 0";
 /** A test parses the functions' bodies; parsing them for each realm is a third of the cost of making it. */
 const TRUST_BODIES = "set local check_function_bodies = off";
-/** A migration that finds a table in use is tried so often, after ever longer pauses. */
+/** Most tries of a migration that finds a table in use; the pauses grow. */
 const TRIES_MAX = 5;
 const PAUSE_MS = 250;
 const FILE = /^(\d{4})_([a-z0-9_]+)\.sql$/;
@@ -109,7 +109,7 @@ export async function migrateRealm(
 }
 
 /**
- * Makes the roles of a realm that are missing, as after a restore without roles, and states passwords,
+ * Creates the roles of a realm that are missing, as after a restore without roles, and states passwords,
  * settings and rights.
  */
 export async function restateRights(
@@ -125,7 +125,7 @@ export async function restateRights(
   await stateRights(tx, migrations, location);
 }
 
-/** States the rights of a realm's roles in its schema, whole. */
+/** States all rights of a realm's roles in its schema. */
 async function stateRights(
   tx: Tx,
   migrations: Migrations,
@@ -140,8 +140,8 @@ async function stateRights(
 }
 
 /**
- * Locks the migrations of the schema that is entered. The lock is that of a table to which no realm's role may
- * write: a session of a realm could hold an advisory lock, which is anybody's.
+ * Locks the migrations of the current schema. The lock is that of a table to which no realm's role may
+ * write; any session of a realm could hold an advisory lock.
  */
 async function lockMigrations(tx: Tx): Promise<void> {
   await tx.unsafe(TRACK);
@@ -149,8 +149,8 @@ async function lockMigrations(tx: Tx): Promise<void> {
 }
 
 /**
- * Makes the roles of a realm that are not there. Without passwords they do not log in. A role may change its own
- * password, and settings that its next connections begin with: they are put back.
+ * Creates the missing roles of a realm. Without passwords they do not log in. A role may change its own
+ * password, and the settings that its next connections begin with, so both are set again.
  */
 async function stateRoles(tx: Tx, location: RealmLocation, logins?: Logins): Promise<void> {
   if (location.role === null) return;
@@ -166,7 +166,7 @@ async function stateRoles(tx: Tx, location: RealmLocation, logins?: Logins): Pro
   if (location.encryptedUrl === null) await admitWatch(tx, location.role);
 }
 
-/** Runs a migration, again where the tables that it changes were in use. */
+/** Runs a migration, and repeats it where its tables were in use. */
 export async function whileTablesAreFree<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1;; tries++) {
     try {
@@ -190,12 +190,12 @@ export async function createRealmSchema(
   await tx`create schema ${tx(location.schema)}`;
 }
 
-/** Fails at once where a database cannot be reached; a transaction's begin may never say so. */
+/** Fails at once where a database cannot be reached; a transaction's begin may never report it. */
 export async function assertReachable(pool: Pool): Promise<void> {
   await pool.sql`select 1`;
 }
 
-/** Says why a database cannot hold every text; null where it can. */
+/** Gives the reason why a database cannot hold every text; null where it can. */
 export async function findEncodingFault(db: Db): Promise<string | null> {
   const [{ encoding }] = await db<{ encoding: string }[]>`
     select current_setting('server_encoding') as encoding`;
@@ -204,7 +204,7 @@ export async function findEncodingFault(db: Db): Promise<string | null> {
     " `create database … encoding 'UTF8' template template0`";
 }
 
-/** Takes down the schema of a realm, with all it holds, and its roles. */
+/** Drops the schema of a realm, with all its contents, and its roles. */
 export async function dropRealmSchema(
   tx: Tx,
   location: { schema: string; role: string | null },
@@ -216,7 +216,7 @@ export async function dropRealmSchema(
   }
 }
 
-/** Makes a schema the one that the rest of this transaction speaks of. */
+/** Makes a schema the current one for the rest of this transaction. */
 export async function enterSchema(tx: Tx, schema: string): Promise<void> {
   await tx`set local search_path to ${tx(schema)}`;
 }

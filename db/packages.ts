@@ -1,6 +1,6 @@
 /**
- * Fetches the npm packages that a lock file names before anything runs that needs them, and says how
- * far that is. A package that is present costs one read of the disk. No package is loaded by this module.
+ * Fetches the npm packages of a lock file before any code needs them, and shows the
+ * progress. A package that is present costs one read of the disk. No package is loaded by this module.
  *
  * @module
  */
@@ -16,7 +16,7 @@ export interface PackageSet {
   readonly lock: URL;
 }
 
-/** Where the progress is shown. */
+/** Output of the progress. */
 export interface Display {
   /** Whether a line can be written over. */
   readonly terminal: boolean;
@@ -44,7 +44,7 @@ const CPU: Readonly<Record<string, string>> = { x86_64: "x64", aarch64: "arm64" 
 /**
  * Fetches what is missing of a set.
  *
- * @throws {Error} with what Deno said, where that does not succeed
+ * @throws {Error} with Deno's message, where that fails
  */
 export async function fetchPackages(set: PackageSet, display = standardError()): Promise<void> {
   const missing = await missingOf(await packagesOf(set));
@@ -94,7 +94,7 @@ export async function packagesOf(set: PackageSet): Promise<Package[]> {
   });
 }
 
-/** Gives the folder of a package in Deno's cache, whether it is there or not yet. */
+/** Gives the folder of a package in Deno's cache, whether or not it exists yet. */
 export function folderOf({ name, version }: Package): string | null {
   const driver = import.meta.resolve("postgres");
   const cache = /^(file:.*\/)postgres\/\d+\.\d+\.\d+\//.exec(driver)?.[1];

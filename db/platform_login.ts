@@ -1,7 +1,8 @@
 /**
- * The roles as which a process serves and works beyond single realms. The login of the address owns the schemas of all
- * realms. Of these two, one writes rows of the platform's tables, and changes no table, no role and no realm's place;
- * the other reads all realms, and may only take on the role of a realm's worker.
+ * Roles of a process for the platform's tables and for reads of all realms. The login of the address
+ * owns the schemas of all realms. Of these two roles, one writes rows of the platform's tables, and
+ * changes no table, no role and no realm's location; the other reads all realms, and may only take on
+ * the role of a realm's worker.
  * @module
  */
 import { codeOf } from "./errors.ts";
@@ -11,22 +12,22 @@ import { openLogin, resetSettings } from "./realm_logins.ts";
 /** The installation's login as stored. */
 export interface PlatformLoginRow {
   id: string;
-  /** Sealed secret from which the password derives; null where none was drawn. */
+  /** Encrypted secret from which the password derives; null where none was drawn. */
   login: Uint8Array | null;
 }
 
-/** Reads the login, and keeps others from stating it until the transaction ends. */
+/** Reads and locks the login. */
 export async function lockPlatformLogin(tx: Tx): Promise<PlatformLoginRow> {
   const [row] = await tx<PlatformLoginRow[]>`select id, login from installation for update`;
   return row;
 }
 
-/** Keeps the sealed secret of the login. */
+/** Stores the encrypted secret of the login. */
 export async function updatePlatformLogin(tx: Tx, login: Uint8Array): Promise<void> {
   await tx`update installation set login = ${login}`;
 }
 
-/** The rights, whole; they are stated anew at each start. */
+/** All rights of the role; each start states them again. */
 const RIGHTS = `
   revoke all on tiers, realms, application_keys, realm_provisioning, usage, signing_keys, idempotency, audit, rates, leases,
     installation, installation_witnesses, realm_faults, own_addresses, realm_steps, migrations from :role;
@@ -41,7 +42,7 @@ const RIGHTS = `
     on realms to :role;
   grant update (epoch, label, home, timeline, master, halted, updated_at) on installation to :role`;
 
-/** Makes the role where it is missing, and states its settings, password and rights. */
+/** Creates the role where it is missing, and states its settings, password and rights. */
 export async function statePlatformRole(tx: Tx, role: string, password: string): Promise<void> {
   const [known] = await tx`select rolname from pg_roles where rolname = ${role}`;
   if (known === undefined) await tx`create role ${tx(role)} nologin`;
@@ -51,9 +52,12 @@ export async function statePlatformRole(tx: Tx, role: string, password: string):
   await tx.unsafe(RIGHTS.replaceAll(":role", `"${role}"`));
 }
 
-/** For each, the server reads all roles of the owner: in one transaction, thousands would come too late. */
+/**
+ * Realms of one transaction: for each grant the server reads all roles of the owner, so thousands
+ * would take too long.
+ */
 const PAGE = 100;
-/** The server's refusal of what a login has no right to. */
+/** The server's code for a statement that a login has no right to. */
 const DENIED = "42501";
 
 /** Name of the role of the shared pool, which reads all realms of an installation. */
@@ -84,7 +88,10 @@ export async function admitToRealms(
   return page.length < limit ? null : page[page.length - 1].id;
 }
 
-/** Lets a role take on another; where that is refused, only reads of that realm fail, and say so. */
+/**
+ * Grants a role to another; where the server refuses that, only reads of that realm fail, with an
+ * error.
+ */
 async function admit(tx: Tx, worker: string, role: string): Promise<void> {
   await tx.savepoint((sp) => sp`grant ${sp(worker)} to ${sp(role)}`).catch((error) => {
     if (codeOf(error) !== DENIED) throw error;

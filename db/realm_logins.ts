@@ -6,7 +6,7 @@
 import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
 import type postgres from "postgres";
 
-/** Keeps the secrets of realms' logins; each is stored encrypted, and the same in every process. */
+/** Secrets of realms' logins; each is stored encrypted, and the same in every process. */
 export interface Logins {
   /** Draws a secret for a realm, and encrypts it. */
   draw(realm: string): Uint8Array;
@@ -14,13 +14,16 @@ export interface Logins {
   open(encrypted: Uint8Array, realm: string): string | null;
 }
 
-/** Stretching makes guesses dear; of 256 random bits there is nothing to guess, and realms connect often. */
+/**
+ * Few iterations suffice: stretching slows guesses, of 256 random bits none succeeds, and realms
+ * connect often.
+ */
 const ITERATIONS = 16;
 const BYTES = 32;
 
 /**
- * Writes what the server keeps of a password (RFC 5803, SCRAM-SHA-256), so that no statement and no log of
- * the server ever shows the password.
+ * Computes the server's verifier of a password (RFC 5803, SCRAM-SHA-256), so that no statement and no
+ * log of the server ever shows the password.
  */
 export function scramVerifier(password: string, salt: Uint8Array<ArrayBuffer> = newSalt()): string {
   const salted = pbkdf2Sync(password, salt, ITERATIONS, BYTES, "sha256");
@@ -46,7 +49,7 @@ export function passwordsOf(
   if (location.role === null || location.login === null || logins === undefined) return null;
   const secret = logins.open(location.login, location.id);
   if (secret === null) {
-    throw new Error(`the secret of realm ${location.id}'s logins was sealed under another key`);
+    throw new Error(`the secret of realm ${location.id}'s logins was encrypted with another key`);
   }
   return (role) => createHmac("sha256", secret).update(role).digest("base64url");
 }
@@ -71,7 +74,7 @@ export async function openLogin(
   throw new Error(`the roles of realms cannot connect to the database ${name}: ${hint}`);
 }
 
-/** Takes back the settings of a role's connections, in all databases and in this one. */
+/** Resets the settings of a role's connections, in all databases and in this one. */
 export async function resetSettings(tx: postgres.TransactionSql, role: string): Promise<void> {
   const [{ name }] = await tx<{ name: string }[]>`select current_database() as name`;
   await tx`alter role ${tx(role)} reset all`;

@@ -1,4 +1,4 @@
-/** Statements that every command shares: kept answers, outgoing events, the audit trail. @module */
+/** Statements that every command shares: stored answers, outgoing events, the audit trail. @module */
 import type { Db, Tx } from "./database.ts";
 
 /** An answer kept under an idempotency key. */
@@ -10,8 +10,9 @@ export interface KeptAnswer {
 }
 
 /**
- * Claims a key for this transaction. Null: it is ours. Otherwise what it stands for; a rival that is
- * still running is waited for, and then the serializable transaction is run again.
+ * Claims a key for this transaction. Null: the claim succeeded. Otherwise the row of the key. A
+ * concurrent transaction with the same key is waited for, and then the serializable transaction is run
+ * again.
  */
 export async function claimKey(
   tx: Tx,
@@ -25,14 +26,14 @@ export async function claimKey(
   return await selectKept(tx, claim.key);
 }
 
-/** Reads what is kept under a key. */
+/** Reads the stored answer of a key. */
 export async function selectKept(db: Db, key: string): Promise<KeptAnswer | null> {
   const [row] = await db<KeptAnswer[]>`
     select fingerprint, status, body, transaction from idempotency where key = ${key}`;
   return row ?? null;
 }
 
-/** Keeps the answer under the key that this transaction claimed. */
+/** Stores the answer under the key that this transaction claimed. */
 export async function keepAnswer(
   tx: Tx,
   key: string,
@@ -42,7 +43,7 @@ export async function keepAnswer(
     update idempotency set status = ${answer.status}, body = ${answer.body} where key = ${key}`;
 }
 
-/** Completes a kept refusal; the first to do so decides what every repeat will read. */
+/** Completes a stored refusal; the first caller to do so decides the answer of every repeat. */
 export async function completeRefusal(
   db: Db,
   key: string,
@@ -54,8 +55,8 @@ export async function completeRefusal(
 }
 
 /**
- * Forgets some of the answers that are older than the contract keeps them; tells how many. Called
- * again until there are none: one statement for all would run into its time limit after a backlog.
+ * Deletes some of the answers that are older than the contract's limit; gives their number. Called
+ * again until there are none: one statement for all would exceed its time limit after a backlog.
  */
 export async function deleteOldAnswers(db: Db, limit: number): Promise<number> {
   const keys = await db`
@@ -67,7 +68,7 @@ export async function deleteOldAnswers(db: Db, limit: number): Promise<number> {
   return keys.count + batches.count;
 }
 
-/** Forgets some logins whose keys have expired; tells how many. */
+/** Deletes some logins whose keys have expired; gives their number. */
 export async function deleteOldLogins(db: Db, limit: number): Promise<number> {
   const gone = await db`
     delete from logins where ctid = any(array(select ctid from logins
@@ -120,7 +121,7 @@ export async function insertAudit(
     fields: string[] | null;
     request_id: string;
     address: string | null;
-    /** The key of a machine that acted. */
+    /** The machine key that acted. */
     api_key?: string;
     api_key_name?: string;
     created_at: number;

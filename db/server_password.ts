@@ -1,12 +1,12 @@
 /**
- * Passwords for the database's server. The driver answers in the way that the server asks for, so somebody between
- * the two, or on its port, could ask for the password in clear text.
+ * Passwords for the database's server. The driver answers any method that the server asks for, so an
+ * attacker between the two, or on the server's port, could ask for the password in clear text.
  * @module
  */
 
 /**
- * The password for a server: where no certificate proves who it is, one that answers SCRAM alone, which shows the
- * password to nobody. Undefined where there is none.
+ * The password for a server. Where no certificate proves the server's identity, it is a password that
+ * answers SCRAM alone, which reveals it to nobody. Undefined where there is none.
  */
 export function passwordFor(url: string, own?: string): string | undefined {
   const address = URL.parse(url);
@@ -17,8 +17,8 @@ export function passwordFor(url: string, own?: string): string | undefined {
 }
 
 /**
- * A password as bytes, which the driver stretches for SCRAM as it would a text. To send it, or its MD5 sum, it needs a
- * text, and fails.
+ * A password as bytes, which the driver stretches for SCRAM as it would a text. To send it, or its MD5
+ * sum, the driver needs a text, and fails.
  */
 function scramOnly(password: string): string {
   const bytes: Uint8Array = new TextEncoder().encode(password);

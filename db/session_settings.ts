@@ -1,25 +1,25 @@
 /**
- * Settings that each session with the database states: its role, its schema, its limits, and what
- * values and statements mean there.
+ * Settings that each session with the database states: its role, its schema, its limits, and the
+ * interpretation of values and statements.
  * @module
  */
 
 const STATEMENT_TIMEOUT_MS = 30_000;
 /**
- * A transaction that sends nothing for so long is ended by the server, and gives back the ledger lock
- * and all others: its process is stopped, cut off, or too slow to be waited for.
+ * The server ends a transaction that sends nothing for this long, and so releases the ledger lock
+ * and all others: its process is stopped, cut off, or too slow to wait for.
  */
 const SILENCE_MS = 4_000;
 /** Sessions that build a realm may pause for longer; no request waits for their locks. */
 const BUILD_SILENCE_MS = 60_000;
-/** A peer that acknowledges nothing for so long is gone. */
+/** A peer that acknowledges nothing for this long counts as gone. */
 const PEER_TIMEOUT_MS = 10_000;
 
-/** As whom a connection speaks, and what it sees. */
+/** Role and search path of a connection. */
 export interface Session<RealmLocation = unknown> {
   searchPath: string;
   role: string | null;
-  /** Whose logins it uses; null: that of the address. */
+  /** The realm whose logins it uses; null: the login of the address. */
   location: RealmLocation | null;
   /** Shown by the database. */
   name: string;
@@ -47,7 +47,7 @@ function limitsOf(as: Session): [name: string, value: string][] {
   ];
 }
 
-/** How the server finds out that the other end of a connection is gone. */
+/** How the server detects that the other end of a connection is gone. */
 const PEER_SETTINGS: Readonly<Record<string, string>> = {
   tcp_keepalives_idle: "10",
   tcp_keepalives_interval: "5",
@@ -56,9 +56,9 @@ const PEER_SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A role may change the settings that its next connections begin with, so an injected statement could leave some behind.
- * Those that say what values and statements mean, or how long somebody waits, are said by each connection. Whether
- * a database takes writes is its operator's to say.
+ * A role may change the settings that its next connections begin with, so an injected statement could
+ * leave some behind. Each connection therefore states the settings that decide the meaning of values
+ * and statements, and the time-outs. Whether a database takes writes is its operator's decision.
  */
 const OWN_SETTINGS: Readonly<Record<string, string>> = {
   default_transaction_isolation: "read committed",
@@ -75,7 +75,10 @@ const OWN_SETTINGS: Readonly<Record<string, string>> = {
   extra_float_digits: "1",
 };
 
-/** Settings that a connection states at its start; one that logs in as a role of a realm restates those that the role might have changed. */
+/**
+ * Gives the settings that a connection states at its start; one that logs in as a role of a realm
+ * restates those that the role might have changed.
+ */
 export function parametersOf(as: Session, logsIn: boolean): Record<string, string> {
   return {
     search_path: as.searchPath,

@@ -1,17 +1,17 @@
 /**
- * Long work in slices, between which whatever else waits for the event loop has its turn: requests of
+ * Long work in slices. Between two slices all other work of the event loop has its turn: requests of
  * others, and answers of the database. However much long work there is, one slice runs at a time.
  * @module
  */
 
 /** Items of one slice: a few milliseconds of work. */
 const SLICE_ITEMS = 200;
-/** A slice of costly items ends when it has taken so long. */
+/** Longest time of a slice of costly items. */
 const SLICE_MS = 8;
 
 const waiting: (() => void)[] = [];
 
-/** Lets all others have their turn: requests that have arrived, and other slices in order. */
+/** Lets other work have its turn: requests that have arrived, and other slices in order. */
 export function breathe(): Promise<void> {
   return new Promise((resolve) => {
     // Immediates would run before anything is read from a socket; a timer does not.
@@ -44,7 +44,7 @@ export async function inSlices<T, R>(
   return done;
 }
 
-/** Writes items with commas between them, in slices: texts made of pieces are put together in each. */
+/** Writes items with commas between them, in slices; each slice joins its own items. */
 export async function joinInSlices<T>(
   items: readonly T[],
   work: (item: T, index: number) => string,

@@ -1,20 +1,20 @@
-/** Statements on versions of rows: what tells whether a row was changed since it was read. @module */
+/** Statements on versions of rows, which show whether a row was changed since it was read. @module */
 import type { Db } from "./database.ts";
 
-/** Which row of which table. */
+/** A row of a table. */
 export interface VersionedRow {
   table: string;
   /** The column that names the row. */
   key: string;
-  /** Columns that change without the row being changed: balances, times of use, secrets. */
+  /** Columns that change without a change of the row: balances, times of use, secrets. */
   except: readonly string[];
   id: string;
 }
 
 /**
- * Reads the version of a row: a digest of all that is changed in it; null where there is none.
+ * Reads the version of a row: a digest of its columns; null where there is no row.
  *
- * @param lock keeps others from changing the row until the transaction ends
+ * @param lock locks the row until the transaction ends
  */
 export async function selectVersion(
   db: Db,

@@ -1,4 +1,4 @@
-/** Statements on addresses that are not ours and are watched for an account. @module */
+/** Statements on linked addresses: addresses of third parties that are watched for an account. @module */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
@@ -38,7 +38,7 @@ export async function selectExternalAddresses(
     where account = ${account} and deleted_at is null order by id limit ${limit} offset ${offset}`;
 }
 
-/** Takes an address from an account; false if it was not assigned to it. */
+/** Ends the link of an address to an account; false if there was none. */
 export async function deleteExternalAddress(
   tx: Tx,
   of: { account: string; address: string; at: number },
@@ -50,7 +50,7 @@ export async function deleteExternalAddress(
   return rows.length > 0;
 }
 
-/** Lists addresses that are assigned, from one on. */
+/** Lists linked addresses, from one on. */
 export async function selectLinked(db: Db, after: string, limit: number): Promise<string[]> {
   const rows = await db<{ address: string }[]>`
     select distinct address from external_addresses

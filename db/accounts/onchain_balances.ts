@@ -1,14 +1,14 @@
-/** Statements on balances as last seen on the chains, in base units. @module */
+/** Statements on balances as last read from the chains, in base units. @module */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
-/** An address, ours or watched, whose balances are to be read. */
+/** An address, own or linked, whose balances are to be read. */
 export interface BalanceTarget {
   address: string;
   asset: string;
 }
 
-/** A balance as last seen, in base units. */
+/** A balance as last read, in base units. */
 export interface OnchainBalanceRow {
   address: string;
   /** '' is the chain's own coin. */

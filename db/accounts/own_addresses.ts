@@ -1,4 +1,4 @@
-/** Statements on which addresses are our own: handed out, or reserved to be. @module */
+/** Statements on our own addresses: handed-out and reserved ones. @module */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
@@ -67,7 +67,7 @@ export interface LinkedDeposit {
  * none before a worker has derived the address.
  *
  * @param how.error stored with deposits of another asset, which are not credited
- * @returns the deposits that were booked as linked value and are to be taken back
+ * @returns the deposits that were booked as linked value and must be taken back
  */
 export async function handOverDeposits(
   tx: Tx,
@@ -92,7 +92,7 @@ export interface UnprovenRow {
   xpub: string | null;
 }
 
-/** Reads those of the addresses that some deposits came to which no worker has derived. */
+/** Reads the addresses of some deposits that no worker has derived. */
 export async function selectUnproven(db: Db, deposits: readonly string[]): Promise<UnprovenRow[]> {
   return await db<UnprovenRow[]>`
     select distinct a.id, a.ramp, a.asset, a.address, a.derivation_key, a.chain, a.network, r.xpub
@@ -103,7 +103,10 @@ export async function selectUnproven(db: Db, deposits: readonly string[]): Promi
       and not is_derived(a.address, a.derivation_key, a.ramp)`;
 }
 
-/** Reads addresses of a ramp that were handed out beyond what was reserved, and that no worker has derived. */
+/**
+ * Reads addresses of a ramp that were handed out beyond the reserved ones, and that no worker has
+ * derived.
+ */
 export async function selectUnreserved(
   db: Db,
   ramp: string,

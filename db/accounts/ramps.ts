@@ -27,7 +27,7 @@ export interface RampRow {
 export interface Quarantine {
   detail: string;
   at: number;
-  /** Up to which block the database knew the chain. */
+  /** The height up to which the database knew the chain. */
   height?: number | null;
 }
 
@@ -37,7 +37,7 @@ export interface AddressRow {
   /** The ramp account, or the deposit account that it was made for. */
   account: string;
   ramp: string;
-  /** The virtual account that deposits go on to. */
+  /** The virtual account that its deposits are forwarded to. */
   target_account: string | null;
   chain: string;
   network: string;
@@ -81,8 +81,8 @@ const ADDRESS = [
 ] as const;
 
 /**
- * Adds a ramp under the next free number of its chain and network; false while no worker has lately
- * known this database, which may be older than the one that gave the number away.
+ * Adds a ramp under the next free number of its chain and network; false while no worker has recently
+ * attested this database, which may be older than the one that assigned the number.
  */
 export async function insertRamp(
   tx: Tx,
@@ -113,7 +113,7 @@ export async function selectPlaces(db: Db): Promise<{ chain: string; network: st
 
 /**
  * Takes the next index of a ramp; it is never given again. Null while the ramp has no xpub or is in
- * quarantine, the realm has no seed, or no worker has lately known this database.
+ * quarantine, the realm has no seed, or no worker has recently attested this database.
  */
 export async function takeIndex(
   tx: Tx,
@@ -166,7 +166,10 @@ function rampOwner(db: Db) {
   return db`(select r.owner from accounts r where r.id = addresses.ramp) as ramp_owner`;
 }
 
-/** Reads the oldest address of each account: its own, or those whose deposits go on to it. There may be very many. */
+/**
+ * Reads the oldest address of each account: its own, or those whose deposits are forwarded to it,
+ * which may be many.
+ */
 export async function selectAddressesFor(
   db: Db,
   accounts: readonly string[],

@@ -1,4 +1,4 @@
-/** Statements on comparisons of what is on the chains with what the ledger owes. @module */
+/** Statements on comparisons of the chains' balances with the ledger's liabilities. @module */
 import type { Db, Tx } from "../database.ts";
 
 /** An asset and its network, as accounts name them. */

@@ -1,4 +1,4 @@
-/** Statements of the chain of the audit trail, and of events that no trigger notes. @module */
+/** Statements of the chain of the audit trail, and of events that no trigger records. @module */
 import type { Tx } from "../database.ts";
 
 /** A line of the audit trail. */
@@ -64,7 +64,7 @@ export async function selectChained(
   );
 }
 
-/** Notes an event that no trigger notes. */
+/** Records an event that no trigger records. */
 export async function noteEvent(
   tx: Tx,
   event: { kind: string; subject: string; facts: Record<string, unknown> },
@@ -74,7 +74,7 @@ export async function noteEvent(
   }::jsonb)`;
 }
 
-/** Notes an event unless the last one of its kind and subject has the same facts. */
+/** Records an event unless the last one of its kind and subject has the same facts. */
 export async function noteWhereChanged(
   tx: Tx,
   event: { kind: string; subject: string; facts: Record<string, unknown> },

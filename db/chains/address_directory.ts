@@ -1,13 +1,13 @@
 /** Statements on the directory of the addresses of all realms, by keyed digests; in the platform's schema. @module */
 import type { Db, Tx } from "../database.ts";
 
-/** Reads what digests of addresses are keyed with; it never changes. */
+/** Reads the key of the digests of addresses; it never changes. */
 export async function selectAddressKey(db: Db): Promise<string> {
   const [row] = await db<{ address_key: string }[]>`select address_key from installation`;
   return row.address_key;
 }
 
-/** Adds digests of addresses of a realm; those that are there stay as they are. */
+/** Adds digests of addresses of a realm; existing ones stay as they are. */
 export async function insertDigests(
   tx: Tx,
   realm: string,

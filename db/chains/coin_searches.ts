@@ -16,15 +16,15 @@ export async function selectNextAddresses(
     order by id limit ${limit}`;
 }
 
-/** What came of the search before. */
+/** Result of the previous search. */
 export interface LastSearch {
-  /** Coins, one of each block that was to be read again. */
+  /** Coins, one of each block that was to be rescanned. */
   asked: string[];
-  /** How often in a row most of what was asked for was not found. */
+  /** Number of searches in a row whose rescans found less than half of their coins. */
   fruitless: number;
 }
 
-/** Reads what came of the search before; null if there was none. */
+/** Reads the result of the previous search; null if there was none. */
 export async function selectLastSearch(db: Db, place: NetworkKey): Promise<LastSearch | null> {
   const [row] = await db<LastSearch[]>`
     select asked, fruitless from coin_searches
@@ -32,7 +32,10 @@ export async function selectLastSearch(db: Db, place: NetworkKey): Promise<LastS
   return row ?? null;
 }
 
-/** Notes what a search has asked for, and the address at which it has arrived; null: the next begins anew. */
+/**
+ * Stores the coins that a search asked for, and the last address that it covered; null: the next
+ * search begins again.
+ */
 export async function upsertSearched(
   tx: Tx,
   place: NetworkKey,

@@ -32,7 +32,7 @@ export async function upsertCoins(
       set height = excluded.height, matures_at = excluded.matures_at`;
 }
 
-/** Notes which inputs and coins a block showed to be used up, and by what. */
+/** Records which inputs and coins a block showed as used up, and the transaction that used them. */
 export async function markConsumed(
   tx: Tx,
   place: NetworkKey,
@@ -50,8 +50,8 @@ export async function markConsumed(
 }
 
 /**
- * Takes back what blocks above a height had shown; coins of strangers go; our own change
- * and what a finished payment spent stay.
+ * Reverts the records of blocks above a height. Coins that others paid are deleted; our own change,
+ * and coins that a finished payment spent, stay.
  */
 export async function forgetAbove(tx: Tx, place: NetworkKey, height: number): Promise<void> {
   await tx`

@@ -13,11 +13,11 @@ export interface ConsolidationRow {
   address: string;
   asset: string;
   speed: "slow" | "medium" | "fast";
-  /** The ceiling of its cost; null: the rate alone is bounded. */
+  /** The limit of its cost; null: only the rate is limited. */
   max_fee: string | null;
-  /** The ceiling for 1000 virtual bytes. */
+  /** The limit for 1000 virtual bytes. */
   max_fee_rate: string;
-  /** Coins that it is expected to spend; once it is planned, those it spends. */
+  /** Coins that it is expected to spend; once it is planned, the number that it spends. */
   coins: number;
   /** The sum of these coins. */
   amount: string;
@@ -145,7 +145,7 @@ export interface SmallCoins {
   chain: string;
   network: string;
   address: string;
-  /** Height of the head, by which newly made coins are ripe or not. */
+  /** Height of the head, which decides whether newly made coins are mature. */
   head: number;
   /** The newest block whose coins count as settled. */
   settled: number;
@@ -166,7 +166,7 @@ export async function countSmallCoins(
   return row;
 }
 
-/** Reads the smallest coins that are worth spending; they stay ours until the transaction ends. */
+/** Reads and locks the smallest coins that are worth spending. */
 export async function lockSmallCoins(tx: Tx, of: SmallCoins, limit: number): Promise<CoinRow[]> {
   return await tx<CoinRow[]>`
     select o.hash, o.index, o.address, o.amount::text as amount, o.height::integer as height,
@@ -176,8 +176,9 @@ export async function lockSmallCoins(tx: Tx, of: SmallCoins, limit: number): Pro
 }
 
 /**
- * Settled coins that nobody has spent or reserved: one that a reorganisation takes would hold all.
- * Inputs are asked for by their key, coin by coin; `not exists` would be planned as a join over all.
+ * Settled coins without a spender or a reservation: one unsettled coin, lost in a reorganisation, would
+ * block the whole transaction. Inputs are looked up by their key, coin by coin; PostgreSQL would plan
+ * `not exists` as a join over all of them.
  */
 function worthSpending(db: Db, of: SmallCoins) {
   return db`o.chain = ${of.chain} and o.network = ${of.network} and o.address = ${of.address}

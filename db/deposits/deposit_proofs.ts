@@ -35,7 +35,7 @@ export async function selectDenied(
     order by retry_at limit ${limit}`;
 }
 
-/** The end of asking for a denied deposit, and its error then. */
+/** When asking for a denied deposit ends, and the error that it gets then. */
 export interface DeniedEnd {
   /** After so many tries. */
   after: number;
@@ -43,10 +43,10 @@ export interface DeniedEnd {
 }
 
 /**
- * Puts off what is denied still: twice as long each time, a day at most. A try that nodes left
- * unclear is not counted.
+ * Postpones a denied deposit: twice as long each time, a day at most. A try without a clear answer of
+ * the nodes is not counted.
  *
- * @param how.first with how many tries it was given up
+ * @param how.first the number of tries at which it was given up
  */
 export async function putOffDenied(
   tx: Tx,
@@ -62,7 +62,7 @@ export async function putOffDenied(
     where id = ${id} and status = 'ORPHANED' and retry_at is not null`;
 }
 
-/** Deletes deposits of the mempool that their block shows otherwise. */
+/** Deletes deposits of the mempool whose block shows them differently. */
 export async function deleteUnlike(
   tx: Tx,
   place: NetworkKey,

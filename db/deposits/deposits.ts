@@ -26,9 +26,9 @@ export interface DepositRow extends NetworkKey {
   sweep: string | null;
   app: string | null;
   address_data: Record<string, unknown> | null;
-  /** Why it is not booked before a reconciliation. */
+  /** Reason why it is not booked before a reconciliation. */
   held: string | null;
-  /** How often it could not be proven. */
+  /** Number of failed tries to prove it. */
   tries: number;
   owner: string | null;
   error: unknown;
@@ -46,7 +46,7 @@ export interface TargetRow {
   asset: string;
   owner: string | null;
   data: Record<string, unknown>;
-  /** Whether it is the address of a ramp itself, where the coins for fees lie too. */
+  /** Whether it is the address of a ramp itself, which also holds the coins for fees. */
   ramp: boolean;
   /** Blocks up to here do not count for a linked address; null for an own address. */
   since: number | null;
@@ -116,7 +116,7 @@ export async function selectPendingAssets(db: Db, place: NetworkKey): Promise<st
   return rows.map((row) => row.asset);
 }
 
-/** Deposits of an asset that may not be credited now, and why. */
+/** Deposits of an asset that may not be credited now, with the reason. */
 export interface Hold {
   asset: string;
   /** Deposits of this contract may be credited; null: none may. */
@@ -381,7 +381,7 @@ export async function markDepositError(tx: Tx, id: string, error: unknown): Prom
     update deposits set error = ${tx.json(error as never)}, updated_at = now() where id = ${id}`;
 }
 
-/** Records why the ledger refused a deposit; it is due again in a minute, then ever later. */
+/** Records the ledger's refusal of a deposit; it is due again in a minute, then after growing pauses. */
 export async function putOffDeposit(tx: Tx, id: string, error: unknown): Promise<void> {
   await tx`
     update deposits set error = ${tx.json(error as never)}, updated_at = now(), tries = tries + 1,

@@ -109,9 +109,9 @@ export async function updateSweep(tx: Tx, id: string, change: SweepChange): Prom
 }
 
 /**
- * Ends a sweep in failure, saying why.
+ * Marks a sweep as failed, with the reason.
  *
- * @param struck whether the chain took a fee for it: counted until one of the account succeeds
+ * @param struck whether the chain took a fee for it; such failures count until a sweep of the account succeeds
  */
 export async function markSweepFailed(
   tx: Tx,
@@ -225,7 +225,7 @@ export async function selectGasAhead(
   return row.units;
 }
 
-/** Defers waiting sweeps, so that those behind them have their turn. */
+/** Defers waiting sweeps, so that the ones behind them have their turn. */
 export async function touchSweeps(tx: Tx, accounts: readonly string[]): Promise<void> {
   const ids = `{${accounts.join(",")}}`;
   await tx`
@@ -254,7 +254,7 @@ export interface SweepableRow extends NetworkKey {
   to_address: string;
 }
 
-/** Reads what a sweep of an account needs; null if it is no deposit account. */
+/** Reads the inputs of a sweep of an account; null if it is no deposit account. */
 export async function selectSweepable(db: Db, account: string): Promise<SweepableRow | null> {
   const [row] = await db<SweepableRow[]>`
     select a.id as account, d.ramp, d.target_account, d.chain, d.network, a.asset, a.decimals, a.testnet,

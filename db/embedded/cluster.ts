@@ -1,12 +1,12 @@
 /**
- * The embedded server's data: where it lies, whose it is, and how it is made.
+ * The data of the embedded server: its folder, its owner, and its creation.
  *
  * @module
  */
 import { dirname, join } from "node:path";
 import { exists, flush, isRoot, makeFolder, readIfThere } from "./files.ts";
 
-/** Says who a process of the server runs as. */
+/** User and group of the server's processes. */
 export interface ServerUser {
   /** User id. */
   readonly uid: number;
@@ -14,7 +14,7 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/** Names all that the programs of one database cluster are run with. */
+/** Environment of the programs of one database cluster. */
 export interface Cluster {
   /** Folder of the programs. */
   readonly bin: string;
@@ -28,17 +28,17 @@ export interface Cluster {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** Holds the passwords of a cluster, made once. */
+/** Passwords of a cluster, made once. */
 export interface Credentials {
   /** Password of the superuser `postgres`. */
   readonly superuser: string;
-  /** Password of `purser`, as whom the service connects. */
+  /** Password of `purser`, the login of the service. */
   readonly purser: string;
 }
 
 /**
- * Rights that PostgreSQL gives everybody and that a realm's roles do not need: large objects, which fill the
- * disk, and hold advisory locks, which fill the server's table of locks.
+ * Rights that PostgreSQL gives to every role and that a realm's roles do not need: large objects,
+ * which fill the disk, and advisory locks, which fill the server's table of locks.
  */
 const CLOSED: readonly string[] = [
   "do $$ declare f regprocedure; begin for f in select p.oid from pg_proc p " +
@@ -52,10 +52,10 @@ const CLOSED: readonly string[] = [
 const NOBODY: ServerUser = { uid: 65534, gid: 65534 };
 
 /**
- * Gives the folder of the cluster: `<dataDir>/postgres`, unless root runs this and nobody, as whom
- * the server must run, cannot get there (a checkout below /root). Then it is a folder of its own
- * below /var/lib/purser, named in `<dataDir>/postgres.location`: a new data directory at an old
- * path never meets the old database.
+ * Gives the folder of the cluster: `<dataDir>/postgres`, unless this process is root's and `nobody`,
+ * the user that the server must run as, cannot reach it (a checkout below /root). Then it is a folder
+ * of its own below /var/lib/purser, named in `<dataDir>/postgres.location`: a new data directory at an
+ * old path never gets the old database.
  */
 export async function locateCluster(dataDir: string, bin: string): Promise<string> {
   const pointer = join(dataDir, "postgres.location");
@@ -89,7 +89,7 @@ async function letNobodyThrough(folder: string): Promise<void> {
   await Deno.chmod(folder, mode & 0o700 | 0o010);
 }
 
-/** Tells whether nobody can run our programs in a folder, by trying. */
+/** Tells, by a trial run, whether `nobody` can run our programs in a folder. */
 async function nobodyCanRun(bin: string, cwd: string): Promise<boolean> {
   try {
     const options = { args: ["--version"], ...NOBODY, cwd, clearEnv: true };
@@ -100,7 +100,7 @@ async function nobodyCanRun(bin: string, cwd: string): Promise<boolean> {
   }
 }
 
-/** Takes the one lock of a cluster; the kernel gives it back however this process ends. */
+/** Takes the one lock of a cluster; the kernel releases it however this process ends. */
 export async function lockCluster(home: string, dataDir: string): Promise<Deno.FsFile> {
   await makeFolder(home);
   if (isRoot()) await Promise.all([dirname(home), home].map(letNobodyThrough));
@@ -120,7 +120,7 @@ export async function lockCluster(home: string, dataDir: string): Promise<Deno.F
   }
 }
 
-/** Chooses the server's user: PostgreSQL refuses root, so root hands it to who owns the data. */
+/** Chooses the server's user: PostgreSQL refuses root, so root runs it as the owner of the data. */
 export async function serverUser(pgdata: string): Promise<ServerUser | undefined> {
   if (!isRoot()) return undefined;
   if (!await exists(pgdata)) return NOBODY;
@@ -128,7 +128,10 @@ export async function serverUser(pgdata: string): Promise<ServerUser | undefined
   return { uid: uid || NOBODY.uid, gid: gid || NOBODY.gid };
 }
 
-/** Removes what killed starts left. An initdb of theirs may still write; then the next start does. */
+/**
+ * Removes files that killed starts left. One of their initdb processes may still write; then the next
+ * start removes them.
+ */
 export async function removeLeftovers(home: string): Promise<void> {
   for await (const { name } of Deno.readDir(home)) {
     if (!name.startsWith("pgdata.init-")) continue;
@@ -142,7 +145,7 @@ export async function removeLeftovers(home: string): Promise<void> {
 }
 
 /**
- * Makes the cluster with its role and database. All of it happens aside and counts only from the
+ * Makes the cluster with its role and database. It is built aside and valid only from the
  * rename on, so a start that is killed on the way is simply repeated.
  */
 export async function createCluster(cluster: Cluster): Promise<void> {
@@ -188,9 +191,9 @@ export async function readCredentials(home: string): Promise<Credentials> {
 }
 
 /**
- * Runs one of PostgreSQL's programs to its good end.
+ * Runs one of PostgreSQL's programs and demands its success.
  *
- * @throws {Error} with what it complained about.
+ * @throws {Error} with the program's error output.
  */
 export async function runProgram(
   cluster: Cluster,
@@ -202,7 +205,7 @@ export async function runProgram(
   if (code !== 0) throw new Error(`${name} ended with code ${code}: ${stderr}`);
 }
 
-/** Runs one of PostgreSQL's programs to its end, whatever that is. */
+/** Runs one of PostgreSQL's programs to its end and gives its result. */
 export async function tryProgram(
   { bin, user }: Cluster,
   name: string,
@@ -213,7 +216,7 @@ export async function tryProgram(
     args,
     ...user,
     cwd: "/",
-    clearEnv: true, // MASTER_KEY and its like are none of the server's business
+    clearEnv: true, // the server gets no MASTER_KEY or other secret of the environment
     env: { TZ: "UTC" },
     stdin: "piped",
     stdout: "null",
@@ -223,7 +226,10 @@ export async function tryProgram(
   return { code, stderr: new TextDecoder().decode(stderr).trim() };
 }
 
-/** Writes a program's input; one that ends before it has read all says why in its exit code. */
+/**
+ * Writes a program's input; a program that ends before it has read all explains itself by its exit
+ * code.
+ */
 async function feed(stdin: WritableStream<Uint8Array>, input: string): Promise<void> {
   try {
     await new Blob([input]).stream().pipeTo(stdin);

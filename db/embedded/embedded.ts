@@ -1,7 +1,7 @@
 /**
- * A PostgreSQL server of our own, for an installation that names no DATABASE_URL. The binaries come
- * from npm, the server runs as a child of this process on DATA_DIR, and what is stored in it is not
- * known here.
+ * A PostgreSQL server of our own, for an installation that sets no DATABASE_URL. The binaries come
+ * from npm, the server runs as a child of this process on DATA_DIR, and this module does not know the
+ * contents of its databases.
  *
  * Permissions it needs:
  * - `--allow-read`, `--allow-write`: `dataDir` and `cacheDir`; reading also the npm cache of Deno.
@@ -9,9 +9,9 @@
  *   reach.
  * - `--allow-run`: `initdb`, `pg_ctl` and `postgres` by their exact paths in
  *   `<cacheDir>/<platform>-<version>/bin`, and Deno itself, which fetches the binaries once and asks
- *   a server that a killed process left. A list holds slips back, not an intruder: `pg_ctl` alone
- *   runs what it is told to. So the process that serves requests never has these rights: the launcher
- *   (launcher/launch.ts) starts the server and gives the service its address.
+ *   a server that a killed process left. Such a list stops mistakes, not an intruder: `pg_ctl` alone
+ *   runs any program that it is given. So the process that serves requests never has these rights: the
+ * launcher   (launcher/launch.ts) starts the server and gives the service its address.
  * - `--allow-net=127.0.0.1`, `--allow-sys=uid`. No package is loaded by these modules.
  *
  * The host must have libstdc++ and glibc (no Alpine).
@@ -29,7 +29,7 @@ import {
 import { assertOwn, exists, isRoot, makeFolder, unpackBinaries } from "./files.ts";
 import { launchOnPort, retireOrphan, supervise } from "./server.ts";
 
-/** Says where an embedded server keeps its things. */
+/** Options of an embedded server. */
 export interface EmbeddedOptions {
   /** Folder of the installation, made when it is missing; a relative one counts from the cwd. */
   dataDir: string;
@@ -70,10 +70,10 @@ export interface EmbeddedPostgres {
 
 /**
  * Starts PostgreSQL on a data directory, making the database on first use, and waits until it
- * accepts connections. Whatever an earlier process left behind when it was killed is put right.
+ * accepts connections. Leftovers of an earlier, killed process are removed or repaired.
  *
- * @throws {Error} when another live process holds the directory, the port asked for is taken, or
- * the server does not start; the message says what PostgreSQL said.
+ * @throws {Error} when another live process holds the directory, the requested port is taken, or
+ * the server does not start; the message holds PostgreSQL's own.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   await makeFolder(options.dataDir);

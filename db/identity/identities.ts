@@ -32,7 +32,7 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
-/** What a new identity consists of. */
+/** Fields of a new identity. */
 export type NewIdentityRow = Pick<
   IdentityRow,
   "id" | "type" | "country" | "currency" | "data" | "owner" | "created_at"

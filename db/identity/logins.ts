@@ -1,4 +1,4 @@
-/** Statements on logins: what is known of each user key that a login gave. @module */
+/** Statements on logins, each with the user key that it gave. @module */
 import type { Db, Tx } from "../database.ts";
 
 /** A login as stored. Its id is the jti of the key that it gave. */
@@ -40,7 +40,7 @@ export async function selectLogins(db: Db, user: string, at: number): Promise<Lo
 /**
  * Ends logins of a user that have not ended, and gives them.
  *
- * @param which one of them, or all but one, or the oldest beyond the newest so many
+ * @param which one of them, all but one, or all but the newest so many
  */
 export async function endLogins(
   tx: Tx,

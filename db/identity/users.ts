@@ -40,7 +40,7 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
-/** What a new user consists of. */
+/** Fields of a new user. */
 export type NewUserRow = Omit<UserRow, "error" | "deleted_at" | "updated_at" | "active">;
 
 /** Adds a user. */
@@ -86,7 +86,7 @@ export async function selectUsers(db: Db, ids: string[]): Promise<UserRow[]> {
   return await db<UserRow[]>`select ${db(COLUMNS)} from users where id = any (${ids}::uuid[])`;
 }
 
-/** What can be changed of a user. */
+/** Fields of a user that may change. */
 export type UserChanges = Partial<
   Pick<
     UserRow,

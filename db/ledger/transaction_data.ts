@@ -1,4 +1,4 @@
-/** Statements on what stands beside transactions. @module */
+/** Statements on data beside transactions. @module */
 import type { Db, Tx } from "../database.ts";
 
 /** Replaces the variable data of a transaction. */

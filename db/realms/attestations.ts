@@ -5,21 +5,21 @@
  */
 import type { Db, Tx } from "../database.ts";
 
-/** A step that was begun: from the token that was found to the one that is written. */
+/** A step that was begun: from the token read to the token written. */
 export interface RealmStep {
   readonly from: string | null;
   readonly to: string;
 }
 
-/** The steps of a realm, as the platform knows them. */
+/** The steps of a realm, as the platform recorded them. */
 export interface RealmSteps {
-  /** The token that was found last; null where none was. */
+  /** The token read last; null where none was. */
   now: string | null;
   /** Steps from it that may have been taken. */
   next: RealmStep[];
 }
 
-/** Reads the steps of a realm, and keeps others from changing them; before the first one too. */
+/** Reads and locks the steps of a realm, also before the first one. */
 export async function lockRealmSteps(tx: Tx, realm: string): Promise<RealmSteps> {
   const lock = () =>
     tx<RealmSteps[]>`select now, next from realm_steps where realm = ${realm} for update`;
@@ -30,13 +30,13 @@ export async function lockRealmSteps(tx: Tx, realm: string): Promise<RealmSteps>
   return (await lock())[0];
 }
 
-/** Reads the steps of a realm as they are at the moment. */
+/** Reads the present steps of a realm. */
 export async function selectRealmSteps(db: Db, realm: string): Promise<RealmSteps> {
   const [row] = await db<RealmSteps[]>`select now, next from realm_steps where realm = ${realm}`;
   return row ?? { now: null, next: [] };
 }
 
-/** Keeps the steps of a realm. */
+/** Stores the steps of a realm. */
 export async function upsertRealmSteps(tx: Tx, realm: string, steps: RealmSteps): Promise<void> {
   await tx`
     insert into realm_steps (realm, now, next)

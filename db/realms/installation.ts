@@ -1,4 +1,4 @@
-/** Statements on the installation: its epoch, where it lives, its master key, and its witnesses. @module */
+/** Statements on the installation: its epoch, its database, its master key, and its witnesses. @module */
 import type { Db, Pool, Tx } from "../database.ts";
 import { reading } from "../transaction.ts";
 
@@ -9,26 +9,29 @@ export interface InstallationRow {
   epoch: number;
   /** The required value of `INSTALLATION_EPOCH`; null if hosts keep records in files. */
   label: string | null;
-  /** The server and database that it lives in; null until a worker has claimed it. */
+  /** The server and database that hold it; null until a worker has claimed it. */
   home: string | null;
   timeline: string | null;
   /** Fingerprint of the master key. */
   master: string | null;
-  /** Why nothing is signed. */
+  /** The reason why nothing is signed. */
   halted: { detail: string; at: number } | null;
 }
 
-/** A record of the installation that a host keeps outside of the database, as the database has it. */
+/** A host's record of the installation outside of the database, as the database knows it. */
 export interface WitnessRow {
   id: string;
   count: number;
   token: string;
 }
 
-/** Where a database lives. */
+/** Identity of a database. */
 export interface Home {
   home: string;
-  /** Changes with every recovery to a point in time and every failover; null where it is not told. */
+  /**
+   * Changes with every recovery to a point in time and every failover; null where the server does not
+   * report it.
+   */
   timeline: string | null;
 }
 
@@ -40,7 +43,7 @@ export async function selectInstallation(db: Db): Promise<InstallationRow> {
   return row;
 }
 
-/** Reads the installation and keeps others from changing it until the transaction ends. */
+/** Reads and locks the installation. */
 export async function lockInstallation(tx: Tx): Promise<InstallationRow> {
   const [row] = await tx<InstallationRow[]>`
     select ${tx(COLUMNS)} from installation for update`;
@@ -65,14 +68,14 @@ export async function updateInstallation(
   await tx`update installation set ${tx({ ...rest, ...noted, updated_at: Date.now() } as never)}`;
 }
 
-/** Takes note of the first master key; tells which one counts. */
+/** Records the first master key; gives the one that counts. */
 export async function claimMaster(db: Db, master: string): Promise<string> {
   const [row] = await db<{ master: string }[]>`
     update installation set master = coalesce(master, ${master}) returning master`;
   return row.master;
 }
 
-/** Tells whether the platform's tables are there, as they are once a process has started. */
+/** Tells whether the platform's tables exist, as they do once a process has started. */
 export async function isInstalled(db: Db): Promise<boolean> {
   const [{ there }] = await db<{ there: boolean }[]>`
     select to_regclass('platform.installation') is not null as there`;
@@ -92,7 +95,7 @@ export async function selectPlatformKey(db: Db): Promise<PlatformKeyRow> {
   return row;
 }
 
-/** Reads it, and keeps others from changing it until the transaction ends. */
+/** Reads and locks the check of the platform key. */
 export async function lockPlatformKey(tx: Tx): Promise<PlatformKeyRow> {
   const [row] = await tx<PlatformKeyRow[]>`select id, platform_key from installation for update`;
   return row;
@@ -142,7 +145,7 @@ export async function selectAttestedS(db: Db): Promise<number | null> {
   return row.seconds;
 }
 
-/** Tells where the database lives. A dump that is restored, or copied as a template, lives elsewhere. */
+/** Identifies the database. A dump that is restored, or copied as a template, has another identity. */
 export async function findHome(pool: Pool): Promise<Home> {
   const ask = async (text: string) => {
     try {

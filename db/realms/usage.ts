@@ -1,4 +1,4 @@
-/** Statements on what realms have used of their credits, in the platform's schema. @module */
+/** Statements on the credits that realms have used, in the platform's schema. @module */
 import type { Db } from "../database.ts";
 
 /** A realm's usage in a month, or an addition to it. */

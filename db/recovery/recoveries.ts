@@ -44,7 +44,7 @@ export async function selectSenders(
     order by a.id`;
 }
 
-/** Lists what living orders of some ramps have reserved without a signature. */
+/** Lists the inputs that open orders of some ramps have reserved without a signature. */
 export async function selectUnsignedInputs(
   db: Db,
   place: NetworkKey,
@@ -164,7 +164,7 @@ export async function insertMinedBytes(tx: Tx, found: FoundBytes): Promise<void>
     values (${order}, 1, '{}', ${inputs}, ${hash}, ${raw}, ${fee}, ${at}, 'known', ${at})`;
 }
 
-/** Keeps the bytes of a replacement that was found, behind all that was made for its order. */
+/** Adds the bytes of a replacement that was found, after all attempts of its order. */
 export async function insertFoundAttempt(tx: Tx, found: FoundBytes): Promise<void> {
   await insertFoundPlan(tx, found);
   await storeFound(tx, found);
@@ -217,7 +217,7 @@ export async function selectHeldDeposits(
     order by d.id`;
 }
 
-/** Lets held deposits be booked. */
+/** Permits held deposits to be booked. */
 export async function releaseDeposits(tx: Tx, ids: readonly string[]): Promise<void> {
   await tx`
     update deposits set held = null, updated_at = now()
@@ -255,7 +255,7 @@ export interface OwnPlace {
   derivation_key: number;
 }
 
-/** Which of some addresses are own addresses. */
+/** Selects the own addresses among some addresses. */
 export async function selectOwnPlaces(
   db: Db,
   place: NetworkKey,
@@ -267,7 +267,7 @@ export async function selectOwnPlaces(
       and address = any (${addresses as string[]}::text[])`;
 }
 
-/** Reads the next nonce that is known of a sender; 0 where it never sent anything. */
+/** Reads the next known nonce of a sender; 0 where it never sent anything. */
 export async function selectNextNonce(
   db: Db,
   of: NetworkKey & { sender: string },

@@ -22,7 +22,7 @@ export async function selectSecondFactor(db: Db, user: string): Promise<SecondFa
   return row ?? null;
 }
 
-/** Reads a user's second factor and keeps others from using it until the transaction ends. */
+/** Reads and locks a user's second factor. */
 export async function lockSecondFactor(tx: Tx, user: string): Promise<SecondFactorRow | null> {
   const [row] = await tx<SecondFactorRow[]>`
     select user_id, secret, confirmed_at, last_step::float8 as last_step,
@@ -31,7 +31,7 @@ export async function lockSecondFactor(tx: Tx, user: string): Promise<SecondFact
   return row ?? null;
 }
 
-/** Puts a second factor that is to be confirmed in the place of one that was not. */
+/** Replaces an unconfirmed second factor by a new one to be confirmed. */
 export async function replaceSecondFactor(
   tx: Tx,
   factor: { user_id: string; secret: Uint8Array; created_at: number },
@@ -60,7 +60,7 @@ export async function markStep(tx: Tx, user: string, step: number): Promise<void
   await tx`update second_factors set last_step = ${step} where user_id = ${user}`;
 }
 
-/** Takes a recovery code away; false where there is none. */
+/** Deletes a recovery code that was used; false where there is none. */
 export async function takeRecoveryCode(
   tx: Tx,
   user: string,
@@ -90,7 +90,7 @@ export async function lockSecondFactors(
     order by user_id limit ${limit} for update`;
 }
 
-/** Puts another seal on the same secret. */
+/** Replaces the encrypted form of the same secret. */
 export async function updateFactorSecret(tx: Tx, user: string, secret: Uint8Array): Promise<void> {
   await tx`update second_factors set secret = ${secret} where user_id = ${user}`;
 }

@@ -5,7 +5,7 @@ import type { Db, Tx } from "../database.ts";
 export interface SecretRow {
   id: string;
   kind: string;
-  /** Which master key wraps it. */
+  /** The master key that wraps it. */
   master: string;
   wrapped: Uint8Array;
   ciphertext: Uint8Array;

@@ -1,7 +1,7 @@
 /** Statements on logins: attempts of the last minute and revoked keys. @module */
 import type { Db, Tx } from "../database.ts";
 
-/** A revocation: of one key, or of all that a user was given before a time (milliseconds). */
+/** A revocation: of one key, or of all keys that a user got before a time (milliseconds). */
 export interface RevocationRow {
   user_id: string;
   jti: string | null;
@@ -9,19 +9,19 @@ export interface RevocationRow {
   expires_at: number;
 }
 
-/** How a login may go on: at once, after others have been checked, or not now. */
+/** Decision on a login attempt: it continues at once, after others have been checked, or not now. */
 export interface AttemptRow {
   state: "open" | "busy" | "refused";
-  /** Names the attempt; null unless it may go on. */
+  /** Names the attempt; null unless it may continue. */
   mark: string | null;
   retry_after_s: number;
-  /** A login of the subject was right in the last 30 days. */
+  /** Whether a login of the subject succeeded in the last 30 days. */
   known: boolean;
 }
 
 /**
  * Stores an attempt of a subject before its password is checked, so that attempts made at once
- * cannot slip past the count of wrong ones. The row lock keeps rivals in line.
+ * cannot slip past the count of wrong ones. The row lock keeps concurrent attempts in order.
  */
 export async function insertAttempt(db: Db, subject: string, max: number): Promise<AttemptRow> {
   const [row] = await db<AttemptRow[]>`
@@ -45,7 +45,7 @@ export async function insertAttempt(db: Db, subject: string, max: number): Promi
   return row;
 }
 
-/** Closes an attempt; only a wrong one goes on counting, and a right one may be remembered. */
+/** Closes an attempt; only a wrong one continues to count, and a right one may be remembered. */
 export async function closeAttempt(
   db: Db,
   attempt: { subject: string; mark: string; wrong: boolean; right: boolean },

@@ -1,7 +1,7 @@
 /** Statements on chain orders: transactions to be sent on a chain. @module */
 import type { Db, Tx } from "../database.ts";
 
-/** States of a chain order. `domain/sending/order_states.ts` says which may follow which. */
+/** States of a chain order. `domain/sending/order_states.ts` lists the permitted transitions. */
 export const ORDER_STATES = [
   "new",
   "batched",
@@ -33,13 +33,13 @@ export interface OrderRow {
     | "fill"
     | "consolidation"
     | "recovered";
-  /** What it is for. */
+  /** The entity that it is for. */
   reference_id: string | null;
   sender: string;
   request: Record<string, unknown>;
   /** '' is the chain's own coin. */
   contract: string;
-  /** What leaves; null until planned where everything is to leave. */
+  /** The amount that leaves; null until planned where everything leaves. */
   amount: string | null;
   speed: "slow" | "medium" | "fast";
   state: OrderState;
@@ -52,30 +52,30 @@ export interface OrderRow {
   hash: string | null;
   height: number | null;
   confirmations: number;
-  /** Whether the transaction did what was asked for; null while no block has it. */
+  /** Whether the transaction had its effect; null while no block has it. */
   succeeded: boolean | null;
-  /** The most it may cost until it is mined, then what it cost. */
+  /** The most it may cost until it is mined, then its cost. */
   fee: string | null;
-  /** What the fee is paid in; null is the chain's own coin. */
+  /** The asset of the fee; null is the chain's own coin. */
   fee_contract: string | null;
-  /** What users were charged for it, in base units of `budget_contract`. */
+  /** The amount that users were charged for it, in base units of `budget_contract`. */
   charged: string;
-  /** The most it may cost, in base units of `budget_contract`; null: bounded by the market only. */
+  /** The most it may cost, in base units of `budget_contract`; null: only the market limits it. */
   budget: string | null;
   budget_contract: string | null;
-  /** What it may cost, blocked on the account of its ramp, where that pays for it. */
+  /** The block of its budget on the account of its ramp, where that account pays. */
   gas_block: string | null;
-  /** The newest block seen when a user last asked for more speed. */
+  /** The newest chain block when a user last asked for a speed-up. */
   sped_up_at: number | null;
-  /** Why it failed, where callers are told a code of its own. */
+  /** The fault code that callers see, where there is one. */
   fault: "fee_exceeded" | null;
-  /** Where a deployed contract lives. */
+  /** Address of a deployed contract. */
   creates: string | null;
   error: string | null;
   created_at: number;
 }
 
-/** What a new order consists of. */
+/** Fields of a new order. */
 export type NewOrderRow = Pick<
   OrderRow,
   | "id"
@@ -152,14 +152,14 @@ export async function selectOrder(db: Db, id: string): Promise<OrderRow | null> 
   return row ?? null;
 }
 
-/** Reads an order and keeps others from changing it until the transaction ends. */
+/** Reads and locks an order. */
 export async function lockOrder(tx: Tx, id: string): Promise<OrderRow | null> {
   const [row] = await tx<OrderRow[]>`
     select ${tx(ORDER_COLUMNS)} from chain_orders where id = ${id} for update`;
   return row ?? null;
 }
 
-/** Finds the order that pays for another's transaction, unless it was canceled. */
+/** Finds the CPFP order of a parent, unless it was canceled. */
 export async function selectCpfp(db: Db, parent: string): Promise<string | null> {
   const [row] = await db<{ id: string }[]>`
     select id from chain_orders where reference_id = ${parent} and purpose = 'cpfp' and state <> 'canceled'`;
@@ -185,7 +185,10 @@ export async function selectForgottenOrders(tx: Tx, seconds: number): Promise<st
   return rows.map((row) => row.id);
 }
 
-/** Adds up what orders on their way will take of a sender, and what blocks above a height took, in base units. */
+/**
+ * Adds up the amounts that open orders will take of a sender, and that blocks above a height took, in
+ * base units.
+ */
 export async function sumInFlight(
   db: Db,
   of: SenderName & { contract: string },
@@ -207,14 +210,14 @@ export async function sumInFlight(
   return row.units;
 }
 
-/** Where in the tree of keys an address is. */
+/** Position of an address in the tree of keys. */
 export interface LeafRow {
   number: number;
   index: number;
   address: string;
 }
 
-/** Finds the keys' places of some addresses of ours. */
+/** Finds the key positions of some own addresses. */
 export async function selectLeaves(
   db: Db,
   place: { chain: string; network: string },

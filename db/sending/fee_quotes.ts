@@ -1,24 +1,24 @@
-/** Statements on what sending costs, as workers last saw it, and on rates between assets. @module */
+/** Statements on fee quotes, as workers last read them, and on rates between assets. @module */
 import type { Db, Tx } from "../database.ts";
 
 /** A quote; amounts are base units of `fee_contract`. */
 export interface QuoteRow {
   chain: string;
   network: string;
-  /** What is sent; '' is the chain's own coin. */
+  /** The asset sent; '' is the chain's own coin. */
   contract: string;
   speed: string;
-  /** What the fee is paid in; null is the chain's own coin. */
+  /** The asset of the fee; null is the chain's own coin. */
   fee_contract: string | null;
   base: string;
   per_input: string;
   per_payment: string;
-  /** The smallest payment that nodes pass on. */
+  /** The smallest payment that nodes relay. */
   least: string;
   quoted_at: number;
 }
 
-/** Keeps the newest quotes of an asset. */
+/** Stores the newest quotes of an asset. */
 export async function upsertQuotes(tx: Tx, quotes: readonly QuoteRow[]): Promise<void> {
   for (const quote of quotes) {
     await tx`
@@ -46,7 +46,7 @@ export async function selectQuote(
   return row ?? null;
 }
 
-/** What the realm's ramps need quotes of. */
+/** An asset that the realm's ramps need quotes of. */
 export interface QuotedRow {
   chain: string;
   network: string;
@@ -55,7 +55,10 @@ export interface QuotedRow {
   contract: string | null;
 }
 
-/** Lists what the realm's ramps send, and tokens that they will send once these are registered. */
+/**
+ * Lists the assets that the realm's ramps send, and tokens that they will send once these are
+ * registered.
+ */
 export async function selectQuoted(db: Db): Promise<QuotedRow[]> {
   return await db<QuotedRow[]>`
     select r.chain, r.network, a.asset, null as contract

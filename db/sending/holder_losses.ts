@@ -1,7 +1,7 @@
-/** Statements on what withdrawals of a customer have cost the house. @module */
+/** Statements on the costs of a customer's withdrawals to the house. @module */
 import type { Db } from "../database.ts";
 
-/** What the house has lost by the customer of an order; base units of the order's asset. */
+/** The house's losses by the customer of an order; base units of the order's asset. */
 export interface HolderLossRow {
   /** The order. */
   id: string;
@@ -12,15 +12,15 @@ export interface HolderLossRow {
   contract: string | null;
   charged: string;
   lost: string;
-  /** What it has lost by all customers together. */
+  /** The house's losses by all customers together. */
   all_lost: string;
 }
 
 /**
- * Reads what the house has lost in so many days by those whom some withdrawals are for, with what
- * others of theirs may cost it at most that are on their way. Customers alone: not who writes the realm.
- * Who was made by a customer, or by the same one, is that customer: the users of one root, whose sum is
- * kept. The part that is on its way is selected from all that is on its way in the realm.
+ * Reads the house's losses of so many days by the customers of some withdrawals, with the most that
+ * their open withdrawals may still cost it. Users with write permission for the realm are not customers.
+ * Users whom a customer made, or whom the same user made, are that customer: the users of one root, whose
+ * sum is stored. The open part is selected from all open orders of the realm.
  *
  * @param orders the orders of withdrawals that pay for themselves; they do not count
  */

@@ -3,15 +3,15 @@ import type { Db, Tx } from "../database.ts";
 import type { SenderName } from "./chain_orders.ts";
 import type { AttemptRow } from "./order_attempts.ts";
 
-/** Most unused nonces that are read in front of one. */
+/** Most unused nonces that are read in front of an order. */
 const GAPS_READ = 1000;
 
 /**
- * Takes a nonce of a sender: the lowest of which nothing was ever signed and that no order has
+ * Takes a nonce of a sender: the lowest that was never signed and that no order has
  * reserved, else the next.
  *
- * @param mined how many of its transactions are mined, as a node says
- * @returns null if that is more than were ever made here; nothing is taken then
+ * @param mined the number of its mined transactions, by a node's answer
+ * @returns null if that is more than this database ever made; no nonce is taken then
  */
 export async function takeNonce(tx: Tx, of: SenderName, mined: number): Promise<number | null> {
   const [{ next, floor }] = await tx<{ next: number; floor: number }[]>`
@@ -37,7 +37,7 @@ export async function takeNonce(tx: Tx, of: SenderName, mined: number): Promise<
   return next;
 }
 
-/** Lists nonces in front of one that no living order will use, lowest first. */
+/** Lists nonces in front of one that no open order will use, lowest first. */
 export async function selectGaps(
   db: Db,
   of: SenderName,
@@ -59,8 +59,8 @@ function unreserved(db: Db, of: SenderName) {
 }
 
 /**
- * Reads what was mined for orders that are done, or were canceled by it, and had some nonces: the chain
- * may have lost it.
+ * Reads the mined attempts of orders that are done, or that a cancellation ended, with some nonces:
+ * the chain may have lost them.
  */
 export async function selectDone(
   db: Db,
@@ -87,7 +87,7 @@ export async function countFills(db: Db, of: SenderName): Promise<number> {
   return row.count;
 }
 
-/** Whether a living order of a sender waits behind a nonce. */
+/** Whether an open order of a sender waits behind a nonce. */
 export async function selectWaiting(
   db: Db,
   of: SenderName & { nonce: number | null },
@@ -100,8 +100,8 @@ export async function selectWaiting(
 }
 
 /**
- * Whether an order is the first that its sender waits for, others wait behind it, and nothing was
- * made for it since a moment.
+ * Whether an order is the first that its sender waits for, others wait behind it, and it had no new
+ * attempt since a moment.
  */
 export async function selectBlocking(
   db: Db,

@@ -1,8 +1,8 @@
-/** Statements on what was planned and signed for chain orders, and on what that uses up. @module */
+/** Statements on the attempts of chain orders, and on the inputs that they use up. @module */
 import type { Db, Tx } from "../database.ts";
 import type { OrderRow } from "./chain_orders.ts";
 
-/** One transaction made for an order; without bytes while it is only planned. */
+/** One attempt of an order; without bytes while it is only planned. */
 export interface AttemptRow {
   order_id: string;
   attempt: number;
@@ -14,17 +14,17 @@ export interface AttemptRow {
   fee: string | null;
   sent_at: number | null;
   outcome: string | null;
-  /** It moves nothing: once it is mined, nothing else of the order can be. */
+  /** Whether it moves nothing: once it is mined, no other attempt of the order can be. */
   cancels: boolean;
   /** Who bears its cost where it moves nothing. */
   borne_by: "sender" | "house";
   dropped: boolean;
 }
 
-/** Why nothing that was signed for an order can be mined any more. */
+/** The proof that no attempt of an order can be mined any more. */
 export interface DropProof {
   proof: "consumed" | "expired" | "orphaned" | "unsigned";
-  /** The transaction that took an input, where the chain tells. */
+  /** The transaction that took an input, where the chain shows it. */
   by: string | null;
   /** The height of its block. */
   height: number | null;
@@ -35,15 +35,15 @@ const MADE =
     .split(" ");
 const SIGNED = [...MADE, "raw"];
 
-/** Reads all that was made for an order with its bytes, oldest first; for workers. */
+/** Reads all attempts of an order with their bytes, oldest first; for workers. */
 export async function selectAttempts(db: Db, order: string): Promise<AttemptRow[]> {
   return await db<AttemptRow[]>`
     select ${db(SIGNED)} from order_attempts where order_id = ${order} order by attempt`;
 }
 
 /**
- * Reads all that was made for an order, oldest first, without its bytes: the serving role may not
- * read them, because anybody who sends them makes the payment.
+ * Reads all attempts of an order, oldest first, without their bytes: the serving role may not
+ * read them, because whoever sends them makes the payment.
  */
 export async function selectAttemptSummaries(
   db: Db,
@@ -69,7 +69,7 @@ export async function insertAttempt(
     values (${order_id}, ${attempt}, ${plan}, ${inputs}, ${cancels}, ${borne_by}, ${created_at})`;
 }
 
-/** Keeps the bytes of a plan that still stands; tells whether they are the first. */
+/** Stores the bytes of a plan that still stands; tells whether they are the first. */
 export async function markAttemptSigned(
   tx: Tx,
   name: { order: string; attempt: number },
@@ -83,7 +83,7 @@ export async function markAttemptSigned(
   return rows.length > 0;
 }
 
-/** Notes that bytes are about to leave. */
+/** Records that bytes are about to be sent. */
 export async function markAttemptSent(
   tx: Tx,
   name: { order: string; attempt: number },
@@ -94,7 +94,7 @@ export async function markAttemptSent(
     where order_id = ${name.order} and attempt = ${name.attempt}`;
 }
 
-/** Notes what the nodes said to a broadcast. */
+/** Records the nodes' answers to a broadcast. */
 export async function markAttemptOutcome(
   tx: Tx,
   name: { order: string; attempt: number },
@@ -105,7 +105,7 @@ export async function markAttemptOutcome(
     where order_id = ${name.order} and attempt = ${name.attempt}`;
 }
 
-/** Notes that nothing made for an order so far can ever be mined, and what proves it. */
+/** Records that no attempt of an order so far can be mined, with the proof. */
 export async function markAttemptsDropped(
   tx: Tx,
   order: string,
@@ -117,7 +117,7 @@ export async function markAttemptsDropped(
     where order_id = ${order} and not dropped`;
 }
 
-/** Reserves what a plan uses up; false where a living order has reserved some of it. */
+/** Reserves the inputs of a plan; false where an open order has reserved some of them. */
 export async function insertReservedInputs(
   tx: Tx,
   order: Pick<OrderRow, "id" | "chain" | "network">,
@@ -133,14 +133,14 @@ export async function insertReservedInputs(
   return inputs.every((input) => held.includes(input));
 }
 
-/** Tells which of some inputs are an order's. */
+/** Gives the inputs that are reserved by an order. */
 export async function selectReservedInputs(db: Db, order: string): Promise<string[]> {
   const rows = await db<{ input: string }[]>`
     select input from reserved_inputs where order_id = ${order} order by input`;
   return rows.map((row) => row.input);
 }
 
-/** Gives up all that an order has reserved. */
+/** Releases all inputs that an order has reserved. */
 export async function deleteReservedInputs(tx: Tx, order: string): Promise<void> {
   await tx`delete from reserved_inputs where order_id = ${order}`;
 }

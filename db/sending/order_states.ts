@@ -1,6 +1,6 @@
 /**
- * Statements that change chain orders. `domain/sending/order_states.ts` alone imports them: it says
- * which change may follow which.
+ * Statements that change chain orders. Only `domain/sending/order_states.ts` imports them: it holds
+ * the permitted transitions.
  * @module
  */
 import type { Tx } from "../database.ts";

@@ -1,9 +1,9 @@
-/** Statements on ramps in quarantine, and on what is held back for them. @module */
+/** Statements on ramps in quarantine, and on deposits that are held for them. @module */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import type { Quarantine } from "../accounts/ramps.ts";
 
-/** Puts ramps into quarantine that are in none; gives them. */
+/** Puts ramps into quarantine that are not in it; gives them. */
 export async function quarantineRamps(
   tx: Tx,
   ramps: readonly string[] | null,
@@ -24,28 +24,28 @@ export async function liftQuarantine(tx: Tx, ramp: string): Promise<void> {
   await tx`update ramps set quarantined = null where account = ${ramp}`;
 }
 
-/** Reads why a ramp is in quarantine; null if it is in none. Others cannot change that meanwhile. */
+/** Reads why a ramp is in quarantine, and locks its row; null if it is not. */
 export async function lockQuarantine(tx: Tx, ramp: string): Promise<Quarantine | null> {
   const [row] = await tx<{ quarantined: Quarantine | null }[]>`
     select quarantined from ramps where account = ${ramp} for share`;
   return row?.quarantined ?? null;
 }
 
-/** Reads why a ramp is in quarantine; null if it is in none. */
+/** Reads why a ramp is in quarantine; null if it is not. */
 export async function selectQuarantine(db: Db, ramp: string): Promise<Quarantine | null> {
   const [row] = await db<{ quarantined: Quarantine | null }[]>`
     select quarantined from ramps where account = ${ramp}`;
   return row?.quarantined ?? null;
 }
 
-/** Whether an order may be canceled: a newer database has not sent it, as far as this one can tell. */
+/** Whether an order may be canceled: as far as this database can tell, no newer one has sent it. */
 export async function selectMayCancel(db: Db, order: string): Promise<boolean> {
   const [row] = await db<{ may: boolean }[]>`
     select is_attested() and not in_quarantine(ramp) as may from chain_orders where id = ${order}`;
   return row?.may ?? true;
 }
 
-/** Lists the places where ramps are in quarantine, with why of one of them. */
+/** Lists the places of ramps in quarantine, each with the reason of one ramp. */
 export async function selectQuarantinedPlaces(
   db: Db,
 ): Promise<(NetworkKey & { ramps: number; detail: string })[]> {
@@ -54,7 +54,7 @@ export async function selectQuarantinedPlaces(
     from ramps where quarantined is not null group by chain, network order by chain, network`;
 }
 
-/** Of some coins of ours, those that a transaction spent which is none of ours; with their ramps. */
+/** Selects the own coins that a transaction of no order of ours spent; with their ramps. */
 export async function selectStolenCoins(
   tx: Tx,
   place: NetworkKey,
@@ -69,7 +69,7 @@ export async function selectStolenCoins(
     order by g.input`;
 }
 
-/** Of some nonces of ours, those that a transaction used which is none of ours; with their ramps. */
+/** Selects the own nonces that a transaction of no order of ours used; with their ramps. */
 export async function selectStolenNonces(
   tx: Tx,
   place: NetworkKey,
@@ -84,7 +84,7 @@ export async function selectStolenNonces(
     order by g.input`;
 }
 
-/** Of some senders, those that are addresses of ours; with their ramps. */
+/** Selects the senders that are own addresses; with their ramps. */
 export async function selectOwnSenders(
   tx: Tx,
   place: NetworkKey,
@@ -96,7 +96,7 @@ export async function selectOwnSenders(
       and address in (select jsonb_array_elements_text(${tx.json([...senders])}))`;
 }
 
-/** Holds back pending deposits of some transactions. */
+/** Holds pending deposits of some transactions. */
 export async function holdTransactions(
   tx: Tx,
   place: NetworkKey,
@@ -110,8 +110,8 @@ export async function holdTransactions(
 }
 
 /**
- * Holds back what arrives at the own address of a ramp in quarantine, on chains of coins: it may be
- * the change of a transaction that nothing here knows.
+ * Holds incoming transfers to the own address of a ramp in quarantine, on UTXO chains: they may be
+ * change of a transaction that the database does not know.
  */
 export async function holdOwnReceipts(
   tx: Tx,

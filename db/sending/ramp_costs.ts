@@ -1,17 +1,17 @@
-/** Statements on what the network costs a ramp in a day. Base units of a contract, '' the coin. @module */
+/** Statements on the network costs of a ramp in a day. Base units of a contract, '' the coin. @module */
 import type { Db, Tx } from "../database.ts";
 
-/** What a day has cost a ramp so far, with what is on its way at its most. */
+/** Costs of a ramp in a day so far, with the most that open orders may cost. */
 export interface RampCostRow {
   cost: string;
-  /** What users were charged for it. */
+  /** The amount that users were charged for it. */
   charged: string;
 }
 
-/** The purposes whose cost a day's limit is about; sweeps bring what they are worth. */
+/** The purposes that a day's limit covers; a sweep brings more than it costs. */
 const PURPOSES = ["withdrawal", "batch", "fill", "cpfp"];
 
-/** Adds what an order that ended has cost to the day (UTC) of its ramp. */
+/** Adds the cost of an ended order to the day (UTC) of its ramp. */
 export async function addRampCost(
   tx: Tx,
   of: { ramp: string; contract: string; cost: string; charged: string },
@@ -23,7 +23,7 @@ export async function addRampCost(
       set cost = ramp_costs.cost + excluded.cost, charged = ramp_costs.charged + excluded.charged`;
 }
 
-/** Reads what this day (UTC) has cost a ramp; some orders, which are asked about, are left out. */
+/** Reads the costs of a ramp on this day (UTC); some orders, which are being checked, are left out. */
 export async function selectRampCost(
   db: Db,
   of: {
@@ -50,7 +50,7 @@ export async function selectRampCost(
   return row;
 }
 
-/** Notes that a day's limit is met; tells whether it is the first time. */
+/** Records that a day's limit is reached; tells whether it is the first time. */
 export async function markRampHeld(
   tx: Tx,
   of: { ramp: string; contract: string },

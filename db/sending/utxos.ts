@@ -17,12 +17,11 @@ export interface CoinRow {
 }
 
 /**
- * Reads the free coins of an address, largest first; they stay ours until the transaction ends.
- * Change that is not in a block is offered only while nothing else was made for its order: of two
- * that replace each other one will never be. What others paid is offered once it is as deep as a
- * deposit must be.
+ * Reads and locks the free coins of an address, largest first. Change that is not in a block is
+ * offered only while its order has no other attempt: of two attempts that replace each other one will
+ * never be mined. Coins that others paid are offered at the depth of a deposit.
  *
- * @param of.settled the height of a block that is as deep
+ * @param of.settled the height of a block at that depth
  */
 export async function lockFreeCoins(
   tx: Tx,
@@ -59,13 +58,16 @@ export async function sumFreeCoins(
   return row;
 }
 
-/** No order has reserved a coin, or spent it for good. Asked of each by its key: a join may be planned the other way about. */
+/**
+ * Selects coins that no order has reserved or spent for good. Each is looked up by its key, because
+ * PostgreSQL may plan a join from the wrong side.
+ */
 function unreserved(db: Db) {
   return db`o.kept is null and (select c.order_id from reserved_inputs c
     where c.chain = o.chain and c.network = o.network and c.input = o.hash || ':' || o.index) is null`;
 }
 
-/** Keeps the change of a transaction of ours, before any block shows it. */
+/** Stores the change of a transaction of ours, before any block shows it. */
 export async function insertChange(
   tx: Tx,
   coin: {
@@ -84,7 +86,7 @@ export async function insertChange(
   await tx`insert into coins ${tx(coin)} on conflict do nothing`;
 }
 
-/** Forgets change that will never be, of transactions that are dropped. */
+/** Deletes the change of dropped transactions, which will never exist. */
 export async function deleteUnmadeCoins(
   tx: Tx,
   of: { chain: string; network: string },
@@ -95,7 +97,7 @@ export async function deleteUnmadeCoins(
       and hash = any (${hashes as string[]}::text[])`;
 }
 
-/** Notes which transaction spent some coins, as `txid:index`. */
+/** Records the transaction that spent some coins, as `txid:index`. */
 export async function markSpent(
   tx: Tx,
   of: { chain: string; network: string; hash: string; height: number },
@@ -108,8 +110,8 @@ export async function markSpent(
 }
 
 /**
- * Keeps coins for the transaction of a finished order that spent them: its bytes may be mined again
- * should the chain lose their block.
+ * Reserves coins for the transaction of a finished order that spent them: its bytes may be mined again
+ * if the chain loses their block.
  */
 export async function keepCoins(
   tx: Tx,
@@ -123,7 +125,7 @@ export async function keepCoins(
       and c.hash = split_part(k, ':', 1) and c.index::text = split_part(k, ':', 2)`;
 }
 
-/** Whether a living order spends what some transactions make. */
+/** Whether an open order spends outputs of some transactions. */
 export async function selectDependants(
   tx: Tx,
   of: { chain: string; network: string },
@@ -150,7 +152,7 @@ export async function countCoinsFor(
   return Math.max(1, row.count);
 }
 
-/** A coin that is believed to be unspent, in a block; amount in base units. */
+/** A coin stored as unspent, in a block; amount in base units. */
 export interface BelievedCoin {
   input: string;
   address: string;
@@ -158,7 +160,7 @@ export interface BelievedCoin {
   height: number;
 }
 
-/** Reads the coins believed in that come next in the round, at most `limit`; none at its end. */
+/** Reads the next stored coins of the round, at most `limit`; none at its end. */
 export async function selectRound(
   db: Db,
   of: { chain: string; network: string; height: number; limit: number },
@@ -175,7 +177,7 @@ export async function selectRound(
     order by c.hash, c.index limit ${of.limit}`;
 }
 
-/** Notes the coin at which a round has arrived; null: the next begins anew. */
+/** Stores the last coin that a round has covered; null: the next round begins again. */
 export async function upsertRound(
   tx: Tx,
   of: { chain: string; network: string },
@@ -187,7 +189,7 @@ export async function upsertRound(
     on conflict (chain, network) do update set hash = excluded.hash, index = excluded.index`;
 }
 
-/** Reads those of some coins that are believed to be unspent, in blocks up to a height. */
+/** Selects the coins that are stored as unspent, in blocks up to a height. */
 export async function selectBelieved(
   db: Db,
   of: { chain: string; network: string; height: number },
@@ -202,7 +204,10 @@ export async function selectBelieved(
     where c.spent_by is null and c.height <= ${of.height}`;
 }
 
-/** Notes who spent some coins in which blocks. Gives those of which nobody knew that. */
+/**
+ * Records the spenders of some coins and their blocks. Gives the coins whose spender was not known
+ * before.
+ */
 export async function markSpentBy(
   tx: Tx,
   of: { chain: string; network: string },
@@ -232,7 +237,7 @@ export async function selectOldest(
   return row.height;
 }
 
-/** Has the balances of some addresses follow a correction of their coins. */
+/** Recomputes the balances of some addresses after a correction of their coins. */
 export async function recountOnchainBalances(
   tx: Tx,
   of: { chain: string; network: string },
@@ -247,8 +252,8 @@ export async function recountOnchainBalances(
 }
 
 /**
- * Whether nothing that was made for an order can ever be mined, because each spends what a
- * transaction of ours should have made that never will be.
+ * Whether no attempt of an order can ever be mined, because each spends an output of a
+ * transaction of ours that will never be mined.
  */
 export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
   const [row] = await db<{ orphaned: boolean }[]>`
@@ -262,7 +267,7 @@ export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
   return row.orphaned;
 }
 
-/** Reads what was mined for orders that are done, and whose coins the chain shows as unspent again. */
+/** Reads the mined attempts of orders that are done, and whose coins the chain shows as unspent again. */
 export async function selectLostPayments(
   db: Db,
   of: { chain: string; network: string },
@@ -282,7 +287,7 @@ export interface LostCoin extends BelievedCoin {
   tries: number;
 }
 
-/** Reads the coins of unknown spenders whose turn it is to be searched again. */
+/** Reads the coins of unknown spenders that are due to be searched again. */
 export async function selectSpenderless(
   db: Db,
   of: { chain: string; network: string },
@@ -307,7 +312,7 @@ export async function countSpenderless(
   return row.count;
 }
 
-/** Has the spenders of coins searched again later: after a minute, then after growing pauses. */
+/** Postpones the search for the spenders of coins: by a minute, then by growing pauses. */
 export async function deferSpenders(
   tx: Tx,
   of: { chain: string; network: string },
@@ -321,7 +326,7 @@ export async function deferSpenders(
       and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer`;
 }
 
-/** Takes back that coins of unknown spenders are gone; gives those that were. */
+/** Marks coins of unknown spenders as unspent again; gives those that had been marked. */
 export async function reviveCoins(
   tx: Tx,
   of: { chain: string; network: string },

@@ -1,4 +1,4 @@
-/** Statements on stops, and on all that keeps an order from being signed. @module */
+/** Statements on stops, and on all reasons that keep an order from being signed. @module */
 import type { LedgerTx } from "../transaction.ts";
 import type { Db, Tx } from "../database.ts";
 
@@ -8,13 +8,13 @@ export interface StopRow {
   what: "moves" | "signing";
   asset: string | null;
   chain: string | null;
-  /** Codes of the assets that live on the chain. */
+  /** Codes of the assets of the chain. */
   chain_assets: string[] | null;
   account: string | null;
   user_id: string | null;
-  /** As it was given: the id of an account, or an address. */
+  /** As given: the id of an account, or an address. */
   destination: string | null;
-  /** All that it is compared with. */
+  /** All values that it is compared with. */
   destinations: string[] | null;
   reason: string;
   /** Null for the operator of the installation. */
@@ -41,7 +41,7 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
-/** What a new stop consists of. */
+/** Fields of a new stop. */
 export type NewStopRow = Omit<StopRow, "lifted_by" | "lifted_at">;
 
 /** Adds a stop; the transaction holds the ledger lock. */
@@ -67,7 +67,7 @@ export async function selectStops(db: Db, ids: string[]): Promise<StopRow[]> {
   return await db<StopRow[]>`select ${db(COLUMNS)} from stops where id = any (${ids}::uuid[])`;
 }
 
-/** What a posting is about that does not go through the ledger alone. */
+/** A withdrawal, as far as stops concern it beyond the ledger's accounts. */
 export interface StoppedMove {
   account: string;
   asset: string;
@@ -92,25 +92,25 @@ export async function existsStopOf(db: Db, move: StoppedMove): Promise<boolean> 
   return rows.length > 0;
 }
 
-/** What keeps an order from being signed, as the database knows it. */
+/** The reasons that keep an order from being signed, as the database knows them. */
 export interface SigningRow {
   id: string;
   purpose: string;
-  /** What it moves for somebody; null where it moves the chain's coin for the house. */
+  /** The asset that it moves for a customer; null where it moves the chain's coin for the house. */
   asset: string | null;
-  /** The stop that concerns it. */
+  /** The stop that applies to it. */
   stop: string | null;
-  /** Why its ramp waits for a reconciliation. */
+  /** The reason why its ramp waits for a reconciliation. */
   quarantined: string | null;
-  /** Which of its accounts is frozen. */
+  /** The frozen account among its own. */
   frozen: "account" | "ramp" | null;
-  /** Whether the asset's withdrawals are stopped, because less is there than is owed. */
+  /** Whether the asset's withdrawals are stopped, because the chain holds less than the ledger owes. */
   insolvent: boolean;
 }
 
 /**
- * Reads what keeps orders from being signed. Gaps are filled and parents paid for whatever is frozen:
- * they move nothing, and what is signed already waits for them. So does a replacement that cancels.
+ * Reads the reasons that keep orders from being signed. Fillers, CPFP transactions and cancellations
+ * are exempt from freezes: they move nothing to others, and signed transactions wait for them.
  *
  * @param orders with the code of their chain's own coin, and whether they are to be canceled by a replacement
  */

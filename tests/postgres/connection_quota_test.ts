@@ -82,7 +82,7 @@ Deno.test("a pool that cannot be opened says why, and takes nothing", async () =
   const broken = quota.admit({
     max: 1,
     open: () => {
-      throw new TypeError("sealed under another key");
+      throw new TypeError("encrypted with another key");
     },
     close: () => Promise.resolve(),
   });

@@ -249,10 +249,10 @@ export async function inspectInstallation(
 }
 
 /**
- * Begins a new epoch after a reconciliation, with this host as the only one that has a record; or, to
  * Begins a new epoch after a reconciliation, with this host as the only one that has a record; with
  * `join`, gives this host a record of the present epoch.
  *
+ * @throws {TypeError} if that is not possible
  */
 export async function claimEpoch(
   options: Pick<FenceOptions, "platform" | "dataDir" | "label">,
