@@ -68,7 +68,10 @@ Deno.test("a realm's logins open with the platform key alone", async () => {
     logins: loginsUnder(openSecrets("another key of a platform")),
   });
   const encrypted = locationOf(realm.made.realm);
-  await rejects(async () => await other.realm(encrypted).sql`select 1`, /encrypted with another key/);
+  await rejects(
+    async () => await other.realm(encrypted).sql`select 1`,
+    /encrypted with another key/,
+  );
   const login = other.logins!.draw(encrypted.id);
   await rejects(
     async () => await other.working({ ...encrypted, login }).sql`select 1`,
