@@ -139,10 +139,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     const open = (size: number) => plain(urlOf(options, location), as, size);
     return underQuota(quota, { open, alive, max, settings: saidBy(options, as) });
   }
-  /**
-   * Gives a pool for a realm in another database, or without a role: only the login of the address
-   * may read it.
-   */
+  /** Pool of a realm in another database, or without a role, which only the address's login may read. */
   function elsewhere(location: RealmLocation): Pool {
     const as = sessionOf(asWorker(location), "watch");
     const url = urlOf(options, location);

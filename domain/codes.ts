@@ -1,5 +1,5 @@
 /**
- * The closed lists of country and accounting currency codes, and how finely each currency counts.
+ * The closed lists of country and accounting currency codes, and the fractional digits of each currency.
  * Knows nothing of rates and of identities.
  * @module
  */

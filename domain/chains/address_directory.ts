@@ -1,7 +1,7 @@
 /**
- * Directory of the addresses of all realms of the installation: keyed digests in the platform's schema,
- * which no realm's role can read. With it no realm links an address of another, no realm learns whose an
- * address is, and each statement concerns one realm.
+ * Directory of the addresses of all realms of the installation: keyed digests in the platform's
+ * schema, which no realm's role can read. With it no realm links an address of another, no realm
+ * learns the owner of an address, and each statement concerns one realm.
  * @module
  */
 import { createHmac } from "node:crypto";
@@ -25,7 +25,7 @@ export async function enterAddresses(
   await insertDigests(tx, realm, addresses.map((address) => digestOf(key, address)));
 }
 
-/** Tells which of some addresses are other realms' own. */
+/** Tells which of some addresses belong to other realms. */
 export async function foreignAddresses(
   db: Db,
   realm: string,
@@ -38,7 +38,7 @@ export async function foreignAddresses(
   return found.map((digest) => digests.get(digest)!);
 }
 
-/** Tells which forms of an address, as somebody wrote it, are other realms' own on some chain. */
+/** Tells which spellings of an address belong to other realms on some chain. */
 export async function foreignForms(
   platform: Pool,
   realm: string,

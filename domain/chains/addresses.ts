@@ -12,13 +12,14 @@ export { type Network } from "./bitcoin_addresses.ts";
 /** All networks that a chain may be followed on. */
 export const NETWORKS: readonly Network[] = ["main", "testnet", "signet", "regtest"];
 
-/** Tells whether an address is good: in its canonical form, or why not. */
+/** Result of parsing an address: its canonical form, or why it is refused. */
 export type ParsedAddress = { readonly ok: true; readonly address: string } | Refusal;
 
-/** No format comes near; longer text would only cost time. */
+/** Longest address that is read; no format comes near it. */
 const LENGTH_MAX = 128;
 
-// Wallets are never these. Built-in programs and variables are told by their tail of ones.
+// A wallet has none of these addresses. Built-in programs and variables are recognised by their tail
+// of ones.
 const SOLANA_PROGRAMS: ReadonlySet<string> = new Set([
   "So11111111111111111111111111111111111111112",
   "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
@@ -29,8 +30,8 @@ const SOLANA_PROGRAMS: ReadonlySet<string> = new Set([
 const SOLANA_BUILT_IN = /1{8}$/;
 
 /**
- * Reads an address that is to be paid or watched: checksum, chain, network, and that it is no
- * contract of a token we know. EVM, Solana and Tron addresses are the same on every network.
+ * Reads an address to be paid or watched: checksum, chain, network, and that it is not the
+ * contract of a known token. EVM, Solana and Tron addresses are the same on every network.
  */
 export async function parseAddress(
   chain: ChainId,
@@ -68,7 +69,7 @@ export async function parseContract(chain: ChainId, address: string): Promise<Pa
 /**
  * Returns the canonical form of an address.
  *
- * @throws {DomainError} address.invalid, saying what is wrong
+ * @throws {DomainError} address.invalid, with the reason
  */
 export async function checkAddress(
   chain: ChainId,

@@ -13,7 +13,7 @@ import {
   installAssets,
 } from "../assets.ts";
 
-/** What may be set of an asset. */
+/** The fields of an asset that an operator may set. */
 export interface AssetSetting {
   readonly contract?: string;
   readonly symbol?: string;
@@ -21,16 +21,16 @@ export interface AssetSetting {
   readonly reason?: string;
 }
 
-/** Assets as an operator has set them, and everything that is wrong with the settings. */
+/** Assets with an operator's settings, and every fault of these settings. */
 export interface CheckedAssets {
   readonly changed: readonly Asset[];
   readonly faults: readonly string[];
 }
 
 /**
- * Puts an operator's settings in force, once, before anything is opened.
+ * Applies an operator's settings, once, before anything is opened.
  *
- * @returns what is wrong with them; then nothing is in force
+ * @returns the faults of the settings; if there is one, none is applied
  */
 export async function applyAssets(
   settings: Readonly<Record<string, AssetSetting>>,
@@ -100,7 +100,7 @@ function applied(asset: Asset, setting: AssetSetting, contract: string | null): 
   };
 }
 
-/** Two assets of one contract would both count what arrives. */
+/** Finds assets with one contract: both would count every deposit. */
 function sharedContracts(changed: readonly Asset[]): string[] {
   const set = new Map(changed.map((asset) => [asset.code, asset]));
   const owners = new Map<string, string>();

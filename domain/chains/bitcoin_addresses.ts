@@ -8,7 +8,7 @@ import { type ChainId, chainInfo } from "../assets.ts";
 /** Names a network of a chain. */
 export type Network = "main" | "testnet" | "signet" | "regtest";
 
-/** Tells why an address is refused. */
+/** A refusal of an address. */
 export interface Refusal {
   /** Tells it apart from a good address. */
   readonly ok: false;

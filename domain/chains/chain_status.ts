@@ -1,4 +1,4 @@
-/** What is told of assets and chains: the registry, and how far each chain was looked at. @module */
+/** Views of assets and chains: the registry, and the scanning state of each chain. @module */
 import { z } from "zod";
 import { type CursorRow, selectCursors } from "../../db/chains/cursors.ts";
 import type { Db } from "../../db/database.ts";
@@ -77,7 +77,7 @@ export function listAssets(settings: ChainSettings): z.infer<typeof AssetView>[]
   }));
 }
 
-/** Lists the configured chains with how far they were looked at for this realm. */
+/** Lists the configured chains with their scanning state in this realm. */
 export async function listChains(
   db: Db,
   settings: ChainSettings,
@@ -107,7 +107,7 @@ export async function listChains(
     });
 }
 
-/** A quarantine is told before anything else: nothing leaves meanwhile. */
+/** Picks the error to show. A quarantine comes first, because nothing is sent meanwhile. */
 function told(
   progress: ReturnType<typeof progressOf>,
   quarantine: { ramps: number; detail: string } | undefined,

@@ -7,7 +7,7 @@ import type { BIP32API } from "bip32";
 import type { Network } from "./addresses.ts";
 import { type ChainId, chainInfo } from "../assets.ts";
 
-/** The step below an account for addresses that are given out. */
+/** The step below an account for addresses that are handed out. */
 const EXTERNAL = 0;
 /** Indexes above are hardened, which an xpub cannot derive. */
 const INDEX_MAX = 2 ** 31 - 1;

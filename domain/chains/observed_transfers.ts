@@ -1,6 +1,6 @@
-/** Value that arrived at an address, as chain adapters tell it. @module */
+/** Value that arrived at an address, as chain adapters report it. @module */
 
-/** Value that arrived, as a chain adapter tells it; amount in base units. */
+/** Value that arrived, as a chain adapter reports it; amount in base units. */
 export interface SeenTransfer {
   readonly hash: string;
   readonly index: number;

@@ -14,16 +14,16 @@ export interface ChainAsset {
   /** Null is the chain's own coin. */
   contract: string | null;
   decimals: number;
-  /** The coin that pays its fees; its own where it pays them itself. */
+  /** The coin that pays its fees; the asset itself where it pays them. */
   gas: { code: string; decimals: number };
-  /** Of a token of the realm's own: on which network, and below which ramp it is kept. */
+  /** For a token of the realm's own: its network, and its ramp. */
   token: { testnet: boolean; ramp: string } | null;
 }
 
 /**
  * Finds an asset on its chain.
  *
- * @throws {DomainError} asset.unknown for what lives in the ledger alone
+ * @throws {DomainError} asset.unknown for an asset that exists in the ledger alone
  */
 export async function resolveChainAsset(db: Db, code: string): Promise<ChainAsset> {
   const asset = findAsset(code);
@@ -47,8 +47,8 @@ export async function resolveChainAsset(db: Db, code: string): Promise<ChainAsse
 }
 
 /**
- * Gives the ramp whose address an asset is sent from: for a token of the realm's own the one that it
- * is kept below, for others the account's.
+ * Gives the ramp whose address an asset is sent from: for a token of the realm's own the ramp that
+ * holds it, for others the account's.
  */
 export function sendingRamp<Ramp extends string | null>(
   asset: Pick<ChainAsset, "token">,

@@ -32,7 +32,7 @@ import { DomainError } from "../errors.ts";
 import { isId, newId } from "../ids.ts";
 import { assertMay, notFound } from "../permissions.ts";
 
-/** What is asked for when an alias is made. */
+/** A request for an alias. */
 export const NewAlias = z.strictObject({
   alias: AliasCode,
   type: z.enum(["account", "identity"]),
@@ -51,10 +51,10 @@ export const NewAlias = z.strictObject({
     { properties: { type: { const: "identity" }, account: false }, required: ["identity"] },
   ],
 });
-/** What is asked for when an alias is made. */
+/** A request for an alias. */
 export type NewAlias = z.infer<typeof NewAlias>;
 
-/** What can be changed of an alias. */
+/** A change of an alias. */
 export const AliasChange = z.strictObject({ data: FreeForm.optional() }).meta({
   id: "AliasChange",
 });

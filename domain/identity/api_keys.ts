@@ -1,6 +1,6 @@
 /**
- * Keys for machines: each acts as its user, with some of the user's rights and never more than the
- * user has at that moment. A key names its realm, is shown once and kept as a digest.
+ * Machine keys: each acts as its user, with some of the user's rights and never more than the
+ * user has at that moment. A key names its realm, is shown once and stored as a digest.
  * @module
  */
 import { hash } from "node:crypto";
@@ -37,7 +37,7 @@ const NetworkText = z.string().max(50).refine(
   "a network such as 203.0.113.0/24 or 2001:db8::/32 is expected",
 );
 
-/** What is asked for when a key is made. */
+/** A request for a machine key. */
 export const NewApiKey = z.strictObject({
   name: Name,
   roles: RoleList.optional(),
@@ -45,7 +45,7 @@ export const NewApiKey = z.strictObject({
   expires_at: Timestamp.optional(),
   addresses: z.array(NetworkText).max(100).default([]),
 }).meta({ id: "NewApiKey" });
-/** What is asked for when a key is made. */
+/** A request for a machine key. */
 export type NewApiKey = z.infer<typeof NewApiKey>;
 
 const fields = {
@@ -92,9 +92,9 @@ const FORM = /^key_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]
 const SECRET_BYTES = 32;
 
 /**
- * Refuses an actor without a recent login: for acts that a stolen key must not do.
+ * Refuses an actor without a recent login: for actions that a stolen key must not do.
  *
- * @param claims what the login's key says; null for a key of a machine
+ * @param claims the claims of the login's key; null for a machine key
  * @throws {DomainError} auth.invalid, auth.expired
  */
 export function assertFreshLogin(claims: Claims | null, at: number): void {
@@ -110,7 +110,7 @@ export function assertFreshLogin(claims: Claims | null, at: number): void {
 }
 
 /**
- * Makes a key for the actor.
+ * Creates a machine key for the actor.
  *
  * @throws {DomainError} permission.role, permission.scope, request.invalid
  */
@@ -177,7 +177,7 @@ export function viewApiKey(row: ApiKeyRow): Record<string, unknown> {
   };
 }
 
-/** The realm that a key names; null where it is no key of a machine. */
+/** Gives the realm that a key names; null if it is not a machine key. */
 export function realmOfApiKey(key: string): string | null {
   return FORM.exec(key)?.slice(1).join("-") ?? null;
 }
@@ -186,20 +186,20 @@ function digestOf(key: string): string {
   return hash("sha256", key, "hex");
 }
 
-/** What a key grants at this moment. */
+/** The present rights of a key. */
 export interface ApiKeyGrant extends ApiKeyGrantRow {
   networks: readonly Network[];
 }
 
-/** The keys of a realm that are in use in this process. */
+/** Cache of a realm's machine keys in this process. */
 export interface ApiKeyMemory {
-  /** What a key grants, as last read; undefined where it is not known here. */
+  /** The rights of a key, as last read; undefined if the key is not cached. */
   known(key: string): ApiKeyGrant | undefined;
-  /** Reads what a key grants; null where there is none. One that has ended is not kept. */
+  /** Reads the rights of a key; null if there is none. An ended key is not cached. */
   load(key: string): Promise<ApiKeyGrant | null>;
-  /** Reads again what is known. */
+  /** Reads the cached keys again. */
   refresh(): Promise<void>;
-  /** Notes a use; it is written at most once a minute. */
+  /** Records a use; the time is written at most once a minute. */
   used(grant: ApiKeyGrant, at: number): void;
 }
 
@@ -207,9 +207,9 @@ const KNOWN_MAX = 1000;
 const USE_NOTED_MS = 60_000;
 
 /**
- * Opens the memory of a realm's keys.
+ * Opens the cache of a realm's keys.
  *
- * @param pools `watch` reads what must not wait behind the realm's own statements
+ * @param pools `watch` runs reads that must not wait behind the realm's own statements
  */
 export function openApiKeyMemory(
   pools: { watch: () => Pool; pool: () => Pool },
@@ -236,7 +236,7 @@ export function openApiKeyMemory(
       const read = ++reads;
       const asked = new Map([...grants].map(([digest, { id }]) => [id, digest]));
       const rows = await reading(pools.watch(), (db) => selectGrants(db, [...asked.keys()]));
-      if (read < taken) return; // a younger one has been taken in
+      if (read < taken) return; // a newer reading has been stored
       taken = read;
       const alive = new Map(rows.map((row) => [row.id, row]));
       for (const [id, digest] of asked) {
@@ -249,7 +249,7 @@ export function openApiKeyMemory(
       if (at - (notedAt.get(id) ?? 0) < USE_NOTED_MS) return;
       if (notedAt.size >= KNOWN_MAX) notedAt.delete(notedAt.keys().next().value!);
       notedAt.set(id, at);
-      // Nobody waits for it, and one that is lost is noted a minute later.
+      // No caller waits for this write; a lost one is made up a minute later.
       writing(pools.pool(), (db) => markUsed(db, [id], at)).catch(() => {});
     },
   };
@@ -260,7 +260,7 @@ function withNetworks(row: ApiKeyGrantRow): ApiKeyGrant {
 }
 
 /**
- * Refuses a key that has ended, or is used from elsewhere than it may be.
+ * Refuses a key that has ended, or that comes from an address outside its networks.
  *
  * @throws {DomainError} auth.revoked, auth.expired, auth.invalid
  */

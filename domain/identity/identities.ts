@@ -26,14 +26,14 @@ export const AccountingCurrency = z.string()
     example: "EUR",
   });
 
-/** What is asked for when an identity is made. */
+/** A request for an identity. */
 export const NewIdentity = z.strictObject({
   type: z.enum(["neutral", "person", "company"]).default("neutral"),
   country: Country.optional(),
   currency: AccountingCurrency.optional(),
   data: FreeForm.default({}),
 }).meta({ id: "NewIdentity" });
-/** What is asked for when an identity is made. */
+/** A request for an identity. */
 export type NewIdentity = z.infer<typeof NewIdentity>;
 
 /** An identity as shown. */
@@ -49,7 +49,7 @@ export const IdentityView = z.object({
 }).meta({ id: "Identity" });
 
 /**
- * Makes an identity, with the realm's country and currency where none are given.
+ * Creates an identity, with the realm's country and currency where none are given.
  *
  * @param input.owner the user it belongs to; the actor unless given
  */

@@ -25,13 +25,13 @@ import {
 } from "./identities.ts";
 import { ownIdentity } from "./user_collection.ts";
 
-/** What is asked for when an identity is made, perhaps with an alias. */
+/** A request for an identity, optionally with an alias. */
 export const NewIdentityWithAlias = z.strictObject({
   ...NewIdentity.shape,
   alias: AliasCode.optional(),
 }).meta({ id: "NewIdentityWithAlias" });
 
-/** What can be changed of an identity. */
+/** A change of an identity. */
 export const IdentityChange = z.strictObject({
   type: z.enum(["neutral", "person", "company"]).optional(),
   country: Country.optional(),
@@ -64,7 +64,7 @@ export const IDENTITIES: Collection<IdentityRow> = {
   ownId: ownIdentity,
 };
 
-/** Makes an identity and, if asked, its alias. @throws {DomainError} alias.taken */
+/** Creates an identity and, if requested, its alias. @throws {DomainError} alias.taken */
 export async function createIdentityWithAlias(
   tx: Tx,
   actor: Actor,

@@ -1,4 +1,4 @@
-/** A user's logins: which there are, from where, and how they are ended. @module */
+/** The logins of a user: their list, their origin, and their end. @module */
 import { z } from "zod";
 import type { Db, Pool, Tx } from "../../db/database.ts";
 import {
@@ -35,10 +35,10 @@ export const LoginView = z.object({
   expires_at: z.number().int(),
 }).meta({ id: "Login" });
 
-/** How many logins were ended. */
+/** The number of ended logins. */
 export const EndedView = z.object({ ended: z.number().int() }).meta({ id: "EndedLogins" });
 
-/** Whose logins are meant, and by which key that is asked. */
+/** The user whose logins are meant, and the key of the request. */
 export interface LoginsOf {
   user: string;
   /** Of the key in use; null for a key of a machine. */
@@ -48,7 +48,7 @@ export interface LoginsOf {
 }
 
 /**
- * Lists a user's logins that have not ended: one's own, or anybody's for an administrator of the realm.
+ * Lists a user's open logins: one's own, or any user's for an administrator of the realm.
  *
  * @throws {DomainError} auth.invalid, user.not_found, permission.*
  */
@@ -98,7 +98,7 @@ export async function endOtherLogins(
 }
 
 /**
- * Ends all logins of a user, with every key that it holds.
+ * Ends all logins of a user, with every key that the user holds.
  *
  * @throws {DomainError} auth.invalid, user.not_found, permission.*
  */
@@ -113,7 +113,7 @@ export async function endAllLogins(
   return { id: of.user, ended: ended.length };
 }
 
-/** Revokes the keys of logins that were ended. */
+/** Revokes the keys of ended logins. */
 export async function revokeLogins(
   tx: Tx,
   actor: Pick<Actor, "at">,
@@ -167,7 +167,10 @@ const SYSTEMS: readonly [RegExp, string][] = [
   [/\bLinux\b/, "Linux"],
 ];
 
-/** Says what kind of program a user-agent header names: never the header itself, which tells more. */
+/**
+ * Gives the kind of program that a user-agent header names; the header itself reveals more and is not
+ * kept.
+ */
 export function agentOf(header: string | null): string | null {
   if (header === null) return null;
   const text = header.slice(0, 500);
@@ -180,8 +183,8 @@ const NOTED_MS = 60_000;
 const NOTED_MAX = 10_000;
 
 /**
- * Records when logins were last used: each at most once a minute, and one statement at a time,
- * which takes along all that were noted while the one before ran.
+ * Records when logins were last used: each at most once a minute, and with one statement at a time,
+ * which writes all uses that were recorded while the one before ran.
  */
 export function openLoginUses(pool: () => Pool): (login: string, at: number) => void {
   const noted = new Map<string, number>(); // the longest unused first
@@ -191,7 +194,7 @@ export function openLoginUses(pool: () => Pool): (login: string, at: number) => 
     const uses = waiting;
     waiting = new Map();
     isWriting = true;
-    // Nobody waits for it, and one that is lost is noted a minute later.
+    // No caller waits for this write; a lost one is made up a minute later.
     writing(pool(), (db) => markLoginsUsed(db, uses)).catch(() => {}).finally(() => {
       isWriting = false;
       if (waiting.size > 0) write();

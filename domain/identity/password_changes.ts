@@ -1,4 +1,4 @@
-/** How a user changes its own password: by giving the present one. @module */
+/** Changes of a user's own password, which require the present one. @module */
 import { z } from "zod";
 import type { Pool, Tx } from "../../db/database.ts";
 import { lockVerifier } from "../../db/security/sessions.ts";
@@ -11,7 +11,7 @@ import { checkPassword, Password } from "../security/passwords.ts";
 import { changeUser } from "./user_collection.ts";
 import { findUser } from "./users.ts";
 
-/** What is asked for when a password is changed by its user. */
+/** A user's request to change its own password. */
 export const NewPassword = z.strictObject({
   password: z.string().min(1).max(200).meta({ description: "The present one." }),
   new_password: Password,
@@ -39,7 +39,7 @@ export async function provePassword(
 }
 
 /**
- * Puts a new password in the place of the one that was proven, and ends all user keys.
+ * Replaces the password that was proven by a new one, and ends all user keys.
  *
  * @param ttlS lifetime of keys in seconds: how long a revocation is remembered
  * @throws {DomainError} auth.credentials where it has been changed meanwhile

@@ -1,6 +1,6 @@
 /**
- * Second factors of users: one-time passwords by time, asked for at logins once a first code has
- * confirmed them, and recovery codes that stand in for them once each.
+ * Second factors of users: time-based one-time passwords, required at logins once a first code has
+ * confirmed them, and recovery codes, each of which replaces one of them once.
  * @module
  */
 import { z } from "zod";
@@ -24,12 +24,12 @@ import { findUser } from "./users.ts";
 /** The code that confirms a second factor. */
 export const FirstCode = z.strictObject({ code: z.string().min(1).max(40) })
   .meta({ id: "FirstCode" });
-/** A second factor as shown once, when it is begun. */
+/** A second factor as shown once, when it is created. */
 export const NewTotpView = z.object({
   secret: z.string(),
   uri: z.string().meta({ description: "What an authenticator reads, as a QR code." }),
 }).meta({ id: "NewTotp" });
-/** What is shown of a second factor. */
+/** A second factor as shown later. */
 export const TotpView = z.object({
   confirmed: z.boolean(),
   recovery_codes_left: z.number().int(),
@@ -41,7 +41,7 @@ export const RecoveryView = z.object({ recovery_codes: z.array(z.string()) })
 const RECOVERY_CODES = 10;
 
 /**
- * Begins a second factor of the actor's own; logins ask for it when it is confirmed.
+ * Creates a second factor of the actor's own; logins require it once it is confirmed.
  *
  * @throws {DomainError} user.not_found, permission.owner, version.conflict
  */

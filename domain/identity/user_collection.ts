@@ -1,4 +1,4 @@
-/** What happens to users after they were made: changes, deletion, and the end of their keys. @module */
+/** Users as a collection: changes, deletion, and the end of their keys. @module */
 import { z } from "zod";
 import { endApiKeysOf } from "../../db/identity/api_keys.ts";
 import type { Db, Tx } from "../../db/database.ts";
@@ -26,7 +26,7 @@ import { assertMayGrant } from "../permissions.ts";
 import { revokeUser } from "../security/sessions.ts";
 import { Channel, loginEmail, RoleList, ScopeList, strongest, TAKEN, viewUser } from "./users.ts";
 
-/** What can be changed of a user. */
+/** A change of a user. */
 export const UserChange = z.strictObject({
   username: NewUsername.optional(),
   password: Password.optional(),
@@ -40,11 +40,11 @@ export const UserChange = z.strictObject({
 /** A change whose slow work on the password is done, outside any transaction. */
 export type PreparedChange = Omit<z.infer<typeof UserChange>, "password"> & { verifier?: string };
 
-/** How a user is changed. */
+/** Terms of a change of a user. */
 export interface ChangeTerms {
   /** Lifetime of keys in seconds: how long a revocation is remembered. */
   ttlS: number;
-  /** Refuses who has not logged in of late. */
+  /** Refuses actors without a recent login. */
   assertFresh: () => void;
 }
 
@@ -72,7 +72,7 @@ export const USERS: Collection<UserRow> = {
 };
 
 /**
- * Refuses what {@link changeUser} would refuse whatever the change is: asked before slow work on it.
+ * Makes the checks of {@link changeUser} that do not depend on the change, before slow work on it.
  *
  * @throws {DomainError} user.not_found, permission.*
  */
@@ -81,8 +81,8 @@ export async function assertMayChange(db: Db, actor: Actor, id: string): Promise
 }
 
 /**
- * Changes a user. A new password, role, scope or activity ends all keys it holds. With a stolen key nobody takes
- * away the name or the address by which a user logs in.
+ * Changes a user. A new password, role, scope or activity ends all keys of the user. A stolen key
+ * cannot take away the name or the address by which a user logs in.
  *
  * @throws {DomainError} user.not_found, permission.*, user.last_admin, username.taken, auth.*
  */
@@ -99,7 +99,7 @@ export async function changeUser(
   const next = { ...row, ...changes };
   assertMayGrant(actor, changes.roles === undefined ? [] : cumulative(next).roles, []);
   assertMayGrant(actor, [], changes.scopes === undefined ? [] : cumulative(next).scopes);
-  const isNamed = isAdmin({ ...row, active: true }) && next.email !== row.email; // it may be made active again
+  const isNamed = isAdmin({ ...row, active: true }) && next.email !== row.email; // it may be reactivated
   if (next.username !== row.username || isNamed) assertFresh();
   if (isAdmin(row) && !isAdmin(next)) await assertNotLast(tx, row.id);
   const ends = input.verifier !== undefined || row.active !== next.active ||
@@ -180,7 +180,10 @@ function cumulative(row: Pick<UserRow, "roles" | "scopes">) {
   };
 }
 
-/** Nobody changes, deletes or restores a user who holds more than they do: that would be a way up. */
+/**
+ * Refuses changes of a user with more rights than the actor, because these would raise the actor's
+ * own.
+ */
 function assertNotAbove(actor: Actor, row: UserRow): void {
   const { roles, scopes } = cumulative(row);
   assertMayGrant(actor, roles, scopes);

@@ -1,4 +1,4 @@
-/** Users: those who log in and own things. Each is linked to one identity. @module */
+/** Users: they log in and own entities. Each is linked to one identity. @module */
 import { z } from "zod";
 import { brokenConstraint } from "../../db/errors.ts";
 import type { Db, Tx } from "../../db/database.ts";
@@ -59,14 +59,14 @@ export const Channel = z.strictObject({
   email: z.email().max(254).optional(),
 }).meta({ id: "Channel" });
 
-/** Constraints that a name or an address breaks which another user has. */
+/** Constraints on names and addresses that another user may already have. */
 export const TAKEN: readonly string[] = [
   "users_username_key",
   "users_username_look",
   "users_admin_email",
 ];
 
-/** What is asked for when a user is made. */
+/** A request for a user. */
 export const NewUser = z.strictObject({
   username: NewUsername,
   password: Password,
@@ -76,10 +76,13 @@ export const NewUser = z.strictObject({
   channel: Channel.default({}),
   data: FreeForm.default({}),
 }).meta({ id: "NewUser" });
-/** What is asked for when a user is made. */
+/** A request for a user. */
 export type NewUser = z.infer<typeof NewUser>;
 
-/** Tells whether rights go beyond those that every user has: its password then opens them too. */
+/**
+ * Tells whether rights exceed those of every user; then the password opens more than the user's own
+ * entities.
+ */
 export function givesRights({ roles, scopes }: { roles?: Role[]; scopes?: Scope[] }): boolean {
   return (roles ?? []).some((role) => role !== "user") ||
     (scopes ?? []).some((scope) => scope !== "own");
@@ -100,11 +103,11 @@ export const UserView = z.object({
   ...EntityFields,
 }).meta({ id: "User" });
 
-/** A user ready to be made: the slow work on its password is done, outside any transaction. */
+/** A user ready to be created: the slow work on its password is done, outside any transaction. */
 export type PreparedUser = Omit<NewUser, "password"> & { verifier: string; email?: string };
 
 /**
- * Makes a user and, unless one is named, its identity, which belongs to the new user.
+ * Creates a user and, unless one is named, its identity, which belongs to the new user.
  *
  * @throws {DomainError} permission.role, permission.scope, username.taken, identity.not_found
  */
@@ -177,7 +180,7 @@ export function strongest<T extends Role | Scope>(order: readonly T[], given: re
 }
 
 /**
- * Finds a user that the actor may see; its own record it always may.
+ * Finds a user that the actor may see; the actor's own record is always visible.
  *
  * @throws {DomainError} user.not_found
  */

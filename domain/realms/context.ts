@@ -36,9 +36,9 @@ export interface RealmContext {
   grantOf(key: string): ApiKeyGrant | null | Promise<ApiKeyGrant | null>;
   /** Whether the grants of a key are cached. */
   knowsKey(key: string): boolean;
-  /** Notes that a key was used. */
+  /** Records that a key was used. */
   noteUse(grant: ApiKeyGrant, at: number): void;
-  /** Notes that a login's key was used. */
+  /** Records that a login's key was used. */
   noteLogin(claims: Claims, at: number): void;
   /** Makes the next use of revocations, or of the row, wait for a refresh. */
   refresh(): void;

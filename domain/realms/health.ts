@@ -34,7 +34,7 @@ export async function checkDatabase(pool: Pool, migrations: Migrations): Promise
 export interface SigningHealth {
   /** Of the installation; grows with every reconciliation. */
   epoch: number;
-  /** Why nothing is signed at all; null if there is no reason. */
+  /** The reason why nothing at all is signed; null if there is none. */
   halted: string | null;
   /** Realms without their seed. */
   seedless: number;

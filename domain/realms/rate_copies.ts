@@ -40,7 +40,7 @@ export async function spreadRates(
   }
 }
 
-/** Copies the rates that the installation has learnt since a time into one realm; tells the newest time. */
+/** Copies the installation's rates since a time into one realm; gives the newest time. */
 export async function copyRates(platform: Pool, realm: Pool, after: number): Promise<number> {
   for (let newest = after;;) {
     const since = newest;

@@ -5,7 +5,7 @@ import { isId } from "../ids.ts";
 import { notFound } from "../permissions.ts";
 import { viewRealm } from "./realms.ts";
 
-/** Shows a realm to the operator: with its keys of logins. */
+/** Shows a realm to the operator, with the keys that name it at logins. */
 export function viewRealmWithKeys(row: RealmRow): Record<string, unknown> {
   return {
     ...viewRealm(row),

@@ -256,7 +256,10 @@ async function keepFound(
   await scheduleOrder(tx, actor, id);
 }
 
-/** What the transaction brought to addresses of ours is no deposit, unless it left for one. */
+/**
+ * Handles the held deposits of the transaction: payments to own addresses are no deposits, unless it
+ * left for a deposit address.
+ */
 async function settleHeld(
   tx: Tx,
   actor: Actor,
@@ -271,7 +274,7 @@ async function settleHeld(
   }
 }
 
-/** Books what a recovered transaction did, in a transaction that holds the ledger lock. */
+/** Books the effects of a recovered transaction, in a transaction that holds the ledger lock. */
 export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const parts = (order.request as unknown as { payments: Part[] }).payments;
   const carried = new Map((await selectBatched(tx, order.id)).map((one) => [one.id, one]));

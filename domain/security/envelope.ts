@@ -7,19 +7,19 @@
 
 /** The master key, ready for use. Its raw form is not kept. */
 export interface MasterKey {
-  /** A fingerprint, stored beside what it wraps. */
+  /** A fingerprint, stored beside each data key that it wraps. */
   readonly id: string;
-  /** The key itself, which cannot be taken out. */
+  /** The key itself, which cannot be exported. */
   readonly key: CryptoKey;
 }
 
-/** What a secret is bound to. */
+/** The binding of a secret. */
 export interface SecretName {
   /** Realm id. */
   readonly realm: string;
-  /** What it is for, such as `seed`. */
+  /** Its kind, such as `seed`. */
   readonly kind: string;
-  /** Its row. */
+  /** Id of its row. */
   readonly id: string;
 }
 

@@ -10,30 +10,30 @@ import { type AttemptRow, closeAttempt, insertAttempt } from "../../db/security/
 import { locking } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";
 
-/** Whose attempts are counted. */
+/** The name and network whose attempts are counted. */
 export interface LoginSubject {
-  /** The name or e-mail address as it was given. */
+  /** The name or e-mail address as given. */
   name: string;
   /** The caller's network: an IPv4 address, or the /64 of an IPv6 address. */
   network: string;
 }
 
-/** An attempt whose password is being checked: its places among those of its subjects. */
+/** An attempt whose password is being checked, with the marks of its subjects. */
 export interface LoginAttempt {
   places: { subject: string; mark: string }[];
-  /** The subject of name and network together, where a right login is remembered. */
+  /** The subject of name and network together, which remembers a successful login. */
   pair: string;
 }
 
-/** There were too many wrong logins of a name or a network. */
+/** Refusal after too many wrong logins of a name or a network. */
 export class LoginRefusal extends DomainError {
-  /** Says for how long, and whether it holds for every name from the network. */
+  /** Names the pause in seconds, and whether it holds for every name from the network. */
   constructor(readonly retryAfterS: number, readonly everyName: boolean) {
     super("rate.limited", "too many wrong logins: wait a minute", { retryAfterS });
   }
 }
 
-/** Others of the same subject are being checked. */
+/** Other attempts of the same subject are being checked. */
 class Busy extends Error {}
 
 const WRONG_PER_PAIR = 5;
@@ -42,9 +42,9 @@ const WRONG_PER_NAME = 100;
 const WAITS_MAX = 200;
 
 /**
- * Takes a place among the attempts of a name and a network, before the password is looked at.
+ * Registers an attempt of a name and a network, before its password is checked.
  *
- * @param rest waits a little, while others of the same subject are being checked
+ * @param rest waits a little, while other attempts of the same subject are being checked
  * @throws {DomainError} rate.limited, service.overloaded
  */
 export async function beginAttempt(
@@ -68,7 +68,10 @@ export async function beginAttempt(
   });
 }
 
-/** Takes all places or none; rows are locked in the same order by everybody. */
+/**
+ * Registers the attempt with all its subjects or none; every process locks the rows in the same
+ * order.
+ */
 async function take(
   tx: Tx,
   subjects: { network: string; pair: string; name: string },
@@ -90,7 +93,7 @@ function assertOpen({ state, retry_after_s }: AttemptRow, everyName: boolean): v
   if (state === "busy") throw new Busy();
 }
 
-/** Gives the places back; only a wrong login goes on counting, and a right one makes the pair known. */
+/** Closes the attempt; only a wrong login continues to count, and a right one makes the pair known. */
 export async function endAttempt(
   pool: Pool,
   { places, pair }: LoginAttempt,

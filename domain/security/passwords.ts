@@ -18,7 +18,7 @@ const PASSES = 2;
 const LANES = 1;
 const BYTES = 32;
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
-/** The verifier of no password at all: checked for unknown users, so that they cost the same time. */
+/** The verifier of no password: unknown users are checked against it, so that they cost the same time. */
 const NOBODY =
   "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
@@ -47,7 +47,7 @@ export async function checkPassword(password: string, verifier: string | null): 
   return equalBytes(hash, unbase64(expected)) && verifier !== null;
 }
 
-/** Compares without telling by its duration where the two differ. */
+/** Compares in constant time, so that the duration does not reveal the first difference. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;

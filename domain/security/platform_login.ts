@@ -1,4 +1,7 @@
-/** The logins of the platform with which a process serves and works, instead of that of its address. @module */
+/**
+ * Logins of the platform with fewer rights, which a process uses instead of the login of its address.
+ * @module
+ */
 import type { Database, ServingLogins } from "../../db/database.ts";
 import { codeOf } from "../../db/errors.ts";
 import {
@@ -13,14 +16,15 @@ import {
 import { passwordsOf } from "../../db/realm_logins.ts";
 import { locking, reading } from "../../db/transaction.ts";
 
-/** The server's refusal of what a login has no right to. */
+/** The server's code for a statement that a login has no right to. */
 const DENIED = "42501";
 
 /**
- * Has the process go on with the rights that serving and working need. Where roles do not log in, it goes on as before.
+ * Limits the process to the rights that serving and working need. Where roles do not log in, it keeps
+ * its rights.
  *
  * @param anew whether a new login is drawn where the stored one was encrypted with a lost platform key
- * @returns whether it does; false also where the login was encrypted with another platform key
+ * @returns whether the rights are limited; false also where the login was encrypted with another platform key
  * @throws {Error} where the login of the address may make no role
  */
 export async function serveWithLess(database: Database, anew = false): Promise<boolean> {
@@ -65,7 +69,7 @@ export async function assertMakesRoles({ builder }: Database): Promise<void> {
 const NEEDS = "the login of DATABASE_URL needs CREATEROLE, or REALM_ROLES=off where the database " +
   "lets nobody create roles";
 
-/** Says what a login lacks that may make no role. */
+/** Names the missing right of a login that may not create roles. */
 function explain(error: unknown): never {
   if (codeOf(error) !== DENIED) throw error;
   const { message } = error as Error;

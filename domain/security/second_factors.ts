@@ -1,4 +1,4 @@
-/** Codes that logins ask for beside a password. @module */
+/** Second factors at logins: one-time passwords and recovery codes. @module */
 import { hash } from "node:crypto";
 import type { Tx } from "../../db/database.ts";
 import { lockSecondFactor, markStep, takeRecoveryCode } from "../../db/security/second_factors.ts";
@@ -7,10 +7,13 @@ import { base32, totpStep } from "./totp.ts";
 
 const RECOVERY_BYTES = 10;
 
-/** What a login was let in by, beside the password. */
+/** The credentials that a login was accepted by. */
 export type LoginMethod = "password" | "totp" | "recovery_code";
 
-/** Tells by what a login of a user whose password was right may come in; null: it may not. A code counts once. */
+/**
+ * Gives the method by which a login with the right password is accepted; null: it is refused. A code
+ * counts once.
+ */
 export async function passesSecondFactor(
   tx: Tx,
   user: string,
@@ -32,7 +35,7 @@ export async function passesSecondFactor(
   return "totp";
 }
 
-/** Says that a code is missing or wrong, to who has given the right password. */
+/** Makes the refusal of a missing or wrong code, for a caller who has given the right password. */
 export function wrongCode(): DomainError {
   const message = "a code of the authenticator, not used before, or a recovery code is expected";
   return new DomainError("auth.credentials", message, { errors: [{ path: "/code", message }] });
@@ -44,7 +47,7 @@ export function newRecoveryCode(): string {
   return base32(bytes).match(/.{4}/g)!.join("-");
 }
 
-/** The digest under which a recovery code is kept. */
+/** The digest under which a recovery code is stored. */
 export function digestRecoveryCode(code: string): Uint8Array {
   return Uint8Array.fromHex(hash("sha256", code.toUpperCase().replaceAll("-", ""), "hex"));
 }

@@ -1,13 +1,13 @@
 /**
- * Encryption of what the serving half stores: addresses of databases, answers that show a key. It has no
- * master key, so it derives its keys from the operator's platform key. Keys of chains are never
- * encrypted here.
+ * Encryption of secrets that the serving half stores: addresses of databases, answers that show a key.
+ * It has no master key, so it derives its keys from the operator's platform key. Keys of chains are
+ * never encrypted here.
  * @module
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 import type { Logins } from "../../db/realm_logins.ts";
 
-/** What a text is encrypted for: it decrypts for the same purpose and subject alone. */
+/** The purpose of an encrypted text: it decrypts for the same purpose and subject alone. */
 export type SecretPurpose = "database_url" | "answer" | "totp" | "login" | "installation";
 
 /** Encrypts and decrypts texts. */
@@ -38,7 +38,7 @@ export function openSecrets(platformKey: string, previous: string | null = null)
   };
 }
 
-/** Keeps the secrets of realms' logins under the platform key. */
+/** Encrypts the secrets of realms' logins with the platform key. */
 export function loginsUnder(secrets: Secrets): Logins {
   return {
     draw: (realm) => secrets.encrypt("login", realm, randomBytes(32).toString("base64url")),

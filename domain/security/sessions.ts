@@ -1,4 +1,4 @@
-/** Logins: who may have a user key, and how one ends. @module */
+/** Logins: the issue of user keys, and their revocation. @module */
 import { z } from "zod";
 import type { Pool, Tx } from "../../db/database.ts";
 import { endLogins, insertLogin } from "../../db/identity/logins.ts";
@@ -23,7 +23,7 @@ const Code = z.string().min(1).max(40).optional().meta({
   description: "Of the authenticator, or a recovery code; for users with one-time passwords.",
 });
 
-/** What a user logs in with. */
+/** Credentials of a user's login. */
 export const UserLogin = z.strictObject({
   realm_key: text(100),
   username: text(200),
@@ -31,7 +31,7 @@ export const UserLogin = z.strictObject({
   code: Code,
 }).meta({ id: "UserLogin" });
 
-/** What an administrator of a realm logs in with. */
+/** Credentials of a realm administrator's login. */
 export const AdminLogin = z.strictObject({
   realm_key: text(100),
   email: text(254).optional(),
@@ -58,23 +58,26 @@ export interface Login {
   code?: string;
   /** Decrypts a user's second factor. */
   openFactor: (user: string, ciphertext: Uint8Array) => string | null;
-  /** Only realm administrators are let in. */
+  /** Whether only realm administrators may log in. */
   admin: boolean;
-  /** What the audit trail calls it. */
+  /** The action in the audit trail. */
   action: string;
   requestId: string;
   at: number;
-  /** Network address the login comes from. */
+  /** Network address of the client. */
   address: string;
-  /** The network that the address is counted with. */
+  /** The network that counts the address's attempts. */
   network: string;
-  /** The kind of program that it comes from. */
+  /** The kind of program of the client. */
   agent: string | null;
   /** Lifetime of the key, in seconds. */
   ttlS: number;
 }
 
-/** A user who was let in, and when (the database's milliseconds), which its key must carry. */
+/**
+ * A user with an accepted login, and its time by the database (milliseconds), which its key must
+ * carry.
+ */
 export interface Entrant {
   user: UserRow;
   at: number;
@@ -83,16 +86,16 @@ export interface Entrant {
 
 /** Clocks differ: a revocation outlives the keys it ends. */
 const SLACK_S = 300;
-/** Stands for an unknown user, so that it costs the same statements. */
 /** Logins of a user that hold at once; one more ends the oldest. */
 const LOGINS_MAX = 100;
+/** Stands for an unknown user, so that it costs the same statements. */
 const NOBODY = "00000000-0000-7000-8000-000000000000";
 
 /**
- * Checks a login and gives the user it is of. An unknown user and a wrong password take the same
+ * Checks a login and gives its user. An unknown user and a wrong password take the same
  * work and get the same answer.
  *
- * @param rest waits a little, while others of the same user or address are being checked
+ * @param rest waits a little, while other attempts of the same user or address are being checked
  * @throws {DomainError} auth.credentials, rate.limited, service.overloaded
  */
 export async function logIn(
@@ -118,7 +121,7 @@ export async function logIn(
   throw new DomainError("auth.credentials", "the login is not right");
 }
 
-/** Writes the login down, and gives its time if the user may still come in; else what is wrong. */
+/** Stores the login, and gives its time if the user may still log in; else the wrong credential. */
 async function admit(
   tx: Tx,
   login: Login,
@@ -179,7 +182,7 @@ async function keepLogin(
   return jti;
 }
 
-/** What a user's new key says. */
+/** Makes the claims of a user's new key. */
 export function claimsOf(
   user: UserRow,
   realm: string,

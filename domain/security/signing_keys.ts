@@ -30,7 +30,7 @@ export interface SigningKeys {
   published(): Promise<JWK[]>;
 }
 
-/** What signing keys are opened with. */
+/** Options of the signing keys. */
 export interface SigningKeysOptions {
   platform: Pool;
   userKeyTtlS: number;

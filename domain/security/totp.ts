@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 
 const STEP_MS = 30_000;
 const DIGITS = 6;
-/** Steps before and after the present one that are taken, for clocks that are apart. */
+/** Accepted steps before and after the present one, because clocks differ. */
 const SLACK = 1;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
@@ -12,7 +12,7 @@ export function newTotpSecret(): string {
   return base32(crypto.getRandomValues(new Uint8Array(20)));
 }
 
-/** The address that an authenticator reads (Key Uri Format). */
+/** The URI that an authenticator reads (Key Uri Format). */
 export function totpUri(
   secret: string,
   { issuer, name }: { issuer: string; name: string },
@@ -31,7 +31,7 @@ export function totpCode(secret: string, step: number): string {
   return `${truncated % 10 ** DIGITS}`.padStart(DIGITS, "0");
 }
 
-/** The step that a code is of, near a time (milliseconds) and after the last that was used; or null. */
+/** Finds the step of a code, near a time (milliseconds) and after the last one used; or null. */
 export function totpStep(
   secret: string,
   code: string,

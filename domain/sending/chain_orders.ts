@@ -41,16 +41,19 @@ import type { Speed } from "../speeds.ts";
 export { type OrderRow, type OrderState } from "../../db/sending/chain_orders.ts";
 export { type AttemptRow, type DropProof } from "../../db/sending/order_attempts.ts";
 
-/** What shall happen; amounts are base units as text, addresses in canonical form. */
+/**
+ * The payment or other effect of an order; amounts are base units as text, addresses in canonical
+ * form.
+ */
 export type PaymentRequest =
   | {
     kind: "pay";
     from: string;
     /** The token's contract; null is the chain's own coin. */
     contract: string | null;
-    /** "all" is everything that the sender holds, less the fee where the fee is of it. */
+    /** "all" is the whole balance of the sender, less the fee where the fee is paid in it. */
     payments: { to: string; amount: string }[];
-    /** Who pays the fee, where the chain lets another do so. */
+    /** The address that pays the fee, where the chain allows another than the sender. */
     feePayer?: string;
   }
   | {
@@ -60,36 +63,39 @@ export type PaymentRequest =
   }
   | { kind: "noop"; from: string };
 
-/** What is asked for when something shall be sent. */
+/** A request for an order. */
 export interface NewOrder {
   place: ChainNetwork;
   /** The ramp account below which the sender's key lies. */
   ramp: string;
   purpose: OrderRow["purpose"];
-  /** The thing that it is for; told again when the order has ended. */
+  /** The entity that it is for, which follows its progress. */
   reference_id: string | null;
   request: PaymentRequest;
   speed: Speed;
-  /** A nonce that must be used. */
+  /** The nonce that it must use. */
   nonce?: number;
-  /** What users are charged for it, and what it may cost at most (null: the market bounds it); without, the house bears it. */
+  /**
+   * Its charge to users and its budget (null: only the market limits it); without, the house bears
+   * the cost.
+   */
   cost?: Omit<OrderCost, "budget"> & { budget: bigint | null };
 }
 
-/** What users are charged for an order, and what it may cost at most. */
+/** The charge of an order to users, and its budget. */
 export interface OrderCost {
   /** Base units. */
   charged: bigint;
   /** Base units. */
   budget: bigint;
-  /** What both are counted in; null is the chain's own coin. */
+  /** The asset of both; null is the chain's own coin. */
   contract: string | null;
 }
 
 /** An order without a run for so long lost its job, and is scheduled again. In seconds. */
 const FORGOTTEN_S = 900;
 
-/** Makes an order without gas to block, and has it carried out after the commit. */
+/** Inserts an order that blocks no gas, and schedules its first run after the commit. */
 export async function createOrder(
   tx: Tx,
   actor: Actor,
@@ -99,9 +105,9 @@ export async function createOrder(
 }
 
 /**
- * Makes an order as {@link createOrder} does, and blocks its gas on the account of its ramp.
+ * Inserts an order as {@link createOrder} does, and blocks its gas on the account of its ramp.
  *
- * @param order.gas what is blocked, in base units of the chain's own coin; without it, nothing is
+ * @param order.gas the amount to block, in base units of the chain's own coin; nothing unless given
  * @throws {DomainError} ramp.gas_insufficient
  */
 export async function createOrderWithGas(
@@ -187,17 +193,17 @@ export async function reviveOrders(tx: Tx, actor: Actor): Promise<number> {
 }
 
 /**
- * Cancels an order none of whose bytes has left, and fills the nonce that it had taken. A batch
- * that carries it is undone, and its other orders are scheduled again.
+ * Cancels an order none of whose bytes was sent, and fills the nonce that it had taken. A batch
+ * that carries it is dissolved, and its other orders are scheduled again.
  *
- * @returns the order as it is now; null if bytes may have left, or it has ended
+ * @returns the order as it is now; null if bytes may have been sent, or it has ended
  */
 export async function cancelOrder(
   tx: LedgerTx,
   actor: Actor,
   id: string,
 ): Promise<OrderRow | null> {
-  // The batch is locked before what it carries, here as everywhere.
+  // The batch is locked before its members, here as everywhere.
   const batch = (await selectOrder(tx, id))?.batch_order_id ?? null;
   if (batch !== null && !await undoBatch(tx, actor, batch)) return null;
   const order = await lockOrder(tx, id);
@@ -207,7 +213,10 @@ export async function cancelOrder(
   return withdrawn.order;
 }
 
-/** Undoes a batch none of whose bytes can be mined: what it carried is new again. It has no gas blocked. */
+/**
+ * Dissolves a batch none of whose bytes can be mined: its members are new again. It has no gas
+ * blocked.
+ */
 export async function undoBatch(tx: Tx, actor: Actor, id: string): Promise<boolean> {
   const batch = await lockOrder(tx, id);
   if (batch === null || await withdrawBytes(tx, actor, batch) === null) return false;
@@ -216,9 +225,9 @@ export async function undoBatch(tx: Tx, actor: Actor, id: string): Promise<boole
 }
 
 /**
- * Cancels a locked order, unless bytes may have left or others build on what it makes.
+ * Cancels a locked order, unless bytes may have been sent or other orders spend its outputs.
  *
- * @returns the order as it is then, and the order that fills its nonce
+ * @returns the order after that, and the order that fills its nonce
  */
 async function withdrawBytes(
   tx: Tx,
@@ -238,8 +247,8 @@ async function withdrawBytes(
 }
 
 /**
- * Begins an order anew, all of whose transactions are proven never to be mined. What a batch
- * carried goes its own ways.
+ * Restarts an order all of whose transactions are proven never to be mined. The members of a batch
+ * are scheduled one by one.
  */
 export async function renewOrder(
   tx: Tx,
@@ -255,8 +264,8 @@ export async function renewOrder(
 }
 
 /**
- * Gives up what an order had reserved. A nonce that nothing will use stops all behind it, so it is
- * filled with a transaction that moves nothing, if something was signed with it or waits behind it.
+ * Releases the inputs that an order had reserved. An unused nonce blocks all later ones, so a
+ * filler takes it if a transaction with it was signed or waits behind it.
  *
  * @returns the order that fills it, if there is one
  */
@@ -275,7 +284,7 @@ export async function releaseInputs(
   return await fillNonce(tx, actor, order, order.nonce);
 }
 
-/** Orders a transaction that moves nothing, to use up a nonce. Gives its id. */
+/** Orders a transaction without value that uses up a nonce. Gives its id. */
 export async function fillNonce(
   tx: Tx,
   actor: Actor,
@@ -297,8 +306,8 @@ export async function fillNonce(
 }
 
 /**
- * Asks for a replacement of what was sent, at another speed; where a batch carries it, of that, and
- * the others ride along.
+ * Requests a replacement of the sent transaction at another speed. If a batch carries the order, the
+ * whole batch is replaced.
  *
  * @returns the order as it is now; null if it is mined or has ended
  */

@@ -1,6 +1,6 @@
 /**
- * What a withdrawal may cost: a multiple of what its user is charged, and where the destination's own
- * code runs, never more than what the sender has put in. Amounts in base units unless told otherwise.
+ * Budgets of withdrawals: a multiple of the charge to the user and, where the destination's own
+ * code runs, never more than the sender's stake. Amounts in base units unless stated otherwise.
  * @module
  */
 import type { ChainAsset } from "../chains/onchain_assets.ts";
@@ -9,10 +9,10 @@ import { toUnits } from "../money.ts";
 import type { OrderCost } from "./chain_orders.ts";
 
 /**
- * Works out what a withdrawal may cost.
+ * Computes the budget of a withdrawal.
  *
  * @param of.amount whole units of the asset that move on the chain
- * @param of.factor how many times its charge a withdrawal may cost
+ * @param of.factor the multiple of its charge that a withdrawal may cost
  */
 export function budgetFor(
   price: Price,
@@ -27,8 +27,8 @@ export function budgetFor(
 }
 
 /**
- * All that comes back to the sender at most, counted in what pays the fee: a transaction that fails on
- * the chain is paid from it. Null where nothing can fail there, or what it is worth is not known.
+ * The most that can come back to the sender, in the asset of the fee: a transaction that fails on
+ * the chain is paid from it. Null where no transaction can fail, or its value is not known.
  */
 function stakeOf(price: Price, { asset, amount }: { asset: ChainAsset; amount: string }) {
   const { units, slack, gas, fee } = price;

@@ -1,7 +1,7 @@
 /**
- * What a withdrawal costs, out of what workers last saw: no node is asked here. A fee that is paid in
- * another coin than the one sent is converted at recent rates; without them it is what the realm has
- * set, or the ramp bears it.
+ * Fees of withdrawals, from the prices that workers last read: no node is asked here. A fee that is
+ * paid in another coin than the one sent is converted at recent rates. Without rates it is the realm's
+ * setting, or the ramp bears it.
  * @module
  */
 import { z } from "zod";
@@ -23,53 +23,53 @@ import { Amount, assertScale, fromUnits, scaleOf, toUnits } from "../money.ts";
 import { type ChainNetwork, chainNetworkFor } from "../chains/networks.ts";
 import { SPEEDS } from "../speeds.ts";
 
-/** How soon a withdrawal shall be mined. */
+/** How soon a withdrawal should be mined. */
 export const Speed = z.enum(SPEEDS).meta({ id: "Speed" });
-/** How soon a withdrawal shall be mined. */
+/** How soon a withdrawal should be mined. */
 export type Speed = z.infer<typeof Speed>;
 
-/** What is asked for when a fee is to be estimated. */
+/** A request for an estimate of a fee. */
 export const Estimate = z.strictObject({
   account: Id,
   address: text(200),
   amount: Amount,
   speed: Speed.default("medium"),
 }).meta({ id: "Estimate" });
-/** What is asked for when a fee is to be estimated. */
+/** A request for an estimate of a fee. */
 export type Estimate = z.infer<typeof Estimate>;
 
-/** What a payment costs. */
+/** The price of a payment. */
 export interface Price {
-  /** In whole units of the asset that is sent; what the user is charged. */
+  /** The charge to the user, in whole units of the asset that is sent. */
   fee: string;
-  /** In whole units of the coin that pays it, where that is another one. */
+  /** The cost in whole units of the coin that pays it, where that is another one. */
   gas: { asset: string; value: string } | null;
-  /** In base units of what pays it. */
+  /** The cost in base units of the asset that pays it. */
   units: bigint;
   /** The token that pays it; null is the chain's own coin. */
   contract: string | null;
   /** Where coins are spent, the most that is left to the miner because it is too small for change. */
   slack: bigint;
-  /** The least that the realm lets be withdrawn, in whole units; null for no such bound. */
+  /** The least withdrawal that the realm permits, in whole units; null for no limit. */
   minimum: string | null;
-  /** The smallest payment that nodes pass on, in base units of the asset. */
+  /** The smallest payment that nodes relay, in base units of the asset. */
   least: bigint;
 }
 
-/** What is to be priced. */
+/** The payment to price. */
 export interface Priced {
   asset: ChainAsset;
   place: ChainNetwork;
   speed: Speed;
   /** Whole units of the asset. */
   amount: string;
-  /** Whose coins would be spent; null if nobody's yet. */
+  /** The address whose coins would be spent; null if it is not known yet. */
   sender: string | null;
   /** The accounting currency through which coins are compared. */
   currency: string;
 }
 
-/** A quote older than this says nothing about now. */
+/** A quote older than this is not used. */
 const QUOTE_AGE_MAX_MS = 600_000;
 /** A rate older than this converts no fee. */
 const RATE_AGE_MAX_MS = 3_600_000;
@@ -77,7 +77,7 @@ const RATE_AGE_MAX_MS = 3_600_000;
 /**
  * Prices a payment.
  *
- * @throws {DomainError} chain.stale if no worker has seen prices lately
+ * @throws {DomainError} chain.stale if no worker has read prices recently
  */
 export async function priceOf(db: Db, actor: Actor, wanted: Priced): Promise<Price> {
   const { asset, place, speed } = wanted;
@@ -87,13 +87,13 @@ export async function priceOf(db: Db, actor: Actor, wanted: Priced): Promise<Pri
   return await priced(db, actor, wanted, { quote, units });
 }
 
-/** Adds up what a quote comes to, in base units of what pays it. */
+/** Computes the fee of a quote, in base units of the asset that pays it. */
 export function feeUnits(quote: QuoteRow, of: { payments: number; inputs: bigint }): bigint {
   return BigInt(quote.base) + BigInt(quote.per_payment) * BigInt(of.payments) +
     BigInt(quote.per_input) * of.inputs;
 }
 
-/** Writes a fee in whole units of the asset that is sent. */
+/** Converts a fee to whole units of the asset that is sent. */
 export async function priced(
   db: Db,
   actor: Actor,
@@ -118,7 +118,7 @@ export async function priced(
   };
 }
 
-/** A realm may have set more digits than a token of its own has. */
+/** Rounds up to the token's digits: a realm's setting may have more digits than a token of its own. */
 function roundUp(amount: string, decimals: number): string {
   const places = Math.max(decimals, scaleOf(amount));
   const step = 10n ** BigInt(places - decimals);
@@ -126,10 +126,10 @@ function roundUp(amount: string, decimals: number): string {
 }
 
 /**
- * Reads what workers last saw of the price of sending.
+ * Reads the price of sending that workers last read.
  *
  * @param of.contract '' is the chain's own coin
- * @throws {DomainError} chain.stale if no worker has seen prices lately
+ * @throws {DomainError} chain.stale if no worker has read prices recently
  */
 export async function recentQuote(
   db: Db,

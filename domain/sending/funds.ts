@@ -1,4 +1,4 @@
-/** What is checked before value may leave, out of what workers last saw. @module */
+/** Checks of the funds before value may leave, by the balances that workers last read. @module */
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import { COINS_MAX, sumFreeCoins } from "../../db/sending/utxos.ts";
 import type { Db, Tx } from "../../db/database.ts";
@@ -16,7 +16,7 @@ import type { Price } from "./fees.ts";
 import { toUnits } from "../money.ts";
 import type { ChainNetwork } from "../chains/networks.ts";
 
-/** Balances older than this say nothing about now. */
+/** Balances older than this are not used. */
 const BALANCE_AGE_MAX_MS = 600_000;
 
 /**
@@ -59,7 +59,7 @@ export async function findOwnAddress(db: Db, ramp: string): Promise<string> {
 }
 
 /**
- * Refuses while more of an asset is owed than is there.
+ * Refuses withdrawals of an asset while the chain holds less of it than the ledger owes.
  *
  * @throws {DomainError} asset.suspended
  */
@@ -73,7 +73,8 @@ export async function assertSolvent(
 }
 
 /**
- * Refuses what the ramp's address cannot pay, as workers last saw it and less what is on its way.
+ * Refuses a payment that the ramp's address cannot make, by the balance last read less orders on their
+ * way.
  *
  * @throws {DomainError} chain.stale, ramp.assets_insufficient, ramp.gas_insufficient
  */
@@ -99,7 +100,7 @@ export async function assertOnChain(
   await assertGas(db, place, sender, { code: price.gas.asset, units: price.units });
 }
 
-/** Refuses what would take more coins than one transaction is offered; account chains have none. */
+/** Refuses a payment that needs more coins than one transaction is offered; account chains have none. */
 async function assertFewCoins(
   db: Db,
   place: ChainNetwork,
@@ -113,7 +114,7 @@ async function assertFewCoins(
 }
 
 /**
- * Refuses what the ramp's address has too few coins for.
+ * Refuses a payment for whose fee the ramp's address holds too few coins.
  *
  * @param gas.units base units of the chain's own coin
  * @throws {DomainError} ramp.gas_insufficient

@@ -1,9 +1,10 @@
 /**
- * What the house bears for one customer. A withdrawal may cost some times what its user was charged, and
- * the destination's own code decides how much of that it takes; so a customer could take as much from the
- * house as stops the withdrawals of all. It bears that up to a quarter of what the house may lose, and for all
- * customers together up to a half: beyond it, a withdrawal of the customer is signed only where it costs no
- * more than was charged. Users who were made by a customer are that customer.
+ * Limits of the house's losses by one customer. A withdrawal may cost a multiple of its charge, and
+ * the destination's own code decides how much of that it takes; so a customer could cost the house
+ * enough to stop the withdrawals of all. The house bears up to a quarter of its leeway for one
+ * customer, and up to a half for all customers together. Beyond that, a withdrawal of the customer is
+ * signed only where it costs no more than its charge. Users who were made by a customer count as that
+ * customer.
  * @module
  */
 import type { Db } from "../../db/database.ts";
@@ -15,23 +16,23 @@ import { toUnits } from "../money.ts";
 import type { OrderRow } from "./chain_orders.ts";
 import { lossMaxOf } from "../withdrawal_settings.ts";
 
-/** Days in which what a customer has cost and brought is netted. */
+/** Days over which a customer's costs and charges are netted. */
 const DAYS = 30;
-/** A quarter of what the house may lose before withdrawals stop: so many payments, */
+/** One customer's part of the house's leeway before withdrawals stop: this number of payments, */
 const PAYMENTS = 25n;
-/** or that part of what the realm has set. */
+/** or this part of the realm's setting. */
 const PART = 4n;
-/** For all customers together it bears so many times as much. */
+/** The limit for all customers together is this many times as much. */
 const TOGETHER = 2n;
 
-/** Why a withdrawal waits that would cost more than was charged. */
+/** Why a withdrawal waits that would cost more than its charge. */
 export const BORNE: string =
   "the network has cost the house too much for this customer, or for all of them together: it goes on" +
   " once it costs no more than was charged, or is canceled";
 
 /**
- * Says what some withdrawals may cost at most whose customers have cost the house too much: by the ids of
- * their orders, in base units. What is not named may cost what its order says.
+ * Gives reduced budgets for withdrawals of customers who have cost the house too much: by the ids of
+ * their orders, in base units. An order that is not named keeps its own budget.
  */
 export async function cappedBudgets(
   db: Db,

@@ -1,7 +1,7 @@
 /**
- * Coins that the database takes for unspent and the chain does not have any more: they are taken out
- * of the holdings and out of what payments may choose, and the correction is told. One that a transaction spent
- * which nothing here knows puts its ramp into quarantine, as the scanner would have.
+ * Coins that the database stores as unspent and the chain no longer has: they are removed from the
+ * balances and from the coins of payments, and an event reports the correction. A coin that an unknown
+ * transaction spent puts its ramp into quarantine, as the scanner would have.
  * @module
  */
 import type { NetworkKey } from "../../db/chains/cursors.ts";
@@ -11,17 +11,17 @@ import type { Actor } from "../actor.ts";
 import { emit } from "../events.ts";
 import { checkConsumed } from "./quarantine.ts";
 
-/** In place of a transaction id, where no block was found that spends a coin. */
+/** In place of a transaction id, where no block shows the spender of a coin. */
 export const UNKNOWN_SPENDER = "unknown";
 
-/** A coin that is gone, and who spent it in which block. */
+/** A coin that is gone, with its spender and that block. */
 export interface SpentCoin {
   readonly input: string;
   readonly by: string;
   readonly height: number;
 }
 
-/** Marks coins spent that are taken for unspent, or whose spender was unknown; gives those that were. */
+/** Marks coins as spent that are stored as unspent, or whose spender was unknown; gives those changed. */
 export async function correctCoins(
   tx: Tx,
   actor: Actor,
@@ -42,7 +42,7 @@ export async function correctCoins(
   return corrected.map(({ input }) => input);
 }
 
-/** Takes coins of unknown spenders for unspent again, which the nodes have all the same. */
+/** Marks coins of unknown spenders as unspent again, because the nodes still have them. */
 export async function restoreCoins(
   tx: Tx,
   actor: Actor,

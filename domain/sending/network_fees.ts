@@ -1,4 +1,4 @@
-/** Network fees: what the chain takes for a transaction, booked for orders of any purpose. @module */
+/** Network fees: the chain's fees of transactions, booked for orders of any purpose. @module */
 import type { LedgerTx } from "../../db/transaction.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
@@ -9,7 +9,7 @@ import type { OrderRow } from "./chain_orders.ts";
 import { chargeTokenGas, releaseGas } from "./token_gas.ts";
 
 /**
- * Books what an order took for its fee, where that is of a ramp's asset: the fees bear it, unless the
+ * Books the fee of an order, where it was paid in a ramp's asset: the account `fees` bears it, unless the
  * ramp's account does. Coins beside a token, at the address of the token's ramp, are no ramp's assets.
  */
 export async function bookGas(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {

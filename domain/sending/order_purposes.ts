@@ -1,18 +1,18 @@
-/** What the rules about chain orders depend on, by an order's purpose. @module */
+/** Rules of chain orders by their purpose. @module */
 import type { OrderRow } from "../../db/sending/chain_orders.ts";
 
-/** What a chain order is made for. */
+/** The purpose of a chain order. */
 export type OrderPurpose = OrderRow["purpose"];
 
 /** Rules for the orders of a purpose. */
 export interface PurposeRules {
-  /** It pays several withdrawals, each with an order of its own. */
+  /** Whether it pays several withdrawals, each with an order of its own. */
   readonly isBatch: boolean;
-  /** It moves nothing, and uses up a nonce that others wait behind. */
+  /** Whether it moves nothing, and uses up a nonce that others wait behind. */
   readonly fillsNonce: boolean;
-  /** Its plan can be given up while it may not be signed: it is planned again afterwards. */
+  /** Whether its plan can be released while it may not be signed: it is planned again afterwards. */
   readonly isReplanned: boolean;
-  /** What it costs counts towards the daily limit of its ramp. */
+  /** Whether its cost counts towards the daily limit of its ramp. */
   readonly countsToRamp: boolean;
 }
 

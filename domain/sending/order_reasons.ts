@@ -10,7 +10,7 @@ import { DomainError } from "../errors.ts";
 import { toUnits } from "../money.ts";
 import type { OrderRow, PaymentRequest } from "./chain_orders.ts";
 
-/** Says which of some orders are not what their withdrawals ask for: by their ids. */
+/** Finds the orders that differ from their withdrawals: faults by the orders' ids. */
 export async function findUnjustified(
   db: Db,
   orders: readonly OrderRow[],
@@ -33,7 +33,7 @@ export async function findUnjustified(
   return faults;
 }
 
-/** What a withdrawal asks to be paid, as text; null where its asset lives on no chain. */
+/** Writes the payment that a withdrawal requests, as text; null where its asset lives on no chain. */
 async function asksFor(db: Db, row: WithdrawalRow): Promise<string | null> {
   try {
     const { chain, contract, decimals, token } = await resolveChainAsset(db, row.asset);

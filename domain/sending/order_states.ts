@@ -1,5 +1,5 @@
 /**
- * State machine of a chain order: which state may follow which, and one function for each
+ * State machine of a chain order: the permitted transitions, and one function for each
  * transition. Nothing else changes an order. The database refuses every other change, and compares
  * the order's attempts with what the transition requires (`order_transitions`). Each function takes
  * the order as its row lock read it.
@@ -56,36 +56,36 @@ export const ORDER_TRANSITIONS: Readonly<
   canceled: {},
 };
 
-/** The longest text that is kept as an order's error. */
+/** Longest text that is stored as an order's error. */
 const ERROR_MAX = 500;
 
 /** An order as its row lock read it. */
 export type Locked = Pick<OrderRow, "id" | "state">;
 
-/** What a plan says of its order; amounts in base units. */
+/** The columns that a plan sets; amounts in base units. */
 export type PlannedColumns = Pick<
   OrderRow,
   "nonce" | "since" | "amount" | "fee" | "fee_contract" | "creates"
 >;
 
-/** The block that has an order's transaction, and what it cost there in base units. */
+/** The block that has an order's transaction, and its cost there in base units. */
 export type Inclusion =
   & Pick<OrderRow, "height" | "confirmations" | "succeeded" | "fee_contract">
   & { hash: string; fee: string };
 
-/** What the members of a batch take over from it. */
+/** The fields of a batch that its members take over. */
 export type BatchStatus = Pick<OrderRow, "hash" | "height" | "confirmations">;
 
 const NO_BLOCK = { height: null, confirmations: 0, succeeded: null } as const;
 
-/** Whether an order has not ended yet: some state may follow its own. */
+/** Whether an order has not ended: some transition leads out of its state. */
 export function isOpen(order: Pick<OrderRow, "state">): boolean {
   return OPEN.has(order.state);
 }
 
 const OPEN: ReadonlySet<OrderState> = new Set(["new", "planned", "signed", "sent", "mined"]);
 
-/** new → planned: a plan is stored, and what it uses up is reserved. */
+/** new → planned: a plan is stored, and its inputs are reserved. */
 export async function markPlanned(tx: Tx, order: Locked, plan: PlannedColumns): Promise<OrderRow> {
   return await enter(tx, order, "planned", { ...plan, replace: false, error: null });
 }
@@ -95,14 +95,14 @@ export async function markSigned(tx: Tx, order: Locked, hash: string): Promise<O
   return await enter(tx, order, "signed", { hash });
 }
 
-/** signed → sent: bytes may leave from now on. A replacement of what was sent leaves likewise. */
+/** signed → sent: bytes may be sent from now on. A replacement of a sent attempt is sent likewise. */
 export async function markSent(tx: Tx, order: Locked, hash: string): Promise<OrderRow> {
   return order.state === "sent"
     ? await updateOrder(tx, order.id, { hash })
     : await enter(tx, order, "sent", { hash });
 }
 
-/** sent → mined: a block has the transaction. Once it has, another depth or block is noted. */
+/** sent → mined: a block has the transaction. After that, another depth or block is recorded. */
 export async function markMined(
   tx: Tx,
   order: Locked,
@@ -120,7 +120,7 @@ export async function markUnmined(tx: Tx, order: Locked): Promise<OrderRow> {
   return await enter(tx, order, "sent", NO_BLOCK);
 }
 
-/** sent, mined → done: the transaction is final, and did what was asked for. */
+/** sent, mined → done: the transaction is final, and had its effect. */
 export async function finishOrder(tx: Tx, order: Locked, block: Inclusion): Promise<OrderRow> {
   return await enter(tx, order, "done", { ...block, replace: false, error: null });
 }
@@ -163,7 +163,7 @@ export async function restartOrder(tx: Tx, order: Locked, proof: DropProof): Pro
   return await enter(tx, order, "new", { ...NO_BLOCK, hash: null, replace: false });
 }
 
-/** new, planned, signed → canceled: none of its bytes has left. */
+/** new, planned, signed → canceled: none of its bytes was sent. */
 export async function markCanceled(tx: Tx, order: Locked): Promise<OrderRow> {
   return await enter(tx, order, "canceled", {});
 }
@@ -190,7 +190,7 @@ export async function joinFound(tx: Tx, order: Locked, found: string): Promise<O
   return await enter(tx, order, "batched", { batch_order_id: found, replace: false, error: null });
 }
 
-/** Notes the block of a batch at one of its members. */
+/** Records the block of a batch at one of its members. */
 export async function noteBatchStatus(tx: Tx, id: string, status: BatchStatus): Promise<OrderRow> {
   return await updateOrder(tx, id, status);
 }
@@ -211,7 +211,7 @@ export async function recordMined(tx: Tx, order: FoundOrder): Promise<void> {
   await insertMinedOrder(tx, order);
 }
 
-/** Notes that a replacement was planned beside what was sent. */
+/** Records that a replacement was planned beside the sent attempt. */
 export async function noteReplacement(
   tx: Tx,
   id: string,
@@ -220,7 +220,7 @@ export async function noteReplacement(
   return await updateOrder(tx, id, { ...plan, replace: false, error: null });
 }
 
-/** Asks for a replacement of what was sent; before that, for another speed alone. */
+/** Requests a replacement of the sent attempt; before there is one, only another speed. */
 export async function requestReplacement(
   tx: Tx,
   order: Locked,
@@ -229,25 +229,25 @@ export async function requestReplacement(
   return await updateOrder(tx, order.id, { speed, replace: order.state === "sent" });
 }
 
-/** Notes that what was sent is not replaced, and why; or how it is canceled instead. */
+/** Records why the sent attempt is not replaced, or how it is canceled instead. */
 export async function endReplacement(tx: Tx, id: string, error: string): Promise<OrderRow> {
   return await updateOrder(tx, id, { replace: false, error: error.slice(0, ERROR_MAX) });
 }
 
-/** Notes why an order waits; null where nothing keeps it. */
+/** Records why an order waits; null where nothing holds it. */
 export async function noteError(tx: Tx, id: string, error: string | null): Promise<OrderRow> {
   return await updateOrder(tx, id, { error: error?.slice(0, ERROR_MAX) ?? null });
 }
 
-/** What an order may cost more, and what users were charged for that; base units as text. */
+/** A higher budget of an order, and the additional charge to users; base units as text. */
 export type Raise = Partial<Pick<OrderRow, "charged" | "budget" | "gas_block">>;
 
-/** Raises what an order may cost. */
+/** Raises the budget of an order. */
 export async function raiseBudget(tx: Tx, id: string, raise: Raise): Promise<OrderRow> {
   return await updateOrder(tx, id, raise);
 }
 
-/** Notes that a user asked for more speed, with the newest block then, and what that raises. */
+/** Records that a user asked for a speed-up, with the newest block then, and the raised figures. */
 export async function markSpedUp(
   tx: Tx,
   id: string,
@@ -256,7 +256,7 @@ export async function markSpedUp(
   return await updateOrder(tx, id, { ...raise, sped_up_at: head });
 }
 
-/** Enters a state that may follow the order's own. */
+/** Makes a transition that the table permits. */
 async function enter(
   tx: Tx,
   order: Locked,

@@ -1,8 +1,8 @@
 /**
- * Quarantine: a ramp of which a chain shows what only our own keys can have made, and the database
- * does not know. The database is older than the chain then, or another one has the same keys. Nothing
- * is signed for the ramp and no address handed out until it is reconciled; deposits go on, but what
- * our own addresses sent is held.
+ * Quarantine: state of a ramp whose chain shows a transaction that only our own keys can have made,
+ * and that the database does not know. Either the database is older than the chain, or another one has
+ * the same keys. Nothing is signed for the ramp and no address handed out until it is reconciled.
+ * Deposits are still credited, but transfers that our own addresses sent are held.
  * @module
  */
 import type { NetworkKey } from "../../db/chains/cursors.ts";
@@ -21,17 +21,20 @@ import { type ChainId, tokenByContract } from "../assets.ts";
 import { emit } from "../events.ts";
 import type { SeenTransfer } from "../chains/observed_transfers.ts";
 
-/** The code under which a quarantine is told. */
+/** The error code of a quarantine. */
 export const QUARANTINED = "chain.quarantined";
 
-/** What one transaction shows that only our keys can have made. */
+/** One transaction that only our keys can have made. */
 interface Evidence {
   ramp: string;
   hash: string;
   detail: string;
 }
 
-/** Puts ramps into quarantine, and tells; null for all of them. Gives those that were in none. */
+/**
+ * Puts ramps into quarantine, and emits events; null for all of them. Gives those that were not in
+ * it.
+ */
 export async function quarantine(
   tx: Tx,
   actor: Actor,
@@ -73,8 +76,8 @@ export async function checkConsumed(
 }
 
 /**
- * Searches incoming transfers for those that an own address sent in an unknown transaction. Only what
- * a signature of ours must have made counts: coins of the transaction itself, and tokens of the
+ * Searches incoming transfers for those that an own address sent in an unknown transaction. Only
+ * transfers that need a signature of ours count: coins of the transaction itself, and tokens of the
  * registry, whose contracts do not lie.
  */
 export async function checkSenders(
@@ -103,7 +106,10 @@ export async function checkSenders(
   await act(tx, actor, place, evidence);
 }
 
-/** Internal calls are a contract's; a stranger's token may log what it likes. */
+/**
+ * A contract makes internal calls, and a foreign token may log anything, so neither proves a
+ * signature.
+ */
 function isSigned(place: NetworkKey, { contract, index }: SeenTransfer): boolean {
   if (contract === null) return index === -1;
   return place.network === "main" && tokenByContract(place.chain as ChainId, contract) !== null;

@@ -1,7 +1,7 @@
 /**
- * What the network takes for orders that move nothing for anybody: deployments, consolidations. It is
- * the house's where somebody asks who writes the whole realm. Whoever else owns a ramp pays for it out
- * of the ramp's account, for the coins at its address cover what others are owed.
+ * Network costs of orders that move nothing for customers: deployments, consolidations. The house
+ * bears them where a user with write permission for the realm asks. Any other owner of a ramp pays
+ * from the ramp's account, because the coins at its address cover claims of others.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -17,11 +17,11 @@ import { rightsOf } from "../permissions.ts";
 import { isBorneByHouse } from "./token_gas.ts";
 
 /**
- * Charges what an order likely takes to the ramp that sends it, before it is made. The transaction
- * holds the ledger lock.
+ * Charges the likely cost of an order to the ramp that sends it, before the order is inserted. The
+ * transaction holds the ledger lock.
  *
  * @param of.units base units of the chain's own coin
- * @returns what the order is to carry of it; null where the house bears it
+ * @returns the charge that the order carries; null where the house bears it
  * @throws {DomainError} balance.insufficient, account.frozen, stop.active
  */
 export async function chargeRamp(
@@ -43,9 +43,9 @@ export async function chargeRamp(
 }
 
 /**
- * Settles what was charged for an order that has ended: what the network did not take goes back to the
- * ramp's account, and what it took beyond that comes from there as far as it is covered. What the house
- * has canceled is the house's to pay.
+ * Settles the charge of an order that has ended: the part that the network did not take goes back to
+ * the ramp's account, and a cost beyond the charge comes from there as far as it is covered. The house
+ * pays for orders that it canceled.
  */
 export async function settleCharge(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const charged = BigInt(order.charged);
@@ -72,7 +72,7 @@ export async function settleCharge(tx: LedgerTx, actor: Actor, order: OrderRow):
   if (compare(move.amount, "0") > 0) await postMove(tx, actor, move, { force: true });
 }
 
-/** The chain's own coin, where the ramp is of it: beside a token it is no ramp's asset. */
+/** Gives the chain's own coin, if it is the ramp's asset; a token's ramp has none in the ledger. */
 function coinOf(ramp: AccountRow): Asset | null {
   const asset = findAsset(ramp.asset);
   return asset === null || asset.contract !== null ? null : asset;

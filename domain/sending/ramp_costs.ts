@@ -1,7 +1,7 @@
 /**
- * What the network may cost a ramp in a day (UTC): what the realm has set for the coin that pays, or
- * else a multiple of what users were charged for it, and an allowance on top. Beyond it nothing is
- * signed for the ramp's withdrawals until the next day, or until the realm sets more.
+ * Limits of a ramp's network costs in a day (UTC): the realm's setting for the coin that pays, or
+ * else a multiple of the charges to users, and an allowance on top. Beyond the limit nothing is
+ * signed for the ramp's withdrawals until the next day, or until the realm raises the limit.
  * @module
  */
 import type { Db, Tx } from "../../db/database.ts";
@@ -16,13 +16,13 @@ import type { OrderRow } from "./chain_orders.ts";
 import { isBorneByHouse } from "./token_gas.ts";
 import { PURPOSE_RULES } from "./order_purposes.ts";
 
-/** What users are charged may be spent so many times over. */
+/** Multiple of the charges to users that may be spent. */
 const CHARGED_FACTOR = 2n;
-/** So many typical payments may cost the house in a day on top. */
+/** Typical payments that the house bears in a day on top. */
 const ALLOWANCE = 250n;
 const REASON = "the network has cost the ramp";
 
-/** Counts what an order that has ended cost its ramp, where it was not the ramp's account that paid. */
+/** Adds the cost of an ended order to its ramp's day, unless the ramp's account paid it. */
 export async function noteRampCost(tx: Tx, order: OrderRow): Promise<void> {
   const { countsToRamp } = PURPOSE_RULES[order.purpose];
   if (!countsToRamp || order.height === null || order.fee === null) return;
@@ -33,8 +33,9 @@ export async function noteRampCost(tx: Tx, order: OrderRow): Promise<void> {
 }
 
 /**
- * What users have paid of an order that ended: what was charged, or all that it cost where it moved
- * nothing and its sender bears that. So nobody uses up the day of others by failing at his own cost.
+ * The part of an ended order that users have paid: the charge, or the whole cost where it moved
+ * nothing and its sender bears that. So no customer uses up the day of others by failures at its own
+ * cost.
  */
 async function paidFor(tx: Tx, order: OrderRow): Promise<string> {
   if (order.state !== "failed" || order.charged === "0") return order.charged;
@@ -42,10 +43,10 @@ async function paidFor(tx: Tx, order: OrderRow): Promise<string> {
 }
 
 /**
- * Says why a withdrawal may not be signed today, because of what its ramp has spent already; null if
+ * Gives the reason why a withdrawal may not be signed today because of its ramp's costs; null if
  * it may.
  *
- * @param asked the orders that are asked about together; they do not count themselves
+ * @param asked the orders that are checked together; they do not count themselves
  */
 export async function costHold(
   db: Db,
@@ -71,7 +72,7 @@ export async function costHold(
     "for a higher daily_cost";
 }
 
-/** Tells once a day that a ramp's limit is met. */
+/** Emits an event once a day when a ramp's limit is reached. */
 export async function tellCostHold(
   tx: Tx,
   actor: Actor,
@@ -91,7 +92,7 @@ async function allowanceOf(db: Db, order: OrderRow): Promise<bigint> {
   return quote === null ? 0n : feeUnits(quote, { payments: 1, inputs: 1n }) * ALLOWANCE;
 }
 
-/** The asset that pays: the chain's own coin, or a token that pays its own fee. */
+/** Gives the asset that pays: the chain's own coin, or a token that pays its own fee. */
 function payerOf(chain: ChainId, contract: string | null): { code: string; decimals: number } {
   if (contract === null) return nativeAsset(chain);
   const token = allAssets().find((one) => one.chain === chain && one.contract === contract);

@@ -1,7 +1,8 @@
 /**
- * What keeps a worker from signing an order: quarantines, stops, frozen accounts, suspended assets, insolvency, and
- * orders that are not what was asked for. It is asked when an order is planned and again when its bytes are stored; an order that is held waits,
- * and goes on when nothing holds it any more, or is canceled. What is signed goes on being sent.
+ * Signing holds: reasons that keep a worker from signing an order. They are quarantines, stops, frozen
+ * accounts, suspended assets, insolvency, and orders that differ from their request. They are checked
+ * when an order is planned and again when its bytes are stored. A held order waits until no hold is
+ * left, or is canceled. Signed bytes continue to be sent.
  * @module
  */
 import type { Db, Tx } from "../../db/database.ts";
@@ -17,10 +18,10 @@ import { costHold, tellCostHold } from "./ramp_costs.ts";
 import { PURPOSE_RULES } from "./order_purposes.ts";
 
 /**
- * Says why an order may not be signed now; null if it may. A batch is held where one of the
- * withdrawals that it pays is.
+ * Gives the reason why an order may not be signed now; null if it may. A batch is held with any of the
+ * withdrawals that it pays.
  *
- * @param cancels it is about a replacement that moves nothing, which only what holds its ramp holds
+ * @param cancels whether it is a replacement that moves nothing; only holds of its ramp apply to that
  */
 export async function signingHold(
   db: Db,
@@ -34,7 +35,7 @@ export async function signingHold(
   return held ?? null;
 }
 
-/** Says which of some orders may not be signed now, and why: by their ids. */
+/** Gives the reasons why some orders may not be signed now, by their ids. */
 export async function signingHolds(
   db: Db,
   realm: RealmDefaults,
@@ -52,7 +53,7 @@ export async function signingHolds(
   }));
   for (const [id, why] of await findUnjustified(db, orders)) if (!holds.has(id)) holds.set(id, why);
   if (cancels) return holds;
-  // They leave by the same ramp, so what holds one of them holds all.
+  // All leave by the same ramp, so a hold of one of them holds all.
   const costly = await costHold(db, realm, orders[0], orders);
   if (costly === null) return holds;
   for (const { id } of orders) if (!holds.has(id)) holds.set(id, costly);
@@ -72,10 +73,10 @@ function reasonOf(row: SigningRow): string | null {
 }
 
 /**
- * Gives up the plan of an order that may not be signed: coins are free for others, a nonce is filled.
- * A batch is undone, and each withdrawal that it was to pay goes its own way.
+ * Releases the plan of an order that may not be signed: its coins are free for others, its nonce is
+ * filled. A batch is dissolved, and each of its withdrawals is sent alone.
  *
- * @returns whether it has no plan any more
+ * @returns whether it has no plan left
  */
 export async function unplanOrder(tx: Tx, actor: Actor, given: OrderRow): Promise<boolean> {
   const { isBatch, isReplanned } = PURPOSE_RULES[given.purpose];
@@ -87,7 +88,7 @@ export async function unplanOrder(tx: Tx, actor: Actor, given: OrderRow): Promis
   return true;
 }
 
-/** Writes down why an order waits. Gives the order as it is now. */
+/** Records why an order waits. Gives the order as it is now. */
 export async function noteHold(
   tx: Tx,
   actor: Actor,

@@ -25,10 +25,10 @@ import { compare, fromUnits } from "../money.ts";
 import { rightsOf } from "../permissions.ts";
 import { type Raise, raiseBudget } from "./order_states.ts";
 
-/** A day that is over lets more be sponsored. */
+/** Pause before a retry beyond the daily limit; each further day permits more. */
 const SPONSORED_RETRY_S = 3_600;
 
-/** An order that a ramp's account pays for. */
+/** An order whose gas a ramp's account pays. */
 export interface Holding {
   /** The order's id. */
   order: string;
@@ -38,10 +38,10 @@ export interface Holding {
 }
 
 /**
- * Blocks on a ramp's account what an order may cost. The transaction holds the ledger lock.
+ * Blocks the budget of an order on a ramp's account. The transaction holds the ledger lock.
  *
- * @returns the block; null where the coins at the ramp are nobody's in the ledger, because the ramp is
- *   of a token
+ * @returns the block; null for the ramp of a token, whose coins belong to no account in the
+ *   ledger
  * @throws {DomainError} ramp.gas_insufficient
  */
 export async function holdGas(tx: LedgerTx, actor: Actor, of: Holding): Promise<string | null> {
@@ -57,10 +57,10 @@ export async function holdGas(tx: LedgerTx, actor: Actor, of: Holding): Promise<
 }
 
 /**
- * Blocks more for an order that may cost more by now. The transaction holds the ledger lock.
+ * Blocks more for an order with a higher budget. The transaction holds the ledger lock.
  *
- * @param budget what it may cost, in base units of the chain's own coin
- * @returns what changes of the order
+ * @param budget the budget in base units of the chain's own coin
+ * @returns the changed columns of the order
  * @throws {DomainError} ramp.gas_insufficient
  */
 export async function raiseGas(
@@ -79,14 +79,14 @@ export async function raiseGas(
   return { gas_block: await holdGas(tx, actor, raised) };
 }
 
-/** Gives up what is blocked for an order that has ended. The transaction holds the ledger lock. */
+/** Releases the block of an order that has ended. The transaction holds the ledger lock. */
 export async function releaseGas(tx: LedgerTx, order: OrderRow): Promise<void> {
   if (order.gas_block !== null) await closeBlock(tx, order.gas_block);
 }
 
 /**
- * Gives up what is blocked for an order that was canceled. Where that leaves a nonce to be filled, it is
- * blocked for the filler, which the ramp's account pays for too, unless the house has canceled it.
+ * Releases the block of a canceled order. If that leaves a nonce to be filled, the gas is
+ * blocked for the filler, which the ramp's account pays for too, unless the house canceled the order.
  *
  * @param fill the order that fills the nonce
  */
@@ -104,10 +104,10 @@ export async function passGasOn(
 }
 
 /**
- * Has the ramp's account give the fees what they bore for an order of a token of the realm's own, as far as it
- * is covered: what was blocked for it is. Gas that was sent ahead for one is paid for with all that was sent,
- * for it lies where only that token can use it, if it ever does; a sweep that it pays for costs no more. What
- * the house has canceled is the house's to pay. The transaction holds the ledger lock.
+ * Charges the ramp's account for the gas that the account `fees` bore for an order of a token of the
+ * realm's own, as far as the account covers it; its block covers it. Gas that was sent ahead is
+ * charged in full, because it lies where only that token can use it, if ever; a sweep that it pays for
+ * costs no more. The house pays for orders that it canceled. The transaction holds the ledger lock.
  */
 export async function chargeTokenGas(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   await releaseGas(tx, order);
@@ -131,7 +131,7 @@ export async function chargeTokenGas(tx: LedgerTx, actor: Actor, order: OrderRow
   await postMove(tx, actor, { ...move, data: { order: order.id } }, { force: true });
 }
 
-/** What an order has taken from the ramp's address for its token alone, in base units. */
+/** Computes the cost of an order to the ramp's address for its token alone, in base units. */
 async function costOf(tx: Tx, order: OrderRow): Promise<bigint> {
   const fee = BigInt(order.fee!);
   if (order.purpose === "gas") return fee + BigInt(order.state === "done" ? order.amount! : 0);
@@ -140,15 +140,15 @@ async function costOf(tx: Tx, order: OrderRow): Promise<bigint> {
   return ahead < fee ? fee - ahead : 0n;
 }
 
-/** Whether what was mined for an order moves nothing, and the house had reasons of its own for that. */
+/** Whether the mined transaction of an order is a cancellation for the house's own reasons. */
 export async function isBorneByHouse(tx: Tx, order: OrderRow): Promise<boolean> {
   const made = await selectAttemptSummaries(tx, order.batch_order_id ?? order.id);
   return made.find(({ hash }) => hash === order.hash)?.borne_by === "house";
 }
 
 /**
- * Says whether others pay for a token's withdrawal that costs its user nothing: the ramp's account for a token
- * of the realm's own, else the house.
+ * Tells whether others pay for a token's withdrawal that costs its user nothing: the ramp's account
+ * for a token of the realm's own, else the house.
  *
  * @throws {DomainError} rate.limited where they have paid for too many today
  */
@@ -183,7 +183,10 @@ async function blockFor(
   return block.id;
 }
 
-/** The chain's own coin, where the ramp is of it: beside a token it is nobody's in the ledger. */
+/**
+ * Gives the chain's own coin, if it is the ramp's asset; beside a token it belongs to no account in
+ * the ledger.
+ */
 function coinOf(ramp: AccountRow): Asset | null {
   const asset = findAsset(ramp.asset);
   return asset === null || asset.contract !== null ? null : asset;

@@ -29,7 +29,7 @@ import { emit } from "../events.ts";
 import { idTime, isId, newId } from "../ids.ts";
 import { assertRealmAdmin, notFound } from "../permissions.ts";
 
-/** What is asked for when something is to be stopped. */
+/** A request for a stop. */
 export const NewStop = z.strictObject({
   what: z.enum(["moves", "signing"]),
   asset: text(40).optional(),
@@ -40,7 +40,7 @@ export const NewStop = z.strictObject({
   reason: text(500),
   realm: Id.optional().meta({ description: "With the platform key: the realm that it holds for." }),
 }).meta({ id: "NewStop" });
-/** What is asked for when something is to be stopped. */
+/** A request for a stop. */
 export type NewStop = z.infer<typeof NewStop>;
 
 /** A stop as shown. */
@@ -86,7 +86,7 @@ export const STOPS: Collection<StopRow> = {
   show: (_db, actor, rows) => Promise.resolve(rows.map((row) => viewStop(actor, row))),
 };
 
-/** A destination as given, and all that it is compared with. */
+/** A destination as given, and all values that it is compared with. */
 export interface StoppedDestination {
   destination: string;
   destinations: string[];
@@ -166,7 +166,7 @@ export async function liftStop(tx: Tx, actor: Actor, id: string): Promise<StopRo
 }
 
 /**
- * Refuses a withdrawal that a stop of moves concerns, where the ledger alone would not know: by its
+ * Refuses a withdrawal to which a stop of moves applies that the ledger alone would not apply: by its
  * destination, or because it moves nothing between accounts.
  *
  * @throws {DomainError} stop.active
@@ -181,7 +181,7 @@ export async function assertNotStopped(
   throw new DomainError("stop.active", "a stop is in force: nothing of this kind is withdrawn now");
 }
 
-/** Shows a stop; its reason only to those who see the whole realm. */
+/** Shows a stop; its reason only to actors who see the whole realm. */
 export function viewStop(actor: Actor, row: StopRow): Record<string, unknown> {
   return {
     id: row.id,
@@ -211,7 +211,7 @@ function assertMayStop(actor: Actor): void {
   }
 }
 
-/** A stop of something misspelt would stop nothing, and nobody would notice. */
+/** Refuses a stop of an unknown entity: it would stop nothing, unnoticed. */
 async function assertNamed(tx: Tx, { asset, account, user, destination }: NewStop): Promise<void> {
   const known = asset === undefined || findAsset(asset) !== null ||
     await selectCurrencyByName(tx, asset) !== null;

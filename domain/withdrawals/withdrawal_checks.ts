@@ -25,7 +25,7 @@ import { type Price, priceOf, Speed } from "../sending/fees.ts";
 import { assertOnChain, assertSolvent, findOwnAddress, rampOf } from "../sending/funds.ts";
 import { assertNotStopped } from "../stops/stops.ts";
 
-/** What is asked for when value is withdrawn. */
+/** A request for a withdrawal. */
 export const NewWithdrawal = z.strictObject({
   source: SourceParty,
   destination: z.strictObject({ address: text(200) }),
@@ -37,10 +37,10 @@ export const NewWithdrawal = z.strictObject({
   }).default({ paid_by: "sender", speed: "medium" }),
   data: FreeForm.default({}),
 }).meta({ id: "NewWithdrawal" });
-/** What is asked for when value is withdrawn. */
+/** A request for a withdrawal. */
 export type NewWithdrawal = z.infer<typeof NewWithdrawal>;
 
-/** From where to where a withdrawal goes. */
+/** Source and destination of a withdrawal. */
 export interface Route {
   account: AccountRow;
   /** The ramp on whose account the value is blocked. */
@@ -52,12 +52,12 @@ export interface Route {
   destination: string;
 }
 
-/** What a withdrawal costs; amounts in whole units of the asset. */
+/** The charge of a withdrawal; amounts in whole units of the asset. */
 export interface Charge {
   price: Price;
-  /** What arrives at the destination. */
+  /** The amount that arrives at the destination. */
   amount: string;
-  /** What leaves the account. */
+  /** The amount that leaves the account. */
   charged: string;
 }
 
@@ -65,7 +65,7 @@ export interface Charge {
 export interface CheckedWithdrawal extends Route, Charge {}
 
 /**
- * Checks a withdrawal that is asked for.
+ * Checks a requested withdrawal.
  *
  * @throws {DomainError} account.*, balance.insufficient, ramp.*, address.invalid, asset.*, chain.*,
  *   withdrawal.below_fee, stop.active, request.invalid
@@ -138,7 +138,7 @@ async function checkCharge(
 }
 
 /**
- * Splits a value into what moves on the chain and what leaves the account.
+ * Splits a value into the amount that moves on the chain and the amount that leaves the account.
  *
  * @throws {DomainError} withdrawal.below_fee
  */
