@@ -16,18 +16,38 @@ export declare const ledgerLock: unique symbol;
 export type LedgerTx = Tx & { readonly [ledgerLock]: true };
 
 /** The transaction that work is given, by whether it takes the ledger lock. */
-export type TxFor<Locked extends boolean> = Locked extends true ? LedgerTx : Tx;
+export type TxFor<Locked extends boolean> = [Locked] extends [true] ? LedgerTx : Tx;
+
+/**
+ * Takes the ledger lock before the snapshot is taken. Every transaction that changes an account row
+ * needs it: it then sees all earlier commits, and cannot fail against another one that does the same.
+ * Work that is given a {@link LedgerTx} cannot leave the option out.
+ */
+export type LockOption<Locked extends boolean> = [Locked] extends [true] ? { lockLedger: true }
+  : { lockLedger?: Locked };
+
+/** The lock option alone, of options that say more. */
+export function lockOf<Locked extends boolean>(options: LockOption<Locked>): LockOption<Locked> {
+  return { lockLedger: options.lockLedger } as LockOption<Locked>;
+}
+
+/** The last argument of a function with options: required where one of them is the ledger lock. */
+export type OptionsFor<Locked extends boolean, Options> =
+  | [options: Options]
+  | ([Locked] extends [true] ? never : [options?: undefined]);
+
+/** The options of a call; none where they could be left out. */
+export function optionsOf<Locked extends boolean, Options>(
+  given: OptionsFor<Locked, Options>,
+): Options {
+  return (given[0] ?? {}) as Options;
+}
 
 /** How a transaction begins. */
-export interface TransactionOptions<Locked extends boolean = boolean> {
-  /**
-   * Takes the ledger lock before the snapshot is taken. Every transaction that changes an account row
-   * needs it: it then sees all earlier commits, and cannot fail against another one that does the same.
-   */
-  lockLedger?: Locked;
+export type TransactionOptions<Locked extends boolean> = LockOption<Locked> & {
   /** Told of every run that lost a race. */
   onRetry?: () => void;
-}
+};
 
 const ATTEMPTS_MAX = 12;
 /**
@@ -48,8 +68,9 @@ const LOCK_LEDGER = "lock table ledger_lock in exclusive mode";
 export async function serializable<T, Locked extends boolean = false>(
   pool: Pool,
   work: (tx: TxFor<Locked>) => Promise<T>,
-  options: TransactionOptions<Locked> = {},
+  ...given: OptionsFor<Locked, TransactionOptions<Locked>>
 ): Promise<T> {
+  const options = optionsOf<Locked, TransactionOptions<Locked>>(given);
   return await using(pool, (sql) => insist(pool, sql, work, options));
 }
 
@@ -57,7 +78,7 @@ async function insist<T, Locked extends boolean>(
   pool: Pool,
   sql: Sql,
   work: (tx: TxFor<Locked>) => Promise<T>,
-  options: TransactionOptions<Locked>,
+  options: { lockLedger?: boolean; onRetry?: () => void },
 ): Promise<T> {
   for (let attempt = 1;; attempt++) {
     try {
@@ -90,12 +111,13 @@ class Undo extends Error {
 export async function dryRun<T, Locked extends boolean = false>(
   pool: Pool,
   work: (tx: TxFor<Locked>) => Promise<T>,
-  options: TransactionOptions<Locked> = {},
+  options: LockOption<Locked>,
 ): Promise<T> {
+  const run = async (tx: TxFor<Locked>): Promise<T> => {
+    throw new Undo(await work(tx));
+  };
   try {
-    return await serializable(pool, async (tx) => {
-      throw new Undo(await work(tx));
-    }, options);
+    return await using(pool, (sql) => insist(pool, sql, run, options));
   } catch (error) {
     if (error instanceof Undo) return error.result as T;
     throw error;

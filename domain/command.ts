@@ -9,6 +9,10 @@ import { claimKey, completeRefusal, insertAudit, keepAnswer, selectKept } from "
 import {
   dryRun,
   type LedgerTx,
+  lockOf,
+  type LockOption,
+  type OptionsFor,
+  optionsOf,
   reading,
   readingBriefly,
   savepoint,
@@ -19,7 +23,8 @@ import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
 import { idTime, isId, newId } from "./ids.ts";
 
-export type { Db, LedgerTx, Pool, Tx, TxFor };
+export { lockOf, optionsOf };
+export type { Db, LedgerTx, LockOption, OptionsFor, Pool, Tx, TxFor };
 
 /** The key under which an answer is kept, and what the request was. */
 export interface IdempotencyClaim {
@@ -44,13 +49,14 @@ export interface AnswerCipher {
   decrypt(kept: string): string | null;
 }
 
-/** How a command runs. */
-export interface CommandOptions<Locked extends boolean = boolean> {
+/** The view that the work returned, or its refusal. */
+export type CommandResult = { view: unknown } | { refused: DomainError };
+
+/** What is known of a command besides its work. */
+export interface CommandContext {
   /** The action for the audit trail, such as `POST /v1/accounts`. */
   action: string;
   idempotency: IdempotencyClaim | null;
-  /** Takes the ledger lock first: for commands that write account rows. */
-  lockLedger?: Locked;
   /** Names of the fields that the request gave, for the audit trail. */
   fields?: string[] | null;
   /** The realm that a command of the platform is about, for the audit trail. */
@@ -58,10 +64,13 @@ export interface CommandOptions<Locked extends boolean = boolean> {
   /** For answers that show a secret: their stored copy is encrypted. */
   cipher?: AnswerCipher;
   /** Prints the answer of the work, or of its refusal. */
-  print: (result: { view: unknown } | { refused: DomainError }) => { status: number; body: string };
+  print: (result: CommandResult) => { status: number; body: string };
   /** Called after each run that lost a race. */
   onRetry?: () => void;
 }
+
+/** How a command runs. */
+export type CommandOptions<Locked extends boolean> = CommandContext & LockOption<Locked>;
 
 /**
  * Runs `work` once and for all under its idempotency key.
@@ -74,14 +83,14 @@ export async function runCommand<Locked extends boolean = false>(
   work: (tx: TxFor<Locked>) => Promise<unknown>,
   options: CommandOptions<Locked>,
 ): Promise<Answer> {
-  return await serializable(pool, async (tx): Promise<Answer> => {
+  return await serializable<Answer, Locked>(pool, async (tx) => {
     const claim = options.idempotency;
     if (claim !== null) {
       return await answerUnder(tx, claim, options, () => attempt(tx, actor, options, work));
     }
     const answer = options.print({ view: await audited(tx, actor, options, work) });
     return { ...answer, replayed: false };
-  }, { lockLedger: options.lockLedger, onRetry: options.onRetry });
+  }, options);
 }
 
 /**
@@ -94,13 +103,11 @@ export async function refuseUnder(
   pool: Pool,
   claim: IdempotencyClaim,
   refused: DomainError,
-  print: CommandOptions["print"],
+  print: CommandContext["print"],
 ): Promise<Answer> {
   const run = () => Promise.resolve({ refused });
   return await serializable(pool, (tx) => answerUnder(tx, claim, { print }, run));
 }
-
-type Result = { view: unknown } | { refused: DomainError };
 
 /**
  * Claims a key, runs the work and stores its answer; or returns the answer stored under the key.
@@ -108,8 +115,8 @@ type Result = { view: unknown } | { refused: DomainError };
 async function answerUnder(
   tx: Tx,
   claim: IdempotencyClaim,
-  options: Pick<CommandOptions, "print" | "cipher">,
-  run: () => Promise<Result>,
+  options: Pick<CommandContext, "print" | "cipher">,
+  run: () => Promise<CommandResult>,
 ): Promise<Answer> {
   const kept = await claimKey(tx, claim);
   if (kept !== null) {
@@ -131,7 +138,7 @@ async function answerUnder(
   return { ...answer, replayed: false };
 }
 
-function decrypted(kept: string, options: Pick<CommandOptions, "cipher">): string {
+function decrypted(kept: string, options: Pick<CommandContext, "cipher">): string {
   if (options.cipher === undefined) return kept;
   const body = options.cipher.decrypt(kept);
   if (body !== null) return body;
@@ -143,9 +150,9 @@ function decrypted(kept: string, options: Pick<CommandOptions, "cipher">): strin
 async function attempt<T extends Tx>(
   tx: T,
   actor: Actor,
-  options: CommandOptions,
+  options: CommandContext,
   work: (tx: T) => Promise<unknown>,
-): Promise<Result> {
+): Promise<CommandResult> {
   try {
     return { view: await savepoint(tx, (sp) => audited(sp, actor, options, work)) };
   } catch (error) {
@@ -157,7 +164,7 @@ async function attempt<T extends Tx>(
 async function audited<T extends Tx>(
   tx: T,
   actor: Actor,
-  options: CommandOptions,
+  options: CommandContext,
   work: (tx: T) => Promise<unknown>,
 ): Promise<unknown> {
   const view = await work(tx);
@@ -188,7 +195,7 @@ function entityOf(view: unknown): string | null {
 export async function runDry<T, Locked extends boolean = false>(
   pool: Pool,
   work: (tx: TxFor<Locked>) => Promise<T>,
-  options: { lockLedger?: Locked },
+  options: LockOption<Locked>,
 ): Promise<T> {
   return await dryRun(pool, work, options);
 }

@@ -1,7 +1,12 @@
 /** The worker context: the realm and the services that every task of a worker is given. @module */
 import type { Database, Pool } from "../db/database.ts";
 import type { RealmRow } from "../db/realms/realms.ts";
-import { serializable, type TxFor } from "../db/transaction.ts";
+import {
+  type OptionsFor,
+  serializable,
+  type TransactionOptions,
+  type TxFor,
+} from "../db/transaction.ts";
 import type { Actor } from "../domain/actor.ts";
 import { newId } from "../domain/ids.ts";
 import { withdrawalSettings } from "../domain/withdrawal_settings.ts";
@@ -34,10 +39,10 @@ export interface WorkerContext extends RealmTarget {
   chains: Chains;
   signer: Signer;
   /** Runs one serializable transaction. No network call is made inside one. */
-  step<T, Locked extends boolean = false>(
+  readonly step: <T, Locked extends boolean = false>(
     work: (tx: TxFor<Locked>) => Promise<T>,
-    options?: { lockLedger?: Locked },
-  ): Promise<T>;
+    ...options: OptionsFor<Locked, TransactionOptions<Locked>>
+  ) => Promise<T>;
 }
 
 /**
@@ -54,7 +59,7 @@ export function workerContext(
   return {
     ...{ realm, pool, log, chains, signer, signal },
     actor: workerActor(realm, requestId ?? newId(at), at),
-    step: (work, options) => serializable(pool, work, options),
+    step: (work, ...options) => serializable(pool, work, ...options),
   };
 }
 

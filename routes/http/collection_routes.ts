@@ -13,7 +13,7 @@ import { LIMIT_MAX } from "../../domain/collections/list_parameters.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ErrorCode } from "../../domain/errors.ts";
 import { COLLECTIONS } from "./collections.ts";
-import { command, query, search } from "./execution.ts";
+import { command, type ExecutionOptions, query, search } from "./execution.ts";
 import { type AnyRoute, type Call, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
@@ -25,21 +25,28 @@ export type Change<Locked extends boolean = false> = (
   id: string,
 ) => Promise<Record<string, unknown>>;
 
-/** The declaration of a collection's routes. */
-export interface CollectionRoutes<Locked extends boolean = false> {
+/** The declaration of a collection's routes that only read. */
+interface ReadingRoutes {
   collection: AnyCollection;
   tag: string;
   /** In the singular, for summaries: "an account". */
   one: string;
   view: z.ZodType;
+}
+
+/** The declaration of a collection's routes, with the options that its changes run with. */
+export type CollectionRoutes<Locked extends boolean = false> =
+  & ExecutionOptions<Locked>
+  & ReadingRoutes
+  & ChangingRoutes<Locked>;
+
+interface ChangingRoutes<Locked extends boolean> {
   remove?: Change<Locked>;
   restore?: Change<Locked>;
   /** Restoring takes a login of the last minutes. */
   restoreTakesLogin?: true;
   /** Codes that removing or restoring can answer besides the usual. */
   errors?: readonly ErrorCode[];
-  /** Whether a change writes an account's row. */
-  lockLedger?: Locked;
   /** Runs after a change was committed. */
   changed?: (call: Call<unknown, unknown, unknown>) => void;
 }
@@ -62,9 +69,7 @@ export function collectionRoutes<Locked extends boolean = false>(
   return [...readingRoutes(of), ...changingRoutes(of)];
 }
 
-function readingRoutes<Locked extends boolean>(
-  { collection, tag, one, view }: CollectionRoutes<Locked>,
-): AnyRoute[] {
+function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[] {
   const path = `/v1/${collection.name}`;
   const shared = { method: "GET", tag, access: "user", status: 200 } as const;
   const errors = ["permission.scope"] as const;
@@ -130,9 +135,8 @@ function changingRoutes<Locked extends boolean>(of: CollectionRoutes<Locked>): A
   } as const;
   const handler =
     (change: Change<Locked>) => async (call: Call<{ id: string }, unknown, unknown>) => {
-      const reply = await command(call, (tx) => change(tx, call.actor, call.params.id), {
-        lockLedger: of.lockLedger,
-      });
+      const work = (tx: TxFor<Locked>) => change(tx, call.actor, call.params.id);
+      const reply = await command<{ id: string }, unknown, unknown, Locked>(call, work, of);
       of.changed?.(call);
       return reply;
     };

@@ -8,9 +8,13 @@ import { hash } from "node:crypto";
 import {
   type Answer,
   type AnswerCipher,
-  type CommandOptions,
+  type CommandResult,
   type Db,
   type IdempotencyClaim,
+  lockOf,
+  type LockOption,
+  type OptionsFor,
+  optionsOf,
   type Pool,
   runCommand,
   runDry,
@@ -45,10 +49,8 @@ export interface Readiness {
   view: (db: Db, actor: Actor, id: string) => Promise<unknown | null>;
 }
 
-/** How a command runs. */
-export interface ExecutionOptions<Locked extends boolean = boolean> {
-  /** Takes the ledger lock: for commands that write account rows. */
-  lockLedger?: Locked;
+/** How a request's command runs. */
+export interface RequestOptions {
   /** The answer shows a secret: its copy under an idempotency key is encrypted. */
   secret?: boolean;
   /** The realm that a command of the platform is about. */
@@ -64,12 +66,16 @@ export interface ExecutionOptions<Locked extends boolean = boolean> {
   ready?: Readiness;
 }
 
+/** How a command runs, and whether it takes the ledger lock: those that write account rows do. */
+export type ExecutionOptions<Locked extends boolean> = RequestOptions & LockOption<Locked>;
+
 /** Runs a change and answers with its view. */
 export async function command<P, Q, B, Locked extends boolean = false>(
   call: Call<P, Q, B>,
   work: (tx: TxFor<Locked>) => Promise<unknown>,
-  options: ExecutionOptions<Locked> = {},
+  ...given: OptionsFor<Locked, ExecutionOptions<Locked>>
 ): Promise<Reply> {
+  const options = optionsOf<Locked, ExecutionOptions<Locked>>(given);
   if (!options.confirmed) return await change(call, work, options);
   const where = { platform: call.services.platform, realm: call.realm!.id };
   return await confirmed(where, (assertKnown) =>
@@ -89,18 +95,18 @@ async function change<P, Q, B, Locked extends boolean>(
   if (options.dryRun) {
     const view = await withConcurrencyLimit(
       pool,
-      () => runDry(pool, work, { lockLedger: options.lockLedger }),
+      () => runDry(pool, work, lockOf<Locked>(options)),
     );
     return { status: call.route.status, body: JSON.stringify(view) };
   }
-  const how: CommandOptions<Locked> = {
+  const how = {
+    ...lockOf<Locked>(options),
     action: `${call.route.method} ${call.route.path}`,
     idempotency: call.idempotency,
-    lockLedger: options.lockLedger,
     fields: fieldsOf(call.body),
     realm: options.realm,
     cipher: options.secret ? cipherOf(call) : undefined,
-    print: (result) =>
+    print: (result: CommandResult) =>
       "view" in result
         ? { status: call.route.status, body: JSON.stringify(result.view) }
         : refusalOf(call, result.refused),

@@ -40,7 +40,7 @@ Deno.test("the database changes no account's facts, no address and no currency's
   ];
   for (const [text, id] of tries) {
     await rejects(rowsOf(realm, text, [id]), /do not change|and not both/, text);
-    const inject = realm.command((tx) => tx.unsafe(text, [id]), true);
+    const inject = realm.command((tx) => tx.unsafe(text, [id]), { lockLedger: true });
     await rejects(inject, /do not change|and not both|permission denied/, text);
   }
   // A currency that is written beside the service turns no linked value into available value either.

@@ -197,13 +197,17 @@ Deno.test("posting functions and tables keep a deposit account's value too, whoe
   ];
   for (const type of types) {
     for (const force of [true, false]) {
-      const world = await realm.command((tx) => counterparty(tx, actor, "world", asset), true);
+      const world = await realm.command((tx) => counterparty(tx, actor, "world", asset), {
+        lockLedger: true,
+      });
       const move = { amount: DUST_TEXT, actor: null, mayMoveAny: true, clientIp: null, seal: null };
       const rest = { apiKey: null, data: null, reference: null, extras: null };
       const out = { ...move, ...rest, source: deposit.id, destination: victim.account };
       const into = { ...move, ...rest, source: world, destination: deposit.id };
       const moves = [out, into];
-      const posting = realm.command((tx) => applyMoves(tx, moves, { type, force }), true);
+      const posting = realm.command((tx) => applyMoves(tx, moves, { type, force }), {
+        lockLedger: true,
+      });
       if (force) {
         await rejects(posting, /nothing justifies/, type);
         const booking = bookAsOwner(realm, type, moves);
@@ -226,7 +230,7 @@ Deno.test("posting functions and tables keep a deposit account's value too, whoe
         reference_id: null,
         data: {},
         owner: null,
-      }), true);
+      }), { lockLedger: true });
   await rejects(block(deposit.id), /accounts_unblocked/);
   const mark = realm.command((tx) =>
     tx`update accounts set is_default = true where id = ${deposit.id}`

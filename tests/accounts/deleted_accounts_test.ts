@@ -177,5 +177,7 @@ async function virtualOn({ realm }: RampFixture, ramp: string): Promise<string> 
 
 /** What a process without this rule, or an operator by hand, would do. */
 async function deleteBySql(realm: TestRealm, id: string): Promise<void> {
-  await realm.command((tx) => tx`update accounts set deleted_at = now() where id = ${id}`, true);
+  await realm.command((tx) => tx`update accounts set deleted_at = now() where id = ${id}`, {
+    lockLedger: true,
+  });
 }

@@ -121,7 +121,9 @@ Deno.test("sealing waits for no move, and no move waits for sealing", async () =
   const { move } = await fixture(realm);
   await move();
   // Under the ledger lock, as a long command would be.
-  const linked = await realm.command(async () => await extendHashChain(realm.pool, Date.now), true);
+  const linked = await realm.command(async () => await extendHashChain(realm.pool, Date.now), {
+    lockLedger: true,
+  });
   equal(linked, 2);
   await realm.pool.sql.begin(async (tx) => {
     await tx`select seq from chain_head for update`; // as a sealer in the middle would

@@ -293,7 +293,7 @@ Deno.test("a name that is taken while its token is looked at ends the registrati
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   const taken = { ...NewCurrency.parse({ name: "TAKEN_ETH" }), decimals: 6 };
-  await fixture.realm.command((tx) => createCurrency(tx, admin.actor, taken), true);
+  await fixture.realm.command((tx) => createCurrency(tx, admin.actor, taken), { lockLedger: true });
   const before = await rowsOf(fixture.realm, "select id from accounts order by id");
   const refused = await working(fixture, answer);
   deepEqual([refused.status, refused.body.code], [409, "currency.taken"], refused.text);

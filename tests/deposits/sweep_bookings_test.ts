@@ -303,7 +303,7 @@ async function settleCrafted(
     const ended = { state: "done" as const, amount: `${of.sent}`, fee: `${of.fee}` };
     const order = (await selectOrder(tx, id))!;
     await settleSweep(tx, actor, { ...order, ...ended, hash: "h", height: 1 });
-  }, true);
+  }, { lockLedger: true });
 }
 
 async function sweepsIn({ realm }: RampFixture, states: string): Promise<number> {

@@ -93,13 +93,13 @@ Deno.test("a token's sweep is booked once, by two at once, by one that ends, and
   const context = await workerContextOf(fixture.realm);
   const sweep = await sweptUnbooked(fixture, context, deposit.id);
   equal((await fixture.account(ramp.id)).balance.total, "0", "measured first, then booked");
-  const ending = {
+  const ending: WorkerContext = {
     ...context,
-    step: async (...of: Parameters<WorkerContext["step"]>) => {
-      await context.step(...of);
+    step: async (work, ...how) => {
+      await context.step(work, ...how);
       throw new End();
     },
-  } as WorkerContext;
+  };
   await Promise.allSettled([settleSweepJob(context, { sweep }), settleSweepJob(ending, { sweep })]);
   await settleSweepJob(context, { sweep });
   await fixture.realm.drain();

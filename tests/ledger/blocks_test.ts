@@ -169,10 +169,10 @@ test("a block expires by itself, and cannot be captured from that moment on", as
   const path = `${at}/${id}/capture`;
   const capture = { destination: { account: other } };
   equal((await realm.admin.send("POST", `${path}?dry_run=true`, capture)).status, 201);
-  equal(await realm.command(expireDueBlocks, true), 0);
+  equal(await realm.command(expireDueBlocks, { lockLedger: true }), 0);
   await setClock(3_600_000);
   equal((await realm.admin.send("POST", path, capture)).body.code, "block.closed");
-  equal(await realm.command(expireDueBlocks, true), 1);
+  equal(await realm.command(expireDueBlocks, { lockLedger: true }), 1);
   equal((await realm.admin.send("GET", `${at}/${id}`)).body.status, "EXPIRED");
   deepEqual(await realm.balance(account), { total: "100", available: "100" });
   equal((await realm.admin.send("POST", path, capture)).body.code, "block.closed");

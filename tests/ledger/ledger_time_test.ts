@@ -170,7 +170,7 @@ Deno.test("a balance of this moment waits for a move that has its time and is no
     });
     posted.resolve(at);
     await asked.promise;
-  }, true);
+  }, { lockLedger: true });
   const at = await posted.promise;
   while (Date.now() <= at) await new Promise((resolve) => setTimeout(resolve, 1));
   const path = `/v1/accounts/${hot}`;
@@ -302,7 +302,7 @@ Deno.test("blocks that fall due together are all free after one look, however ma
     await realm.command((tx) =>
       tx`insert into blocks (id, account, amount, expires_at)
         select gen_random_uuid(), ${account}, 1, clock_timestamp() + interval '10 minutes'
-        from generate_series(1, ${Math.min(left, 1000)}::int)`, true);
+        from generate_series(1, ${Math.min(left, 1000)}::int)`, { lockLedger: true });
   }
   equal((await realm.balance(account)).available, `${1_000_000 - count}`);
   equal(await expireRealm(realm.pool), 0);

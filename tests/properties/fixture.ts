@@ -99,7 +99,7 @@ export async function openFixture(instances: number): Promise<Fixture> {
       realm.command(async (tx) => {
         const [{ age }] = await tx<{ age: number }[]>`select value::int as age from test_clock`;
         return { expired: await expireDueBlocks(tx), age };
-      }, true),
+      }, { lockLedger: true }),
     async seal() {
       const at = Date.now();
       await realm.command((tx) => appendLinks(tx, { ...realm.admin.actor, at }, 1000));

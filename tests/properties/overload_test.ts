@@ -139,7 +139,7 @@ async function holdLedgerLock(realm: TestRealm): Promise<{ open(): Promise<void>
     await tx`set local idle_in_transaction_session_timeout = 0`; // longer than a process may
     taken.resolve();
     await release.promise;
-  }, true);
+  }, { lockLedger: true });
   await taken.promise;
   const [{ held }] = await rowsOf<{ held: number }>(
     realm,

@@ -293,7 +293,7 @@ for (
         const signer = openSigner(key, Date.now, copied.fence);
         const beside = {
           ...{ ...context, pool, signer },
-          step: ((run, how) => serializable(pool, run, how)) as WorkerContext["step"],
+          step: ((run, ...how) => serializable(pool, run, ...how)) as WorkerContext["step"],
         };
         const signedIn = async () =>
           (await reading(

@@ -188,7 +188,7 @@ export async function workerContextOf(realm: TestRealm): Promise<WorkerContext> 
     chains: openChains(services.config.chains),
     signer: openSigner(services.config.masterKey!, Date.now),
     signal: new AbortController().signal,
-    step: (work, how) => serializable(realm.pool, work, how),
+    step: (work, ...how) => serializable(realm.pool, work, ...how),
   };
 }
 

@@ -7,7 +7,13 @@
 import { type Config, readConfig } from "../../config.ts";
 import { actingAs, type Database, openDatabase, type Pool } from "../../db/database.ts";
 import { migratePlatform, type Migrations, readMigrations } from "../../db/migrate.ts";
-import { serializable, type TxFor, writing } from "../../db/transaction.ts";
+import {
+  type OptionsFor,
+  serializable,
+  type TransactionOptions,
+  type TxFor,
+  writing,
+} from "../../db/transaction.ts";
 import type { Actor, Role, Scope } from "../../domain/actor.ts";
 import { newId } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
@@ -87,10 +93,10 @@ export interface TestRealm extends AsyncDisposable {
   /** A virtual account that is ready, funded from a currency's account. */
   account(of: { asset: string; by?: TestUser; from?: string; total?: string }): Promise<string>;
   balance(account: string): Promise<{ total: string; available: string }>;
-  command<T, Locked extends boolean = false>(
+  readonly command: <T, Locked extends boolean = false>(
     work: (tx: TxFor<Locked>) => Promise<T>,
-    lockLedger?: Locked,
-  ): Promise<T>;
+    ...options: OptionsFor<Locked, TransactionOptions<Locked>>
+  ) => Promise<T>;
   /** Runs every job that is due. */
   drain(): Promise<void>;
   /** Ends what is the realm's own, and nothing that others share. */
@@ -227,7 +233,7 @@ async function prepareTestRealm(
     nobody: send(null),
     neighbour: () => makeNeighbour(services, database),
     another: (env, onStatement) => anotherProcess(services, env, onStatement),
-    command: (work, lockLedger) => serializable(pool, work, { lockLedger }),
+    command: (work, ...options) => serializable(pool, work, ...options),
     async user(of = {}) {
       const row = await serializable(
         pool,

@@ -48,7 +48,7 @@ export async function attemptJob(
     const context: WorkerContext = {
       ...workerContext(dependencies, target, job.id),
       signal: AbortSignal.any([signal, heartbeat.lost]),
-      step: (work, options) => serializable(pool, (tx) => fenced(tx, job, work), options),
+      step: (work, ...options) => serializable(pool, (tx) => fenced(tx, job, work), ...options),
     };
     await task(context, job.payload as never);
     await writing(pool, (db) => markDone(db, job));

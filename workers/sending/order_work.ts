@@ -6,7 +6,7 @@
 import type { Tx } from "../../db/database.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
 import type { CoinRow } from "../../db/sending/utxos.ts";
-import type { LedgerTx, TxFor } from "../../db/transaction.ts";
+import type { LedgerTx, OptionsFor, TransactionOptions, TxFor } from "../../db/transaction.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
 import { isOpen } from "../../domain/sending/order_states.ts";
@@ -46,18 +46,24 @@ export interface InputScope {
   readonly perInput: string;
 }
 
-/** What differs between orders by their purpose. A hook that is left out does nothing. */
+/**
+ * What differs between orders by their purpose. A hook that is left out does nothing. The hooks are properties and
+ * no methods, whose parameters TypeScript compares both ways: one that needs the ledger lock compiles in `settle` alone.
+ */
 export interface OrderHandler {
   /** Plans one transaction for it and others that wait beside it; null where it goes alone. */
-  planBatch?(work: OrderWork, order: OrderRow): Promise<{ readonly order: OrderRow } | null>;
+  readonly planBatch?: (
+    work: OrderWork,
+    order: OrderRow,
+  ) => Promise<{ readonly order: OrderRow } | null>;
   /** Locks the coins that its plan may spend; left out, the largest free ones of its sender. */
-  selectInputs?(tx: Tx, order: OrderRow, scope: InputScope): Promise<CoinRow[]>;
+  readonly selectInputs?: (tx: Tx, order: OrderRow, scope: InputScope) => Promise<CoinRow[]>;
   /**
    * Checks a plan, and notes what it comes to, in the transaction that stores it.
    *
    * @throws {ChainError} `refused`
    */
-  admitPlan?(tx: Tx, actor: Actor, order: OrderRow, plan: Plan): Promise<void>;
+  readonly admitPlan?: (tx: Tx, actor: Actor, order: OrderRow, plan: Plan) => Promise<void>;
   /** It fails where it cannot be planned now; others wait, for funds say. */
   readonly failsUnplanned?: boolean;
   /** A user asks for more speed; others are replaced by themselves when they are stuck. */
@@ -67,9 +73,9 @@ export interface OrderHandler {
   /** It ends when it is dropped; others begin anew where the reason may pass. */
   readonly endsDropped?: boolean;
   /** Notes that its transaction or its block changed. */
-  progress?(tx: Tx, actor: Actor, order: OrderRow): Promise<void>;
+  readonly progress?: (tx: Tx, actor: Actor, order: OrderRow) => Promise<void>;
   /** Books its end, in the transaction that writes it down, which holds the ledger lock. */
-  settle(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void>;
+  readonly settle: (tx: LedgerTx, actor: Actor, order: OrderRow) => Promise<void>;
 }
 
 /** The handler of each purpose. */
@@ -105,9 +111,12 @@ export class Outdated extends Error {
 export async function stepInTurn<T, Locked extends boolean = false>(
   { context, turn }: Pick<OrderWork, "context" | "turn">,
   work: (tx: TxFor<Locked>, order: OrderRow) => Promise<T>,
-  options: { lockLedger?: Locked } = {},
+  ...options: OptionsFor<Locked, TransactionOptions<Locked>>
 ): Promise<T> {
-  return await context.step(async (tx) => await work(tx, await lockInTurn(tx, turn)), options);
+  return await context.step<T, Locked>(
+    async (tx) => await work(tx, await lockInTurn(tx, turn)),
+    ...options,
+  );
 }
 
 /**
