@@ -1,5 +1,5 @@
 /**
- * The environment as one frozen object. Everything is checked here, once, and every fault is told at
+ * The environment as one frozen object. This module checks every setting once, and reports all faults at
  * the same time; nothing else in the project reads the environment.
  * @module
  */
@@ -51,7 +51,7 @@ export interface Config {
   host: string;
   baseUrl: string;
   adminUrl: string;
-  /** Null: a PostgreSQL of our own is run in `dataDir`. */
+  /** Null: the launcher runs a PostgreSQL of our own in `dataDir`. */
   databaseUrl: string | null;
   /** Further database servers, `host:port`, that realms may be given; the launcher lets them through. */
   databaseHosts: readonly string[];
@@ -81,7 +81,7 @@ export interface Config {
   /** Networks (CIDR) of proxies that tell the caller's address; that each is one is checked at start. */
   trustedProxies: readonly string[];
   chains: Readonly<Record<ChainName, ChainConfig>>;
-  /** A withdrawal never costs more than so many times what its user was charged. */
+  /** A withdrawal never costs more than its charge times this factor. */
   hotFeeMaxFactor: number;
   /** By the code of the asset. */
   assets: Readonly<Record<string, AssetSetting>>;
@@ -91,7 +91,7 @@ export interface Config {
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 
-  /** Gathers the faults into one message. */
+  /** Joins the faults into one message. */
   constructor(readonly faults: readonly string[]) {
     super(`the configuration has ${faults.length} fault(s):\n- ${faults.join("\n- ")}`);
   }
@@ -136,7 +136,7 @@ export function readConfig(
   return deepFreeze(config);
 }
 
-/** Names all settings that there are. */
+/** Gives the names of all settings. */
 export function settingNames(): ReadonlySet<string> {
   const read = reader({});
   configOf(read, {}, false);

@@ -1,6 +1,6 @@
 /**
- * Logs: one line per event, JSON for machines or a short form for people. What could hold a secret
- * is never passed here; as a second line of defence, fields with telling names are blanked.
+ * Logs: one line per event, JSON for machines or a short form for people. Callers never pass a value that
+ * could hold a secret; as a second line of defence, fields with telling names are blanked.
  * @module
  */
 
@@ -23,7 +23,7 @@ export interface LogOptions {
 
 const SECRET = /key|token|secret|password|authorization|seed|mnemonic|cookie/i;
 
-/** Makes a log. Lines go to standard error, so standard output stays free for what was asked for. */
+/** Makes a log. Lines go to standard error, so standard output stays free for a command's result. */
 export function createLog(options: LogOptions): Log {
   const lowest = LOG_LEVELS.indexOf(options.level);
   const write = options.write ?? ((line: string) => console.error(line));

@@ -11,7 +11,7 @@ import { prepareDatabase, reduceRights } from "./commands/database.ts";
 import { endWithLauncher, listenForEnd } from "./commands/ending.ts";
 import { outliveRejections } from "./db/lost_connections.ts";
 
-/** The commands; each is imported when it is asked for. */
+/** The commands; each is imported when it is needed. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import("./commands/start.ts")).start,
   worker: async () => (await import("./commands/worker.ts")).worker,

@@ -1,4 +1,4 @@
-/** The command `audit`: recomputes the ledgers of realms and reports what does not agree. @module */
+/** The command `audit`: recomputes the ledgers of realms and reports differences. @module */
 import { parseArgs } from "node:util";
 import type { Database } from "../db/database.ts";
 import { allRealms } from "../db/realms/realm_pages.ts";
@@ -11,7 +11,7 @@ import { notFound } from "../domain/permissions.ts";
 import { locationOf } from "../domain/realms/realms.ts";
 import type { CommandContext, Invocation } from "./context.ts";
 
-/** The realm to audit, all where none is named, and the head of its chain that was kept elsewhere. */
+/** The realm to audit (all unless named), and the head of its chain that was stored elsewhere. */
 export interface AuditArguments {
   realm?: string;
   expect?: KeptHead;
@@ -25,7 +25,7 @@ export interface RealmAudit extends LedgerAudit {
 
 const USAGE = "usage: audit [--realm <id>] [--expect <seq>:<hash>]";
 
-/** Audits all realms, or one; the exit code is 1 where something does not agree. */
+/** Audits all realms, or one; the exit code is 1 if there is a mismatch. */
 export async function audit({ database }: CommandContext, { args }: Invocation): Promise<void> {
   await checkRealms(database, (found) => {
     for (const line of formatAudit(found)) console.log(line);
@@ -71,13 +71,13 @@ export function readAuditArguments(args: readonly string[]): AuditArguments {
   throw new DomainError("request.invalid", USAGE);
 }
 
-/** Formats what was found: a line of JSON for each mismatch, and a verdict. */
+/** Formats the findings: a line of JSON for each mismatch, and a verdict. */
 export function formatAudit({ realm, name, links, head, mismatches }: RealmAudit): string[] {
   const kinds = new Set(mismatches.map((mismatch) => mismatch.code));
   const sound = mismatches.length === 0;
   const verdict = sound ? `sound, head ${head}` : `FAILED: ${[...kinds].join(", ")}`;
   return [
     ...mismatches.map((mismatch) => JSON.stringify({ realm, ...mismatch })),
-    `realm ${name} (${realm}): ${links} sealed, ${verdict}`,
+    `realm ${name} (${realm}): ${links} links, ${verdict}`,
   ];
 }

@@ -15,7 +15,7 @@ export interface CommandContext {
   config: Config;
   log: Log;
   platformKey: string;
-  /** Opens what is encrypted at rest; null in a process that only serves. */
+  /** Decrypts the secrets at rest; null in a process that only serves. */
   masterKey: string | null;
   database: Database;
   migrations: Migrations;
@@ -46,7 +46,7 @@ export function failStart(cause: Error): never {
   throw new StartError(cause.message, { cause });
 }
 
-/** Whether an error is told to the operator by its message alone. */
+/** Whether the operator sees only the message of an error. */
 export function isExpected(error: unknown): error is Error {
   return error instanceof ConfigError || error instanceof DomainError ||
     error instanceof StartError || error instanceof Deno.errors.AddrInUse;

@@ -1,12 +1,12 @@
 /**
- * How the process ends: by a signal, with time to finish what it does, or with its launcher.
+ * End of the process: by a signal, with time to finish running work, or with its launcher.
  *
  * @module
  */
 import type { Log } from "../log.ts";
 
 const GRACE_MS = 9_000;
-/** Time that requests are given to be answered. */
+/** Longest wait for the answers to running requests. */
 const ANSWERS_MS = 5_000;
 
 /** Ends at once when the process that started this one is gone, and with it the database. */
@@ -15,7 +15,7 @@ export function endWithLauncher(): void {
   Deno.stdin.readable.pipeTo(new WritableStream()).then(gone, gone);
 }
 
-/** Listens for SIGTERM and Ctrl-C from the first moment, so that even a start is ended well. */
+/** Listens for SIGTERM and Ctrl-C from the first moment, so that a start is ended cleanly too. */
 export function listenForEnd(): { signalled: Promise<string>; forget: () => void } {
   const { promise, resolve } = Promise.withResolvers<string>();
   const listeners = (["SIGTERM", "SIGINT"] as const).map((signal) => {
@@ -29,7 +29,7 @@ export function listenForEnd(): { signalled: Promise<string>; forget: () => void
   return { signalled: promise, forget };
 }
 
-/** Gives the end of the process the time that supervisors give it, and no more. */
+/** Limits the end of the process to the time that supervisors allow. */
 export function limitTime(log: Log, signal: string): void {
   log("info", "ending", { signal });
   const hard = setTimeout(() => {

@@ -58,7 +58,7 @@ function requestOfFlags(args: readonly string[]): unknown {
   }
 }
 
-/** Creates a realm as the operator; gives it as it is shown once, with its keys. */
+/** Creates a realm as the operator; gives the view with its keys, which is shown once. */
 export async function makeRealm(
   { database, provisioning }: CommandContext,
   input: NewRealm,

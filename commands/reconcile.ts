@@ -7,7 +7,7 @@ import {
 } from "../workers/recovery/reconcile_command.ts";
 import type { CommandContext, Invocation } from "./context.ts";
 
-/** Reconciles ramps with their chains after a restore; the exit code is 2 while anything is left open. */
+/** Reconciles ramps with their chains after a restore; the exit code is 2 while a question is open. */
 export async function reconcile(
   { config, database, log, masterKey }: CommandContext,
   { args }: Invocation,

@@ -2,7 +2,7 @@
 import { reencryptAll } from "../domain/realms/platform_key_rotation.ts";
 import type { CommandContext } from "./context.ts";
 
-/** Encrypts under PLATFORM_KEY what is still encrypted under PLATFORM_KEY_PREVIOUS. */
+/** Encrypts under PLATFORM_KEY the texts that are still encrypted under PLATFORM_KEY_PREVIOUS. */
 export async function rotatePlatformKey(
   { database, provisioning }: CommandContext,
 ): Promise<void> {

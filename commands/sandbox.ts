@@ -1,4 +1,4 @@
-/** The realm of a very first start, for trying things out. @module */
+/** The realm of the very first start, for trials. @module */
 import { countAllRealms, NewRealm } from "../domain/realms/realms.ts";
 import { check } from "../routes/http/validation.ts";
 import type { CommandContext } from "./context.ts";
@@ -37,7 +37,7 @@ The keys of the realm "sandbox" ${terminal ? "are shown this once" : `are in ${f
 `);
 }
 
-/** Writes a file that its owner alone can read, in the place of one that an older database left. */
+/** Writes a file that its owner alone can read; replaces one that an older database left. */
 async function writeKeys(file: string, text: string): Promise<void> {
   await Deno.remove(file).catch((error) => {
     if (!(error instanceof Deno.errors.NotFound)) throw error;

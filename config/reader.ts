@@ -1,14 +1,14 @@
 /**
- * Reads settings one by one, remembers which were asked for, and gathers what is wrong with them.
+ * Reads settings one by one, records their names, and collects their faults.
  *
  * @module
  */
 
-/** Reads variables one by one and gathers what is wrong with them. */
+/** Reads variables one by one and collects their faults. */
 export interface Reader {
   /** Faults, in the order in which they are found. */
   readonly faults: string[];
-  /** The settings that were asked for. */
+  /** The settings that were read. */
   readonly known: ReadonlySet<string>;
   /** A text without the blanks around it; null where there is none. */
   text(name: string): string | null;

@@ -97,7 +97,7 @@ export async function verify(options: Options): Promise<number> {
   }
   const links = last.seq - options.from.seq;
   say(`ok: ${links - events} transactions and ${events} events recomputed`);
-  if (head.unsealed > 0) say(`${head.unsealed} more wait to be sealed`);
+  if (head.unsealed > 0) say(`${head.unsealed} more wait for their links`);
   say(`head ${last.seq}:${last.hash}`);
   return 0;
 }

@@ -1,5 +1,5 @@
 /**
- * Starts a command of the service as a process that may do what it needs and nothing else, and,
+ * Starts a command of the service as a process with only the rights that it needs, and,
  * where no DATABASE_URL is set, a PostgreSQL of its own beside it. This process has the rights of
  * the user who started it; it serves no request and loads no package.
  *
@@ -34,7 +34,7 @@ interface Local extends AsyncDisposable {
   readonly server: EmbeddedPostgres;
   readonly dataDir: string;
   readonly settings: Readonly<Record<string, string>>;
-  /** Where the platform key lies; null where it was set. */
+  /** Path of the platform key's file; null where the key was set. */
   readonly platformKeyFile: string | null;
 }
 
@@ -77,7 +77,7 @@ export async function launch(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Says what a command is started with. */
+/** Gives the parameters of a command's start. */
 function launchOf(
   command: Command,
   config: Config,
@@ -181,7 +181,7 @@ function rotatesFile(command: Command, config: Config): boolean {
     config.masterKey === null;
 }
 
-/** Puts the new master key in its place, once everything is sealed under it. */
+/** Puts the new master key in its place, once every secret is encrypted under it. */
 async function concludeRotation(
   command: Command,
   config: Config,

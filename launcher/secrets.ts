@@ -1,14 +1,14 @@
 /**
  * Keys of an installation that sets none: made on first use, in files of DATA_DIR that their owner
- * alone can read. What is sealed under a key that is lost is lost with it, so a key is on the disk,
- * whole, before anybody is given it.
+ * alone can read. Without its key no ciphertext can be decrypted, so a key is complete on the disk
+ * before it is used.
  *
  * @module
  */
 import { join } from "node:path";
 import { flush, readIfThere } from "../db/embedded/files.ts";
 
-/** Reads a key, or makes it. The caller holds the lock of the installation. */
+/** Reads a key, or creates it. The caller holds the lock of the installation. */
 export async function localKey(dataDir: string, name: string): Promise<string> {
   const path = join(dataDir, name);
   const found = (await readIfThere(path))?.trim();

@@ -1,13 +1,13 @@
 /**
  * Known faults of the packages in the lock files. `deno task check` compares them with the list in
- * advisories.json, without the network; `deno task advisories` asks the registry for all that it
- * knows, and says so where it cannot be asked.
+ * advisories.json, without the network; `deno task advisories` asks the registry for all that are known,
+ * and reports where the registry does not answer.
  *
  * @module
  */
 import { type LockedPackage, LOCKS, readPackages } from "./locks.ts";
 
-/** A list of advisories and of what is allowed none the less. */
+/** A list of advisories, and the allowances beside it. */
 export interface Advisories {
   /** The day on which the list was brought up to date. */
   readonly collected: string;
@@ -23,7 +23,7 @@ export interface Advisory {
   readonly ranges: readonly { readonly from: string; readonly below: string }[];
 }
 
-/** An advisory that was looked at and does not touch us. */
+/** An advisory that was reviewed and does not affect us. */
 export interface Allowance {
   readonly id: string;
   readonly package: string;
@@ -36,10 +36,10 @@ type Version = Pick<LockedPackage, "name" | "version">;
 
 const FILE = new URL("advisories.json", import.meta.url);
 const ROOT = new URL("../", import.meta.url);
-/** How Deno says that nobody answered. */
+/** Deno's messages when the registry does not answer. */
 const AWAY = /^error: (error sending request|client error|dns error|operation timed out)/im;
 
-/** Says which packages have a known fault; null where none has. */
+/** Names the packages with a known fault; null where none has one. */
 export async function advisoryFaults(): Promise<string | null> {
   const today = new Date().toISOString().slice(0, 10);
   const faults = findFaults(await readAdvisories(), await readPackages(LOCKS), today);

@@ -10,7 +10,7 @@ import { licenceFaults } from "./licences.ts";
 import { LOCKS } from "./locks.ts";
 import { droppedPromises } from "./promises.ts";
 
-/** What one check found; `output` is shown when it failed. */
+/** Result of one check; `output` is shown when it failed. */
 interface Finding {
   readonly name: string;
   readonly ok: boolean;

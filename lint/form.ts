@@ -1,5 +1,5 @@
 /**
- * How a file is built: what it exports, what it is called, how long it and its functions are.
+ * Form of a file: its exports, its name, and the length of the file and its functions.
  *
  * @module
  */
@@ -87,7 +87,7 @@ export const declarations: Deno.lint.Rule = {
   },
 };
 
-/** Refuses a file that belongs to no layer, is not named in snake_case, or has a name for anything. */
+/** Refuses a file that belongs to no layer, is not named in snake_case, or has a vague name. */
 export const fileName: Deno.lint.Rule = {
   create(context) {
     const { path, layer } = sourceFileOf(context.filename);
@@ -119,7 +119,7 @@ export const size: Deno.lint.Rule = {
   },
 };
 
-/** Refuses a note of unfinished work that nobody numbered. */
+/** Refuses a note of unfinished work without a number. */
 export const todo: Deno.lint.Rule = {
   create(context) {
     const message = "Unfinished work carries a number: TODO(#12): …";

@@ -1,5 +1,5 @@
 /**
- * What may import what: the layers' direction, the order of capabilities within a layer, and the
+ * Imports: the layers' direction, the order of capabilities within a layer, and the
  * packages that only some layers may know or that must wait until they are needed.
  *
  * @module

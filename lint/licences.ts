@@ -23,7 +23,7 @@ export async function readLicences(): Promise<ReadonlyMap<string, string>> {
   );
 }
 
-/** Says what the list lacks or has too much; null where nothing. */
+/** Names the packages that are missing in the list or too many; null where it is right. */
 export async function licenceFaults(): Promise<string | null> {
   const listed = await readLicences();
   const keys = (await readPackages(LOCKS)).map(keyOf);

@@ -1,5 +1,5 @@
 /**
- * The lock files, read: which packages each names, with their digests and what they need.
+ * Reader of the lock files: the packages that each names, with their digests and dependencies.
  *
  * @module
  */
@@ -8,7 +8,7 @@ const ROOT = new URL("../", import.meta.url);
 
 /** Lock files: of the service, of the embedded PostgreSQL, of the tests. */
 export const LOCKS = ["deno.lock", "db/embedded.deno.lock", "tests/deno.lock"];
-/** Those of what is shipped. */
+/** Lock files of the shipped parts. */
 export const SHIPPED: readonly string[] = LOCKS.slice(0, 2);
 
 /** A package as a lock file names it. */
@@ -17,7 +17,7 @@ export interface LockedPackage {
   readonly version: string;
   /** SHA-512, hexadecimal. */
   readonly sha512: string;
-  /** Keys (`name@version`) of what it needs. */
+  /** Keys (`name@version`) of its dependencies. */
   readonly needs: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export async function readPackages(locks: readonly string[]): Promise<LockedPack
   return [...found.values()].sort((a, b) => keyOf(a) < keyOf(b) ? -1 : 1);
 }
 
-/** Gives the keys of what a configuration itself imports. */
+/** Gives the keys of the packages that a configuration itself imports. */
 export async function readImports(locks: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
   for (const lock of locks) {

@@ -1,5 +1,5 @@
 /**
- * Questions about syntax that several rules ask.
+ * Queries on syntax trees that several rules share.
  *
  * @module
  */
@@ -64,7 +64,7 @@ export function runsOnLoad(context: Deno.lint.RuleContext, node: Deno.lint.Node)
   return !context.sourceCode.getAncestors(node).some(isFunction);
 }
 
-/** Removes what only the type checker sees: `x as T`, `x!`, `x satisfies T`. */
+/** Removes syntax for the type checker alone: `x as T`, `x!`, `x satisfies T`. */
 export function withoutTypes(node: Deno.lint.Node): Deno.lint.Node {
   if (
     node.type === "TSAsExpression" || node.type === "TSNonNullExpression" ||

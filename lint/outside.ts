@@ -1,6 +1,6 @@
 /**
- * Who may touch what lies outside the program: the database's language, the network, the clock,
- * the environment and the console.
+ * Access to the outside of the program: the database's language, the network, the clock,
+ * the environment and the console. The rules name the layers that may use each.
  *
  * @module
  */
@@ -100,7 +100,7 @@ export const env: Deno.lint.Rule = {
   },
 };
 
-/** Refuses `console` where `log.ts` must speak. */
+/** Refuses `console` where `log.ts` must be used. */
 export const consoleCalls: Deno.lint.Rule = {
   create(context) {
     if (inLayer(sourceFileOf(context.filename), CONSOLE_LAYERS)) return {};

@@ -1,7 +1,7 @@
 /**
- * No promise is dropped: where a statement is a promise, it is awaited, or what it may be rejected
- * with is caught there. Deno's linter knows no types, so this check lets the compiler find them: it
- * type-checks a copy of the sources in which each such statement is handed to a function that
+ * No promise is dropped: a statement that is a promise is awaited, or its rejection
+ * is caught there. Deno's linter knows no types, so this check uses the compiler: it
+ * type-checks a copy of the sources in which each such statement is passed to a function that
  * takes no promise.
  *
  * @module
@@ -15,10 +15,10 @@ declare function ${NAME}<T>(value: 0 extends 1 & T ? T
   : Extract<T, PromiseLike<unknown>> extends never ? T : "a dropped promise"): void;
 `;
 const FAULT = /parameter of type '"a dropped promise"'[^]*?at file:\/\/(\S+?):(\d+):\d+/g;
-/** What calls back and does not look at a promise that it is given. */
+/** Functions that call back and ignore a promise that the callback returns. */
 const HEEDLESS = ["setTimeout", "setInterval", "queueMicrotask", "addEventListener", "forEach"];
 
-/** What the copy needs beside the modules themselves, from the folder of their configuration. */
+/** Files that the copy needs beside the modules themselves, from the folder of their configuration. */
 const ALONGSIDE = ["deno.json", "deno.lock"];
 
 /** Lists the dropped promises of these modules of a folder, a line each; null where there is none. */
@@ -101,7 +101,7 @@ function isCaught(call: ts.CallExpression): boolean {
   return name.text === "catch" || name.text === "then" && call.arguments.length === 2;
 }
 
-/** Whether an async function is handed to what drops its promise. */
+/** Whether an async function is passed to a function that drops its promise. */
 function isHeedless({ expression, arguments: given }: ts.CallExpression): boolean {
   const name = ts.isPropertyAccessExpression(expression) ? expression.name : expression;
   if (!ts.isIdentifier(name) || !HEEDLESS.includes(name.text)) return false;

@@ -1,6 +1,6 @@
 /**
- * Who in the domain opens transactions. Domain functions are given one; process state and provisioning,
- * which need pools, live in `domain/realms` and `domain/security`. Nowhere else, but for the files named here.
+ * Transactions in the domain. Domain functions are given one; process state and provisioning,
+ * which need pools, live in `domain/realms` and `domain/security`. Only the files named here open others.
  *
  * @module
  */
@@ -30,7 +30,7 @@ const MESSAGE =
   " open transactions; a domain function is given one";
 
 const MODULE = "db/transaction.ts";
-/** What a function uses within the transaction that it is given. */
+/** Functions that work within the transaction that they are given. */
 const WITHIN: ReadonlySet<string> = new Set(["savepoint"]);
 /** Methods that open a transaction, or a connection with all rights. */
 const OPENING: ReadonlySet<string> = new Set(["begin", "owner"]);

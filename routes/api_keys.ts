@@ -1,4 +1,4 @@
-/** Routes of keys for machines. @module */
+/** Routes of machine keys. @module */
 import { z } from "zod";
 import {
   API_KEYS,
@@ -12,7 +12,7 @@ import { collectionRoutes } from "./http/collection_routes.ts";
 import { command } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 
-/** The routes of keys for machines. */
+/** The routes of machine keys. */
 export const apiKeyRoutes: readonly AnyRoute[] = [
   route({
     method: "POST",

@@ -20,7 +20,7 @@ import { guardOf, type LoginGuard, networkOf, rest } from "./http/login_guard.ts
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 
 const ERRORS = ["auth.credentials", "rate.limited"] as const;
-/** The caller is unknown before the body is read. */
+/** Greatest body of a login: its caller is unknown before the body is read. */
 const LOGIN_BODY_MAX = 4096;
 const MeView = UserView.extend({ realm: z.string() }).meta({ id: "Me" });
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });

@@ -23,7 +23,7 @@ import { command, type ExecutionOptions } from "./http/execution.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 import type { LedgerTx } from "../domain/command.ts";
 
-/** How long an answer waits for the worker unless the caller says. */
+/** Longest wait of an answer for the worker, unless the caller sets one. */
 const WAIT_S = 10;
 const ERRORS: readonly ErrorCode[] = [
   "account.not_found",
@@ -97,7 +97,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
   }),
 ];
 
-/** Waits for the worker also where the caller did not ask for it. */
+/** Waits for the worker, also if the caller did not ask for it. */
 async function commandAndWait<P, Q, B>(
   call: Call<P, Q, B>,
   work: (tx: LedgerTx) => Promise<unknown>,

@@ -5,7 +5,7 @@
  */
 import type { AnyRoute } from "./route.ts";
 
-/** Ends of paths that are verbs for the noun before. */
+/** Last parts of paths that are verbs of the noun before. */
 const ACTIONS: Readonly<Record<string, string>> = {
   activate: "activate",
   cancel: "cancel",
@@ -29,10 +29,10 @@ const ACTIONS: Readonly<Record<string, string>> = {
   unfreeze: "unfreeze",
   verify: "verify",
 };
-/** Ends of paths that read many of the noun before. */
+/** Last parts of paths that read several entities of the noun before. */
 const READINGS: Readonly<Record<string, string>> = { all: "find", count: "count" };
 const METHODS = { GET: "get", POST: "create", PATCH: "update", PUT: "set", DELETE: "delete" };
-/** Nouns whose plural or place in the path says less than they mean. */
+/** Nouns whose plural, or position in the path, would give an unclear name. */
 const NOUNS: Readonly<Record<string, string>> = {
   "apps/deposit": "DepositApplication",
   "fungible/token": "Token",
@@ -78,7 +78,7 @@ export function operationId(route: AnyRoute): string {
   return METHODS[route.method] + (all ? plural(noun) : noun);
 }
 
-/** Whether a route answers with many of what its path names. */
+/** Whether a route answers with several entities. */
 function isMany({ answer }: AnyRoute): boolean {
   const { type, shape } = answer.def as { type: string; shape?: Record<string, unknown> };
   return type === "array" || shape?.rows !== undefined;

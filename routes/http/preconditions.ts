@@ -18,7 +18,7 @@ export interface Conditions {
   noneMatch: readonly string[] | null;
 }
 
-/** A request as far as its tags go. */
+/** The parts of a request that decide its tags. */
 export interface Requested {
   route: { method: string; path: string };
   params: unknown;
@@ -39,7 +39,7 @@ export function tableOf({ method, path }: { method: string; path: string }): Tab
   return makes || ACTION.test(rest) ? TABLES[base] : null;
 }
 
-/** Whether a route changes an entity that is there, so that `If-Match` has something to compare. */
+/** Whether a route changes an existing entity, which `If-Match` can be compared with. */
 export function takesMatch(route: { method: string; path: string }): boolean {
   return route.method !== "GET" && route.path.includes("{id}") && tableOf(route) !== null;
 }
@@ -126,7 +126,7 @@ export async function readTagged(
   return { body, tag: version === null ? null : tagOf(version, body) };
 }
 
-/** Whether the caller has this answer already. */
+/** Whether the caller already has this answer. */
 export function isKnown({ noneMatch }: Conditions, tag: string | null): boolean {
   if (noneMatch === null || tag === null) return false;
   return noneMatch.some((given) => given === "*" || given.replace(/^W\//, "") === tag);

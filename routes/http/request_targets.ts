@@ -1,5 +1,5 @@
 /**
- * Hosts and paths of requests, as they were sent: not read by URL, which throws at hosts such as 999.1.1.1.
+ * Hosts and paths of requests as sent. They are not read by URL, which throws at hosts such as 999.1.1.1.
  * @module
  */
 

@@ -1,5 +1,5 @@
 /**
- * How a route is declared: once, with the schemas that validate it, document it and type its
+ * Declaration of a route: once, with the schemas that validate it, document it and type its
  * handler. The pipeline, the errors and the documentation read this declaration.
  * @module
  */
@@ -14,7 +14,7 @@ import type { Services } from "./services.ts";
 import type { LongBody } from "./validation.ts";
 import type { Conditions } from "./preconditions.ts";
 
-/** Which key a route takes. */
+/** The kind of key that a route takes. */
 export type Access = "open" | "application" | "user" | "platform" | "platform or user";
 
 /** A method that a route can have. */
@@ -43,12 +43,12 @@ export interface Call<P, Q, B> {
   idempotency: IdempotencyClaim | null;
   /** The media types that the caller accepts. */
   accept: string | null;
-  /** The encodings that it takes. */
+  /** The encodings that the caller accepts. */
   encodings: () => string | null;
   preferWaitS: number;
-  /** Aborted when the caller has gone or the process ends; asked for where something waits. */
+  /** Aborted when the caller has gone or the process ends; read only where the handler waits. */
   signal: () => AbortSignal;
-  /** Its conditions on entity tags. */
+  /** The request's conditions on entity tags. */
   conditions: Conditions;
   params: P;
   query: Q;

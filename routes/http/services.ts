@@ -24,7 +24,7 @@ export interface Services {
   secrets: Secrets;
   limits: Limits;
   ending: Ending;
-  /** Tells the workers of this process that a realm has something to do. */
+  /** Tells the workers of this process that a realm has a due job. */
   wake(realm: string): void;
   now(): number;
 }

@@ -8,14 +8,14 @@ import { networkOf } from "./login_guard.ts";
 
 /** Counts requests that match no route. */
 export interface UnmatchedRequests {
-  /** Counts one from an address; gives its refusal where there were too many, else null. */
+  /** Counts a request from an address; gives its refusal if there were too many, else null. */
   count(address: string): UnmatchedRefusal | null;
 }
 
-/** How a further request is refused. */
+/** Refusal of a further request. */
 export interface UnmatchedRefusal {
   error: DomainError;
-  /** Whether it is the first one of its minute: the one that is logged. */
+  /** Whether it is the first of its minute; only that one is logged. */
   isFirst: boolean;
 }
 

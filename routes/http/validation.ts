@@ -9,7 +9,7 @@ import { parseLongJson } from "../../domain/long_json.ts";
 import { decodeLong, inSlices, SLICE_SIZE } from "../../domain/slices.ts";
 import type { Ending } from "./shutdown.ts";
 
-/** A body that holds very many items: how it is checked, without them and each of them. */
+/** A body that holds very many items: the schema around the list, and that of each item. */
 export interface LongBody {
   /** The schema of the body, whose list holds anything. */
   outline: z.ZodType;
@@ -26,7 +26,7 @@ const FAULTS_MAX = 20;
 const BODY_MS = 15_000;
 /** Bodies up to this are read in one go, which cannot be stopped: as much may be kept until their connection ends. */
 const WHOLE_MAX = 256 * 1024;
-/** Each chunk costs some 50 µs: after these few, they must be of some size. */
+/** Chunks of a body that may be small; each costs some 50 µs, so later ones must have some size. */
 const CHUNKS_FREE = 256;
 const CHUNK_MIN = 512;
 /** Room for a body at first; it doubles as the body grows. */
@@ -79,7 +79,7 @@ function faulty(code: ErrorCode, errors: Fault[], where?: Fault["in"]): DomainEr
   });
 }
 
-/** The first faults: nobody mends more at once, and a body can hold a hundred thousand. */
+/** Lists the first faults only: no caller mends more at once, and a body can hold a hundred thousand. */
 function faultsIn(issues: readonly z.core.$ZodIssue[]): Fault[] {
   const faults: Fault[] = [];
   for (const issue of issues) {

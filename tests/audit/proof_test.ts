@@ -68,7 +68,7 @@ Deno.test("the audit takes a head that was kept, of one realm, and says which", 
     readAuditArguments(["--realm", realm.id, "--expect", head]),
   );
   deepEqual(said.length, 1);
-  match(said[0], new RegExp(`sealed, sound, head ${head}$`));
+  match(said[0], new RegExp(`links, sound, head ${head}$`));
   const wrong = `${head.split(":")[0]}:${"ab".repeat(32)}`;
   const beyond = `999999:${head.split(":")[1]}`;
   for (const kept of [wrong, beyond]) {

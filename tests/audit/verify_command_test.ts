@@ -56,7 +56,7 @@ Deno.test("an auditor recomputes the chain from the API alone, and sees what was
   match(
     part.text,
     new RegExp(
-      `^ok: 7 transactions and ${events} events recomputed\n1 more wait to be sealed\nhead ${kept}`,
+      `^ok: 7 transactions and ${events} events recomputed\n1 more wait for their links\nhead ${kept}`,
     ),
   );
   const forged = `${head.seq}:${"ab".repeat(32)}`;

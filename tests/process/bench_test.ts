@@ -66,7 +66,7 @@ Deno.test("audit and verify find sound what the bench left behind", async () => 
     const kept = Number(/(\d+) transactions are kept in/.exec(bench.text)?.[1]);
     const audit = await task("audit", [], { DATA_DIR: folder });
     equal(audit.code, 0, audit.text);
-    match(audit.text, /^realm bench \([0-9a-f-]{36}\): \d+ sealed, sound, head \d+:[0-9a-f]{64}$/);
+    match(audit.text, /^realm bench \([0-9a-f-]{36}\): \d+ links, sound, head \d+:[0-9a-f]{64}$/);
     // Keys are bound to the address that the bench served at.
     const env = { DATA_DIR: folder, BASE_URL: "http://127.0.0.1:8080" };
     await serving(env, async (url) => {
