@@ -18,26 +18,66 @@ export interface LogOptions {
   level: LogLevel;
   format: "json" | "pretty";
   /** Takes a finished line; standard error unless given. */
-  write?: (line: string) => void;
+  write?: (line: string, level: LogLevel) => void;
 }
 
 const SECRET = /key|token|secret|password|authorization|seed|mnemonic|cookie/i;
+/** Names of fields, and whether each tells a secret: the code gives few of them. */
+const names = new Map<string, boolean>();
+const NAMES_MAX = 1000;
+/** Time that a line waits for others, in milliseconds. */
+const BUFFER_MS = 20;
+/** Characters of lines that wait. */
+const BUFFER_MAX = 64 * 1024;
 
 /** Makes a log. Lines go to standard error, so standard output stays free for a command's result. */
 export function createLog(options: LogOptions): Log {
   const lowest = LOG_LEVELS.indexOf(options.level);
   const write = options.write ?? ((line: string) => console.error(line));
+  const isJson = options.format === "json";
   return (level, message, fields = {}) => {
     if (LOG_LEVELS.indexOf(level) < lowest) return;
-    const clean = Object.fromEntries(
-      Object.entries(fields).map(([name, value]) => [name, SECRET.test(name) ? "…" : plain(value)]),
-    );
-    write(
-      options.format === "json"
-        ? JSON.stringify({ time: new Date().toISOString(), level, message, ...clean })
-        : pretty(level, message, clean),
-    );
+    const clean: Record<string, unknown> = isJson
+      ? { time: new Date().toISOString(), level, message }
+      : {};
+    for (const name of Object.keys(fields)) {
+      clean[name] = isSecret(name) ? "…" : plain(fields[name]);
+    }
+    write(isJson ? JSON.stringify(clean) : pretty(level, message, clean), level);
   };
+}
+
+/**
+ * Buffers lines for one write: a write for each costs as much as all other work on the line. A line
+ * of the level `warn` or above is written at once, behind those that wait; the others wait 20 ms at
+ * most, and are written when the process ends by itself or by an error. A process that is killed loses them.
+ */
+export function bufferLines(
+  write: (lines: string) => void,
+): (line: string, level: LogLevel) => void {
+  let lines = "";
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  function flush(): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    const given = lines;
+    lines = "";
+    if (given !== "") write(given);
+  }
+  for (const end of ["unload", "error", "unhandledrejection"]) addEventListener(end, flush);
+  return (line, level) => {
+    lines = lines === "" ? line : `${lines}\n${line}`;
+    if (level === "warn" || level === "error" || lines.length > BUFFER_MAX) flush();
+    else timer ??= setTimeout(flush, BUFFER_MS);
+  };
+}
+
+function isSecret(name: string): boolean {
+  const known = names.get(name);
+  if (known !== undefined) return known;
+  const found = SECRET.test(name);
+  if (names.size < NAMES_MAX) names.set(name, found);
+  return found;
 }
 
 function plain(value: unknown): unknown {

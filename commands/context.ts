@@ -8,7 +8,7 @@ import { parseNetwork } from "../domain/ip_addresses.ts";
 import { parseStoredJson } from "../domain/json.ts";
 import type { ProvisioningOptions } from "../domain/realms/provisioning.ts";
 import { loginsUnder, openSecrets } from "../domain/security/serving_secrets.ts";
-import { createLog, type Log } from "../log.ts";
+import { bufferLines, createLog, type Log, type LogOptions } from "../log.ts";
 
 /** Inputs of every command. */
 export interface CommandContext {
@@ -69,7 +69,11 @@ export async function openContext(): Promise<CommandContext> {
     faults.push("DATABASE_URL is missing; `deno task start` brings a PostgreSQL of its own");
   }
   if (faults.length > 0) throw new ConfigError(faults);
-  const log = createLog({ level: config.logLevel, format: config.logFormat });
+  const log = createLog({
+    level: config.logLevel,
+    format: config.logFormat,
+    write: writerOf(config),
+  });
   const { databaseUrl: url, platformKey, masterKey } = config;
   const secrets = openSecrets(platformKey!, config.previousPlatformKey);
   const migrations = await readMigrations();
@@ -95,4 +99,15 @@ export async function openContext(): Promise<CommandContext> {
     provisioning: { database, migrations, roles: config.realmRoles, secrets },
     close: database.close,
   };
+}
+
+/**
+ * Lines for people are written one by one, as are those that OpenTelemetry takes as records, each with
+ * the request that it belongs to.
+ */
+function writerOf({ logFormat }: Config): LogOptions["write"] {
+  const observed = Deno.env.get("OTEL_DENO") !== undefined;
+  return logFormat === "json" && !observed
+    ? bufferLines((lines) => console.error(lines))
+    : undefined;
 }
