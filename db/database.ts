@@ -376,5 +376,5 @@ function urlOf(options: DatabaseOptions, location: RealmLocation): string {
   if (location.encryptedUrl === null) return options.url;
   const url = options.decryptUrl?.(location.encryptedUrl, location.id) ?? null;
   if (url !== null) return url;
-  throw new Error(`the address of realm ${location.id}'s database was encrypted with another key`);
+  throw new Error(`the address of realm ${location.id}'s database was encrypted under another key`);
 }

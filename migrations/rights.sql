@@ -18,7 +18,7 @@ revoke execute on all routines in schema :schema from public, :role, :worker;
 grant usage on schema :schema to :role, :worker;
 revoke select on secrets from :role;
 grant select (kind) on secrets to :role;
--- Signed bytes pay whoever sends them: what is canceled before it has left could be paid all the same.
+-- Anybody who has signed bytes can send them: a withdrawal canceled before its broadcast could be paid all the same.
 revoke select on order_attempts from :role;
 grant select (order_id, attempt, plan, inputs, hash, expires, fee, sent_at, outcome, cancels, borne_by, dropped, proof,
     proof_by, proof_height, created_at) on order_attempts to :role;

@@ -43,7 +43,7 @@ export async function selectAttempts(db: Db, order: string): Promise<AttemptRow[
 
 /**
  * Reads all attempts of an order, oldest first, without their bytes: the serving role may not
- * read them, because whoever sends them makes the payment.
+ * read them, because anybody who sends them makes the payment.
  */
 export async function selectAttemptSummaries(
   db: Db,

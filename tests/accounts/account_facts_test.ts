@@ -3,7 +3,7 @@ import { rich } from "../support/nodes/anvil.ts";
 import { openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 
-Deno.test("the database changes no account's facts, no address and no currency's account, whoever writes", async () => {
+Deno.test("the database changes no account's facts, no address and no currency's account, whichever role writes", async () => {
   await using fixture = await openRampFixture();
   const { realm } = fixture;
   const ramp = await fixture.ramp();

@@ -96,7 +96,7 @@ Deno.test("a deposit account belongs to the owner and holder of the account that
   notEqual(made.body.address.address, shown);
 });
 
-Deno.test("what waits on a deposit account is moved by nobody, by no route", async () => {
+Deno.test("value that waits on a deposit account is moved by nobody, by no route", async () => {
   await using fixture = await openRampFixture();
   const { realm } = fixture;
   const ramp = await fixture.ramp();
@@ -178,7 +178,7 @@ Deno.test("value that is no deposit does not reach a deposit account, where nobo
   equal((await fixture.account(made.body.id)).balance.total, "0");
 });
 
-Deno.test("posting functions and tables keep a deposit account's value too, whoever asks", async () => {
+Deno.test("posting functions and tables keep a deposit account's value too, whichever role asks", async () => {
   await using fixture = await openRampFixture();
   const { realm } = fixture;
   const ramp = await fixture.ramp();

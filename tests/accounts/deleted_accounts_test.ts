@@ -68,7 +68,7 @@ Deno.test("a block, a withdrawal under way and what waits as dust keep their acc
   }
 });
 
-Deno.test("what arrives for a deleted account is credited, carried on, and there again after undelete", async () => {
+Deno.test("a deposit for a deleted account is credited, carried on, and there again after undelete", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;
   const ramp = await fixture.ramp();

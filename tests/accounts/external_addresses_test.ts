@@ -17,7 +17,7 @@ Deno.test("coins that a contract pays to a watched address inside a call are fou
   deepEqual([found.account, found.index < -1, found.sweep], [account, true, null]);
 });
 
-Deno.test("what a watched address held before it was assigned is not found", async () => {
+Deno.test("value that a watched address held before it was assigned is not found", async () => {
   await using fixture = await openRampFixture();
   await fixture.ramp(); // so that the chain is followed
   await fromContract(fixture, ETHER);

@@ -28,7 +28,7 @@ Deno.test("a link far beyond what is reserved ends when the address is given out
     equal((await thief.send(method, `/v1/accounts/${of}/assign/${address}`)).status, 200);
   await link(account);
   await fixture.mine();
-  await anvil.pool({ to: ramp.address, value: 9n * ETHER }); // others' money, for whoever could take it
+  await anvil.pool({ to: ramp.address, value: 9n * ETHER }); // others' money, for an attacker to take
   await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
   await anvil.pool({ from: 6, to: address, value: 2n * ETHER });
   await mineUntil(fixture, async () => (await fixture.account(account)).balance.total === "5");

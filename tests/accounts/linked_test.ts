@@ -104,7 +104,7 @@ Deno.test("entries, past balances and statements show linked value as not availa
   deepEqual(closing, { total: "8", available: "1", linked: "7" });
 });
 
-Deno.test("the database keeps linked value where it is, whoever writes", async () => {
+Deno.test("the database keeps linked value where it is, whichever role writes", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;
   const { account } = await openLinkedFixture(fixture);
@@ -271,7 +271,7 @@ Deno.test("the database lets no address be ours and linked, nor a deposit at our
   await deposit(STRANGER);
 });
 
-Deno.test("whoever links an address while it is given out: it ends as ours, and nobody is refused it", async () => {
+Deno.test("an address that is linked while it is given out ends as ours, and nobody is refused it", async () => {
   await using fixture = await openRampFixture();
   const { realm } = fixture;
   const { ramp, thief, account } = await openLinkedFixture(fixture);

@@ -32,7 +32,7 @@ async function headOf(realm: TestRealm): Promise<string> {
   return `${seq}:${hash}`;
 }
 
-Deno.test("a chain that was cut and sealed anew is sound in itself, and not for whoever kept its head", async () => {
+Deno.test("a chain that was cut and linked anew is sound in itself, and not against a head that was kept", async () => {
   await using realm = await busyRealm();
   const { expect } = readAuditArguments(["--expect", await headOf(realm)]);
   deepEqual((await checkLedger(realm.pool, expect)).mismatches, []);
@@ -43,7 +43,7 @@ Deno.test("a chain that was cut and sealed anew is sound in itself, and not for 
       "update audit set seq = null, hash = null where seq > (select max((facts ->> 'lines')::int) " +
       "from ledger_events where kind = 'audit')",
     ]],
-    ["a sealed object is rewritten", [
+    ["a linked object is rewritten", [
       `update transactions set seal = '{"n":2}' where seal is not null`,
     ]],
   ];

@@ -40,7 +40,7 @@ async function fixture(realm: TestRealm) {
   };
 }
 
-Deno.test("what was posted is linked by the next poll, at the latest by the one after it", async () => {
+Deno.test("a posted transaction is linked by the next poll, at the latest by the one after it", async () => {
   ok(2 * POLL_MS < 1000, "two polls are within a second");
   await using realm = await testRealm();
   let polls = 0;

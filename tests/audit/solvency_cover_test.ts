@@ -21,7 +21,7 @@ Deno.test("a loss of the house is covered out of its own account, and customers 
   deepEqual([before.drift, before.solvent, before.liabilities], ["0", false, "10"]);
   equal((await funded.withdraw("0.1")).body.code, "asset.suspended");
   await payIn(funded, "5");
-  equal((await compared(funded)).solvent, false); // what was paid in is owed to whoever paid it in
+  equal((await compared(funded)).solvent, false); // the amount paid in is owed to its payer
   const body = { account: funded.ramp, reason: "fees of March" };
   const tried = await funded.realm.admin.send("POST", `${PATH}?dry_run=true`, body);
   deepEqual([tried.status, tried.body.amount, tried.body.loss], [201, "3.96", "0"]);
@@ -156,7 +156,7 @@ Deno.test("a hundredth of what is owed, or what the realm has set, may be lost b
   equal(await asked(), "created");
 });
 
-Deno.test("where little is owed, what a hundred payments cost may be lost before withdrawals stop", async () => {
+Deno.test("if little is owed, the house may lose the cost of a hundred payments before withdrawals stop", async () => {
   await using funded = await openFundedRamp({ total: "0.02" });
   const [{ cost }] = await rowsOf<{ cost: string }>(
     funded.realm,
@@ -238,7 +238,7 @@ async function compared(funded: FundedRamp) {
   return body[0];
 }
 
-Deno.test("what the house may lose is set for each network of an asset", () => {
+Deno.test("the limit of the house's loss is set for each network of an asset", () => {
   const settings = { ETH: { loss_max: "5", testnet_loss_max: "0" }, BTC: { loss_max: "1" } };
   const of = (asset: string, testnet: boolean) => lossMaxOf(settings, { asset, testnet });
   deepEqual([of("ETH", false), of("ETH", true)], ["5", "0"]);

@@ -74,7 +74,7 @@ Deno.test("a withdrawal that the chain refuses leaves chain and ledger in agreem
   equal((await compared(funded)).drift, "0");
 });
 
-Deno.test("what is missing stops withdrawals and raises an event, once; what is back frees them", async () => {
+Deno.test("a missing amount stops withdrawals and raises an event, once; its return permits them again", async () => {
   await using funded = await openFundedRamp();
   await leave(funded, 9n * ETHER);
   const missing = await compared(funded);
@@ -107,7 +107,7 @@ Deno.test("coins that are stolen while as many are on their way are missed at on
   equal((await funded.withdraw("1")).body.code, "asset.suspended");
 });
 
-Deno.test("what the house has lost covers nobody: it is not solvent, and stops beyond the leeway", async () => {
+Deno.test("a loss of the house covers no liability: the asset is not solvent, and its withdrawals stop beyond the leeway", async () => {
   await using funded = await openFundedRamp();
   await lose(funded, "0.09"); // below a hundredth of what is owed
   const some = await compared(funded);

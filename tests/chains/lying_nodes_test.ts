@@ -83,7 +83,7 @@ Deno.test("a node that is slow delays a withdrawal, and it is paid exactly once"
   await paid(funded, 1n, 1n);
 });
 
-Deno.test("what one node says waits, and the others have dropped, is sent again, the same bytes", async () => {
+Deno.test("a transaction that one node reports as waiting, and the others have dropped, is sent again, the same bytes", async () => {
   const nodes: FaultyNode[] = [];
   await using funded = await openFundedRamp({
     front: (url) => {

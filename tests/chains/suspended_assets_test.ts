@@ -106,7 +106,7 @@ Deno.test("a contract that was set later is looked at before the first withdrawa
   equal((await fixture.account(ramp.id)).balance.available, "5");
 });
 
-Deno.test("what is booked of a suspended asset is not swept", async () => {
+Deno.test("booked value of a suspended asset is not swept", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const token = await installToken(fixture.anvil, "BUSD");
   const ramp = await fixture.ramp("BUSD");

@@ -175,7 +175,7 @@ Deno.test("scopes: own, all, deleted, false, and a minus", async () => {
   equal((await wide.send("GET", `/v1/identities/${kept}?scope=own`)).status, 404);
 });
 
-Deno.test("transactions have scopes by direction, and totals that count what is not sealed yet", async () => {
+Deno.test("transactions have scopes by direction, and totals that count those without a link", async () => {
   await using realm = await testRealm();
   const { name, account } = await realm.currency("100");
   const user = await realm.user();

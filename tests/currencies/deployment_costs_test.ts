@@ -46,7 +46,7 @@ Deno.test("a customer's deployments on its own ramp are paid from its account, a
   deepEqual(await rowsOf(realm, FEES), [{ total: "0" }]);
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
   equal((await realm.admin.send("GET", "/v1/solvency")).body[0].solvent, true);
-  // Whoever takes its value out first has nothing to pay with, although coins lie at the address.
+  // After its value was taken out, the account has nothing to pay with, although coins lie at the address.
   const to = await realm.admin.send("POST", "/v1/accounts", {
     type: "virtual",
     asset: "ETH",

@@ -234,7 +234,7 @@ Deno.test("a token that turns bad keeps nothing else waiting, and lies credit no
   equal((await fixture.realm.balance(account)).total, "0");
 });
 
-Deno.test("what is kept at a frozen ramp does not leave", async () => {
+Deno.test("value that is kept at a frozen ramp does not leave", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const ramp = await fixture.ramp();
   const gold = await deployed(fixture, ramp);

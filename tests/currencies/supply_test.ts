@@ -78,7 +78,7 @@ Deno.test("the database issues no more than there is of a token either", async (
   await rejects(realm.command((tx) => tx.unsafe(register)), /more would be issued/);
 });
 
-Deno.test("what came from the chain is not destroyed beyond what was issued", async () => {
+Deno.test("value that came from the chain is not destroyed beyond the issued amount", async () => {
   await using realm = await testRealm();
   const gold = await backed(realm);
   const { send } = realm.admin;

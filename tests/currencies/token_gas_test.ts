@@ -48,7 +48,7 @@ Deno.test("withdrawals of a customer's own token are paid by its ramp's account,
   deepEqual(await rowsOf(realm, FEES), [{ total: "0" }]);
   deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
   equal((await realm.admin.send("GET", "/v1/solvency?asset=ETH")).body[0].solvent, true);
-  // Whoever takes the ramp's own value away has nothing to pay with: the coins there are others'.
+  // After a withdrawal of the ramp's own value nothing is left to pay with: the coins there are others'.
   await empty(fixture, mine);
   await quote(fixture);
   const refused = await tokenDraw(mine, "0.1");
@@ -116,7 +116,7 @@ Deno.test("sweeps of a customer's own token wait until its ramp's account covers
   deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
 });
 
-Deno.test("what withdrawals of an own token may cost is blocked on the ramp's account: five do not rely on one balance, and nobody takes it away", async () => {
+Deno.test("the budget of an own token's withdrawals is blocked on the ramp's account: five do not rely on one balance, and nobody takes it away", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const mine = await customer(fixture);
   const { user, ramp } = mine;
@@ -202,7 +202,7 @@ Deno.test("a speed-up of an own token's withdrawal blocks more on the ramp's acc
   deepEqual((await checkLedger(fixture.realm.pool)).mismatches, []);
 });
 
-Deno.test("who cancels an own token's withdrawal pays for it: the filler is the ramp's account's, and the house's where the house cancels", async () => {
+Deno.test("a canceled withdrawal of an own token is paid for: the filler by the ramp's account, and by the house where the house cancels", async () => {
   let faulty: FaultyNode | null = null;
   const through = (url: string) => (faulty = startFaultyNode(url)).url;
   await using fixture = await openRampFixture({ testnet: false, through });

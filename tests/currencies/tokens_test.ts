@@ -85,7 +85,7 @@ Deno.test("a deployment that no worker takes up answers in time, with an empty h
   deepEqual([answer.status, answer.body.transaction_hash], [201, ""]);
 });
 
-Deno.test("what cannot be deployed is refused", async () => {
+Deno.test("a token that cannot be deployed is refused", async () => {
   await using funded = await openFundedRamp();
   const refused: [Record<string, unknown>, string][] = [
     [{ account: funded.account }, "token.unsupported_chain"],

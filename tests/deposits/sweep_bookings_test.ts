@@ -1,4 +1,4 @@
-/** That fee and settlement of a sweep are booked to the last unit, whoever does what meanwhile. */
+/** Bookings of a sweep's fee and settlement, to the last unit, with concurrent changes. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { newId } from "../../domain/ids.ts";
@@ -80,7 +80,7 @@ Deno.test("a sweep of everything that took along what was not credited yet: it g
   await realm.drain();
   const { account, deposit_address: to } = app.source;
   await anvil.pool({ to, value: ETHER });
-  // The node answers whoever decides on the sweep, and then not whoever sends it.
+  // The node answers the sweep's decision, and then not its sending.
   let prices = 0;
   faulty.trick = ({ method }) => {
     const late = method === "eth_feeHistory" && ++prices > 1;
@@ -186,7 +186,7 @@ Deno.test("coins that a sweep takes along before they are credited are credited,
   await funded.agree();
 });
 
-Deno.test("what a sweep's account received meanwhile is carried by it, or by the next", async () => {
+Deno.test("value that a sweep's account received meanwhile is carried by that sweep, or by the next", async () => {
   const made: FaultyNode[] = [];
   await using fixture = await openRampFixture({
     through: (url) => {

@@ -46,7 +46,7 @@ Deno.test("another token, the chain's coin and a stranger's token are listed as 
   equal((await rowsOf(fixture.realm, "select id from transactions")).length, 0);
 });
 
-Deno.test("what a sweep carries is the address's own asset: an unmatched deposit beside it stays where it is", async () => {
+Deno.test("a sweep carries the address's own asset: an unmatched deposit beside it stays where it is", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil } = fixture;
   const usdc = await installToken(anvil, "USDC");

@@ -22,7 +22,7 @@ Deno.test("an address is written in one form, however it was given", () => {
   }
 });
 
-Deno.test("what only looks like an address or a network is none", () => {
+Deno.test("text that only resembles an address or a network is none", () => {
   const others = [
     "",
     "1.2.3",

@@ -168,7 +168,7 @@ Deno.test("bad input is answered precisely, and changes nothing", async () => {
   deepEqual(await stateOf(realm), before);
 });
 
-Deno.test("what looks odd and is right is taken", async () => {
+Deno.test("input that looks odd and is valid is accepted", async () => {
   await using realm = await testRealm();
   const get = (headers: Record<string, string>): Bad[1] => ["GET", "/v1/auth/me", , headers];
   for (

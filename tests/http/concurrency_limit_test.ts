@@ -259,7 +259,7 @@ Deno.test("large bodies that are still coming in have their places: of one user 
     const headers = { "x-api-key": key, "content-type": "application/json" };
     const url = "http://purser.test/v1/transactions/batch";
     const request = new Request(url, { method: "POST", body, headers });
-    if (length !== null) { // which a Request leaves to whoever sends it
+    if (length !== null) { // a Request does not set it itself
       const told = new Headers({ ...headers, "content-length": `${length}` });
       Object.defineProperty(request, "headers", { value: told });
     }

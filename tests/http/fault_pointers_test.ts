@@ -55,7 +55,7 @@ Deno.test("accept is kept: HTML of the reference, CSV of a statement, and nothin
   match(refused.body.detail, /text\/csv/);
 });
 
-Deno.test("what leads to no route stands in the log, without its path", async () => {
+Deno.test("a request without a route is logged, without its path", async () => {
   await using realm = await testRealm();
   const { services } = realm;
   const lines: Record<string, unknown>[] = [];

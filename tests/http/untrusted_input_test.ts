@@ -67,7 +67,7 @@ Deno.test("a body that did not come in time is read no further, and takes no pla
     });
     const headers = { "content-type": "application/json" };
     const request = new Request("http://a", { method: "POST", body, headers });
-    if (length !== null) { // which a Request leaves to whoever sends it
+    if (length !== null) { // a Request does not set it itself
       const told = new Headers({ ...headers, "content-length": `${length}` });
       Object.defineProperty(request, "headers", { value: told });
     }

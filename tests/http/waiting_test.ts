@@ -87,7 +87,7 @@ Deno.test("Prefer: wait answers with the entity that became ready, and many cost
   );
 });
 
-Deno.test("who waits is shown what its rights of then show, and a repeat is answered at once as the first was", async () => {
+Deno.test("a waiting request is answered by its caller's rights at the end, and a repeat gets the first answer at once", async () => {
   await using realm = await testRealm();
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const { name } = await realm.currency("1");

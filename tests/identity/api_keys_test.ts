@@ -129,7 +129,7 @@ test("a key for a machine ends itself, and another key of its user only with the
   equal((await end(rich, other)).status, 200);
 });
 
-test("no key has more than its user, whoever writes it", async (realm) => {
+test("no key has more rights than its user, whichever role writes it", async (realm) => {
   const user = await realm.user();
   for (
     const [more, code] of [

@@ -66,7 +66,7 @@ test("a user's keys end with its password, roles, scopes, activity and life", as
   equal((await user.send("GET", "/v1/auth/me")).body.code, "auth.revoked");
 });
 
-test("who logs in after a change has the new password, and no deleted or inactive user does", async (realm) => {
+test("a login after a change takes the new password, and no deleted or inactive user logs in", async (realm) => {
   const made = { username: "henry", password: PASSWORD };
   const { id } = (await realm.admin.send("POST", "/v1/users", made)).body;
   const before = await logIn(realm, "henry", PASSWORD);

@@ -98,7 +98,7 @@ async function sumUntil(realm: TestRealm, account: string, ms: number): Promise<
   return sum;
 }
 
-Deno.test("who follows the transactions by after= misses none, though two processes' clocks are apart and set back", async () => {
+Deno.test("a reader that follows the transactions by after= misses none, though two processes' clocks are apart and set back", async () => {
   await using realm = await testRealm();
   const scene = await fixture(realm);
   const started = Date.now();
@@ -128,7 +128,7 @@ Deno.test("balance?at= and statements are exact and stay so, though two processe
   const other = ahead.send(realm.admin.key);
   await pay(other);
   const now = await realm.admin.send("GET", `/v1/accounts/${hot}/balance?at=${Date.now()}`);
-  equal(now.body.total, "1", "what was acknowledged is there, whoever did it");
+  equal(now.body.total, "1", "the acknowledged transfer is there, from either process");
   equal((await realm.admin.send("GET", `/v1/accounts/${hot}/entries`)).body.total, 1);
   equal((await realm.admin.send("GET", `/v1/accounts/${hot}/statement`)).body.closing.total, "1");
   const told = new Map<number, string>();

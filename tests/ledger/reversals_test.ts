@@ -53,7 +53,7 @@ Deno.test("POST …/revert obeys the rules of balance and of state", async () =>
   deepEqual([unknown.status, unknown.body.code], [404, "transaction.not_found"]);
 });
 
-test("POST …/revert is for whoever may move value out of the account that received", async (realm) => {
+test("POST …/revert takes the right to move value out of the account that received", async (realm) => {
   const { path } = await fixture(realm);
   const stranger = await realm.user();
   const reader = await realm.user({ scope: "realm" });
@@ -98,7 +98,7 @@ test("PATCH /v1/transactions/<id> replaces the data beside it and nothing else",
   deepEqual(again.body.data, {});
 });
 
-test("GET /v1/transactions/<id> shows number and hash once it is sealed, and to whom", async (realm) => {
+test("GET /v1/transactions/<id> shows number and hash once it is linked, and to whom", async (realm) => {
   const { path, user, moved } = await fixture(realm);
   deepEqual([moved.seq, moved.hash], [null, null]);
   await extendHashChain(realm.pool, Date.now);
@@ -110,7 +110,7 @@ test("GET /v1/transactions/<id> shows number and hash once it is sealed, and to 
   equal((await (await realm.user()).send("GET", path)).status, 404);
 });
 
-test("a repeat under an idempotency key answers as then, though sealed and annotated since", async (realm) => {
+test("a repeat under an idempotency key answers as then, though linked and annotated since", async (realm) => {
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
   const body = { source: { account }, destination: { account: other }, value: "5", data: { a: 1 } };

@@ -180,7 +180,7 @@ test("an alias of an identity stands for its default account of the asset", asyn
   deepEqual(await realm.balance(account), { total: "10", available: "10" });
 });
 
-test("what names no account is refused under its key, and stays refused", async (realm) => {
+test("a transfer that names no account is refused under its key, and stays refused", async (realm) => {
   const { name, account } = await realm.currency("10");
   const other = await realm.account({ asset: name });
   const move = { source: { account }, destination: { alias: "@later" }, value: "1" };

@@ -32,7 +32,7 @@ Deno.test("a pool gets what it would like while most is free, at last a single c
   equal(quota.taken(), 32);
 });
 
-Deno.test("what nobody uses for long is given back", async () => {
+Deno.test("connections that are unused for long are released", async () => {
   const quota = openQuota(8, 0);
   const pools = Array.from({ length: 7 }, () => managedPool(quota, 4));
   for (const pool of pools) (await pool.enter())();
@@ -43,7 +43,7 @@ Deno.test("what nobody uses for long is given back", async () => {
   leave();
 });
 
-Deno.test("whoever finds no room gets that of the pool that was unused for longest", async () => {
+Deno.test("a pool that finds no room gets the connections of the pool that was unused for longest", async () => {
   const quota = openQuota(2);
   const [first, second, third] = [1, 2, 3].map(() => managedPool(quota, 1));
   const [leaveFirst, leaveSecond] = [await first.enter(), await second.enter()];
@@ -54,7 +54,7 @@ Deno.test("whoever finds no room gets that of the pool that was unused for longe
   equal(quota.taken(), 2);
 });
 
-Deno.test("where all pools are in use, the one that was open for longest ends what it does", async () => {
+Deno.test("if all pools are in use, the one that was open for longest is drained", async () => {
   const quota = openQuota(1);
   const [busy, waiting] = [managedPool(quota, 1), managedPool(quota, 1)];
   const leaves = [await busy.enter()];
@@ -82,7 +82,7 @@ Deno.test("a pool that cannot be opened says why, and takes nothing", async () =
   const broken = quota.admit({
     max: 1,
     open: () => {
-      throw new TypeError("encrypted with another key");
+      throw new TypeError("encrypted under another key");
     },
     close: () => Promise.resolve(),
   });

@@ -19,7 +19,7 @@ async function known(realm: TestRealm) {
   return (await realm.admin.send("GET", `/v1/users/${realm.admin.id}`)).body;
 }
 
-Deno.test("what an injected statement leaves on its role holds up its realm alone, and is put back", async () => {
+Deno.test("settings that an injected statement leaves on its role hold up its realm alone, and are reset", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using second = await realm.neighbour();

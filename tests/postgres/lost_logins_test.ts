@@ -41,7 +41,7 @@ Deno.test("a statement after one whose connection was cut is refused at once whe
   equal(two, 2);
 });
 
-Deno.test("whoever waits for a list hears of it when its time is over, and its connections stay until what runs has ended", async () => {
+Deno.test("a lost list is answered when its time is over, and its connections stay until the running statement has ended", async () => {
   const ended = Promise.withResolvers<void>();
   let [inUse, renewed] = [0, 0];
   const pool = {

@@ -70,7 +70,7 @@ Deno.test("a realm's logins open with the platform key alone", async () => {
   const encrypted = locationOf(realm.made.realm);
   await rejects(
     async () => await other.realm(encrypted).sql`select 1`,
-    /encrypted with another key/,
+    /encrypted under another key/,
   );
   const login = other.logins!.draw(encrypted.id);
   await rejects(

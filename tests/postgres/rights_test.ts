@@ -306,7 +306,7 @@ Deno.test("transfers take nothing from the world, and what is no list of moves i
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("an asset of a chain is no virtual currency, whoever writes the row", async () => {
+Deno.test("an asset of a chain is no virtual currency, whichever role writes the row", async () => {
   await using realm = await testRealm();
   const { inject, account, serving } = await fixture(realm);
   const currencyOf = (name: string) =>
@@ -367,7 +367,7 @@ Deno.test("temporary tables never stand for the realm's own", async () => {
   }
 });
 
-Deno.test("what a withdrawal was charged is neither released nor given back while it may be paid", async () => {
+Deno.test("the charge of a withdrawal is neither released nor given back while it may be paid", async () => {
   await using funded = await openFundedRamp();
   const { realm, ramp, account } = funded;
   const made = await funded.withdraw("0.1");

@@ -8,7 +8,7 @@ import { sharing } from "../support/sharing.ts";
 
 const test = sharing("transaction in one realm");
 
-test("serializable() runs whoever lost a race again, so that none is lost", async (realm) => {
+test("serializable() repeats a transaction that lost a race, so that none is lost", async (realm) => {
   const { pool } = realm;
   await serializable(pool, (tx) =>
     tx`insert into rates (base, currency, rate, source, updated_at)

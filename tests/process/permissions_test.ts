@@ -103,7 +103,7 @@ Deno.test("the task for production runs no program and writes nothing", async ()
   deepEqual(done.filter((one) => !/^(reach metadata|resolve a name)/.test(one)), []);
 });
 
-Deno.test("what a command reaches follows from the settings", () => {
+Deno.test("the reach of a command follows from the settings", () => {
   const env = {
     DATABASE_URL: "postgres://purser@db.example/purser?sslmode=verify-full",
     DATABASE_HOSTS: "other.example:6432",

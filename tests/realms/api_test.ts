@@ -33,7 +33,7 @@ async function onPlatform(realm: TestRealm, text: string, values: unknown[] = []
 
 const test = sharing("realms in one realm");
 
-test("POST /v1/realms makes a realm that can be logged in to, and keeps its keys sealed", async (realm) => {
+test("POST /v1/realms makes a realm that can be logged in to, and stores its keys encrypted", async (realm) => {
   const key = { "idempotency-key": `make ${crypto.randomUUID()}`.replace(" ", "-") };
   const first = await realm.operator("POST", "/v1/realms", asked({ country: "DE" }), key);
   equal(first.status, 201);

@@ -119,7 +119,7 @@ test("a realm's role cannot become another, make objects, or look around the ser
       return ["42501", "0A000", "42704", "2200G", "28000"].includes(error.code);
     }, text);
   }
-  // What others say to the server is hidden, whoever asks the catalogue.
+  // The catalogue hides the statements of other sessions from every role.
   await victim.admin.send("GET", "/v1/accounts");
   const seen = await sql<{ query: string }[]>`
     select query from pg_stat_activity where usename = ${service}`;

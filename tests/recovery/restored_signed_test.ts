@@ -125,7 +125,7 @@ Deno.test("in quarantine nothing goes back for what can never be mined; it does 
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("what our own key signed in an order's place, and nothing here knows of, puts the ramp into quarantine before anything goes back", async () => {
+Deno.test("an unknown transaction of our own key in an order's place puts the ramp into quarantine before anything goes back", async () => {
   await using funded = await openFundedRamp();
   const { realm } = funded;
   await funded.anvil.mine();

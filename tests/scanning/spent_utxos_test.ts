@@ -125,7 +125,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "what took an order's coins ends it only once its block was scanned, whoever lifts the quarantine before",
+    "another spend of an order's coins ends it only once its block was scanned, also if the quarantine is lifted before",
   ignore,
   async fn() {
     await using funded = await openUtxoRamp(LITECOIN);

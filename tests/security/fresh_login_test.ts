@@ -106,7 +106,7 @@ Deno.test("every route that changes something says whether a stolen key may use 
   deepEqual(routes.sort(), classified.sort());
 });
 
-Deno.test("what a stolen key must not do takes a login of the last minutes, on every route", async () => {
+Deno.test("an action that a stolen key must not do takes a login of the last minutes, on every route", async () => {
   await using realm = await testRealm();
   const { services } = realm;
   const machine = (await realm.admin.send("POST", "/v1/keys", { name: "m" })).body.key;
@@ -214,7 +214,7 @@ Deno.test("a stolen key takes away no name by which a user logs in, and no addre
   deepEqual(codeOf(moved), [401, "auth.invalid"]);
 });
 
-Deno.test("what took a login of late is done by a repeat under the same idempotency key, after a login", async () => {
+Deno.test("an action that takes a recent login is done by a repeat under the same idempotency key, after a login", async () => {
   await using realm = await testRealm();
   const user = await realm.user();
   const { signingKeys, config } = realm.services;

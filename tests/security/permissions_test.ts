@@ -95,7 +95,7 @@ Deno.test("the six rows of roles and scopes hold over HTTP, for every kind of en
   }
 });
 
-Deno.test("a user sees its own record and identity, whoever owns them", async () => {
+Deno.test("a user sees its own record and identity, whichever user owns them", async () => {
   await using realm = await testRealm();
   const user = await realm.user();
   equal((await user.send("GET", `/v1/users/${user.id}`)).status, 200);

@@ -29,7 +29,7 @@ Deno.test("a secret opens under its key, for its realm, kind and id, and not whe
   await rejects(readMasterKey("short"), TypeError);
 });
 
-Deno.test("a realm has one seed, whoever makes it first, and it is stored sealed alone", async () => {
+Deno.test("a realm has one seed, whichever process makes it first, and it is stored encrypted alone", async () => {
   await using realm = await testRealm();
   const store = { realm: realm.id, pool: realm.pool };
   const signers = [1, 2, 3].map(() => openSigner(OLD, Date.now));

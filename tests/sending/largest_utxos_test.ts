@@ -29,14 +29,17 @@ Deno.test({
       equal(await lockedBy(funded), COINS_MAX);
     });
 
-    await t.step("what needs more than those is refused, and told what helps", async () => {
-      const answer = await ask(funded, "10.5");
-      deepEqual([answer.status, answer.body.code], [409, "ramp.assets_insufficient"]);
-      match(answer.body.detail, /1000 largest coins.*consolidate/);
-    });
+    await t.step(
+      "a withdrawal that needs more coins than those is refused with the remedy",
+      async () => {
+        const answer = await ask(funded, "10.5");
+        deepEqual([answer.status, answer.body.code], [409, "ramp.assets_insufficient"]);
+        match(answer.body.detail, /1000 largest coins.*consolidate/);
+      },
+    );
 
     await t.step(
-      "what comes to need more waits, says so, and is paid once it need not",
+      "a withdrawal that comes to need more coins waits with the reason, and is paid once fewer suffice",
       async () => {
         const { body: { id } } = await ask(funded, "9.5");
         await rowsOf(

@@ -132,7 +132,7 @@ Deno.test("a payment that is stuck at a price that is good enough is not replace
   equal((await madeFor(funded, first)).length, 1);
 });
 
-Deno.test("what no node takes is canceled by a replacement, and given back only when that is buried", async () => {
+Deno.test("a transaction that no node takes is canceled by a replacement, and its value goes back only when that is deep enough", async () => {
   const { funded, faulty } = await openFaultyRamp();
   await using _faulty = faulty;
   await using _funded = funded;

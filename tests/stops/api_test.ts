@@ -250,7 +250,7 @@ async function owned(realm: TestRealm) {
   return { user, name, id, other: account, act };
 }
 
-Deno.test("what a manager, an administrator or the service froze, its owner does not unfreeze", async () => {
+Deno.test("an account that a manager, an administrator or the service froze is not unfrozen by its owner", async () => {
   await using realm = await testRealm();
   const { user, id, other, act } = await owned(realm);
   const manager = await realm.user({ role: "manage", scope: "realm" });

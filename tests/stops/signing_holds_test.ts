@@ -150,7 +150,7 @@ Deno.test("a stop that is set in one process holds in another at once", async ()
   equal(await signedOf(funded), 0);
 });
 
-Deno.test("what is signed goes on being sent under a stop, the same bytes; a replacement waits", async () => {
+Deno.test("signed bytes continue to be sent under a stop; a replacement waits", async () => {
   await using funded = await openFundedRamp();
   const { id } = (await funded.withdraw("1", { fee: { speed: "slow" } })).body;
   await funded.advance(endAt("stored")).catch(() => {});

@@ -95,7 +95,7 @@ async function auditDatabase(url: string): Promise<Found> {
       order by id`;
     found.count = rows.length;
     for (const row of rows) {
-      // As the tables' owner: a realm's role may have been broken, or its login encrypted with another key.
+      // As the tables' owner: a realm's role may have been broken, or its login encrypted under another key.
       const pool = actingAs(platform, { ...locationOf(row), role: null });
       const of = KEPT_SOUND.test(row.name) ? found.wrong : found.told;
       const audit = await checkLedger(pool).catch((error) => {

@@ -35,7 +35,7 @@ export interface Life {
 const CHECKPOINTS = 6;
 const ENDS = 40;
 
-/** Lies that are nonsense to whoever reads them: a node alone may not be believed in any. */
+/** Lies that are plainly nonsense: no single node may be believed in any of them. */
 export const NONSENSE: ReadonlySet<string> = new Set([
   ...["a number", "a negative number", "a fraction", "a giant number", "words", "long text"],
   ...["an empty object", "a deep list", "long hexadecimal", "negative hexadecimal"],

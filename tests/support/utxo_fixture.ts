@@ -215,7 +215,7 @@ function atThisTime(context: WorkerContext): WorkerContext {
   return { ...context, actor: { ...context.actor, at, requestId: newId(at) } };
 }
 
-/** Signs what spends coins of an address of ours, as whoever had its key could. */
+/** Signs a transaction that spends coins of an address of ours, as another holder of its key could. */
 async function theft(
   context: WorkerContext,
   { id, to, inputs }: { id: CoinChainId; to: string; inputs: readonly string[] },

@@ -146,7 +146,7 @@ Deno.test("withdrawals are records: read by who may, only their data changes", a
   deepEqual(told, [{ type: "withdrawal.updated" }]);
 });
 
-Deno.test("what a withdrawal has blocked on its ramp cannot be released by hand", async () => {
+Deno.test("the block of a withdrawal on its ramp cannot be released by hand", async () => {
   await using funded = await openFundedRamp();
   await funded.withdraw("1");
   const [{ block }] = await rowsOf<{ block: string }>(

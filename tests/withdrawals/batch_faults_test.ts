@@ -95,7 +95,7 @@ Deno.test({
         await crashAt(funded, "planned");
         if (step !== "planned") await crashAt(funded, step);
         equal((await statesOf(funded, ids)).join(), "batched,batched,batched,batched");
-        await rowsOf(funded.realm, "delete from jobs"); // whoever goes on is told by what follows
+        await rowsOf(funded.realm, "delete from jobs"); // the next steps name the worker that goes on
         const answer = await cancel(funded, ids[1]);
         deepEqual([answer.status, answer.body.status], [200, "CANCELED"], answer.text);
         equal((await statesOf(funded, ids)).join(), "new,canceled,new,new");

@@ -136,7 +136,7 @@ Deno.test("a node of Celo that says nothing at the broadcast delays CUSD, and it
   await agrees(fixture, 70n * UNIT - await fixture.held(CELO_COLLECTOR));
 });
 
-Deno.test("what fills a nonce, or cancels what has one, is paid in CUSD where the ramp never had a coin", async () => {
+Deno.test("a filler, or a cancellation, is paid in CUSD where the ramp never had a coin", async () => {
   await using fixture = await openFixture();
   const { realm, celo, ramp } = fixture;
   const { send } = realm.admin;

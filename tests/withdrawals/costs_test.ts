@@ -162,7 +162,7 @@ Deno.test("a speed-up of what the receiver pays for is charged to the sender, an
   await sound(funded);
 });
 
-Deno.test("what the network has cost a ramp in a day stops its signing, is told once, and ends with a higher limit", async () => {
+Deno.test("the daily limit of a ramp's network costs stops its signing, is reported once, and ends with a higher limit", async () => {
   await using funded = await openFundedRamp();
   await setWithdrawals(funded, { ETH: { daily_cost: "0.00001" } });
   const first = await funded.withdraw("1");
@@ -194,7 +194,7 @@ Deno.test("what the network has cost a ramp in a day stops its signing, is told 
   await sound(funded);
 });
 
-Deno.test("withdrawals that are planned at the same moment pass neither the day's limit of their ramp nor what it holds", async (t) => {
+Deno.test("withdrawals that are planned at the same moment pass neither the day's limit of their ramp nor its balance", async (t) => {
   await using funded = await openFundedRamp({ coins: 100n * 10n ** 18n, total: "100" });
   const toHex = (value: string) => `0x${toUnits(value, 18).toString(16)}`;
   const made = async (value: string, before: () => Promise<unknown> = () => Promise.resolve()) => {
@@ -221,7 +221,7 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
       equal((await funded.finish(row.id)).status, "DONE");
     }
   });
-  await t.step("what it holds", async () => {
+  await t.step("the balance", async () => {
     await funded.refreshBalances();
     await made("1", () => funded.anvil.rpc("anvil_setBalance", funded.address, toHex("2.5")));
     const open = "select id from chain_orders where state = 'sent'";
@@ -231,7 +231,7 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
       equal((await funded.finish(row.id)).status, "DONE");
     }
   });
-  await t.step("what was mined and booked since the balance was asked for", async () => {
+  await t.step("transactions mined and booked since the balance was read", async () => {
     await funded.anvil.rpc("anvil_setBalance", funded.address, toHex("2.5"));
     await funded.withdraw("2");
     await funded.advance();

@@ -52,7 +52,7 @@ async function lossOf(funded: FundedRamp, holder: string, order: string) {
   return row === undefined ? null : Number(BigInt(row.lost) / 10n ** 18n);
 }
 
-Deno.test("what users of one maker have lost is the same by the sums that are kept as by a walk, whoever becomes the house", async () => {
+Deno.test("the losses by users of one maker are the same by the stored sums as by a walk, also after one becomes the house", async () => {
   await using funded = await openFundedRamp();
   const { realm } = funded;
   await leaveBroken(realm);
@@ -114,7 +114,7 @@ Deno.test("what users of one maker have lost is the same by the sums that are ke
   await agree("changed");
 });
 
-Deno.test("whoever makes users, one by the other, makes no withdrawal of theirs slow to look at", async () => {
+Deno.test("users that are made one by the other do not slow the check of their withdrawals", async () => {
   await using funded = await openFundedRamp();
   const { realm } = funded;
   await leaveBroken(realm);

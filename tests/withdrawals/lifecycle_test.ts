@@ -135,7 +135,7 @@ Deno.test("a nonce whose signed bytes never left is filled, and those behind it 
   ]);
 });
 
-Deno.test("what would fail is refused by the dry run: no nonce is spent, all is given back", async () => {
+Deno.test("a payment that would fail is refused by the dry run: no nonce is spent, all is given back", async () => {
   await using funded = await openFundedRamp();
   await funded.anvil.rpc("anvil_setCode", TRAP, REFUSES);
   const { body: { id } } = await funded.withdraw("1", { destination: { address: TRAP } });
@@ -161,7 +161,7 @@ Deno.test("a reverted withdrawal is FAILED: given back less what the network too
   await balanced(funded);
 });
 
-Deno.test("what the nodes dropped is sent again, the same bytes", async () => {
+Deno.test("a transaction that the nodes dropped is sent again, the same bytes", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1");
   await funded.advance();

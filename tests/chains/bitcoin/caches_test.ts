@@ -64,7 +64,7 @@ Deno.test("a reorganisation sends a search back, and what it took away is no lon
   equal(await find(), 140, "the first chain is back, and its block with it");
 });
 
-Deno.test("what a scan has seen spent needs no search", async () => {
+Deno.test("a spend that a scan has seen needs no search", async () => {
   const story = { head: 500, spentAt: 3, fork: Infinity, read: 0 };
   const [spends, peer] = [openSpends(readerOf(story)), peerOf(story)];
   spends.note(await readerOf(story)(peer, { hash: idAt(3), height: 3 }), new Set([CLAIM]));

@@ -53,7 +53,7 @@ Deno.test("while rates are low small coins are gathered, while they are high the
   equal(selectCoins(held, WANTED)?.length, 1);
 });
 
-Deno.test("what would need more inputs than fit is refused, and the best that fits is taken", () => {
+Deno.test("a choice that would need more inputs than fit is refused, and the best that fits is taken", () => {
   const held = coins(...Array<number>(2_000).fill(1_000));
   equal(selectCoins(held, { ...WANTED, target: 1_500_000n }), null);
   equal(selectCoins(held, { ...WANTED, target: 900_500n })?.length, 901);

@@ -104,7 +104,7 @@ Deno.test("a quote is what 141 virtual bytes cost, rounded up, and no more than 
   chain.close();
 });
 
-Deno.test("what cannot be paid is refused before a coin is looked at", async () => {
+Deno.test("an order that cannot be paid is refused before a coin is chosen", async () => {
   await using node = nodeThatSays({});
   const chains: Chain[] = [];
   for (const id of ["BITCOIN", "DOGECOIN"] as const) {

@@ -255,7 +255,7 @@ Deno.test("10 000 small coins: a payment, and as many at once as fit a transacti
   failsAs("insufficient", () => plan("BITCOIN", draftOf("BITCOIN", [50_000_000n], 1_000n), coins));
 });
 
-Deno.test("what takes more coins than fit one transaction says so, and what helps", () => {
+Deno.test("a payment of more coins than fit one transaction is refused with the remedy", () => {
   const coins = Array.from({ length: 700 }, (_, at) => coin(at, 100_000_000n));
   throws(
     () => plan("DOGECOIN", draftOf("DOGECOIN", [68_000_000_000n]), coins),

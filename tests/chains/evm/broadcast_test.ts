@@ -129,7 +129,7 @@ Deno.test("a reverted payment is mined without success, and its fee is told", as
   deepEqual([status.success, status.fee > 0n], [false, true]);
 });
 
-Deno.test("what the nodes do not agree on stays open", async () => {
+Deno.test("a broadcast on which the nodes disagree stays open", async () => {
   await using fixture = await openEvmFixture();
   const { anvil, mine, payer, amount } = fixture;
   const to = newParty().address;

@@ -96,7 +96,7 @@ Deno.test("a sweep bids what the next block likely costs, and a dearer one still
   deepEqual(left.amounts, [0n]);
 });
 
-Deno.test("who holds the amount but not the fee lacks the fee", async () => {
+Deno.test("a sender with the amount but not the fee lacks the fee", async () => {
   await using fixture = await openEvmFixture();
   const { chain, mine, payer, pay } = fixture;
   const ours = newParty();

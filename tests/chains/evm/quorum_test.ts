@@ -311,7 +311,7 @@ for (const names of ["lh", "lhh"]) {
     const [{ transfers }] = await scanned(chain, height, height, watching([ours, ramp]));
     const wanted = names === "lh" ? [[FAKE, null]] : [];
     deepEqual(transfers.map(({ hash, from }) => [hash, from]), wanted);
-    // Whoever looks for one transaction hears as little of it.
+    // A search for one transaction finds as little of it.
     const found = await chain.search({ hash: FAKE }, watching([ours, ramp]));
     deepEqual(found.map(({ hash, from }) => [hash, from]), wanted);
   });

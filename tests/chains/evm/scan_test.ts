@@ -137,7 +137,7 @@ Deno.test("coins count with data beside them, and not when the receiver threw th
   deepEqual(await chain.search({ hash: thrown }, watching([contract])), []);
 });
 
-Deno.test("what an address sends to itself is nothing new", async () => {
+Deno.test("a payment of an address to itself is no gain", async () => {
   await using fixture = await openEvmFixture();
   const { anvil, chain } = fixture;
   const token = await deployToken(fixture);

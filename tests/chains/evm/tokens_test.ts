@@ -81,7 +81,7 @@ Deno.test("a token that only claims to have moved is credited with nothing", asy
   deepEqual(await chain.recheck(lie), { transfer: lie, received: 0n, proven: true });
 });
 
-Deno.test("where old balances are gone, a credit is told to be unproven", async () => {
+Deno.test("where old balances are gone, a credit is reported as unproven", async () => {
   await using fixture = await openEvmFixture();
   const { anvil } = fixture;
   const token = await deployToken(fixture);
@@ -164,7 +164,7 @@ Deno.test("a token is deployed where the plan said, and describes itself", async
   deepEqual((await chain.balances([holding], null)).amounts, [token.supply]);
 });
 
-Deno.test("what contracts say of themselves is read with care", async () => {
+Deno.test("the description that a contract gives of itself is read with care", async () => {
   await using fixture = await openEvmFixture();
   const { anvil, chain } = fixture;
   const details = async (name: Parameters<typeof anvil.deploy>[0]) => {

@@ -183,7 +183,7 @@ async function broke(sql: postgres.Sql, outage: Outage, at: string): Promise<Asy
   return { [Symbol.asyncDispose]: async () => void await sql.unsafe(outage.mendIt(at)) };
 }
 
-/** Whether everything asked of a realm is answered 503; whoever still has a connection may succeed. */
+/** Whether everything asked of a realm is answered 503; a request that still has a connection may succeed. */
 async function isRefused(services: readonly Service[], realm: CrashRealm): Promise<boolean> {
   const answers = await Promise.all(services.flatMap((service) => [
     ...Array.from({ length: 4 }, () => move(service, realm)),

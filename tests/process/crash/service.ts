@@ -59,7 +59,7 @@ export async function startService(databaseUrl: string): Promise<Service> {
     const ended = (cause: unknown) => {
       if (ending) return;
       serving = Promise.reject(new Error("the service ended by itself", { cause }));
-      serving.catch(() => {}); // told to whoever asks whether it is up
+      serving.catch(() => {}); // the readiness check reports it
     };
     started.status.then(ended, ended);
     return started;
