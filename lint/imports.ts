@@ -119,9 +119,8 @@ export function onImport(found: (one: Import) => void): Deno.lint.LintVisitor {
     ExportNamedDeclaration: statement,
     ExportAllDeclaration: statement,
     ImportExpression(node) {
-      const { source } = node;
-      if (source.type !== "Literal" || typeof source.value !== "string") return;
-      found({ node, specifier: source.value, typeOnly: false, dynamic: true });
+      const specifier = textOf(node.source);
+      if (specifier !== null) found({ node, specifier, typeOnly: false, dynamic: true });
     },
     TSImportType(node) {
       const { argument } = node;
@@ -134,6 +133,14 @@ export function onImport(found: (one: Import) => void): Deno.lint.LintVisitor {
   };
 }
 
+/** The text of a literal, in quotes or backticks; null where it is computed. */
+function textOf(node: Deno.lint.Node): string | null {
+  if (node.type === "TemplateLiteral" && node.expressions.length === 0) {
+    return node.quasis[0].cooked;
+  }
+  return node.type === "Literal" && typeof node.value === "string" ? node.value : null;
+}
+
 /** Resolves a relative specifier to a path from the project's root; null for a package. */
 export function pathOf(from: string, specifier: string): string | null {
   if (!specifier.startsWith(".")) return null;
@@ -144,10 +151,18 @@ export function pathOf(from: string, specifier: string): string | null {
 export const imports: Deno.lint.Rule = {
   create(context) {
     const from = sourceFileOf(context.filename);
-    return onImport((one) => {
+    const visitor = onImport((one) => {
       const fault = directionFault(from, one);
       if (fault) context.report({ node: one.node, message: fault, hint: `${DIRECTION}.` });
     });
+    if (inLayer(from, AROUND)) return visitor;
+    return {
+      ...visitor,
+      ImportExpression(node) {
+        if (textOf(node.source) !== null) visitor.ImportExpression?.(node);
+        else context.report({ node, message: "import() takes a literal, which a rule can read" });
+      },
+    };
   },
 };
 

@@ -4,8 +4,9 @@
  *
  * @module
  */
-import { pathOf } from "./imports.ts";
+import { onImport, pathOf } from "./imports.ts";
 import { sourceFileOf } from "./layers.ts";
+import { propertyOf } from "./nodes.ts";
 
 /** Folders of process state and provisioning: caches, key rotation, migrations, logins. */
 const FOLDERS: readonly string[] = ["domain/realms/", "domain/security/"];
@@ -17,8 +18,6 @@ const FILES: Readonly<Record<string, string>> = {
   "domain/audit/trail.ts": "reads the platform's trail beside the realm's",
   "domain/chains/address_directory.ts":
     "reads the platform's directory beside the realm's addresses",
-  "domain/identity/api_keys.ts": "keeps the keys in use of a process",
-  "domain/identity/logins.ts": "records the uses of logins after the answer",
   "domain/identity/password_changes.ts": "hashes a password between two transactions",
   "domain/ledger/batches.ts": "reads parties before the posting queue",
   "domain/ledger/transactions.ts": "reads parties before the posting queue",
@@ -29,35 +28,54 @@ const MESSAGE =
   "Only domain/realms, domain/security and the files that lint/transactions.ts names" +
   " open transactions; a domain function is given one";
 
-const MODULE = "db/transaction.ts";
-/** Functions that work within the transaction that they are given. */
-const WITHIN: ReadonlySet<string> = new Set(["savepoint"]);
+/** Modules whose functions open transactions, with their functions for use within one. */
+const OPENERS: Readonly<Record<string, readonly string[]>> = {
+  "db/transaction.ts": ["savepoint"],
+  "domain/command.ts": [],
+};
 /** Methods that open a transaction, or a connection with all rights. */
-const OPENING: ReadonlySet<string> = new Set(["begin", "owner"]);
+const OPENING: readonly string[] = ["begin", "owner"];
 
 /** Refuses a transaction, or a connection, that the domain opens by itself. */
 export const transactions: Deno.lint.Rule = {
   create(context) {
     const file = sourceFileOf(context.filename);
-    if (file.layer !== "domain" || Object.hasOwn(FILES, file.path)) return {};
-    if (FOLDERS.some((folder) => file.path.startsWith(folder))) return {};
+    if (file.layer !== "domain") return {};
+    const isNamed = Object.hasOwn(FILES, file.path) ||
+      FOLDERS.some((folder) => file.path.startsWith(folder));
+    const report = (node: Deno.lint.Node) => context.report({ node, message: MESSAGE });
     return {
-      ImportDeclaration({ source, specifiers, importKind }) {
-        if (importKind === "type" || pathOf(file.path, source.value) !== MODULE) return;
-        for (const one of specifiers) {
-          if (one.type === "ImportSpecifier") {
-            if (one.importKind === "type") continue;
-            if (one.imported.type === "Identifier" && WITHIN.has(one.imported.name)) continue;
-          }
-          context.report({ node: one, message: MESSAGE });
-        }
-      },
+      ...onImport(({ node, specifier, typeOnly }) => {
+        const within = OPENERS[pathOf(file.path, specifier) ?? ""];
+        if (within === undefined || typeOnly) return;
+        // A file that may open transactions does not hand on what opens them.
+        if (isNamed && !node.type.startsWith("Export")) return;
+        const taken = namesOf(node);
+        if (taken === null || taken.some((name) => !within.includes(name))) report(node);
+      }),
       CallExpression(node) {
         const { callee } = node;
-        if (callee.type !== "MemberExpression" || callee.property.type !== "Identifier") return;
-        if (callee.computed || !OPENING.has(callee.property.name)) return;
-        context.report({ node, message: MESSAGE });
+        if (isNamed || callee.type !== "MemberExpression") return;
+        if (OPENING.includes(propertyOf(callee) ?? "")) report(node);
       },
     };
   },
 };
+
+/** The values that a statement takes from a module; null where it may take them all. */
+function namesOf(node: Deno.lint.Node): string[] | null {
+  if (node.type !== "ImportDeclaration" && node.type !== "ExportNamedDeclaration") return null;
+  const names: string[] = [];
+  for (const one of node.specifiers) {
+    if (one.type === "ImportSpecifier" && one.importKind === "type") continue;
+    if (one.type === "ExportSpecifier" && one.exportKind === "type") continue;
+    const name = one.type === "ImportSpecifier"
+      ? one.imported
+      : one.type === "ExportSpecifier"
+      ? one.local
+      : null;
+    if (name?.type !== "Identifier") return null;
+    names.push(name.name);
+  }
+  return names;
+}

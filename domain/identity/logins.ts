@@ -1,14 +1,8 @@
 /** The logins of a user: their list, their origin, and their end. @module */
 import { z } from "zod";
-import type { Db, Pool, Tx } from "../../db/database.ts";
-import {
-  endLogins,
-  type LoginRow,
-  markLoginsUsed,
-  selectLogins,
-} from "../../db/identity/logins.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import { endLogins, type LoginRow, selectLogins } from "../../db/identity/logins.ts";
 import { lockUser } from "../../db/security/sessions.ts";
-import { writing } from "../../db/transaction.ts";
 import { type Actor, reachesRealm, roleOf } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
@@ -177,35 +171,4 @@ export function agentOf(header: string | null): string | null {
   const program = PROGRAMS.find(([form]) => form.test(text))?.[1] ?? "another program";
   const system = SYSTEMS.find(([form]) => form.test(text))?.[1];
   return system === undefined ? program : `${program} on ${system}`;
-}
-
-const NOTED_MS = 60_000;
-const NOTED_MAX = 10_000;
-
-/**
- * Records when logins were last used: each at most once a minute, and with one statement at a time,
- * which writes all uses that were recorded while the one before ran.
- */
-export function openLoginUses(pool: () => Pool): (login: string, at: number) => void {
-  const noted = new Map<string, number>(); // the longest unused first
-  let waiting = new Map<string, number>();
-  let isWriting = false;
-  function write(): void {
-    const uses = waiting;
-    waiting = new Map();
-    isWriting = true;
-    // No caller waits for this write; a lost one is made up a minute later.
-    writing(pool(), (db) => markLoginsUsed(db, uses)).catch(() => {}).finally(() => {
-      isWriting = false;
-      if (waiting.size > 0) write();
-    });
-  }
-  return (login, at) => {
-    if (at - (noted.get(login) ?? 0) < NOTED_MS) return;
-    noted.delete(login);
-    if (noted.size >= NOTED_MAX) noted.delete(noted.keys().next().value!);
-    noted.set(login, at);
-    waiting.set(login, at);
-    if (!isWriting) write();
-  };
 }

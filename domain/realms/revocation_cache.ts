@@ -7,16 +7,16 @@ import type { Database } from "../../db/database.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import { selectRevocations } from "../../db/security/sessions.ts";
 import { reading } from "../../db/transaction.ts";
-import { type ApiKeyMemory, openApiKeyMemory } from "../identity/api_keys.ts";
 import { idTime } from "../ids.ts";
 import type { Claims } from "../security/user_keys.ts";
+import { type ApiKeyCache, openApiKeyCache } from "./api_key_cache.ts";
 import { locationOf } from "./realm_locations.ts";
 
 /** A process's knowledge of a realm's revocations. */
 export interface RevocationCache {
   /** The realm's row as of the last refresh. */
   row(): RealmRow;
-  readonly apiKeys: ApiKeyMemory;
+  readonly apiKeys: ApiKeyCache;
   /** The later of a process's time and the database's, as of the last refresh. */
   time(at: number): number;
   /** Whether a key was revoked as of the last refresh. */
@@ -62,7 +62,7 @@ export function openRevocationCache(
   // Shared connections, because the realm's own may be busy with slow statements.
   const shared = () => database.sharedPool(locationOf(known.row));
   const pool = () => database.realm(locationOf(known.row));
-  const apiKeys = openApiKeyMemory({ watch: shared, pool });
+  const apiKeys = openApiKeyCache({ watch: shared, pool });
 
   async function read(): Promise<void> {
     const startedAt = now();
