@@ -5,7 +5,7 @@
 -- Neither writes balances, transactions, entries or commits itself: the posting functions have their owner's rights.
 do $rights$
 declare
-  -- What depends on the schema is found by an index; "all tables in schema" reads the catalog of all realms.
+  -- Objects of the schema are found by an index; "all tables in schema" reads the catalog of all realms.
   relations text[] := array(select c.oid::regclass::text from pg_depend d join pg_class c on c.oid = d.objid
     where (d.refclassid, d.refobjid, d.classid) = ('pg_namespace'::regclass, ':schema'::regnamespace, 'pg_class'::regclass)
       and c.relkind in ('r', 'v', 'm', 'p') order by 1);
@@ -33,7 +33,7 @@ grant update (deleted_at) on external_addresses to :role;
 -- A line's place in the chain of the trail is given by a worker.
 grant insert (id, actor, action, entity, fields, request_id, address, api_key, api_key_name, created_at)
   on audit to :role;
--- A ramp's xpub, and the addresses that are reserved below it, are what a worker has derived.
+-- A worker derives a ramp's xpub and the addresses that are reserved below it.
 grant insert (account, chain, network, number, created_at), update (next_index) on ramps to :role;
 grant update (last_used_at, updated_at, deleted_at) on api_keys to :role;
 grant insert on logins to :role;
@@ -53,7 +53,8 @@ grant insert (id, account, chain, network, name, symbol, supply, decimals, curre
     external, data, owner, created_at), update (data, deleted_at, updated_at) on fungible_tokens to :role;
 grant update (status, speed, fee, charged, surcharge, block, gas, history, data, updated_at) on withdrawals to :role;
 grant update (speed, max_fee, max_fee_rate, updated_at) on consolidations to :role;
--- A cancellation takes back what was planned and never left; what of it this role may write, triggers tell.
+-- A cancellation withdraws a plan that was never sent; triggers limit the columns that this role may
+-- write.
 grant update (state, batch_order_id, hash, height, confirmations, speed, replace, schedule_version, last_attempt_at, sped_up_at, charged,
     budget, gas_block, error, updated_at) on chain_orders to :role;
 grant insert, delete on reserved_inputs to :role;
@@ -69,7 +70,7 @@ grant insert, update on ramps, external_addresses, reserved_addresses, chain_cur
   login_attempts, jobs, leases, rates to :worker;
 grant insert on addresses, token_proofs, row_counts, revocations, events, chain_links to :worker;
 grant update on chain_head to :worker;
--- What is lost with a seed is lost for ever: the owner alone wraps it anew.
+-- A lost seed is lost for ever: only the owner wraps it again.
 grant insert on secrets to :worker;
 grant delete on chain_blocks, deposits, unmatched_deposits, coins, unexplained_gains, reserved_inputs, row_counts, login_attempts, revocations,
   jobs to :worker;
@@ -81,12 +82,12 @@ declare
   f record;
   served text[] := '{}';
   worked text[] := '{}';
-  -- What posts and keeps the books acts with its owner's rights.
+  -- Posting functions, and those that keep the books, act with their owner's rights.
   definers constant text[] := array['ledger_apply', 'ledger_queued', 'ledger_single', 'ledger_bulk', 'ledger_post',
     'ledger_book', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
     'note_frozen', 'note_loss', 'note_kin_loss', 'note_new_kin', 'move_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
     'keep_closed', 'count_new_rows', 'count_changed_rows'];
-  -- What only the worker calls, and what only other functions do.
+  -- Functions that only the worker calls, and functions that only other functions call.
   working constant text[] := array['ledger_book', 'note_seen'];
   inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state', 'tell_of'];
 begin

@@ -6,11 +6,12 @@
 -- Backfill: none.
 -- Undo:     forward only.
 
--- Posts what a user asks for, and nothing else: value comes out of accounts that hold it. The world takes part in
--- issuing and destroying a virtual currency alone, which is noted with it. The fees take what a ramp is charged for the
--- network, and what covers a loss of the house, up to that loss. A return is of a withdrawal whose
--- order has ended without paying, and is booked whatever state the accounts are in. So is the revert of linked value
--- whose address turned out to be ours: no deposit stands behind it any more.
+-- Posts the transfers that a user asks for, and nothing else: value comes out of accounts that hold
+-- it. The account `world` takes part only in the issue and destruction of a virtual currency, which is
+-- noted with it. The account `fees` receives the network charges of a ramp, and value that covers a
+-- loss of the house, up to that loss. A return belongs to a withdrawal whose order has ended without
+-- payment, and is booked whatever state the accounts are in. So is the revert of linked value whose
+-- address turned out to be ours: no deposit stands behind it any more.
 create function ledger_post(
   p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[],
   p_destination integer[], p_amount numeric[], p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[],
@@ -72,7 +73,7 @@ begin
   end if;
 end $$;
 
--- Notes an issue or a destruction beside its transaction, and what circulates from then on.
+-- Notes an issue or a destruction beside its transaction, with the supply from then on.
 create function note_issue(
   p_operation text, p_transaction uuid, p_asset text, p_account uuid, p_amount numeric
 ) returns void language plpgsql as $$
@@ -88,8 +89,9 @@ begin
     values (p_transaction, v_currency, p_operation, p_amount, p_account, ms_time(id_ms(p_transaction)));
 end $$;
 
--- An asset is a chain's, or a virtual currency: were it both, issuing would make coins of the chain. The first to name
--- it decides; the key lets no two that do not see each other do so.
+-- An asset belongs to a chain or is a virtual currency: if it were both, its issues would make coins
+-- of the chain. The first row that names it decides; the key refuses a second one, also from a
+-- concurrent transaction.
 create table asset_kinds (
   asset text primary key,
   kind text not null check (kind in ('chain', 'currency'))
@@ -123,8 +125,8 @@ create trigger idempotency_kept before update of status, body on idempotency for
 create trigger idempotency_stays before delete on idempotency for each row
   when (old.created_at > now() - interval '6 days') execute function keep_kept();
 
--- Books what happened on a chain, whatever state the accounts are in. Value enters by deposits alone, and leaves to
--- the world or the fees; what the fees give goes to a ramp.
+-- Books events of a chain, whatever state the accounts are in. Value enters by deposits alone, and
+-- leaves to `world` or `fees`; value that `fees` gives goes to a ramp.
 create function ledger_book(
   p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[],
   p_destination integer[], p_amount numeric[], p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[],
@@ -152,7 +154,8 @@ begin
       p_destination, p_amount, p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
 end $$;
 
--- Value enters from the world with a deposit alone, confirmed in the same database transaction, of that amount.
+-- Value enters from `world` only with a deposit that is confirmed in the same database transaction,
+-- with its amount.
 create function check_deposit_booked() returns trigger language plpgsql as $$
 begin
   if not exists (select from deposits d where d.transaction = new.id and d.status = 'CONFIRMED'
@@ -207,8 +210,8 @@ begin
   return new;
 end $$;
 
--- Whether a worker has derived an address below a ramp: the role that serves writes none of these. Ramps of one number
--- have one key on all chains of its family, whose addresses are told apart by their texts.
+-- Whether a worker has derived an address below a ramp: the serving role writes none of these. Ramps
+-- of one number have one key on all chains of its family; the text of an address identifies its chain.
 create function is_derived(p_address text, p_key integer, p_ramp uuid) returns boolean language sql stable as $$
   select exists (select from reserved_addresses r join ramps x on x.account = r.ramp join ramps y on y.account = p_ramp
     where r.address = p_address and r.derivation_key = p_key
@@ -234,9 +237,9 @@ create constraint trigger deposits_taken_back after update on deposits deferrabl
   for each row when (old.status = 'CONFIRMED' and new.transaction is distinct from old.transaction)
   execute function check_taken_back();
 
--- An address is of the ramp's own place, asset and scale, or of a token that is kept at the ramp: else worthless coins
--- would be credited as others. A token of the realm's own is one currency, wherever its contract lives: its accounts are
--- never those of a test network.
+-- An address belongs to the place, asset and scale of its ramp, or to a token that is kept at the
+-- ramp: otherwise worthless coins would be credited as others. A token of the realm's own is one
+-- currency, wherever its contract lives: its accounts are never those of a test network.
 create function check_address() returns trigger language plpgsql as $$
 begin
   perform 1 from ramps r join accounts k on k.id = r.account join accounts a on a.id = new.account
@@ -256,15 +259,15 @@ begin
 end $$;
 create trigger addresses_fit before insert on addresses for each row execute function check_address();
 
--- Chains whose value lies in coins.
+-- Chains that keep value in coins.
 create function has_coins(p_chain text) returns boolean language sql immutable as $$
   select p_chain in ('BITCOIN', 'LITECOIN', 'BITCOIN_CASH', 'DOGECOIN')
 $$;
 
--- Gives what came to an address that was handed out, while somebody watched it, to the account of the address; what is
--- of another asset is given up. The coins that it left are ours from then on. Of what was booked as linked value it gives
--- the transactions: the caller takes them back. Before a worker has derived the address nothing is: anybody could say
--- that it is ours.
+-- Assigns the deposits at a handed-out address that was linked before to the account of the address;
+-- deposits of another asset are given up. Its coins are ours from then on. Returns the transactions
+-- that were booked as linked value: the caller takes them back. Before a worker has derived the
+-- address it assigns none: anybody could claim that the address is ours.
 create function hand_over_deposits(
   p_address uuid, p_error jsonb, p_at timestamptz,
   out account uuid, out transaction uuid, out amount numeric, out asset text, out decimals smallint, out testnet boolean
@@ -382,8 +385,9 @@ end $$;
 create constraint trigger withdrawals_covered after insert or update of charged, block, status on withdrawals
   deferrable initially deferred for each row when (new.status = 'PROCESSING') execute function check_withdrawal_covered();
 
--- The entity that an order is for must exist when it is made, and ask for exactly that: only a withdrawal that was
--- charged sends value to foreign addresses. Transactions that were found on the chain were sent already.
+-- The entity of an order must exist when the order is made, and request exactly that: only a charged
+-- withdrawal sends value to foreign addresses. Transactions that were found on the chain were sent
+-- already.
 create function check_order_reason() returns trigger language plpgsql as $$
 declare
   pay jsonb := jsonb_build_object('kind', 'pay', 'from', new.sender, 'contract', nullif(new.contract, ''));
@@ -424,14 +428,14 @@ end $$;
 create constraint trigger chain_orders_reason after insert on chain_orders deferrable initially deferred
   for each row when (new.state <> 'mined') execute function check_order_reason();
 
--- Coins in which chains are paid that carry tokens of a realm's own.
+-- Coins that pay the fees of chains with tokens of a realm's own.
 create function chain_coin(p_chain text) returns text language sql immutable as $$
   select case p_chain when 'ETHEREUM' then 'ETH' when 'POLYGON' then 'MATIC' when 'CELO' then 'CELO'
     when 'BSC' then 'BSC' when 'TRON' then 'TRON' when 'SOLANA' then 'SOL' end
 $$;
 
--- Whether the account of a ramp pays for an order: it moves a token of the realm's own, or sends gas ahead for one. The
--- coins at a ramp of another token are nobody's in the ledger.
+-- Whether the account of a ramp pays for an order: the order moves a token of the realm's own, or
+-- sends gas ahead for one. Coins at a ramp of another token belong to no account of the ledger.
 create function is_paid_by_ramp(o chain_orders) returns boolean language sql stable as $$
   select o.budget_contract is null
     and exists (select from accounts k where k.id = o.ramp and k.asset = chain_coin(o.chain))
@@ -460,14 +464,16 @@ end $$;
 create constraint trigger chain_orders_gas_held after insert or update of budget, gas_block on chain_orders
   deferrable initially deferred for each row when (new.state <> 'mined') execute function check_gas_held();
 
--- A withdrawal of a token of the realm's own that costs its user nothing, because nothing tells what the token is worth,
--- is sponsored: the ramp's account pays for it. So few may be in a day of one user with all whom it made, and of all users of a ramp. Its owner,
--- and those who write the whole realm, are not counted.
+-- A withdrawal of a token of the realm's own whose user is charged nothing, because the token has no
+-- known worth, is sponsored: the ramp's account pays for it. Their number in a day is limited: for one
+-- user with all whom it made, and for all users of a ramp. The ramp's owner, and users with write
+-- permission for the realm, are not counted.
 create function is_sponsor(p_ramp uuid, p_user uuid) returns boolean language sql stable as $$
   select exists (select from accounts a where a.id = p_ramp and a.owner = p_user)
     or exists (select from users u where u.id = p_user and u.roles && array['admin', 'manage'] and 'realm' = any (u.scopes))
 $$;
--- Of a token of the registry likewise, whose gas the house bears: one user alone does not use up the day of its ramp.
+-- The same holds for a token of the registry, whose gas the house bears: one user alone does not use
+-- up the day of its ramp.
 create function may_be_sponsored(p_sender text, p_user uuid, p_own boolean, p_but uuid) returns boolean
 language sql stable as $$
   select count(*) filter (where w.owner = p_user or o.root = (select u.root from users u where u.id = p_user)) < case when p_own then 5 else 25 end and (not p_own or count(*) < 50)
@@ -489,15 +495,16 @@ end $$;
 create constraint trigger withdrawals_sponsored after insert on withdrawals deferrable initially deferred
   for each row when (new.fee = 0) execute function check_sponsored();
 
--- Whether an order that was canceled left the nonce that another is to fill, once: a filler costs the house its gas.
+-- Whether a canceled order left the nonce that another order is to fill, once: a filler costs the
+-- house its gas.
 create function leaves_nonce(o chain_orders) returns boolean language sql stable as $$
   select coalesce(bool_or(x.state = 'canceled') and not bool_or(x.purpose = 'fill' and x.state <> 'canceled'), false)
   from chain_orders x where (x.chain, x.network, x.sender, x.nonce, x.ramp) = (o.chain, o.network, o.sender, o.nonce, o.ramp)
 $$;
 
--- The serving role makes orders that users ask for, cancels them, undoes the batch that carries one, and asks for
--- a speed-up. Only the worker writes their state on the chain. While a newer database may have sent them, none is
--- canceled: each such transaction compares the schema first.
+-- The serving role makes orders at a user's request, cancels them, dissolves the batch that carries
+-- one, and requests a speed-up. Only the worker writes their state on the chain. While a newer
+-- database may have sent them, none is canceled: each such transaction compares the schema first.
 create function check_served_order() returns trigger language plpgsql as $$
 begin
   if current_user <> tg_table_schema or (case when tg_op = 'INSERT'
@@ -513,9 +520,10 @@ begin
 end $$;
 create trigger chain_orders_served before insert or update on chain_orders for each row execute function check_served_order();
 
--- The role that serves numbers ramps in turn, hands out addresses one by one, and says of a new address only that it
--- held nothing by then: else it could use up the numbers of all, or keep what comes from being noticed. What a newer
--- database may have given away is given only where the transaction has compared the schema.
+-- The serving role numbers ramps in turn, hands out addresses one by one, and records of a new address
+-- only that it held nothing by then: otherwise it could use up all numbers, or hide deposits. A number
+-- or address that a newer database may have handed out is given only in a transaction that has
+-- compared the schema.
 create function check_served_chain() returns trigger language plpgsql as $$
 declare
   fine boolean := current_user <> tg_table_schema;
