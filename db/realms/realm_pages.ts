@@ -26,8 +26,8 @@ export async function* realmPages(
   }
   for (let after: string | null = null;;) {
     const page: RealmRow[] = await reading(platform, (db) => select(db, after, size));
-    if (page.length > 0) yield page;
-    if (page.length < size) return;
+    if (page.length === 0) return; // realms may have been made since a short page was read
+    yield page;
     after = page[page.length - 1].id;
   }
 }
