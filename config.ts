@@ -4,10 +4,9 @@
  * @module
  */
 import { parseEnv } from "node:util";
-import { type AssetSetting, readAssets } from "./config/assets.ts";
+import { readAssets } from "./config/assets.ts";
 import { type Reader, reader } from "./config/reader.ts";
-
-export { ASSET_STATES, type AssetSetting } from "./config/assets.ts";
+import type { AssetSetting } from "./domain/chains/asset_settings.ts";
 
 /** A blockchain that can be configured. */
 export const CHAIN_NAMES = [

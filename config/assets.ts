@@ -3,22 +3,17 @@
  *
  * @module
  */
+import type { AssetState } from "../domain/asset_registry.ts";
+import type { AssetSetting } from "../domain/chains/asset_settings.ts";
 import type { Reader } from "./reader.ts";
 
-/** Which way the value of an asset may move between its chain and the ledger. */
-export const ASSET_STATES = ["active", "deposit-only", "withdraw-only", "suspended"] as const;
-
-/** Settings of one asset. The start compares them with the registry. */
-export interface AssetSetting {
-  /** Another contract or mint than the registry's, on the asset's main network. */
-  readonly contract?: string;
-  /** Answer of that contract's `symbol()`, where it differs from the registry. */
-  readonly symbol?: string;
-  /** Which way its value may move. */
-  readonly state?: typeof ASSET_STATES[number];
-  /** Why the state is not active; shown to callers. */
-  readonly reason?: string;
-}
+const STATES: Readonly<Record<AssetState, true>> = {
+  "active": true,
+  "deposit-only": true,
+  "withdraw-only": true,
+  "suspended": true,
+};
+const ASSET_STATES = Object.keys(STATES);
 
 /** Schema of the settings of an asset. */
 const ASSET_FIELDS: Readonly<Record<keyof AssetSetting, { is: RegExp; expected: string }>> = {

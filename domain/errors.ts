@@ -4,8 +4,6 @@
  * @module
  */
 
-import type { Allowance } from "./allowance.ts";
-
 /** Every code a problem can carry. Adding one here fails to compile until it has a status. */
 export const ERROR_CODES = [
   "request.malformed",
@@ -104,6 +102,15 @@ export interface Fault {
   /** The part of the request that it points into, if not the body. */
   in?: "query" | "path" | "header";
   message: string;
+}
+
+/** The rest of a realm's limits. Null: without limit. */
+export interface Allowance {
+  /** Requests that a full bucket holds, those it holds now, and whole seconds until it is full. */
+  limit: number | null;
+  remaining: number;
+  resetS: number;
+  credits: number | null;
 }
 
 /** The details of an error beside its code and message. */

@@ -74,8 +74,13 @@ const OWNED: Readonly<Record<string, string>> = {
 /** The list of all routes is the one file of the HTTP machinery that knows them. */
 const KNOWS_ALL: readonly string[] = ["routes/http/route_list.ts"];
 
-// Config is passed down as a value, so these layers need its type and nothing else of it.
-const MAY_IMPORT_CONFIG_TYPES: readonly Layer[] = ["routes", "workers"];
+// Config is passed down as a value, so these layers need its type and nothing else of it. Its own fields have the
+// types of the domain that takes them.
+const MAY_IMPORT_TYPES: Readonly<Partial<Record<Layer, readonly Layer[]>>> = {
+  routes: ["config"],
+  workers: ["config"],
+  config: ["domain"],
+};
 
 // Loaded by `import()` where they are first used: each costs a cold start that most runs never need.
 const HEAVY: readonly string[] = [
@@ -188,8 +193,8 @@ function directionFault(from: SourceFile, one: Import): string | null {
   if (owner !== undefined && from.path !== owner) return `${path} is imported by ${owner} alone`;
   if (to.layer === from.layer) return orderFault(from, to);
   if (MAY_IMPORT[from.layer].includes(to.layer)) return null;
-  if (to.layer === "config" && MAY_IMPORT_CONFIG_TYPES.includes(from.layer)) {
-    return one.typeOnly ? null : `${from.layer} takes only types from config.ts; values are passed`;
+  if (MAY_IMPORT_TYPES[from.layer]?.includes(to.layer)) {
+    return one.typeOnly ? null : `${from.layer} takes only types from ${to.layer}`;
   }
   return `${from.layer} may not import ${to.layer}`;
 }

@@ -13,11 +13,15 @@ import {
   installAssets,
 } from "../assets.ts";
 
-/** The fields of an asset that an operator may set. */
+/** An operator's settings of one asset. */
 export interface AssetSetting {
+  /** Another contract or mint than the registry's, on the asset's main network. */
   readonly contract?: string;
+  /** Answer of that contract's `symbol()`, where it differs from the registry. */
   readonly symbol?: string;
+  /** Which way its value may move. */
   readonly state?: AssetState;
+  /** Why the state is not active; shown to callers. */
   readonly reason?: string;
 }
 

@@ -42,7 +42,7 @@ import { WithdrawalSettings } from "../withdrawal_settings.ts";
 export { locationOf } from "./realm_locations.ts";
 export type { Migrations };
 
-const Tier = z.string().regex(/^[a-z][a-z0-9_]{1,39}$/, "a tier's name is expected").meta({
+const TierName = z.string().regex(/^[a-z][a-z0-9_]{1,39}$/, "a tier's name is expected").meta({
   description: "free, basic, pro, unlimited, or another that the operator has defined.",
   example: "unlimited",
 });
@@ -66,7 +66,7 @@ export const NewRealm = z.strictObject({
   country: Country.default("US"),
   accounting_currency: AccountingCurrency.default("USD"),
   zone: z.enum(["US", "EU"]).default("US"),
-  tier: Tier.default("unlimited"),
+  tier: TierName.default("unlimited"),
   database_url: DatabaseUrl.optional(),
   admin: z.strictObject({
     email: z.email().max(254),
@@ -82,7 +82,7 @@ export const RealmChange = z.strictObject({
   name: Name.optional(),
   country: Country.optional(),
   accounting_currency: AccountingCurrency.optional(),
-  tier: Tier.optional(),
+  tier: TierName.optional(),
   webhooks: FreeForm.optional(),
   chains: FreeForm.optional(),
   withdrawals: WithdrawalSettings.optional(),

@@ -4,11 +4,10 @@
  * tells it the counts of other processes.
  * @module
  */
-import type { Allowance } from "../allowance.ts";
 import { addUsage, selectUsage, type UsageRow } from "../../db/realms/usage.ts";
 import type { Pool } from "../../db/database.ts";
 import { locking, reading } from "../../db/transaction.ts";
-import { DomainError } from "../errors.ts";
+import { type Allowance, DomainError } from "../errors.ts";
 
 /** The kind of a request that decides its credits. */
 export type Cost = "none" | "read" | "write" | "message" | "chain";

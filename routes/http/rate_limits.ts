@@ -3,7 +3,7 @@
  * the rest of the limits. Realms without limits are not counted at all.
  * @module
  */
-import type { Allowance } from "../../domain/allowance.ts";
+import type { Allowance } from "../../domain/errors.ts";
 import { type Cost, openUsageCounter, type Tier } from "../../domain/realms/usage.ts";
 import type { Pool } from "../../domain/command.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
