@@ -14,6 +14,7 @@ export interface Ending {
   add(leave: (reason: DomainError) => void): () => void;
   /** Calls all listeners. */
   begin(): void;
+  hasBegun(): boolean;
 }
 
 /** Opens the shutdown of a process, which has not begun. */
@@ -35,6 +36,7 @@ export function openEnding(): Ending {
       for (const leave of [...waiting]) leave(reason());
       waiting.clear();
     },
+    hasBegun: () => begun,
   };
 }
 
