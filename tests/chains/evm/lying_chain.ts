@@ -1,67 +1,68 @@
-/** Every question that the service has for an account chain, on a chain that stands still. @module */
+/** What is asked of an account chain, on a chain that stands still. @module */
 import { openEvm } from "../../../workers/chains/evm/chain.ts";
 import { EVM_TABLES } from "../../../workers/chains/evm/networks.ts";
-import type { Plan, Signed } from "../../../workers/chains/outgoing.ts";
 import type { Checked, Transfer } from "../../../workers/chains/observations.ts";
-import { type Party, pays, scanned, signed, watching } from "../conformance.ts";
+import { pays, scanned, watching } from "../conformance.ts";
+import {
+  observationProbes,
+  openLyingChain,
+  payAllWays,
+  requestProbes,
+  type Scene,
+  type Terms,
+} from "../lying_chain.ts";
 import { CALLS } from "../../support/nodes/anvil.ts";
 import {
   anything,
-  checkedBetween,
-  headBetween,
-  pricesAlone,
-  pricesBetween,
   type Probe,
   same,
-  scannedAlone,
-  scannedBetween,
-  sent,
-  statusAlone,
-  statusBetween,
   transfersAlone,
   type WorkerContext,
 } from "../../support/lie_probes.ts";
-import { startLyingNode } from "../../support/lies.ts";
 import { passOn, type Question } from "../../support/nodes/faulty_node.ts";
 import { deployToken, type EvmFixture, newParty, openEvmFixture, paysToken } from "./fixture.ts";
 
 const ETHER = 10n ** 18n;
-const DEPTH = 2;
+/** The highest price of a payment of coins. */
+const DEAREST = 21_000n * EVM_TABLES.ETHEREUM.gasPriceMax;
 
 /** What was done on the chain. */
-interface Scene {
-  readonly payer: Party;
-  /** Who was paid. */
-  readonly payee: string;
+interface EvmScene extends Scene {
   readonly token: string;
-  /** Height before all of it, and of the newest block. */
-  readonly from: number;
-  readonly to: number;
-  readonly transfers: readonly Transfer[];
-  readonly mined: readonly Signed[];
-  readonly most: bigint;
-  readonly dead: readonly Signed[];
-  readonly pending: readonly Signed[];
-  /** Of what is pending. */
-  readonly plan: Plan;
+  /** The payment that a contract made. */
+  readonly inside: Transfer;
 }
 
 /** A chain with payments of all kinds behind a node of two faces. */
 export async function lyingEvm(): Promise<WorkerContext & AsyncDisposable> {
   const fixture = await openEvmFixture();
   const scene = await drive(fixture);
-  const ask = async (question: Question) =>
-    await passOn(fixture.anvil.url, question) as Record<string, unknown>;
-  const node = startLyingNode(ask, kindOf, { remember: true });
-  return {
-    node,
-    probes: [...observationProbes(scene), ...requestProbes(scene)],
-    open: (urls) => openEvm("ETHEREUM", "main", urls, { limits: { timeoutMs: 10_000 } }),
-    async [Symbol.asyncDispose]() {
-      await node[Symbol.asyncDispose]();
-      await fixture[Symbol.asyncDispose]();
-    },
+  const { payer, payee, from, to, inside } = scene;
+  const terms: Terms = {
+    watch: () => watching([payee], [`${payer.address}:0`, `${payer.address}:1`]),
+    block: to - 1,
+    searched: inside.hash,
+    searchedBetween: anything,
+    minedAt: from,
+    dearest: DEAREST,
+    recheck: ({ amount }) => ({
+      inBlock: amount,
+      ever: 3n * ETHER,
+      alone: (answer) => receivedAtMost(answer as Checked | null, amount),
+    }),
   };
+  return openLyingChain({
+    fixture,
+    ask: async (question) => await passOn(fixture.anvil.url, question) as Record<string, unknown>,
+    kindOf,
+    probes: [
+      ...observationProbes(scene, terms),
+      ...heldProbes(scene, terms),
+      ...priceProbes(scene),
+      ...requestProbes(scene, terms),
+    ],
+    open: (urls) => openEvm("ETHEREUM", "main", urls, { limits: { timeoutMs: 10_000 } }),
+  });
 }
 
 /** Tells apart what is asked by one method. */
@@ -74,7 +75,7 @@ export function kindOf({ method, params }: Question): string {
   return method === "eth_call" ? `${method} ${data?.slice(0, 10)}` : method;
 }
 
-async function drive(fixture: EvmFixture): Promise<Scene> {
+async function drive(fixture: EvmFixture): Promise<EvmScene> {
   const { anvil, chain, mine } = fixture;
   const [payer, payee] = [newParty(), newParty().address];
   const token = await deployToken(fixture);
@@ -82,28 +83,15 @@ async function drive(fixture: EvmFixture): Promise<Scene> {
   await anvil.send({ to: payer.address, value: 5n * ETHER });
   const from = (await chain.head()).height + 1;
   await anvil.pool({ to: payee, value: ETHER });
-  const [transfer, inside] = [
+  const [transfer, payment] = [
     CALLS.encodeFunctionData("transfer", [payee, 5n]),
     CALLS.encodeFunctionData("payCoin", [[payee], ETHER]),
   ];
   await anvil.pool({ to: token, data: transfer });
   await anvil.pool({ to: token, data: CALLS.encodeFunctionData("transfer", [payer.address, 9n]) });
   await mine();
-  await anvil.send({ to: purse, value: ETHER, data: inside });
-  const mined = await signed(fixture, payer, pays(payer, payee, ETHER));
-  await chain.broadcast(mined.signed);
-  await mine();
-  const lost = await signed(fixture, payer, pays(payer, payee, 2n));
-  const winner = await signed(
-    fixture,
-    payer,
-    pays(payer, newParty().address, 3n),
-    lost.plan as Plan,
-  );
-  await chain.broadcast(winner.signed);
-  await mine(4);
-  const pending = await signed(fixture, payer, pays(payer, payee, 4n));
-  await chain.broadcast(pending.signed);
+  await anvil.send({ to: purse, value: ETHER, data: payment });
+  const payments = await payAllWays(fixture, payer, payee, ETHER);
   const { height: to } = await chain.head();
   const watch = watching([payee]);
   const blocks = await scanned(chain, from, to, watch);
@@ -113,49 +101,25 @@ async function drive(fixture: EvmFixture): Promise<Scene> {
     true,
   )).transactions[0];
   const called = await chain.search({ hash }, watch);
-  return {
-    ...{ payer, payee, token, from, to, mined: [mined.signed], most: mined.plan.fee },
-    ...{ dead: [lost.signed], pending: [pending.signed], plan: pending.plan as Plan },
-    transfers: [...blocks.flatMap(({ transfers }) => transfers), ...called],
-  };
+  const transfers = [...blocks.flatMap(({ transfers }) => transfers), ...called];
+  const inside = transfers.find(({ index }) => index === -2)!;
+  return { ...payments, payer, payee, token, from, to, transfers, inside };
 }
 
-/** Questions about what came. */
-function observationProbes(scene: Scene): Probe[] {
-  const { payer, payee, token, from, to, transfers } = scene;
-  const inputs = [`${payer.address}:0`, `${payer.address}:1`];
-  const watch = () => watching([payee], inputs);
+/** Questions about single blocks, and about what addresses and contracts hold. */
+function heldProbes(
+  { payer, payee, token, from, to, inside }: EvmScene,
+  { watch }: Terms,
+): Probe[] {
   const coins = { address: payee, contract: null };
   const holdings = [coins, { address: payee, contract: token }];
-  const inside = transfers.find(({ index }) => index === -2)!;
-  const rechecks = transfers.map((one): Probe => ({
-    name: `recheck of ${one.index} ${one.contract}`,
-    ask: (chain) => chain.recheck(one, { depth: DEPTH, inBlock: one.amount, ever: 3n * ETHER }),
-    between: checkedBetween as Probe["between"],
-    alone: (answer) => receivedAtMost(answer as Checked | null, one.amount),
-  }));
   return [
-    { name: "head", ask: (chain) => chain.head(), between: headBetween as Probe["between"] },
-    { name: "block", ask: (chain) => chain.block(to - 1), between: same },
-    {
-      name: "scan",
-      ask: (chain) => scanned(chain, from, to, watch()),
-      between: scannedBetween as Probe["between"],
-      alone: scannedAlone as Probe["between"],
-    },
-    {
-      name: "search of a transaction",
-      ask: (chain) => chain.search({ hash: inside.hash }, watch()),
-      between: anything,
-      alone: transfersAlone as Probe["between"],
-    },
     {
       name: "search of a block",
       ask: (chain) => chain.search({ height: inside.block!.height }, watch()),
       between: anything,
       alone: transfersAlone as Probe["between"],
     },
-    ...rechecks,
     { name: "balances", ask: (chain) => chain.balances(holdings, null), between: anything },
     { name: "a balance", ask: (chain) => chain.balance(coins, to), between: same },
     { name: "counts", ask: (chain) => chain.counts([payee, payer.address], to), between: anything },
@@ -187,13 +151,9 @@ function receivedAtMost(answer: Checked | null, amount: bigint): string | null {
   return `received ${answer.received} of ${amount}`;
 }
 
-/** Questions about what leaves. */
-function requestProbes(scene: Scene): Probe[] {
-  const { payer, payee, token, from, to, mined, most, dead, pending, plan } = scene;
-  const [{ hash }] = mined;
-  const statuses = { mined, dead, pending };
+/** Questions about prices and nonces. */
+function priceProbes({ payer, payee, token, to, most, plan }: EvmScene): Probe[] {
   const budget = { contract: null, units: 4n * most };
-  const dearest = 21_000n * EVM_TABLES.ETHEREUM.gasPriceMax;
   const orders = {
     coins: pays(payer, payee, 5n),
     "all coins": pays(payer, payee, "all"),
@@ -213,14 +173,8 @@ function requestProbes(scene: Scene): Probe[] {
         return chain.plan(await chain.redraft(plan, how), { nonce: null, coins: [] }, plan).fee;
       },
       between: (fee, truth) => (fee as bigint) <= (truth as bigint) ? null : `costs ${fee}`,
-      alone: (fee) => (fee as bigint) <= (cancels ? dearest : budget.units) ? null : `costs ${fee}`,
+      alone: (fee) => (fee as bigint) <= (cancels ? DEAREST : budget.units) ? null : `costs ${fee}`,
     })),
-    {
-      name: "quote",
-      ask: (chain) => chain.quote(null),
-      between: pricesBetween,
-      alone: pricesAlone(dearest),
-    },
     { name: "quote of a token", ask: (chain) => chain.quote(token), between: anything },
     {
       name: "nonces",
@@ -229,24 +183,6 @@ function requestProbes(scene: Scene): Probe[] {
         const [told, known] = [answer, truth] as { mined: number }[];
         return told.mined <= known.mined ? null : `${told.mined} are mined`;
       },
-    },
-    {
-      name: "bytes",
-      ask: (chain) => chain.raw({ hash, height: from }),
-      between: same,
-      alone: same,
-    },
-    ...Object.entries(statuses).map(([what, attempts]): Probe => ({
-      name: `status of what is ${what}`,
-      ask: (chain) => chain.status({ attempts: attempts, since: from, depth: DEPTH }),
-      between: statusBetween as Probe["between"],
-      alone: statusAlone(most) as Probe["between"],
-    })),
-    {
-      name: "broadcast",
-      ask: (chain) => chain.broadcast(pending[0]),
-      between: sent as Probe["between"],
-      alone: sent as Probe["between"],
     },
     {
       name: "counts of old blocks",
