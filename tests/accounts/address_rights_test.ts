@@ -13,7 +13,7 @@ const DUST = 1000n;
 const DUST_TEXT = "0.000000000000001";
 const OUTSIDE = rich(5).address;
 
-Deno.test("a stranger makes no address for another's account, by whatever name", async () => {
+Deno.test("no user makes an address for another's account, by any of its names", async () => {
   await using fixture = await openRampFixture();
   const { realm } = fixture;
   const ramp = await fixture.ramp();

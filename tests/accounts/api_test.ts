@@ -99,7 +99,7 @@ test("the default mark moves: one for each holder and asset, also among rivals",
   deepEqual(await marked(realm, name), []);
 });
 
-test("PATCH /v1/accounts/<id> refuses what no caller may change", async (realm) => {
+test("PATCH /v1/accounts/<id> refuses fields that no caller may change", async (realm) => {
   const { account } = await realm.currency("1");
   const path = `/v1/accounts/${account}`;
   for (const change of [{ balance: { total: "9" } }, { total: "9" }, { owner: realm.admin.id }]) {

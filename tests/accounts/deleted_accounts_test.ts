@@ -45,7 +45,7 @@ Deno.test("an account is not deleted while a deposit or a sweep is on its way to
   );
 });
 
-Deno.test("a block, a withdrawal under way and what waits as dust keep their accounts", async () => {
+Deno.test("a block, a withdrawal under way and waiting dust keep their accounts", async () => {
   await using fixture = await openRampFixture();
   const ramp = await fixture.ramp();
   const virtual = await virtualOn(fixture, ramp.id);

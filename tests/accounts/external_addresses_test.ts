@@ -28,7 +28,7 @@ Deno.test("value that a watched address held before it was assigned is not found
   equal((await fixture.account(account)).balance.total, "0");
 });
 
-Deno.test("coins that leave a watched address take nothing, and do not hide what comes later", async () => {
+Deno.test("coins that leave a watched address take nothing, and do not hide later deposits", async () => {
   await using fixture = await openRampFixture();
   const account = await watching(fixture);
   await fixture.anvil.pool({ from: 3, to: rich(4).address, value: 5n * ETHER });
@@ -50,7 +50,7 @@ Deno.test("a direct payment and one inside a call in one block are both found, e
   equal((await fixture.deposits()).length, 2);
 });
 
-Deno.test("an address that is no longer assigned is no longer looked at", async () => {
+Deno.test("an address that is no longer assigned is no longer watched", async () => {
   await using fixture = await openRampFixture();
   const account = await watching(fixture);
   const path = `/v1/accounts/${account}/assign/${OUTSIDE}`;

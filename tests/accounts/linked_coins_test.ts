@@ -13,7 +13,7 @@ import {
 import { rowsOf } from "../support/realm.ts";
 
 for (const utxo of UTXO_CHAINS) {
-  Deno.test(`${utxo.asset}: an address of ours is linked in no spelling, and what comes to a linked one cannot be withdrawn`, async () => {
+  Deno.test(`${utxo.asset}: an address of ours is linked in no spelling, and a deposit at a linked one cannot be withdrawn`, async () => {
     await using funded = await openUtxoRamp(utxo);
     const { realm } = funded;
     const { send } = realm.admin;
@@ -46,7 +46,7 @@ for (const utxo of UTXO_CHAINS) {
     deepEqual([asked.status, asked.body.code], [409, "balance.insufficient"], asked.text);
   });
 
-  Deno.test(`${utxo.asset}: what came to a linked address before it was given out is its owner's, coins and all`, async () => {
+  Deno.test(`${utxo.asset}: deposits at a linked address before it was given out are its owner's, coins and all`, async () => {
     await using funded = await openUtxoRamp(utxo);
     const { realm } = funded;
     const { send } = realm.admin;

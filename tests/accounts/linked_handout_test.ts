@@ -13,7 +13,7 @@ import { leaveBroken, rowsOf, type TestUser } from "../support/realm.ts";
 const ETHER = 10n ** 18n;
 const BEYOND = 5_000;
 
-Deno.test("a link far beyond what is reserved ends when the address is given out: its shown value leaves, and is the owner's, once", async () => {
+Deno.test("a link far beyond the reserved range ends when the address is given out: its shown value leaves, and is the owner's, once", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;
   const ramp = await fixture.ramp();

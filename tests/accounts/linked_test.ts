@@ -168,7 +168,7 @@ Deno.test("as addresses are given out, more are reserved", async () => {
   equal((await rowsOf(realm, found, [last])).length, 1);
 });
 
-Deno.test("a link made before the address was ours ends when it is given out, and what came there is the owner's", async () => {
+Deno.test("a link made before the address was ours ends when it is given out, and deposits there are the owner's", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;
   const { ramp, thief, account } = await openLinkedFixture(fixture);

@@ -66,7 +66,7 @@ Deno.test("transactions are linked in the order of commit, numbered without gaps
   });
 });
 
-Deno.test("the chain can be recomputed from what the API shows", async () => {
+Deno.test("the chain can be recomputed from the answers of the API", async () => {
   await using realm = await testRealm();
   const { move } = await fixture(realm, 2);
   const seal_ = `{"z":1.000000000000000001,"a":[1.50,"\\u00e9"]}`;
@@ -138,7 +138,7 @@ Deno.test("verify names the first break: a change, a gap, a missing line, anothe
   deepEqual(await broken(`?from=${two}&to=${two}`), [two - 1, "seq_missing", 0]);
 });
 
-Deno.test("verify and chain are for those who see the realm; head is for everyone in it", async () => {
+Deno.test("verify and chain take the scope realm; head is for every user of the realm", async () => {
   await using realm = await testRealm();
   const own = await realm.user();
   const reader = await realm.user({ scope: "realm" });
@@ -157,7 +157,7 @@ Deno.test("verify and chain are for those who see the realm; head is for everyon
   }
 });
 
-Deno.test("several processes seal beside traffic without gaps, forks or waiting", async () => {
+Deno.test("several processes extend the chain beside traffic without gaps, forks or waiting", async () => {
   await using realm = await testRealm();
   const { move } = await fixture(realm, 0);
   let posting = true;
@@ -194,7 +194,7 @@ Deno.test("a sealer that dies in the middle leaves nothing behind", async () => 
   equal(await seal(realm), 3);
 });
 
-Deno.test("transaction.created is told in order, and only while somebody listens", async () => {
+Deno.test("transaction.created is emitted in order, and only while a listener exists", async () => {
   await using realm = await testRealm();
   const { move } = await fixture(realm, 1);
   await seal(realm);

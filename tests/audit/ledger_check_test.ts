@@ -314,7 +314,7 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   ],
 ];
 
-Deno.test("the checker finds nothing in a sound ledger, in the middle of sealing", async () => {
+Deno.test("the checker finds nothing in a sound ledger, while links are being added", async () => {
   await using realm = await busyRealm();
   const { links, head, mismatches } = await checkLedger(realm.pool);
   deepEqual([mismatches, links > 10], [[], true]);
@@ -322,7 +322,7 @@ Deno.test("the checker finds nothing in a sound ledger, in the middle of sealing
   equal(head, `${shown.seq}:${shown.hash}`);
 });
 
-Deno.test("the checker names what was corrupted, whatever it is", async () => {
+Deno.test("the checker names every corruption", async () => {
   await using realm = await busyRealm();
   for (const [code, ...statements] of CORRUPTIONS) {
     const found: LedgerAudit = await tampering(realm, statements, checkWithin);
@@ -337,7 +337,7 @@ Deno.test("no check is without a corruption that it finds", () => {
   deepEqual(CHECK_CODES.filter((code) => !tried.has(code)), []);
 });
 
-Deno.test("a mismatch says what was expected, what was found, and how often", async () => {
+Deno.test("a mismatch has the expected value, the found value, and the count", async () => {
   await using realm = await busyRealm();
   const { mismatches } = await tampering(
     realm,

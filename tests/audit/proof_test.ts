@@ -161,7 +161,7 @@ Deno.test("moving value notes no event, and every other change of an account not
   equal(await count(), before + 1);
 });
 
-Deno.test("a trail that lost its last lines, or was chained anew, is not what the ledger's chain names", async () => {
+Deno.test("a trail that lost its last lines, or was chained anew, differs from the line that the ledger's chain names", async () => {
   await using realm = await busyRealm();
   await headOf(realm);
   for (

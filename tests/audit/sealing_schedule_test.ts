@@ -116,7 +116,7 @@ Deno.test("a backlog drains in the order of commit, however much was committed a
   deepEqual([body.seq > 4508, body.unsealed], [true, 0]);
 });
 
-Deno.test("sealing waits for no move, and no move waits for sealing", async () => {
+Deno.test("the hash chain waits for no move, and no move waits for the chain", async () => {
   await using realm = await testRealm();
   const { move } = await fixture(realm);
   await move();

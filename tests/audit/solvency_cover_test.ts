@@ -115,7 +115,7 @@ Deno.test("nobody but administrators covers a loss, and nothing of customers doe
   equal((await compared(funded)).fees, "-1");
 });
 
-Deno.test("a hundredth of what is owed, or what the realm has set, may be lost before withdrawals stop, and not a digit more", async () => {
+Deno.test("a hundredth of the liabilities, or the realm's setting, may be lost before withdrawals stop, and not a digit more", async () => {
   await using funded = await openFundedRamp();
   const asked = async () => (await funded.withdraw("0.01")).body.code ?? "created";
   await lose(funded, "0.1"); // of 10
@@ -173,7 +173,7 @@ Deno.test("if little is owed, the house may lose the cost of a hundred payments 
   equal((await funded.withdraw("0.001")).body.code, "asset.suspended");
 });
 
-Deno.test("two who cover the same loss at once cover it once", async () => {
+Deno.test("two concurrent covers of one loss cover it once", async () => {
   await using funded = await openFundedRamp();
   await lose(funded, "1");
   await payIn(funded, "5");

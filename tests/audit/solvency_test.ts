@@ -88,7 +88,7 @@ Deno.test("a missing amount stops withdrawals and raises an event, once; its ret
   equal((await toldOf(funded)).length, 2);
 });
 
-Deno.test("a surplus that nothing explains is told, and stops nothing", async () => {
+Deno.test("an unexplained surplus is reported, and stops nothing", async () => {
   await using funded = await openFundedRamp();
   await leave(funded, 11n * ETHER);
   deepEqual(await stateOf(funded), ["1", true]);

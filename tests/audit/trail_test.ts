@@ -10,7 +10,7 @@ const codeOf = ({ status, body }: { status: number; body: { code?: string } }) =
 
 const test = sharing("audit in one realm");
 
-test("GET /v1/audit tells who did what, when and from where, transfers included", async (realm) => {
+test("GET /v1/audit shows actor, action, time and address, transfers included", async (realm) => {
   const { name, account } = await realm.currency("10");
   const user = await realm.user();
   const mine = await realm.account({ asset: name, by: user });

@@ -25,7 +25,7 @@ function serve(realm: TestRealm, change?: Change): AsyncDisposable & { known: st
   };
 }
 
-Deno.test("an auditor recomputes the chain from the API alone, and sees what was changed", async () => {
+Deno.test("an auditor recomputes the chain from the API alone, and detects a change", async () => {
   await using realm = await testRealm();
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });

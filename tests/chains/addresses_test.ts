@@ -117,7 +117,7 @@ Deno.test("Solana takes the public keys of wallets", async () => {
   );
 });
 
-Deno.test("Solana refuses derived addresses, programs, mints and what is not 32 bytes", async () => {
+Deno.test("Solana refuses derived addresses, programs, mints and texts of other than 32 bytes", async () => {
   match(await refusal("SOLANA", "12rqwuEgBYiGhBrDJStCiqEtzQpTTiZbh7teNVLuYcFA"), /derived/);
   // Neutral element and a point of order 8: on the curve, but nobody's key.
   match(await refusal("SOLANA", base58.encode(Uint8Array.of(1, ...new Uint8Array(31)))), /no key/);

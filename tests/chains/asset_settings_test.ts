@@ -66,7 +66,7 @@ Deno.test("checkAssets() refuses a contract that two assets would share, and let
   deepEqual(await faultsOf({ GMC: { contract: OTHER }, GMC_BSC: { contract: OTHER } }), []);
 });
 
-Deno.test("applyAssets() is for once, and what it sets is what everybody sees", async () => {
+Deno.test("applyAssets() runs once, and every part of the process sees its settings", async () => {
   deepEqual(await applyAssets({}), []);
   equal((await applyAssets({ NOPE: {}, GMC: { state: "active" } })).length, 1);
   equal(findAsset("GMC")!.state, "suspended", "with a fault, nothing is in force");

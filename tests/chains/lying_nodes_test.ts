@@ -20,7 +20,7 @@ async function openFaultyRamp(): Promise<
   return { funded, faulty: made[0] };
 }
 
-Deno.test("a node that lags behind tells old nonces: none is taken twice, each is paid once", async () => {
+Deno.test("a node that lags behind reports old nonces: none is taken twice, each is paid once", async () => {
   const { funded, faulty } = await openFaultyRamp();
   await using _faulty = faulty;
   await using _funded = funded;
@@ -106,7 +106,7 @@ Deno.test("a transaction that one node reports as waiting, and the others have d
   await paid(funded, 1n, 1n);
 });
 
-Deno.test("a withdrawal that one of two nodes refuses waits, tells its user why, and keeps no other waiting", async () => {
+Deno.test("a withdrawal that one of two nodes refuses waits with the reason, and delays no other", async () => {
   const made: FaultyNode[] = [];
   const front = (url: string) => {
     made.push(startFaultyNode(url));
@@ -134,7 +134,7 @@ Deno.test("a withdrawal that one of two nodes refuses waits, tells its user why,
   await paid(funded, 1n, 1n);
 });
 
-Deno.test("a price that one of two nodes tells far too low is bid anew once it tells the truth, for what was charged", async () => {
+Deno.test("a price that one of two nodes reports far too low is bid anew once it reports the truth, within the charge", async () => {
   const made: FaultyNode[] = [];
   const front = (url: string) => {
     made.push(startFaultyNode(url));

@@ -63,7 +63,7 @@ Deno.test("a node that is not there is unavailable, without saying its path or p
   });
 });
 
-Deno.test("of those who ask a silent node one waits for it, the others hear at once why it rests", async () => {
+Deno.test("of several requests to a silent node one waits for it, the others fail at once with the reason", async () => {
   const node = startFaultyNode(null);
   const stall = node.stall();
   const nodes = open([node], { timeoutMs: 300 });
@@ -133,7 +133,7 @@ Deno.test("a node that contradicts the others is asked after them, and again whe
   equal(lying.asked.length, before + 1);
 });
 
-Deno.test("nodes of one host and port are told apart", async () => {
+Deno.test("nodes of one host and port have different names", async () => {
   await using node = startFaultyNode(null, () => "pong");
   const nodes = openNodes({
     urls: [`${node.url}/one`, `${node.url}/other`],
@@ -187,7 +187,7 @@ Deno.test("a batch keeps its order, and an error stands in its place", async () 
   deepEqual(await open([node]).ask((peer) => peer.batch([])), []);
 });
 
-Deno.test("a node is believed only after it has shown who it is, and again after a failure", async () => {
+Deno.test("a node is believed only after it has proven its network, and again after a failure", async () => {
   await using impostor = startFaultyNode(null, () => "impostor");
   await using honest = startFaultyNode(null, () => "honest");
   const nodes = openNodes({

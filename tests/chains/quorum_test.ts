@@ -147,7 +147,7 @@ Deno.test("a deposit that one node of two keeps back is found through the other,
 });
 
 for (const nodes of ["lh", "lhh"]) {
-  Deno.test(`an amount that one node distorts is credited as the quorum tells it, and keeps no other waiting (nodes ${nodes})`, async () => {
+  Deno.test(`an amount that one node distorts is credited as the quorum reports it, and delays no other (nodes ${nodes})`, async () => {
     const staged = await among(nodes);
     const { fixture, lying, url } = staged;
     try {
@@ -192,7 +192,7 @@ function diminishes(url: string, hash: string): Trick {
   };
 }
 
-Deno.test("a head far beyond what time allows is not believed", async () => {
+Deno.test("a head too far ahead of the time is not believed", async () => {
   const staged = await among("l");
   const { fixture, lying, url } = staged;
   try {

@@ -12,7 +12,7 @@ function settings(some: Partial<Config["chains"]>): Config["chains"] {
   return { ...all, ...some } as Config["chains"];
 }
 
-Deno.test("openChains() opens what is configured, once, and nothing else", async () => {
+Deno.test("openChains() opens the configured chains, once, and nothing else", async () => {
   await using anvil = await startAnvil(31337);
   const chains = openChains(settings({
     ETHEREUM: {

@@ -24,7 +24,7 @@ deepEqual(
   [],
 );
 
-Deno.test("GET /v1/assets shows what the operator has set, with the reason", async () => {
+Deno.test("GET /v1/assets shows the operator's settings, with the reason", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { body } = await fixture.realm.admin.send("GET", "/v1/assets");
   const shown = (code: string) => {
@@ -60,7 +60,7 @@ Deno.test("an operator's contract that is another token gets no ramp", async () 
   match(account.error.detail, /symbol\(\) answers "USDC"/);
 });
 
-Deno.test("a contract that was set later is looked at before anything is credited or swept", async () => {
+Deno.test("a contract that was set later is verified before anything is credited or swept", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil } = fixture;
   const token = await installToken(anvil, "USDC");
@@ -82,7 +82,7 @@ Deno.test("a contract that was set later is looked at before anything is credite
   deepEqual([credited.status, credited.credited, credited.error], ["CONFIRMED", "5", null]);
 });
 
-Deno.test("a contract that was set later is looked at before the first withdrawal is sent", async () => {
+Deno.test("a contract that was set later is verified before the first withdrawal is sent", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil } = fixture;
   const token = await installToken(anvil, "USDC");
@@ -127,7 +127,7 @@ Deno.test("booked value of a suspended asset is not swept", async () => {
   );
 });
 
-Deno.test("deposit-only: what arrives is credited, what would leave is refused", async () => {
+Deno.test("deposit-only: deposits are credited, withdrawals are refused", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const token = await installToken(fixture.anvil, "USDT");
   const ramp = await fixture.ramp("USDT");

@@ -218,7 +218,7 @@ Deno.test("transactions have scopes by direction, and totals that count those wi
   deepEqual(ids(noted), [out]);
 });
 
-Deno.test("system accounts stand in no list but a realm administrator's who asks for them", async () => {
+Deno.test("system accounts are only in lists of realm administrators who ask for them", async () => {
   await using realm = await testRealm();
   await realm.currency("10");
   const manager = await realm.user({ role: "manage", scope: "realm" });

@@ -132,7 +132,7 @@ Deno.test("parseQuery() splits null from a list", () => {
   deepEqual(parseQuery(COLUMNS, { name: { $in: [] } }), { op: "or", of: [] });
 });
 
-Deno.test("parseQuery() lets what is no id match nothing", () => {
+Deno.test("parseQuery() lets a text that is no id match nothing", () => {
   const none = { op: "or", of: [] };
   for (const given of ["x", "", 5, ID.toUpperCase(), `${ID}'`, "%"]) {
     deepEqual(parseQuery(COLUMNS, { holder: given }), none);
@@ -233,7 +233,7 @@ Deno.test("parseQuery() refuses values of another type", () => {
   for (const query of [[], 5, true, "[]", "5", "null", "{", "{'a':1}"]) refused(query);
 });
 
-Deno.test("parseQuery() refuses what is beyond its limits, and nothing less", () => {
+Deno.test("parseQuery() refuses a query beyond its limits, and nothing less", () => {
   const names = (count: number) => Array.from({ length: count }, () => ({ name: "x" }));
   parseQuery(COLUMNS, nested(8));
   refused(nested(9));

@@ -46,7 +46,7 @@ Deno.test("parseSort() reads names, directions, commas, blanks and repeats", () 
   }
 });
 
-Deno.test("parseSort() takes the id for its time and drops what stands behind it", () => {
+Deno.test("parseSort() takes the id for its time and drops later keys", () => {
   const byId = [{ at: at("id"), descending: true }];
   for (const sort of ["-id", "-created_at", "-created_at,name", "-id,id"]) {
     deepEqual(parseSort(COLUMNS, sort), byId);
@@ -68,7 +68,7 @@ Deno.test("parseSort() refuses unknown names, odd values and too many keys", () 
   refused("/sort", () => parseSort(COLUMNS, "data.\0"));
 });
 
-Deno.test("parseFields() knows fields, their parts, what holds them, and those without a column", () => {
+Deno.test("parseFields() knows fields, their parts, their parents, and those without a column", () => {
   const names = ["id", "balance", "balance.total", "data.a", "source.account.alias", "history"];
   deepEqual(parseFields(COLUMNS, names.join(), ["history"]), names);
   deepEqual(parseFields(COLUMNS, names, ["history"]), names);
@@ -80,7 +80,7 @@ Deno.test("parseFields() knows fields, their parts, what holds them, and those w
   refused("/fields", () => parseFields(COLUMNS, Array(101).fill("id")));
 });
 
-Deno.test("parseSearch() searches fields of text unless told where", () => {
+Deno.test("parseSearch() searches fields of text unless fields are given", () => {
   deepEqual(parseSearch(COLUMNS, "a b", null), { text: "a b", targets: [at("name"), at("note")] });
   deepEqual(parseSearch(COLUMNS, "a", "note,data.x,roles,id"), {
     text: "a",

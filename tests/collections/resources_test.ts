@@ -66,7 +66,7 @@ test("GET lists obey query, search, sort and fields", async (realm) => {
   deepEqual(body[1], { country: "DE", data: { rank: 2.5 } });
 });
 
-test("GET lists refuse what they do not understand", async (realm) => {
+test("GET lists refuse unknown parameters and values", async (realm) => {
   const { own } = await people(realm);
   for (
     const bad of [
@@ -97,7 +97,7 @@ test("GET lists refuse what they do not understand", async (realm) => {
   }
 });
 
-test("scopes never show what a user may not see", async (realm) => {
+test("scopes never show an entity that a user may not see", async (realm) => {
   const { admin, own, reader } = await people(realm);
   const foreign = await identity(admin);
   const gone = await identity(own);
@@ -126,7 +126,7 @@ test("scopes never show what a user may not see", async (realm) => {
   equal((await own.send("GET", `/v1/identities/all?after=${foreign}&sort=country`)).status, 400);
 });
 
-test("totals count exactly what lists show, also after deletions and restorations", async (realm) => {
+test("totals count exactly the rows of lists, also after deletions and restorations", async (realm) => {
   const { admin, own } = await people(realm);
   const mine = await identity(own);
   await identity(own);

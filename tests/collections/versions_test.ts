@@ -159,7 +159,7 @@ test("If-Match is refused where it cannot be kept, and never left out in silence
   ok(allRoutes().filter(takesMatch).length >= 25, "routes whose entity has a version");
 });
 
-test("a version tells nobody of what they may not see, and a repeat is answered from its key", async (realm) => {
+test("a version reveals no hidden entity, and a repeat is answered from its key", async (realm) => {
   const stranger = await realm.user();
   const { account } = await realm.currency("10");
   const path = `/v1/accounts/${account}`;

@@ -13,7 +13,7 @@ const CASH: UtxoChain = {
 };
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 
-Deno.test("POST /v1/accounts/<id>/consolidate tells which coins it will spend, and can be followed", async () => {
+Deno.test("POST /v1/accounts/<id>/consolidate answers with the coins that it will spend, and can be followed", async () => {
   await using fixture = await openConsolidatingRamp(CASH);
   await fixture.fund(COIN, 2n * COIN, 3n * COIN);
   const { send } = fixture.realm.admin;

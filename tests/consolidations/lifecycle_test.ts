@@ -152,7 +152,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "no more coins are taken than were told, and so it costs no more",
+  name: "a consolidation spends no more coins than its answer said, and so costs no more",
   ignore,
   fn: async () => {
     await using fixture = await openConsolidatingRamp(LITECOIN);

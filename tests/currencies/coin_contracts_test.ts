@@ -11,7 +11,7 @@ const COIN = "0x471EcE3750Da237f93B8E339c536989b8978a438";
 /** A token whose balances are those of the coin, and everything else 18. */
 const MIRROR = "0x60003560e01c6370a0823114601957601260005260206000f35b6004353160005260206000f3";
 
-Deno.test("the coin of a chain, or what mirrors a balance that is owed, is registered as nobody's token", async () => {
+Deno.test("the coin of a chain, or a contract that mirrors an owed balance, is registered as nobody's token", async () => {
   const anvil = await startAnvil(42220, "--celo");
   try {
     const env = { CELO_RPC_URL: anvil.url, CELO_CONFIRMATIONS: "1" };

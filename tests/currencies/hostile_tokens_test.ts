@@ -9,7 +9,7 @@ import { installToken } from "../support/token_contracts.ts";
 const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;
 
-Deno.test("a token that re-enters and logs one payment twice is credited with what arrived", async () => {
+Deno.test("a token that re-enters and logs one payment twice is credited with the amount that arrived", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const token = await installToken(fixture.anvil, "USDC");
   const ramp = await fixture.ramp("USDC");

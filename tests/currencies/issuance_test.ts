@@ -34,7 +34,7 @@ async function supplies(realm: TestRealm, name: string): Promise<string[]> {
 
 const test = sharing("issuance in one realm");
 
-test("issue and destroy change what circulates, and nothing else does", async (realm) => {
+test("issue and destroy change the supply, and nothing else does", async (realm) => {
   const { name, account, path } = await fixture(realm);
   const other = await realm.account({ asset: name, from: account, total: "30" });
   const issued = await realm.admin.send("POST", `${path}/issue`, { account: other, amount: "5.5" });
@@ -60,7 +60,7 @@ test("issue and destroy change what circulates, and nothing else does", async (r
   deepEqual(await supplies(realm, name), ["85.25", "85.25", "85.25", "85.25"]);
 });
 
-Deno.test("destroy takes only what is available; issue only whole parts of the currency", async () => {
+Deno.test("destroy takes only available value; issue only whole parts of the currency", async () => {
   await using realm = await testRealm();
   const { name, account, path } = await fixture(realm);
   await realm.admin.send("POST", `/v1/accounts/${account}/blocks`, { amount: "60" });
@@ -133,7 +133,7 @@ test("reverting an issue destroys and reverting a destruction issues, once", asy
   deepEqual(await realm.balance(account), { total: "100", available: "100" });
 });
 
-test("PATCH /v1/currencies/<id> changes what may change, and refuses the rest", async (realm) => {
+test("PATCH /v1/currencies/<id> changes the fields that may change, and refuses the rest", async (realm) => {
   const { name, path } = await fixture(realm);
   const change = {
     rate: "1.25",

@@ -4,7 +4,7 @@ import { sharing } from "../support/sharing.ts";
 
 const test = sharing("rates in one realm");
 
-test("PUT /v1/rates sets what GET /v1/rates shows; the younger counts", async (realm) => {
+test("PUT /v1/rates sets the rate that GET /v1/rates shows; the younger counts", async (realm) => {
   const rate = { base: "BTC", currency: "GBP", rate: "51234.567890123456789012" };
   const { status, body } = await realm.admin.send("PUT", "/v1/rates", rate);
   equal(status, 200);
@@ -22,7 +22,7 @@ test("PUT /v1/rates sets what GET /v1/rates shows; the younger counts", async (r
   deepEqual((await realm.admin.send("GET", "/v1/rates?base=LTC")).body, []);
 });
 
-test("PUT /v1/rates refuses what is no rate", async (realm) => {
+test("PUT /v1/rates refuses an invalid rate", async (realm) => {
   for (
     const [body, path, code] of [
       [{ base: "BTC", currency: "EUR", rate: "0" }, "/rate", "request.invalid"],

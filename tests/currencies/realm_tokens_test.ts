@@ -55,7 +55,7 @@ Deno.test("a token of the realm's own that comes back is credited to its currenc
   deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
 });
 
-Deno.test("supply law: what is outside stays issued, what comes back needs no issue", async () => {
+Deno.test("supply law: withdrawn value stays issued, returning value needs no issue", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const ramp = await fixture.ramp();
   const gold = await deployed(fixture, ramp);
@@ -75,7 +75,7 @@ Deno.test("supply law: what is outside stays issued, what comes back needs no is
   deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
 });
 
-Deno.test("a reorganisation before the depth takes back what came; one beyond it freezes the ramp", async () => {
+Deno.test("a reorganisation before the depth takes a deposit back; one beyond it freezes the ramp", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil } = fixture;
   const ramp = await fixture.ramp();
@@ -130,7 +130,7 @@ Deno.test("another's token counts from its registration on; at other addresses i
   deepEqual(await driftsOf(fixture), [["ETH", "0"], ["FOREIGN_ETH", "0"]]);
 });
 
-Deno.test("a virtual account of such a token has addresses: what comes there is swept and goes on to it", async () => {
+Deno.test("a virtual account of such a token has addresses: deposits there are swept and forwarded to it", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const ramp = await fixture.ramp();
   const gold = await deployed(fixture, ramp);
@@ -167,7 +167,7 @@ Deno.test("a virtual account of such a token has addresses: what comes there is 
   deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]], "the gas was ETH's");
 });
 
-Deno.test("a deposit application takes such a token, and the fees bear what it keeps on the way", async () => {
+Deno.test("a deposit application takes such a token, and the fees bear the part that it keeps", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil, realm } = fixture;
   const { send } = realm.admin;
@@ -274,7 +274,7 @@ Deno.test("a contract that is an asset's, or registered already, or moves a regi
   }
 });
 
-Deno.test("a name that is taken while its token is looked at ends the registration", async () => {
+Deno.test("a name that is taken while its token is checked ends the registration", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const ramp = await fixture.ramp();
   const contract = await foreign(fixture.anvil);

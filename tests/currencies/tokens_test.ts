@@ -105,7 +105,7 @@ Deno.test("a token that cannot be deployed is refused", async () => {
   equal((await deploy(funded, { symbol: "SILVER" })).body.code, "ramp.gas_insufficient");
 });
 
-Deno.test("a token of another's making is registered only if its contract agrees, up to what the ramp holds", async () => {
+Deno.test("a third party's token is registered only if its contract agrees, up to the ramp's balance", async () => {
   await using funded = await openFundedRamp();
   const contract = await deployToken(funded.anvil, {
     symbol: "FOREIGN",

@@ -5,7 +5,7 @@ import { rowsOf, testRealm } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
 
-Deno.test("GET /v1/deposits lists what arrived, to those who may see it", async () => {
+Deno.test("GET /v1/deposits lists deposits, to users who may see them", async () => {
   await using fixture = await openRampFixture();
   const { realm } = fixture;
   const ramp = await fixture.ramp();
@@ -36,7 +36,7 @@ Deno.test("GET /v1/deposits lists what arrived, to those who may see it", async 
   equal((await realm.admin.send("DELETE", `/v1/deposits/${deposit.id}`)).status, 405);
 });
 
-Deno.test("POST /v1/deposits/rescan finds what only a closer look shows, and changes nothing twice", async () => {
+Deno.test("POST /v1/deposits/rescan finds transfers that a scan does not show, and changes nothing twice", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;
   const ramp = await fixture.ramp();
@@ -112,7 +112,7 @@ Deno.test("a deposit application goes PENDING, PROCESSING, DONE, and again for a
   equal((await user.send("GET", "/v1/apps/deposit?page=1")).body.total, 1);
 });
 
-Deno.test("an assigned external address is watched from then on, and only for what arrives", async () => {
+Deno.test("an assigned external address is watched from then on, and only for incoming transfers", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;
   const { send } = realm.admin;

@@ -60,7 +60,7 @@ for (const fault of ["Liar", "Refuser"] as const) {
   });
 }
 
-Deno.test("a further deposit takes a FAILED application up again, with what it had", async () => {
+Deno.test("a further deposit resumes a FAILED application, with its earlier deposits", async () => {
   await using broken = await openBroken("Liar");
   const { fixture } = broken;
   await broken.mend();

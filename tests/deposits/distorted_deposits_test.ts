@@ -25,7 +25,7 @@ function diverts({ url }: Witnessed, hash: string, to: string): Trick {
 }
 
 for (const nodes of ["l", "lh"]) {
-  Deno.test(`a payment that one node told with another receiver is credited to its own once it tells the truth (nodes ${nodes})`, async () => {
+  Deno.test(`a payment that one node reported with another receiver is credited to its own once the node reports the truth (nodes ${nodes})`, async () => {
     const staged = await among(nodes);
     const { fixture, lying } = staged;
     try {

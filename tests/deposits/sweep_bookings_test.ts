@@ -56,7 +56,7 @@ Deno.test("an owner cannot take its deposit from under the sweep, and stops nobo
   equal((await user.send("POST", "/v1/withdrawals", out)).status, 201);
 });
 
-Deno.test("a sweep of everything that took along what was not credited yet: it goes on when it is", async () => {
+Deno.test("a sweep of everything that took value not credited yet: it is forwarded when it is credited", async () => {
   const made: FaultyNode[] = [];
   await using fixture = await openRampFixture({
     env: { ETHEREUM_TESTNET_CONFIRMATIONS: "4" },
@@ -124,7 +124,7 @@ Deno.test("a sweep of everything that took along what was not credited yet: it g
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("a fee of more than is credited is borne by the fees, and given back from what comes", async () => {
+Deno.test("a fee above the credited value is borne by the fees, and given back from later deposits", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;
   const ramp = await fixture.ramp();

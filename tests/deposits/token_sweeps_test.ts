@@ -56,7 +56,7 @@ Deno.test("a token sweep waits for gas that the ramp does not have, and goes whe
   });
 });
 
-Deno.test("a token that keeps a part in secret credits what really arrived", async () => {
+Deno.test("a token that keeps a part in secret credits the amount that really arrived", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const token = await installToken(fixture.anvil, "USDC");
   const ramp = await fixture.ramp("USDC");
@@ -69,7 +69,7 @@ Deno.test("a token that keeps a part in secret credits what really arrived", asy
 });
 
 for (const [when, credited, arrived] of [["before", "90", "81"], ["after", "100", "90"]]) {
-  Deno.test(`a token that keeps a part since ${when} its deposit: the fees bear what a sweep loses`, async () => {
+  Deno.test(`a token that keeps a part since ${when} its deposit: the fees bear the part that a sweep loses`, async () => {
     await using fixture = await openRampFixture({ testnet: false });
     const token = await installToken(fixture.anvil, "USDC");
     const ramp = await fixture.ramp("USDC");

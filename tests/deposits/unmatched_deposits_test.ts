@@ -10,7 +10,7 @@ const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;
 const LIST = "/v1/deposits/unmatched";
 
-Deno.test("another token, the chain's coin and a stranger's token are listed as unmatched, and never booked", async () => {
+Deno.test("another token, the chain's coin and an unknown token are listed as unmatched, and never booked", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil } = fixture;
   await installToken(anvil, "USDC");
@@ -82,7 +82,7 @@ Deno.test("a reorganisation takes an unmatched deposit away, and its new block b
   deepEqual(again.map((one) => [one.hash, one.units]), [[first.hash, first.units]]);
 });
 
-Deno.test("among very many addresses a stranger's token is found by a rescan, a known one at once", async () => {
+Deno.test("among very many addresses an unknown token is found by a rescan, a known one at once", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil, realm } = fixture;
   await installToken(anvil, "USDC");

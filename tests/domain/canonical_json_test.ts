@@ -31,7 +31,7 @@ Deno.test("canonical() writes the examples of RFC 8785", () => {
   equal(canonical({ b: [], a: {}, c: undefined }), '{"a":{},"b":[]}');
 });
 
-Deno.test("canonicalNumber() prints doubles as ECMAScript does and keeps what they cannot hold", () => {
+Deno.test("canonicalNumber() prints doubles as ECMAScript does and keeps digits that they cannot hold", () => {
   for (
     const [literal, printed] of [
       ["0", "0"],

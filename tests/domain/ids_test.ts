@@ -28,7 +28,7 @@ Deno.test("idBound() parts the ids of a moment from later ones", () => {
   ok(ids.every((id) => id > idBound(given - 1)));
 });
 
-Deno.test("isId() knows what can name nothing", () => {
+Deno.test("isId() refuses texts that can name nothing", () => {
   for (const text of ["", "1", "x".repeat(36), newId(1).toUpperCase(), `${newId(1)} `, "null"]) {
     equal(isId(text), false, text);
   }

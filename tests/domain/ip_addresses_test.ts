@@ -40,7 +40,7 @@ Deno.test("text that only resembles an address or a network is none", () => {
   for (const text of networks) equal(parseNetwork(text), null, text);
 });
 
-Deno.test("a network holds what begins with its bits, whichever way the address is written", () => {
+Deno.test("a network holds addresses that begin with its bits, in any notation", () => {
   const cases: [string, string, boolean][] = [
     ["10.0.0.0/8", "10.255.0.1", true],
     ["10.0.0.0/8", "11.0.0.0", false],

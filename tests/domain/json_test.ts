@@ -12,7 +12,7 @@ Deno.test("parseJson() keeps every digit of a number as it was written", () => {
   equal(isDigits(parsed.d) && parsed.d.digits, "1.10");
 });
 
-Deno.test("parseJson() gives what JSON.parse gives, where doubles suffice", () => {
+Deno.test("parseJson() equals JSON.parse, where doubles suffice", () => {
   const value = fc.jsonValue({ noUnicodeString: true } as never);
   fc.assert(fc.property(value, (given) => {
     const text = JSON.stringify(given);
@@ -20,7 +20,7 @@ Deno.test("parseJson() gives what JSON.parse gives, where doubles suffice", () =
   }));
 });
 
-Deno.test("parseJson() refuses what the database cannot hold", () => {
+Deno.test("parseJson() refuses text that the database cannot hold", () => {
   for (
     const text of [
       '"\\u0000"',
@@ -52,7 +52,7 @@ Deno.test("parseJson() refuses depth and absurd numbers, and malformed text", ()
   equal(JSON.stringify(parseJson('{"a":"[[[[{{{\\"","b":"}"}')), '{"a":"[[[[{{{\\"","b":"}"}');
 });
 
-Deno.test("parseJson() takes what two free-form objects can hold, and no more of what is costly to read", () => {
+Deno.test("parseJson() takes as much as two free-form objects can hold, and no more of the costly parts", () => {
   const list = (item: string, times: number) => `[${Array(times).fill(item).join()}]`;
   const two = (item: string, times: number) =>
     `{"data":{"a":${list(item, times)}},"seal":{"a":${list(item, times)}}}`;

@@ -51,7 +51,7 @@ async function answeredDuring<T>(work: () => Promise<T>): Promise<{ result: T; a
   return { result, answered };
 }
 
-Deno.test("a batch of ten thousand is read, checked, written and told in slices: others are answered between", async () => {
+Deno.test("a batch of ten thousand is read, checked, written and answered in slices: others are answered between", async () => {
   const text = batchOf(10_000);
   const long = { outline: BatchOutline, list: "transactions", item: NewTransaction };
   const read = await answeredDuring(() => readLong(text, long));
@@ -170,7 +170,7 @@ Deno.test("a long body is read as a short one is, wherever it is cut", async () 
   deepEqual(await parseLongJson(twice, MANY), JSON.parse(twice));
 });
 
-Deno.test("a long body is refused for what a short one is, wherever it is cut", async () => {
+Deno.test("a long body is refused for the same faults as a short one, wherever it is cut", async () => {
   const filler = `"${"x".repeat(70_000)}"`;
   const refused = async (text: string, code: string) =>
     await rejects(parseLongJson(text, MANY), { code }, `${text.slice(0, 20)}…${text.slice(-20)}`);

@@ -7,7 +7,7 @@ const PROXIES = readNetworks(["10.0.0.0/8", "2001:db8:aaaa::/48"]);
 const seen = (connection: string, headers: Record<string, string>, proxies = PROXIES) =>
   callerAddress(new Headers(headers), connection, proxies);
 
-Deno.test("only a trusted proxy tells the caller's address, and only what it has added counts", () => {
+Deno.test("only a trusted proxy names the caller's address, and only the elements that it added count", () => {
   const xff = (text: string) => ({ "x-forwarded-for": text });
   const cases: [string, Record<string, string>, string][] = [
     ["203.0.113.9", xff("192.0.2.1"), "203.0.113.9"],

@@ -16,7 +16,7 @@ import {
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
-Deno.test("withConcurrencyLimit() lets a thousand wait at one pool, and tells the next to come back", async () => {
+Deno.test("withConcurrencyLimit() lets a thousand wait at one pool, and refuses the next with retry-after", async () => {
   const pool = {};
   const held = Promise.withResolvers<void>();
   const waiting = Array.from(
@@ -41,7 +41,7 @@ Deno.test("withConcurrencyLimit() counts work that failed as ended", async () =>
   equal(await withConcurrencyLimit(pool, () => Promise.resolve(3)), 3);
 });
 
-Deno.test("of many searches of a realm two run at once, and what has no filter waits for none", async () => {
+Deno.test("of many searches of a realm two run at once, and a list without a filter waits for none", async () => {
   const pool = {};
   const held = Promise.withResolvers<void>();
   let running = 0, most = 0;
@@ -121,7 +121,7 @@ Deno.test("a search whose caller leaves is ended in the database, and one that w
   equal(leaving.signal().reason.code, "service.overloaded");
 });
 
-Deno.test("lists that may look at every row take their turn among searches, and others do not", async () => {
+Deno.test("lists that may read every row take their turn among searches, and others do not", async () => {
   await using realm = await testRealm();
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const over = Promise.withResolvers<void>();
@@ -178,7 +178,7 @@ Deno.test("of long answers two pages are read at once, and other reads pass besi
   deepEqual(await Promise.all(statements), Array(10).fill(200));
 });
 
-Deno.test("of long lists two are read at once, short ones pass beside them, and who leaves is not read for", async () => {
+Deno.test("of long lists two are read at once, short ones pass beside them, and a caller that leaves is not read for", async () => {
   await using realm = await testRealm();
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const over = Promise.withResolvers<void>();
@@ -285,7 +285,7 @@ Deno.test("large bodies that are still coming in have their places: of one user 
   equal((await sent).status, 400, "the places are free again");
 });
 
-Deno.test("large requests of all realms together have a bound, and what was left is free again", async () => {
+Deno.test("large requests of all realms together have a limit, and released slots are free again", async () => {
   const realms = Array.from({ length: 4 }, () => ({}));
   const { signal } = new AbortController();
   const places = realms.slice(0, 3).flatMap((pool) =>

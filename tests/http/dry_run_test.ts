@@ -61,7 +61,7 @@ async function parity(
 
 const test = sharing("trials in one realm");
 
-test("a dry run says what the real run says, and changes nothing: transfers", async (realm) => {
+test("a dry run answers like the real run, and changes nothing: transfers", async (realm) => {
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
   const foreign = await realm.account({ asset: "BTC" });
@@ -90,7 +90,7 @@ test("a dry run says what the real run says, and changes nothing: transfers", as
   deepEqual(await realm.balance(account), { total: "58", available: "58" });
 });
 
-test("a dry run says what the real run says, and changes nothing: batches", async (realm) => {
+test("a dry run answers like the real run, and changes nothing: batches", async (realm) => {
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
   const move = { source: { account }, destination: { account: other }, value: "40" };
@@ -108,7 +108,7 @@ test("a dry run says what the real run says, and changes nothing: batches", asyn
   }
 });
 
-test("a dry run says what the real run says, and changes nothing: blocks and reverts", async (realm) => {
+test("a dry run answers like the real run, and changes nothing: blocks and reverts", async (realm) => {
   const { name, account } = await realm.currency("100");
   const other = await realm.account({ asset: name });
   const blocks = `/v1/accounts/${account}/blocks`;
@@ -126,7 +126,7 @@ test("a dry run says what the real run says, and changes nothing: blocks and rev
   deepEqual(await realm.balance(account), { total: "100", available: "100" });
 });
 
-test("a dry run says what the real run says, and changes nothing: issue and destroy", async (realm) => {
+test("a dry run answers like the real run, and changes nothing: issue and destroy", async (realm) => {
   const body = { name: "GOLD", supply: "100" };
   const { id } = (await realm.admin.send("POST", "/v1/currencies", body)).body;
   const path = `/v1/currencies/${id}`;
@@ -138,7 +138,7 @@ test("a dry run says what the real run says, and changes nothing: issue and dest
   equal(strange.body.code, "account.not_found");
 });
 
-Deno.test("a dry run says what the real run says, and changes nothing: withdrawals", async () => {
+Deno.test("a dry run answers like the real run, and changes nothing: withdrawals", async () => {
   await using funded = await openFundedRamp();
   const { realm, account } = funded;
   const of = (value: string) => ({
@@ -155,7 +155,7 @@ Deno.test("a dry run says what the real run says, and changes nothing: withdrawa
   equal((await parity(realm, path, undefined)).status, 409);
 });
 
-Deno.test("a dry run says what the real run says, and changes nothing: currencies", async () => {
+Deno.test("a dry run answers like the real run, and changes nothing: currencies", async () => {
   await using realm = await testRealm();
   const body = { name: "GOLD", supply: "1000", base: "USD", rate: "2" };
   const made = await parity(realm, "/v1/currencies", body, ["account"]);

@@ -75,7 +75,7 @@ Deno.test("a request without a route is logged, without its path", async () => {
   equal(JSON.stringify(lines).includes("secret-token"), false);
 });
 
-Deno.test("a network that asks for what is not there is refused after a while, and its requests for what is there are not", async () => {
+Deno.test("a network that sends many requests to unknown paths is refused after a while, and its requests to known paths are not", async () => {
   await using realm = await testRealm();
   const lines: unknown[] = [];
   let now = Date.now();

@@ -164,7 +164,7 @@ test("every error code has a page", async (realm) => {
   equal((await realm.nobody("GET", "/problems/no.such")).body.code, "problem.not_found");
 });
 
-test("the OpenAPI document and the reference are compressed once, and not sent to who has them", async (realm) => {
+test("the OpenAPI document and the reference are compressed once, and not sent to a client that has them", async (realm) => {
   const app = createApp(realm.services, PLATFORM_KEY);
   const ask = async (path: string, headers: Record<string, string> = {}) => {
     const answer = await app(new Request(`http://a${path}`, { headers }), "127.0.0.1");

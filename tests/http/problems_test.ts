@@ -252,7 +252,7 @@ Deno.test("every code has the status of the contract, a page, and a test", async
   }
 });
 
-Deno.test("nothing throws a code of what is not built", async () => {
+Deno.test("nothing throws a code of an unbuilt feature", async () => {
   for (const file of await sources(["routes/", "domain/", "db/", "workers/"])) {
     if (["domain/errors.ts", "routes/http/problems.ts"].includes(file)) continue;
     const text = await Deno.readTextFile(new URL(`../../${file}`, import.meta.url));
@@ -287,7 +287,7 @@ async function examine(realm: TestRealm, code: string, provoke: Provoke): Promis
   if (status === 405) match(headers.get("allow") ?? "", /GET/);
 }
 
-Deno.test("each code is what its cause is answered with", async (test) => {
+Deno.test("each code answers its cause", async (test) => {
   await using shared = await testRealm();
   for (const [code, provoke] of Object.entries({ ...AUTH, ...LEDGER })) {
     await test.step(code, async () => {

@@ -11,7 +11,7 @@ async function usedOf(realm: TestRealm): Promise<number> {
   return Number(row?.credits ?? 0);
 }
 
-Deno.test("every answer to a key of a realm says what is left", async () => {
+Deno.test("every answer to a key of a realm states the rest of the limits", async () => {
   await using realm = await testRealm({ tier: "pro" });
   const read = await me(realm.admin.send);
   deepEqual(

@@ -7,7 +7,7 @@ import { waitersAt } from "../../routes/http/waiting.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
-Deno.test("a service that ends answers who only waits at once, and takes no body that does not come", async () => {
+Deno.test("a service that ends answers waiting requests at once, and waits for no slow body", async () => {
   await using realm = await testRealm();
   const { services, admin } = realm;
   const { pool } = (await services.realms.find(realm.id))!;

@@ -81,7 +81,7 @@ Deno.test("a body that did not come in time is read no further, and takes no pla
   }
 });
 
-test("a body of a hundred thousand faults is told twenty of them", async (realm) => {
+test("the answer to a body of a hundred thousand faults names twenty of them", async (realm) => {
   const many = Object.fromEntries(Array.from({ length: 23_000 }, (_, i) => [`k${i}`, 1]));
   const answer = await realm.admin.send("POST", "/v1/identities", many);
   deepEqual([answer.status, answer.body.code], [400, "request.invalid"]);
@@ -92,7 +92,7 @@ test("a body of a hundred thousand faults is told twenty of them", async (realm)
   deepEqual([batched.status, batched.body.errors.length], [400, 20]);
 });
 
-test("an array or object of more members than 64 KiB can hold is refused before it is looked at", async (realm) => {
+test("an array or object of more members than 64 KiB can hold is refused before it is parsed", async (realm) => {
   for (const body of [`{"data":{"a":[${"1,".repeat(40_000)}1]}}`, `[${"{},".repeat(50_000)}{}]`]) {
     const answer = await realm.admin.send("POST", "/v1/identities", body);
     deepEqual([answer.status, answer.body.code], [400, "request.invalid"]);

@@ -5,7 +5,7 @@ import { until } from "../support/eventually.ts";
 
 const NEVER = new AbortController().signal;
 
-Deno.test("a hundred that wait for entities are served by one look at a time, and a caller who has gone is not waited for", async () => {
+Deno.test("a hundred requests that wait for entities are served by one poll at a time, and none is kept for a caller who has gone", async () => {
   await using realm = await testRealm();
   const { pool } = realm;
   const ready = new Set<string>();

@@ -29,7 +29,7 @@ test("POST /v1/aliases names an account or an identity, each code once", async (
   equal((await realm.admin.send("GET", `/v1/identities/${identity}`)).body.alias, "me");
 });
 
-test("POST /v1/aliases refuses what names no target, or two, or another's", async (realm) => {
+test("POST /v1/aliases refuses a body without a target, with two, or with another's", async (realm) => {
   const { account } = await realm.currency("1");
   const { identity } = realm.admin;
   const wrong = [
@@ -76,7 +76,7 @@ Deno.test("an alias given on creation is made with the entity, or neither is", a
   );
 });
 
-test("of many who claim one alias at once a single one gets it", async (realm) => {
+test("of many concurrent claims of one alias a single one succeeds", async (realm) => {
   const { name } = await realm.currency("1");
   const answers = await Promise.all([
     ...Array.from(
@@ -114,7 +114,7 @@ Deno.test("a deleted alias leads nowhere, its code stays taken, and it comes bac
   equal((await realm.balance(to)).total, "2");
 });
 
-test("no alias and no username looks like another one by what cannot be seen", async (realm) => {
+test("no alias and no username differs from another one by invisible characters alone", async (realm) => {
   const { account } = await realm.currency("1");
   for (const name of ["al\u200bice", "\u202ealice", "ali\u00adce", "alice\u2060", "ale\u0301"]) {
     const alias = { alias: name, type: "account", account };
@@ -130,7 +130,7 @@ test("no alias and no username looks like another one by what cannot be seen", a
   equal((await realm.admin.send("POST", "/v1/aliases", alias)).status, 201);
 });
 
-test("a fill character, a tag or a blank that is not told from others is no part of a name", async (realm) => {
+test("a fill character, a tag or a blank that resembles others is no part of a name", async (realm) => {
   const { account } = await realm.currency("1");
   const unseen = [
     "\u3164",
@@ -203,7 +203,7 @@ test("Persian and Indic names have the joiners that they are written with, and n
   }
 });
 
-Deno.test("the database takes no name with what cannot be seen, in no table of names", async () => {
+Deno.test("the database takes no name with invisible characters, in no table of names", async () => {
   await using realm = await testRealm();
   const { account } = await realm.currency("1");
   await realm.admin.send("POST", "/v1/aliases", { alias: "alice", type: "account", account });

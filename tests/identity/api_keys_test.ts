@@ -230,7 +230,7 @@ test("a key costs no query of its own, a made-up one soon none at all", async (r
   }
 });
 
-Deno.test("made-up keys that come at once are looked up a few at a time, and no more when they are too many; a right one once", async () => {
+Deno.test("concurrent made-up keys are looked up a few at a time, and no more when they are too many; a right one once", async () => {
   await using realm = await testRealm();
   const statements: string[] = [];
   const proxies = { TRUSTED_PROXIES: "127.0.0.1" };

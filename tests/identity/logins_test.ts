@@ -52,7 +52,7 @@ async function nameOf(realm: TestRealm, id: string): Promise<string> {
   return row.username;
 }
 
-Deno.test("a user sees its own logins: when, from where, with what, and no key", async () => {
+Deno.test("a user sees its own logins: time, address, method, and no key", async () => {
   await using realm = await testRealm({ env: { TRUSTED_PROXIES: "127.0.0.1" } });
   const user = await realm.user();
   const name = await nameOf(realm, user.id);

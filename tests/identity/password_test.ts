@@ -43,7 +43,7 @@ Deno.test("the present password is guessed no more often than at a login", async
   equal(right.status, 429);
 });
 
-Deno.test("nobody else changes a password so, and administrators reset one after a login of late", async () => {
+Deno.test("nobody else changes a password so, and administrators reset one after a recent login", async () => {
   await using realm = await testRealm();
   const user = await realm.user();
   const stranger = await realm.user();

@@ -93,7 +93,7 @@ Deno.test("codes are guessed no more often than passwords", async () => {
   deepEqual(statuses, [401, 401, 401, 401, 401, 429, 429]);
 });
 
-Deno.test("a second factor is begun and ended with a login of late, and by nobody beneath its user", async () => {
+Deno.test("a second factor is begun and ended with a recent login, and by nobody beneath its user", async () => {
   await using realm = await testRealm();
   const user = await realm.user();
   const stranger = await realm.user({ role: "admin", scope: "own" });

@@ -33,7 +33,7 @@ test("POST /v1/users makes a user with cumulative roles and an identity of its o
   match(verifier, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
 });
 
-test("PATCH /v1/users/<id> changes what is given and leaves the rest", async (realm) => {
+test("PATCH /v1/users/<id> changes the given fields and leaves the rest", async (realm) => {
   const user = await realm.user();
   const change = { channel: { phone: "+15550002" }, data: { a: 1 } };
   const { status, body } = await user.send("PATCH", `/v1/users/${user.id}`, change);

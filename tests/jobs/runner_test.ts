@@ -93,7 +93,7 @@ Deno.test("the runner claims again as soon as a job has ended, without being wok
   }
 });
 
-Deno.test("a runner at rest says nothing to the realms but its looks", async () => {
+Deno.test("an idle runner sends the realms nothing but its polls", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const statements: string[] = [];
@@ -105,7 +105,7 @@ Deno.test("a runner at rest says nothing to the realms but its looks", async () 
   deepEqual(statements.filter((text) => text.includes("for update skip locked")), []);
 });
 
-Deno.test("a job whose lease ran out is done by another, and what the first does counts no more", async () => {
+Deno.test("a job whose lease ran out is done by another worker, and writes of the first no longer count", async () => {
   await using own = await testDatabase();
   const faulty = startFaultyNode(null);
   const stall = faulty.stall();
@@ -147,7 +147,7 @@ Deno.test("a job whose lease ran out is done by another, and what the first does
   equal(await attempt(), "done 2");
 });
 
-Deno.test("drain() does all that is due, and comes back in its time from what is stalled", async () => {
+Deno.test("drain() does all due work, and returns in its time from stalled work", async () => {
   await using own = await testDatabase();
   const faulty = startFaultyNode(null);
   const stall = faulty.stall();

@@ -15,7 +15,7 @@ function optionsOf(realm: TestRealm, now: () => number = Date.now) {
   return { database: realm.database, log, now, chains, signer, rates: null };
 }
 
-Deno.test("the timetable seals and expires by itself", async () => {
+Deno.test("the timetable extends hash chains and expires blocks by itself", async () => {
   await using realm = await testRealm();
   const timetable = startTimetable(optionsOf(realm), { only: realm.id });
   try {
@@ -36,7 +36,7 @@ Deno.test("the timetable seals and expires by itself", async () => {
   }
 });
 
-Deno.test("drain() does what is due and comes back", async () => {
+Deno.test("drain() does due work and returns", async () => {
   await using realm = await testRealm();
   await realm.currency("10");
   const timetable = startTimetable(optionsOf(realm), { loop: false, only: realm.id });
@@ -70,7 +70,7 @@ Deno.test("leased work is done by one of several processes, and again after its 
   await Promise.all(rivals.map((rival) => rival.stop()));
 });
 
-Deno.test("drain() waits for what takes long, although that keeps no other realm waiting", async () => {
+Deno.test("drain() waits for slow work, although that delays no other realm", async () => {
   await using realm = await testRealm();
   const subject = crypto.randomUUID();
   await rowsOf(

@@ -144,7 +144,7 @@ test("a batch obeys the rights and conditions of single transfers", async (realm
   deepEqual(await realm.balance(account), { total: "98", available: "98" });
 });
 
-test("a batch holds 1 to 10 000 transfers and names what is wrong with any", async (realm) => {
+test("a batch holds 1 to 10 000 transfers and names the fault of each", async (realm) => {
   const { other, move } = await pair(realm, "20000");
   const send = (transactions: unknown[]) =>
     realm.admin.send("POST", PATH, { atomic: true, transactions });
@@ -195,7 +195,7 @@ test("a repeat of an atomic batch is answered from its key, though an alias is g
   deepEqual(await realm.balance(other), { total: "6", available: "6" });
 });
 
-Deno.test("a refusal that nobody was told is told by the repeat, though an alias is gone", async () => {
+Deno.test("a refusal that was never answered is answered to the repeat, though an alias is gone", async () => {
   await using realm = await testRealm();
   const { account, other, move } = await pair(realm, "100");
   const made = await realm.admin.send("POST", "/v1/aliases", {

@@ -47,7 +47,7 @@ test("POST /v1/accounts/<id>/blocks takes from available and leaves the total", 
   deepEqual((await realm.admin.send("GET", `${at}/${body.id}`)).body, body);
 });
 
-Deno.test("POST …/blocks refuses what is not available, and changes nothing", async () => {
+Deno.test("POST …/blocks refuses more than is available, and changes nothing", async () => {
   await using realm = await testRealm();
   const { account, other, block, at } = await fixture(realm);
   deepEqual((await block({ amount: "100.000000000000000001" })).body.code, "balance.insufficient");
@@ -69,7 +69,7 @@ Deno.test("POST …/blocks refuses what is not available, and changes nothing", 
   equal((await realm.admin.send("GET", at)).body.total, 0);
 });
 
-test("blocks are for those who may write the account", async (realm) => {
+test("blocks take the right to write the account", async (realm) => {
   const { account, block, at } = await fixture(realm);
   const { id } = (await block({ amount: "5" })).body;
   const stranger = await realm.user();
@@ -134,7 +134,7 @@ test("POST …/capture moves a part and releases the rest", async (realm) => {
   deepEqual(await realm.balance(account), { total: "85", available: "85" });
 });
 
-Deno.test("POST …/capture takes all unless told, and refuses more, frozen and strange", async () => {
+Deno.test("POST …/capture takes all unless an amount is given, and refuses more, frozen accounts and other users", async () => {
   await using realm = await testRealm();
   const { account, other, block, at } = await fixture(realm);
   const { id } = (await block({ amount: "40" })).body;

@@ -28,7 +28,7 @@ async function tick(): Promise<number> {
 
 const test = sharing("entries in one realm");
 
-test("GET …/entries lists what moved, by pages, in both directions", async (realm) => {
+test("GET …/entries lists entries, by pages, in both directions", async (realm) => {
   const { from, to, send } = await story(realm);
   const moves = [];
   for (let i = 1; i <= 5; i++) moves.push(await send(from, to, `${i}.5`, `ref ${i}`));
@@ -80,7 +80,7 @@ test("GET …/entries, …/balance and …/statement refuse and forbid", async (
   }
 });
 
-test("GET …/balance?at= tells every balance that ever was, blocked and frozen included", async (realm) => {
+test("GET …/balance?at= answers every past balance, blocked and frozen included", async (realm) => {
   const { from, to, send } = await story(realm);
   const path = `/v1/accounts/${to}/balance`;
   const at = async (ms: number) => {
@@ -115,7 +115,7 @@ test("GET …/balance?at= tells every balance that ever was, blocked and frozen 
   deepEqual([now.total, now.available], ["6.9", "6.9"]);
 });
 
-test("GET …/statement opens, tells and closes, as JSON and as CSV", async (realm) => {
+test("GET …/statement has opening balance, entries and closing balance, as JSON and as CSV", async (realm) => {
   const { from, to, send, asset } = await story(realm);
   await send(from, to, "5");
   const start = await tick() + 1;

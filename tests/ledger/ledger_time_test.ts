@@ -214,7 +214,7 @@ Deno.test("the database's clock is set back: ids, times and balances go on, and 
   ok((await pay(realm.admin.send)).body.created_at > last.created_at);
 });
 
-Deno.test("of a time to come balance?at= tells the present, and says so", async () => {
+Deno.test("for a future time balance?at= answers the present balance, with its time", async () => {
   await using realm = await testRealm();
   const { hot, pay } = await fixture(realm);
   await pay(realm.admin.send);
@@ -294,7 +294,7 @@ Deno.test("a block expires by the database's clock: not by a worker ahead, and f
   equal(await status(), "EXPIRED");
 });
 
-Deno.test("blocks that fall due together are all free after one look, however many", async () => {
+Deno.test("blocks that expire together are all free after one pass, however many", async () => {
   await using realm = await testRealm();
   const { account } = await fixture(realm);
   const count = 1100;

@@ -244,7 +244,7 @@ test("a key in two queues at once is posted once", async (realm) => {
   equal(await total(destination), "1");
 });
 
-test("a queue refuses what would wait too long, before memory grows", async (realm) => {
+test("a queue refuses moves that would wait too long, before memory grows", async (realm) => {
   const { move, total, destination } = await book(realm);
   await using own = await ownQueue(realm, { waitingMax: 10 });
   const lock = await holdLedgerLock(realm);

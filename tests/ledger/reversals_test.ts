@@ -15,7 +15,7 @@ async function fixture(realm: TestRealm) {
 
 const test = sharing("postings in one realm");
 
-test("POST …/revert moves the value back, once, and says what it reverts", async (realm) => {
+test("POST …/revert moves the value back, once, and names the reverted transaction", async (realm) => {
   const { account, mine, user, moved, path, name } = await fixture(realm);
   const body = { seal: { why: "wrong" }, data: { by: "hand" } };
   const { status, body: counter } = await user.send("POST", `${path}/revert`, body);
@@ -98,7 +98,7 @@ test("PATCH /v1/transactions/<id> replaces the data beside it and nothing else",
   deepEqual(again.body.data, {});
 });
 
-test("GET /v1/transactions/<id> shows number and hash once it is linked, and to whom", async (realm) => {
+test("GET /v1/transactions/<id> shows number and hash once it is linked, to users who may see it", async (realm) => {
   const { path, user, moved } = await fixture(realm);
   deepEqual([moved.seq, moved.hash], [null, null]);
   await extendHashChain(realm.pool, Date.now);

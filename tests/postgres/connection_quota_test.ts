@@ -21,7 +21,7 @@ function managedPool(quota: Quota, max: number) {
   return { told, enter: lease.enter };
 }
 
-Deno.test("a pool gets what it would like while most is free, at last a single connection", async () => {
+Deno.test("a pool gets its full size while most connections are free, at last a single one", async () => {
   const quota = openQuota(32);
   const pools = Array.from({ length: 21 }, () => managedPool(quota, 4));
   const leaves = [];
@@ -91,7 +91,7 @@ Deno.test("a pool that cannot be opened says why, and takes nothing", async () =
   await managedPool(quota, 1).enter();
 });
 
-Deno.test("a closed quota sends those away who wait", async () => {
+Deno.test("a closed quota rejects waiting callers", async () => {
   const quota = openQuota(1);
   await managedPool(quota, 1).enter();
   const waiting = managedPool(quota, 1).enter();
@@ -108,7 +108,7 @@ const CONNECTIONS = 20;
 /** A connection that was ended is seen until its backend has gone, on a busy machine beside the next. */
 const ENDING = 8;
 
-Deno.test("24 realms at once work over 20 connections: reads, changes, moves, jobs, sealing", async () => {
+Deno.test("24 realms at once work over 20 connections: reads, changes, moves, jobs, hash chains", async () => {
   await using own = await testDatabase();
   const env = { DATABASE_URL: own.url, DATABASE_CONNECTIONS: `${CONNECTIONS}` };
   await using first = await testRealm({ env });

@@ -215,7 +215,7 @@ Deno.test("startEmbedded() leaves a taken port alone", async () => {
   equal(await Deno.readTextFile(join(dataDir, "postgres/port")), kept);
 });
 
-Deno.test("startEmbedded() says what PostgreSQL said when it does not start", async () => {
+Deno.test("startEmbedded() reports PostgreSQL's message when it does not start", async () => {
   await rejects(startEmbedded({ ...quick(dataDir), settings: { wal_level: "wrong" } }), {
     message: /^PostgreSQL did not start: .*invalid value for parameter "wal_level"/,
   });

@@ -10,7 +10,7 @@ Deno.test("the migrations lead to the golden schemas (write them with `deno task
   equal(made.realm, golden.realm);
 });
 
-Deno.test("the body of every function in the migrations can be parsed, and names what there is", async () => {
+Deno.test("the body of every function in the migrations can be parsed, and names existing objects", async () => {
   await using realm = await testRealm();
   const parsed = () =>
     rowsOf(

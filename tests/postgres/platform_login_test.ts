@@ -85,7 +85,7 @@ Deno.test("a statement injected into the platform's tables changes no realm, no 
   ok((await realm.admin.send("GET", "/v1/audit")).status === 200);
 });
 
-Deno.test("realms that were made without roles are looked at where others have roles", async () => {
+Deno.test("realms that were made without roles are read where others have roles", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url, REALM_ROLES: "off" } });
   equal(await serveWithLess(realm.database), true);
@@ -99,7 +99,7 @@ Deno.test("realms that were made without roles are looked at where others have r
   equal((await realm.admin.send("GET", "/v1/auth/me")).status, 200);
 });
 
-Deno.test("a realm that is made by a process whose roles do not log in is looked at by those whose do, at once", async () => {
+Deno.test("a realm that is made by a process whose roles do not log in is read by processes whose roles do, at once", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   equal(await serveWithLess(realm.database), true);

@@ -226,7 +226,7 @@ Deno.test("logins whose platform key was lost are drawn anew where that is asked
   }
 });
 
-Deno.test("a superuser behind DATABASE_URL is told", async () => {
+Deno.test("a superuser behind DATABASE_URL is reported", async () => {
   await using realm = await testRealm();
   const { body } = await realm.nobody("GET", "/health/ready");
   deepEqual([body.checks.database.superuser, body.checks.database.isolation], [

@@ -40,7 +40,7 @@ function ordering(
 const UNJUSTIFIED = /nothing justifies order/;
 const WORKERS = /worker's to write|nothing shows|there is no such change/;
 
-Deno.test("an injected order pays nobody: each is tied to what it is for", async () => {
+Deno.test("an injected order pays nobody: each is tied to its entity", async () => {
   await using funded = await openFundedRamp();
   const inject = injecting(funded, "serving");
   for (const purpose of ["sweep", "gas", "batch", "cpfp", "recovered", "fill"]) {
@@ -115,7 +115,7 @@ Deno.test("an injected statement burns no gas for nonces that nobody left, uses 
   deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 });
 
-Deno.test("a withdrawal that is injected whole pays exactly what lies blocked for it", async () => {
+Deno.test("a withdrawal that is injected whole pays exactly its blocked value", async () => {
   await using funded = await openFundedRamp();
   const inject = injecting(funded, "serving");
   /** Opens a block on the ramp, a withdrawal with it, and an order that pays. */
@@ -227,7 +227,7 @@ function handingOut(
         ${of.asset}, '${admin.id}', now())`;
 }
 
-Deno.test("an injected statement reads no signed bytes: nobody else sends what is then canceled and given back", async () => {
+Deno.test("an injected statement reads no signed bytes: nobody else sends a withdrawal that is then canceled", async () => {
   await using funded = await openFundedRamp();
   const inject = injecting(funded, "serving");
   const made = await funded.withdraw("0.1");

@@ -255,7 +255,7 @@ Deno.test("no entrance of the ledger makes value from forged arguments", async (
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("transfers take nothing from the world, and what is no list of moves is refused", async () => {
+Deno.test("transfers take nothing from the world, and an argument that is no list of moves is refused", async () => {
   await using realm = await testRealm();
   const { account, mine, world, inject } = await fixture(realm);
   const before = await held(realm);

@@ -11,7 +11,7 @@ const QUESTIONS = {
 const untidy = { sanitizeOps: false, sanitizeResources: false };
 
 Deno.test(
-  "a server that asks for the password in clear text, or for its MD5 sum, is told nothing",
+  "a server that asks for the password in clear text, or for its MD5 sum, gets no answer",
   untidy,
   async () => {
     for (const [way, question] of Object.entries(QUESTIONS)) {

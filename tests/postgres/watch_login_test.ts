@@ -39,7 +39,7 @@ async function make(realm: TestRealm): Promise<RealmRow> {
   return (await reading(realm.database.platform, (db) => selectRealm(db, made.body.id)))!;
 }
 
-Deno.test("a statement injected into the looks at realms is no owner, and reads nothing where it is nobody's worker", async () => {
+Deno.test("a statement injected into the reads of all realms is no owner, and reads nothing where it is nobody's worker", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   equal(await serveWithLess(realm.database), true);
@@ -74,7 +74,7 @@ Deno.test("a statement injected into the looks at realms is no owner, and reads 
   }
 });
 
-Deno.test("the role that looks at realms is let in at few of them in one transaction, and goes on where it was ended", async () => {
+Deno.test("the role that reads all realms gets the grants of few of them in one transaction, and continues where it was ended", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const rows = [realm.made.realm, await make(realm)];

@@ -56,7 +56,7 @@ async function until(come: () => Promise<boolean>): Promise<void> {
   }
 }
 
-Deno.test("audit and verify find sound what the bench left behind", async () => {
+Deno.test("audit and verify find the realm of the bench sound", async () => {
   const folder = await Deno.makeTempDir({ prefix: "purser-test-bench-" });
   try {
     const quick = ["--quick", "--own", "--rounds=1", "--seconds=0.3", "--only=uniform, 32"];

@@ -65,7 +65,7 @@ Deno.test("readConfig() names every fault at once and shows no secret", () => {
   equal(faults.join().includes("hunter2"), false);
 });
 
-Deno.test("readConfig() refuses names that look like a chain's and are none", () => {
+Deno.test("readConfig() refuses names that resemble a chain's setting", () => {
   for (
     const name of [
       "CHAIN_RPC_URL",
@@ -128,13 +128,13 @@ Deno.test("readConfig() requires keys with a database of one's own, but no maste
   equal(faultsOf({ DATABASE_URL, PLATFORM_KEY, WORKERS: "off" }).length, 0);
 });
 
-Deno.test("readConfig() reads what is set of assets", () => {
+Deno.test("readConfig() reads the settings of assets", () => {
   const set = { USDC: { state: "suspended", reason: "under review" }, GMC: { contract: "0x1" } };
   deepEqual(readConfig({ ASSETS: JSON.stringify(set) }, false).assets, set);
   deepEqual(readConfig({}, false).assets, {});
 });
 
-Deno.test("readConfig() names every fault of what is set of assets", () => {
+Deno.test("readConfig() names every fault of the settings of assets", () => {
   for (const text of ["{", "[]", "null", '"USDC"', "1"]) {
     deepEqual(faultsOf({ ASSETS: text }), [
       'ASSETS is not a JSON object such as {"USDC": {"state": "suspended"}}',
@@ -178,7 +178,7 @@ Deno.test("keys that nobody has drawn at random are refused", () => {
   }
 });
 
-Deno.test("a setting whose name is misspelt is told, and what is none of ours is not", () => {
+Deno.test("a setting whose name is misspelt is reported, and a foreign variable is not", () => {
   for (
     const [given, meant] of [
       ["PLATFROM_KEY", "PLATFORM_KEY"],

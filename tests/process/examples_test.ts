@@ -33,7 +33,7 @@ function shape(text: string): string {
   return text.replace(/0x[0-9a-fA-F]+/g, "0x").replace(/\d+(\.\d+)?/g, "0");
 }
 
-Deno.test("the example on Ethereum prints what is checked in, but for what differs each time", async () => {
+Deno.test("the example on Ethereum prints the text that is checked in, but for ids, addresses and hashes", async () => {
   const { code, out, err } = await runExample("deposit_to_withdrawal");
   equal(code, 0, err);
   const expected = shape(await checkedIn("deposit_to_withdrawal")).split("\n");
@@ -41,7 +41,7 @@ Deno.test("the example on Ethereum prints what is checked in, but for what diffe
 });
 
 Deno.test({
-  name: "the example on Litecoin prints exactly what is checked in",
+  name: "the example on Litecoin prints exactly the text that is checked in",
   ignore: !hasLitecoind(),
   fn: async () => {
     const { code, out, err } = await runExample("litecoin_deposit_to_withdrawal");
@@ -50,7 +50,7 @@ Deno.test({
   },
 });
 
-Deno.test("where litecoind is missing its example says what to install", async () => {
+Deno.test("without litecoind its example names the package to install", async () => {
   const { code, err } = await runExample("litecoin_deposit_to_withdrawal", { PATH: "/nowhere" });
   equal(code, 1);
   match(err, /needs litecoind.*apt-get install --no-install-recommends litecoind/s);

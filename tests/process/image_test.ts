@@ -88,7 +88,7 @@ Deno.test("the image holds every module that the service loads, and nothing else
   }
 });
 
-Deno.test("the health check starts no interpreter, and tells a service that answers from one that does not", async () => {
+Deno.test("the health check starts no interpreter, and distinguishes a service that answers from one that does not", async () => {
   const [, command] = /CMD (\[.*\])$/.exec((await restOf("HEALTHCHECK"))[0])!;
   const [program, ...args]: string[] = JSON.parse(command);
   equal(/deno|node|python/.test(command), false);

@@ -12,7 +12,7 @@ Deno.test("a log writes one JSON line per event, from its level upward", () => {
   deepEqual(rest, { level: "warn", message: "this", count: "2", error: "TypeError: odd" });
 });
 
-Deno.test("a log blanks what its name tells to be a secret", () => {
+Deno.test("a log blanks fields with the name of a secret", () => {
   const lines: string[] = [];
   for (const format of ["json", "pretty"] as const) {
     const log = createLog({ level: "info", format, write: (line) => lines.push(line) });

@@ -147,7 +147,7 @@ Deno.test("a service whose launcher was killed ends with it, and the next start 
 });
 
 Deno.test({
-  name: "the service that the launcher starts may run nothing and is told its own settings alone",
+  name: "the service that the launcher starts may run nothing and gets its own settings alone",
   ignore: Deno.build.os !== "linux", // its flags and environment are read from /proc
   async fn() {
     const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
@@ -309,7 +309,7 @@ Deno.test("a realm whose own server is out of reach answers 503, and the others 
   deepEqual(statuses, [200, 503]);
 });
 
-Deno.test("the task for production says what its workers lack, and serves without them", async () => {
+Deno.test("the task for production names the right that its workers lack, and serves without them", async () => {
   await using own = await testDatabase();
   const env = { DATABASE_URL: own.url, ...KEYS };
   const args = await taskArgs("serve");
@@ -354,7 +354,7 @@ Deno.test("the serving half runs without keys and reaches its listener and Postg
   equal(code, 0);
 });
 
-Deno.test("a login that may make no role is told so, and serves where realms have none", async () => {
+Deno.test("a login that may make no role is refused with the reason, and serves where realms have none", async () => {
   const name = `bare_${crypto.randomUUID().replaceAll("-", "")}`;
   await asSuperuser(`create role ${name} login password '${name}'`);
   await asSuperuser(`create database ${name} owner ${name}`);

@@ -72,7 +72,7 @@ for (const command of COMMANDS) {
   });
 }
 
-Deno.test("the probe finds what it may do", async () => {
+Deno.test("the probe finds its own rights", async () => {
   await using installed = await installation();
   using other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = other.addr;

@@ -77,7 +77,7 @@ Deno.test("queues cut in mid-flight: every answer comes, as if nothing had been"
   await prove({ clients: 8, steps: 10, instances: 2, cuts: "queues" }, 5);
 });
 
-Deno.test("all connections cut in mid-flight: what is repeated under its key happens once", async () => {
+Deno.test("all connections cut in mid-flight: a request repeated under its key happens once", async () => {
   await prove({ clients: 8, steps: 10, instances: 2, cuts: "all" }, 4);
 });
 

@@ -86,7 +86,7 @@ test("application keys are added, listed without themselves, and ended", async (
   deepEqual(codeOf(await realm.admin.send("POST", path)), [401, "auth.invalid"]);
 });
 
-test("PATCH /v1/realms changes what the caller may, and is seen at once", async (realm) => {
+test("PATCH /v1/realms changes the fields that the caller may change, at once", async (realm) => {
   await using other = await testRealm();
   const path = `/v1/realms/${realm.id}`;
   const changed = await realm.admin.send("PATCH", path, {

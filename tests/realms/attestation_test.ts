@@ -116,7 +116,7 @@ Deno.test("a realm that is restored alone is in quarantine before the first job 
   match(row.detail, /restored alone/);
 });
 
-Deno.test("in a realm that is restored alone nothing is canceled or handed out before a worker has looked there", async () => {
+Deno.test("in a realm that is restored alone nothing is canceled or handed out before a worker has compared it", async () => {
   await using funded = await openFundedRamp();
   const { realm, account, anvil } = funded;
   const refused = [503, "chain.quarantined"];
@@ -195,7 +195,7 @@ Deno.test("workers that attest at once, or end between two steps, keep knowing t
   equal((await realm.admin.send("POST", `/v1/account/${ramp}/address`, {})).status, 201);
 });
 
-Deno.test("a worker that is held up while others attest does not take their steps for a stranger's", async () => {
+Deno.test("a worker that is delayed while others attest recognises their steps", async () => {
   await using fixture = await openRampFixture();
   const { realm } = fixture;
   await fixture.ramp();

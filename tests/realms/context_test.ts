@@ -23,7 +23,7 @@ Deno.test("the realm that was unused for longest is forgotten first; each keeps 
   equal(contexts.queues().length, 1);
 });
 
-Deno.test("a key is asked for once, and a realm that is away is told to those who wait", async () => {
+Deno.test("a key is read once, and waiting requests hear of an unreachable realm", async () => {
   await using realm = await testRealm();
   const asked: Promise<unknown>[] = [];
   const context = (await realm.services.realms.find(realm.id))!;

@@ -80,7 +80,7 @@ test("a realm's role reaches nothing of another realm or of the platform", async
   }
 });
 
-test("a realm's role cannot become another, make objects, or look around the server", async (realm) => {
+test("a realm's role cannot become another, make objects, or read the server's catalogues", async (realm) => {
   await using victim = await testRealm();
   await using intruder = await intrude(realm);
   const { sql } = intruder;

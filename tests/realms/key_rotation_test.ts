@@ -32,7 +32,7 @@ function processWith(realm: TestRealm, key: string, previous: string | null) {
   };
 }
 
-Deno.test("the platform key is changed without a gap, and what it had encrypted opens with the new one alone", async () => {
+Deno.test("the platform key is changed without a gap, and its ciphertexts open with the new one alone", async () => {
   await using own = await testDatabase();
   await using elsewhere = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });

@@ -75,7 +75,7 @@ Deno.test("workers go on with a database that they know, however often they star
   ok(realm.id.length > 0);
 });
 
-Deno.test("a database that was put back from a backup is told apart before anything is signed", async () => {
+Deno.test("a database that was restored from a backup is detected before anything is signed", async () => {
   await using own = await backups();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await rampRow(realm);
@@ -90,7 +90,7 @@ Deno.test("a database that was put back from a backup is told apart before anyth
   match((await ramps(realm))[0].detail!, /restored or copied/);
 });
 
-Deno.test("a database whose rows are older than the record of the host is told apart in place", async () => {
+Deno.test("a database whose rows are older than the record of the host is detected in place", async () => {
   await using own = await backups();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using first = await host();

@@ -103,7 +103,7 @@ Deno.test("a dump restored after a sweep books the deposit once, and its sweep",
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("an address that was handed out since the dump is never handed out again, and what comes there is seen", async () => {
+Deno.test("an address that was handed out since the dump is never handed out again, and deposits there are seen", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;
   const { id: ramp } = await fixture.ramp();
@@ -215,7 +215,7 @@ Deno.test("a withdrawal that an operator calls paid is settled and never sent; w
   deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 });
 
-Deno.test("a quarantine is told by the chains of the realm and by /health/ready", async () => {
+Deno.test("a quarantine is shown by the chains of the realm and by /health/ready", async () => {
   await using funded = await openFundedRamp();
   const { realm } = funded;
   await haltRealm(realm);

@@ -74,7 +74,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "LTC: what waits in an unsigned batch of a dump is asked about, and is not paid again once called paid",
+    "LTC: a withdrawal in an unsigned batch of a dump is asked about, and is not paid again once called paid",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);

@@ -40,7 +40,7 @@ function paidAnswers(): { asked: Question[]; answer: (question: Question) => Pro
   };
 }
 
-Deno.test("a signed withdrawal whose bytes are mined is not asked about, and what the network took is booked", async () => {
+Deno.test("a signed withdrawal whose bytes are mined is not asked about, and the network's fee is booked", async () => {
   await using funded = await openFundedRamp();
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1");
@@ -91,7 +91,7 @@ Deno.test({
   },
 });
 
-Deno.test("in quarantine nothing goes back for what can never be mined; it does once the ramp is reconciled, with the fee of what took its place", async () => {
+Deno.test("in quarantine nothing goes back for a transaction that can never be mined; it does once the ramp is reconciled, with the fee of its replacement", async () => {
   await using funded = await openFundedRamp();
   const { realm, anvil, address } = funded;
   await anvil.mine();

@@ -134,7 +134,7 @@ Deno.test("a reorganisation 1000 blocks deep, while catching up, is gone back ov
   ]);
 });
 
-Deno.test("a reorganisation deeper than what is remembered halts a chain, and a rescan leads out", async () => {
+Deno.test("a reorganisation deeper than the stored blocks halts a chain, and a rescan resumes it", async () => {
   await using applyDue = await openClimb();
   const { fixture, chain, ramp } = applyDue;
   const { send } = fixture.realm.admin;

@@ -73,7 +73,7 @@ Deno.test("a node that is slow loses nothing", async () => {
   equal((await fixture.account(ramp.id)).balance.total, "1");
 });
 
-Deno.test("a node that lags behind what it showed is no reorganisation", async () => {
+Deno.test("a node that lags behind an earlier block is no reorganisation", async () => {
   await using fixture = await openFaultyFixture();
   const ramp = await fixture.ramp();
   await fixture.anvil.send({ to: ramp.address, value: ETHER });

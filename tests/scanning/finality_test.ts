@@ -154,7 +154,7 @@ for (
     equal(await outside(funded), 0n);
   });
 
-  Deno.test(`where a node knows no final block, a payment ${name} is given back by the depth alone, and that is told`, async () => {
+  Deno.test(`where a node knows no final block, a payment ${name} is given back by the depth alone, and that is reported`, async () => {
     await using witnessed = await behind(1);
     const { funded, nodes: [node] } = witnessed;
     node.trick = lose === taken ? deaf(funded, () => null) : final(funded, () => null);
@@ -256,7 +256,7 @@ Deno.test("answers that overtake each other, and nodes that lag behind one name,
   nodes.close();
 });
 
-Deno.test("GET /v1/chains tells up to where the nodes call a main network final", async () => {
+Deno.test("GET /v1/chains shows the final block of a main network", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   await fixture.ramp();
   await fixture.mine(10);

@@ -46,8 +46,7 @@ Deno.test({
 
 for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "LITECOIN" || id === "BITCOIN_CASH")) {
   Deno.test({
-    name:
-      `a deposit and what spends it, mined again in one block, leave no coin behind: ${utxo.id}`,
+    name: `a deposit and its spender, mined again in one block, leave no coin behind: ${utxo.id}`,
     ignore,
     async fn() {
       await using funded = await openUtxoRamp(utxo);

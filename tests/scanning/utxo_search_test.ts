@@ -79,7 +79,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "coins that a node makes up have ever fewer blocks read again, and what is missed is found after them",
+    "coins that a node makes up cause ever fewer blocks to be read again, and a missed coin is found after them",
   ignore,
   fn: async () => {
     const faultyNodes: FaultyNode[] = [];
@@ -160,7 +160,7 @@ Deno.test("BCH: coins are searched in the node's own list", async () => {
   deepEqual(await searchNetwork(funded.context, chain, place), []);
 });
 
-Deno.test("BCH: where no node lists its coins, the latest blocks are read again, and what was hidden is credited once", async () => {
+Deno.test("BCH: where no node lists its coins, the latest blocks are read again, and a hidden deposit is credited once", async () => {
   const faultyNodes: FaultyNode[] = [];
   const start = async () => {
     const node = await CASH.start();

@@ -233,7 +233,7 @@ Deno.test("an action that takes a recent login is done by a repeat under the sam
   deepEqual([repeated.status, repeated.headers.get("idempotency-replayed")], [200, "true"]);
 });
 
-Deno.test("a process whose clock is behind takes no old login for one of late, and no key that has expired", async () => {
+Deno.test("a process whose clock is behind takes no old login for a recent one, and no key that has expired", async () => {
   await using realm = await testRealm();
   await using process = realm.another();
   const made = await realm.admin.send("POST", "/v1/keys", {

@@ -19,7 +19,7 @@ interface Treasure {
 
 const test = sharing("hostile in one realm");
 
-test("no filter reaches what another user owns", async (realm) => {
+test("no filter reaches an entity of another user", async (realm) => {
   const { owner, marker, ids } = await hide(realm);
   const thief = await realm.user();
   const queries = [
@@ -52,7 +52,7 @@ test("no filter reaches what another user owns", async (realm) => {
   }
 });
 
-test("no id, scope, relation or field opens what another user owns", async (realm) => {
+test("no id, scope, relation or field opens an entity of another user", async (realm) => {
   const { owner, marker, ids } = await hide(realm);
   const thief = await realm.user();
   for (const collection of COLLECTIONS) {
@@ -72,7 +72,7 @@ test("no id, scope, relation or field opens what another user owns", async (real
   equal((await thief.send("POST", `/v1/accounts/${ids.accounts}/freeze`)).status, 404);
 });
 
-test("a relation is shown whole only to those who may see it", async (realm) => {
+test("a relation is shown whole only to users who may see it", async (realm) => {
   const { owner, marker, ids } = await hide(realm);
   const thief = await realm.user();
   const { name, account } = await realm.currency("5");

@@ -44,7 +44,7 @@ Deno.test("wrong logins cost their realm no credits and none of its requests a s
   equal(await left(), before - 2, "a login that gives a key is a write");
 });
 
-Deno.test("somebody else's wrong tries lock nobody out who comes from elsewhere", async () => {
+Deno.test("wrong tries lock out no caller from another network", async () => {
   await using realm = await testRealm(BEHIND_PROXY);
   for (let i = 0; i < 5; i++) {
     equal((await logIn(realm, "192.0.2.1", { username: ADMIN })).status, 401);
@@ -92,7 +92,7 @@ Deno.test("wrong logins count alike at both routes, whether there is such a user
   ok(subjects.every(({ subject }) => !names.some((name) => subject.includes(name))));
 });
 
-Deno.test("made-up keys are refused without a look at the database, right ones still let in", async () => {
+Deno.test("made-up keys are refused without a query, right ones still let in", async () => {
   await using realm = await testRealm();
   const statements: string[] = [];
   await using other = realm.another(BEHIND_PROXY.env, (text) => statements.push(text));
@@ -171,7 +171,7 @@ Deno.test("a clock that is set back keeps no network out for longer than a minut
   throws(() => guard.check("other"), { code: "rate.limited" });
 });
 
-Deno.test("logins with made-up keys that come at once are looked up a few at a time, and public keys once for all", async () => {
+Deno.test("concurrent logins with made-up keys are looked up a few at a time, and public keys once for all", async () => {
   await using realm = await testRealm();
   const statements: string[] = [];
   await using other = realm.another({}, (text) => statements.push(text));

@@ -61,7 +61,7 @@ Deno.test("a login that began before its user was demoted gives the rights of af
   }
 });
 
-Deno.test("a stolen key restores no administrator who was dismissed", async () => {
+Deno.test("a stolen key restores no dismissed administrator", async () => {
   await using realm = await testRealm();
   const machine = (await realm.admin.send("POST", "/v1/keys", { name: "m" })).body.key;
   const send: Send = (method, path, body) =>

@@ -34,7 +34,7 @@ Deno.test("a code holds for its step and one beside it, and once", () => {
   }
 });
 
-Deno.test("an authenticator is told name and issuer, whatever they hold", () => {
+Deno.test("an authenticator gets name and issuer, whatever their characters", () => {
   const secret = newTotpSecret();
   match(secret, /^[A-Z2-7]{32}$/);
   const uri = new URL(totpUri(secret, { issuer: "A & B", name: "x:y@z?&secret=AAAA" }));

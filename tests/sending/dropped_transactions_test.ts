@@ -147,7 +147,7 @@ for (const nodes of ["lh", "hl", "lhh"]) {
   });
 }
 
-Deno.test("of three nodes one that tells another nonce changes none", async () => {
+Deno.test("one node of three that reports another nonce changes none", async () => {
   const made: FaultyNode[] = [];
   const funded = await openFundedRamp({
     front: (behind) => {

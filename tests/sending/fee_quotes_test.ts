@@ -55,7 +55,7 @@ Deno.test("quotes that are young are used as they are after a start; old ones ar
   ok(asked > before);
 });
 
-Deno.test("a node that tells no prices keeps no ramp from opening", async () => {
+Deno.test("a node without prices keeps no ramp from opening", async () => {
   await using anvil = await startAnvil(1);
   await anvil.mine();
   await using node = startFaultyNode(

@@ -17,7 +17,8 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 const ignore = !hasLitecoind();
 
 Deno.test({
-  name: "LTC: what a payment that is done has spent is nobody else's, also when its block is lost",
+  name:
+    "LTC: coins of a payment that is done are spent by no other order, also when its block is lost",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -70,7 +71,8 @@ Deno.test({
 
 for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "BITCOIN_CASH" || id === "DOGECOIN")) {
   Deno.test({
-    name: `${utxo.asset}: what was sent cannot be sped up, and nothing is charged for it`,
+    name:
+      `${utxo.asset}: a sent withdrawal cannot be sped up, and nothing is charged for the attempt`,
     ignore,
     fn: async () => {
       await using funded = await openUtxoRamp(utxo);

@@ -277,7 +277,7 @@ Deno.test("a withdrawal that can pay the price, and not the eighth more that rep
   await canceledFor(funded, slow, fast);
 });
 
-Deno.test("a speed-up that one of two nodes refuses is made as it stands, and what was sent is followed to its end", async () => {
+Deno.test("a speed-up that one of two nodes refuses is made as it stands, and the sent attempt is followed to its end", async () => {
   const { funded, faulty } = await openFaultyRamp({ beside: true });
   await using _faulty = faulty;
   await using _funded = funded;

@@ -19,7 +19,7 @@ const COIN = 10n ** 18n;
 const ONCE = "0x00000000000000000000000000000000000b0b02";
 const ONCE_CODE = "0x600054600c576001600055005b60006000fd";
 
-Deno.test("a refusal that comes too late ends nothing: what has left is paid, and nothing is given back", async () => {
+Deno.test("a refusal that comes too late ends nothing: sent bytes pay, and nothing is given back", async () => {
   const { funded, faulty } = await openFaultyRamp();
   await using _faulty = faulty;
   await using _funded = funded;
@@ -39,7 +39,7 @@ Deno.test("a refusal that comes too late ends nothing: what has left is paid, an
   await agree(funded);
 });
 
-Deno.test("a worker that stands still in its dry run, and another that goes on with the same look: paid once", async () => {
+Deno.test("a worker that halts in its dry run, and another that continues the same run: paid once", async () => {
   const { funded, faulty } = await openFaultyRamp();
   await using _faulty = faulty;
   await using _funded = funded;
@@ -202,7 +202,7 @@ function textOf(row: object): string {
   return JSON.stringify(row);
 }
 
-Deno.test("the database keeps what was signed and sent, and demands a proof of death", async (t) => {
+Deno.test("the database keeps signed and sent bytes, and demands a proof of a drop", async (t) => {
   await using funded = await openFundedRamp();
   await funded.withdraw("1");
   await bringTo(funded, "sent");

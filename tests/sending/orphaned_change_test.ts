@@ -8,7 +8,8 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 const ignore = !hasLitecoind();
 
 Deno.test({
-  name: "change of a transaction that was replaced is never spent; who waits for it is paid once",
+  name:
+    "change of a replaced transaction is never spent; a withdrawal that waits for it is paid once",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -82,7 +83,7 @@ Deno.test({
 for (const count of [1, 3]) {
   const what = count === 1 ? "a payment" : "a batch";
   Deno.test({
-    name: `${what} on change that will never be is made anew with other coins, and paid once`,
+    name: `${what} on change that will never exist is planned anew with other coins, and paid once`,
     ignore,
     fn: async () => {
       await using funded = await openUtxoRamp(LITECOIN);
@@ -115,7 +116,8 @@ for (const count of [1, 3]) {
 }
 
 Deno.test({
-  name: "what was signed and is built on cannot be canceled; its change goes with it otherwise",
+  name:
+    "a signed order whose change is spent cannot be canceled; any other is, and its change with it",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -141,7 +143,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a stranger's coin is spent only once it is as deep as a deposit must be",
+  name: "a third party's coin is spent only at the depth of a deposit",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);

@@ -91,7 +91,7 @@ test("a stop of moves refuses every posting that users ask for, at once, in ever
   for (const [name, post] of Object.entries(ways)) ok((await post(there)).status < 300, name);
 });
 
-test("a stop of moves holds for what it names, and for nothing else", async (realm) => {
+test("a stop of moves holds for its own targets, and for nothing else", async (realm) => {
   const { name, account } = await realm.currency("1000");
   const owner = await realm.user();
   const own = await realm.admin.send("POST", "/v1/accounts", {
@@ -297,7 +297,7 @@ Deno.test("an account that a manager, an administrator or the service froze is n
   deepEqual(await act("unfreeze", realm.admin), [200, undefined]);
 });
 
-test("a block is released and captured by who opened it, or by who writes the whole realm", async (realm) => {
+test("a block is released and captured by its opener, or by a user who may write the whole realm", async (realm) => {
   const { user, id, other, act } = await owned(realm);
   const manager = await realm.user({ role: "manage", scope: "realm" });
   const at = `/v1/accounts/${id}/blocks`;

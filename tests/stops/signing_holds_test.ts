@@ -219,7 +219,7 @@ Deno.test("deposits are seen and credited under every stop; sweeps wait for sign
 
 Deno.test({
   name:
-    "LTC: a batch leaves out who is frozen, before and after it is planned, and pays the others",
+    "LTC: a batch leaves out frozen accounts, before and after it is planned, and pays the others",
   ignore: !hasLitecoind(),
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);

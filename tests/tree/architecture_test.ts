@@ -56,7 +56,7 @@ for (const sequence of SEQUENCES) {
     }
   });
 
-  Deno.test(`migrations/${sequence} say what, why, locks, backfill and undo`, async () => {
+  Deno.test(`migrations/${sequence} have the headers What, Why, Locks, Backfill and Undo`, async () => {
     for (const name of await namesIn(`migrations/${sequence}/`)) {
       const text = await Deno.readTextFile(new URL(`migrations/${sequence}/${name}`, ROOT));
       deepEqual(headerOf(text), HEADER, `${name} has no header, or another one`);

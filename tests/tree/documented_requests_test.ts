@@ -53,7 +53,7 @@ const PROMISED: readonly unknown[] = [
   1,
 ];
 
-Deno.test("the requests of docs/guide/paging_and_filters.md give what it says", async () => {
+Deno.test("the requests of docs/guide/paging_and_filters.md give the documented answers", async () => {
   await using realm = await testRealm();
   await fillRealm(realm);
   const requests = await requestsOf("docs/guide/paging_and_filters.md");
@@ -90,7 +90,7 @@ Deno.test("the guide names the collections, relations and fields that there are"
   }
 });
 
-Deno.test("the requests of the guide answer what is shown beside them", async () => {
+Deno.test("the requests of the guide give the answers beside them", async () => {
   await using realm = await testRealm();
   const { account } = await realm.currency("100000", "GOLD");
   for (const page of PAGES) {

@@ -13,7 +13,7 @@ import { CASES as OTHER_CASES } from "./lint_snippets.ts";
 const CASES = { ...LAYER_CASES, ...OTHER_CASES };
 
 for (const [rule, { refuses, allows }] of Object.entries(CASES)) {
-  Deno.test(`house/${rule} refuses what the house forbids`, () => {
+  Deno.test(`house/${rule} refuses forbidden code`, () => {
     for (const [file, source] of refuses) {
       equal(broken(file, source).has(`house/${rule}`), true, `${file} passes:\n${source}`);
     }

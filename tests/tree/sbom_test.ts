@@ -49,7 +49,7 @@ Deno.test("every package of a lock file is in the list of licences, and none is 
   deepEqual(strict, []);
 });
 
-Deno.test("a package with a known fault is told, until it is allowed, and again when that has run out", () => {
+Deno.test("a package with a known fault is reported, until it is allowed, and again when that has run out", () => {
   const ranges = [{ from: "1.0.0", below: "1.10.0" }];
   const list: Advisories = {
     collected: "2026-01-01",
@@ -74,7 +74,7 @@ Deno.test("a package with a known fault is told, until it is allowed, and again 
   ]);
 });
 
-Deno.test("the list of advisories says of each what it is and of each allowance why and until when", async () => {
+Deno.test("the list of advisories describes each fault, and the reason and end of each allowance", async () => {
   const text = await Deno.readTextFile(new URL("../../lint/advisories.json", import.meta.url));
   const { collected, advisories, allowed }: Advisories = JSON.parse(text);
   match(collected, /^\d{4}-\d\d-\d\d$/);

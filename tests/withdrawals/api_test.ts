@@ -59,7 +59,7 @@ Deno.test("an estimate rises with the speed and needs recent prices of a configu
   deepEqual([answer.status, answer.body.code], [422, "chain.not_configured"]);
 });
 
-Deno.test("POST /v1/withdrawals refuses what can be seen to fail, and moves nothing", async () => {
+Deno.test("POST /v1/withdrawals refuses a withdrawal that is known to fail, and moves nothing", async () => {
   await using funded = await openFundedRamp({ coins: 5n * 10n ** 18n });
   const refused: [Promise<Answer>, number, string][] = [
     [funded.withdraw("11"), 409, "balance.insufficient"],
@@ -115,7 +115,7 @@ Deno.test("a withdrawal under an idempotency key happens once", async () => {
   equal((await rowsOf(funded.realm, "select id from chain_orders")).length, 1);
 });
 
-Deno.test("withdrawals are records: read by who may, only their data changes", async () => {
+Deno.test("withdrawals are records: read by permitted users, only their data changes", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1", { data: { note: "a" } });
   const stranger = await funded.realm.user();

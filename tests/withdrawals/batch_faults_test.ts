@@ -58,7 +58,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "LTC: two workers at once pay what they find waiting exactly once",
+  name: "LTC: two workers at once pay the waiting withdrawals exactly once",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -84,7 +84,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: "LTC: who is canceled while nothing has left is not paid, and the others are",
+  name:
+    "LTC: a withdrawal that is canceled before its batch was sent is not paid, and the others are",
   ignore,
   fn: async (t) => {
     await using funded = await openUtxoRamp(LITECOIN);

@@ -45,7 +45,7 @@ for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "LITECOIN" || id === "B
 }
 
 Deno.test({
-  name: "LTC: what a batch takes is counted once on its way, and the books agree at every step",
+  name: "LTC: the cost of a batch on its way is counted once, and the books agree at every step",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -89,7 +89,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "LTC: what the coins do not suffice for waits, and holds nobody up",
+  name: "LTC: a withdrawal that the coins do not cover waits, and delays no other",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -122,7 +122,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "LTC: what may happen to a batch's orders is held by the database too",
+  name: "LTC: the database enforces the rules of a batch's orders too",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);

@@ -97,7 +97,7 @@ Deno.test("CUSD is withdrawn without a coin of CELO; its fee is booked in CUSD, 
   await agrees(fixture, 100n * UNIT - 30n * UNIT - fee);
 });
 
-Deno.test("the fee of CUSD is charged to a user in CUSD, and what the chain left of it is earned", async () => {
+Deno.test("the fee of CUSD is charged to a user in CUSD, and the part that the chain left is earned", async () => {
   await using fixture = await openFixture();
   const { realm, ramp } = fixture;
   const { send } = realm.admin;

@@ -103,7 +103,7 @@ Deno.test("the database keeps no plan that costs more than its budget", async ()
   equal((await funded.finish(made.body.id)).status, "DONE");
 });
 
-Deno.test("a speed-up is paid for by who asks, once a block, and no number of them costs the house", async () => {
+Deno.test("a speed-up is paid for by its requester, once a block, and no number of them costs the house", async () => {
   await using funded = await openFundedRamp({ coins: 100n * 10n ** 18n });
   await funded.anvil.rpc("anvil_setCode", CONTRACT, loop(300));
   const made = await withdraw(funded, "0.001", { fee: { speed: "slow" } });
@@ -147,7 +147,7 @@ Deno.test("a speed-up that the balance does not cover is refused, and nothing is
   await sound(funded);
 });
 
-Deno.test("a speed-up of what the receiver pays for is charged to the sender, and comes back with the rest", async () => {
+Deno.test("a speed-up of a withdrawal whose receiver pays is charged to the sender, and comes back with the rest", async () => {
   await using funded = await openFundedRamp();
   const more = { fee: { paid_by: "receiver", speed: "slow" } };
   const made = await funded.withdraw("1", more);
@@ -253,7 +253,7 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
   });
 });
 
-Deno.test("without a setting a day may cost what was charged twice over, and an allowance", async () => {
+Deno.test("without a setting a day may cost twice the charges, and an allowance", async () => {
   await using funded = await openFundedRamp();
   const burnt = `insert into ramp_costs (ramp, day, cost, charged)
     select $1, (now() at time zone 'utc')::date, base * 2250, base * 1000 from fee_quotes

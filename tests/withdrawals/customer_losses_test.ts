@@ -155,7 +155,8 @@ Deno.test("customers that one made, or all of them together, bring the house no 
 });
 
 Deno.test({
-  name: "what the house bears for a customer of a test network is a part of that network's limit",
+  name:
+    "the house's losses by a customer of a test network are limited by a part of that network's limit",
   ignore: !hasLitecoind(),
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);

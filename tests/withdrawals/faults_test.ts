@@ -156,7 +156,7 @@ Deno.test("a ramp whose coins are gone waits, spends no nonce, and pays when the
   await paidOnce(funded, id);
 });
 
-Deno.test("withdrawals that together exceed what the ramp holds do not outbid each other", async () => {
+Deno.test("withdrawals that together exceed the ramp's balance do not outbid each other", async () => {
   await using funded = await openFundedRamp({ coins: 3n * COIN, total: "30" });
   await funded.anvil.rpc("anvil_setBalance", funded.address, `0x${(30n * COIN).toString(16)}`);
   await funded.refreshBalances();
@@ -174,7 +174,7 @@ Deno.test("withdrawals that together exceed what the ramp holds do not outbid ea
   equal(await outside(funded), 6n * COIN);
 });
 
-Deno.test("a withdrawal whose look was lost is taken up again", async () => {
+Deno.test("a withdrawal whose run was lost is resumed", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1");
   await rowsOf(funded.realm, "delete from jobs");

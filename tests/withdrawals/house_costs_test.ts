@@ -58,7 +58,7 @@ Deno.test("the database lets only so many signed withdrawals be canceled in a da
   equal(refused, "chain_orders_discarded");
 });
 
-Deno.test("a speed-up that made nothing of it comes back: what was made before it was mined", async () => {
+Deno.test("a speed-up without effect comes back: an earlier attempt was mined", async () => {
   const { funded, faulty } = await openFaultyRamp();
   await using _faulty = faulty;
   await using _funded = funded;

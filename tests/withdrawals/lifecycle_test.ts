@@ -65,7 +65,7 @@ Deno.test("twenty withdrawals of one ramp take twenty nonces and are each paid o
   await balanced(funded);
 });
 
-Deno.test("a speed-up replaces what was sent: same nonce, higher price, paid once", async () => {
+Deno.test("a speed-up replaces the sent attempt: same nonce, higher price, paid once", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
   await funded.advance();
@@ -148,7 +148,7 @@ Deno.test("a payment that would fail is refused by the dry run: no nonce is spen
   equal((await funded.finish(next)).chain.nonce, 0);
 });
 
-Deno.test("a reverted withdrawal is FAILED: given back less what the network took for it", async () => {
+Deno.test("a reverted withdrawal is FAILED: given back less the network's fee", async () => {
   await using funded = await openFundedRamp();
   const { body: { id } } = await funded.withdraw("1", { destination: { address: TRAP } });
   await funded.advance();

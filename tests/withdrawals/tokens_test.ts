@@ -19,7 +19,7 @@ interface TokenRamp extends AsyncDisposable {
   paid(): Promise<bigint>;
 }
 
-Deno.test("a token is withdrawn from the ramp itself; its gas is told, and borne by the ramp", async () => {
+Deno.test("a token is withdrawn from the ramp itself; its gas is shown, and borne by the ramp", async () => {
   await using ramped = await openTokenRamp();
   const made = await ramped.withdraw("30");
   equal(made.status, 201, made.text);
@@ -76,7 +76,7 @@ Deno.test("a token that says false in the block has paid nothing: FAILED, and gi
   equal((await ramped.fixture.account(ramped.ramp.id)).balance.available, "100");
 });
 
-Deno.test("of a token that keeps a part, what left the ramp is what a withdrawal took", async () => {
+Deno.test("a withdrawal of a token that keeps a part takes the amount that left the ramp", async () => {
   await using ramped = await openTokenRamp();
   await ramped.token.become("Taxed");
   const made = await ramped.withdraw("30");
@@ -196,7 +196,7 @@ Deno.test("one customer does not use up the day of a token's ramp by withdrawals
   equal((await user.send("POST", "/v1/withdrawals", { ...asked, value: "1" })).status, 201);
 });
 
-Deno.test("rates older than an hour convert no fee: then what the realm has set counts", async () => {
+Deno.test("rates older than an hour convert no fee: then the realm's setting counts", async () => {
   await using ramped = await openTokenRamp();
   const { realm } = ramped.fixture;
   for (const [base, rate] of [["ETH", "2500"], ["USDC", "1"]]) {

@@ -56,7 +56,7 @@ Deno.test("LTC: speed-ups of one withdrawal are paid for, once a block, and stay
   await funded.agree();
 });
 
-Deno.test("LTC: who speeds up a batch pays for lifting all of it", async () => {
+Deno.test("LTC: the user who speeds up a batch pays for lifting all of it", async () => {
   await using funded = await openUtxoRamp(LITECOIN);
   await funded.fund(5n * COIN);
   await funded.deposit(4n * COIN);

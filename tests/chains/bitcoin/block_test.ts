@@ -193,7 +193,7 @@ onNodes(
 );
 
 onNodes(
-  "the amount of a coin is that of the block, whatever the node tells later",
+  "the amount of a coin is that of its block, whatever the node reports later",
   CHAINS,
   ["l"],
   async ({ fixture, height, address, made, lying }) => {
@@ -210,7 +210,7 @@ onNodes(
   },
 );
 
-onNodes("what is read of a block's bytes is what its node tells", CHAINS, ["h"], async (scene) => {
+onNodes("a block read from its bytes equals the node's report", CHAINS, ["h"], async (scene) => {
   const { fixture, hash, hex, height } = scene;
   const id = fixture.node === nodes.get("LITECOIN") ? "LITECOIN" : "BITCOIN_CASH";
   const block = await readBlock(

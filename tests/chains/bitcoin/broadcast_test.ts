@@ -43,7 +43,7 @@ Deno.test("a refusal is a verdict only where no miner could think otherwise", ()
 });
 
 Deno.test({
-  name: "what a real node says of each kind of transaction is understood",
+  name: "the answers of a real node to each kind of transaction are understood",
   ignore,
   fn: async () => {
     await using fixture = await openLitecoindFixture("LITECOIN");

@@ -41,7 +41,7 @@ function readerOf(story: Story): BlockReader {
   };
 }
 
-Deno.test("a long search goes on where it ended, and what it found is not searched again", async () => {
+Deno.test("a long search continues where it ended, and its finds are not searched again", async () => {
   const story = { head: 500, spentAt: 433, fork: Infinity, read: 0 };
   const [spends, peer] = [openSpends(readerOf(story)), peerOf(story)];
   const find = () => spends.find(peer, [CLAIM], 1, story.head);
@@ -53,7 +53,7 @@ Deno.test("a long search goes on where it ended, and what it found is not search
   equal(story.read, 500);
 });
 
-Deno.test("a reorganisation sends a search back, and what it took away is no longer believed", async () => {
+Deno.test("a reorganisation sends a search back, and removed blocks are no longer believed", async () => {
   const story = { head: 150, spentAt: 140, fork: Infinity, read: 0 };
   const [spends, peer] = [openSpends(readerOf(story)), peerOf(story)];
   const find = async () => (await spends.find(peer, [CLAIM], 100, story.head))?.get(CLAIM)?.height;
@@ -90,7 +90,7 @@ Deno.test("blocks that one node makes up make nothing forgotten that another has
   equal((await spends.find(peer, [CLAIM], 100, 150))?.get(CLAIM)?.height, 140);
 });
 
-Deno.test("a mempool is read once, in portions, and what leaves it is forgotten", async () => {
+Deno.test("a mempool is read once, in portions, and transactions that leave it are dropped", async () => {
   const { address } = await newParty("LITECOIN");
   const script = await scriptOf("LITECOIN", "regtest", address);
   const bytes = new Map<string, string>();

@@ -11,7 +11,7 @@ import type { Draft } from "../../../workers/chains/outgoing.ts";
 const COIN = 100_000_000n;
 
 for (const [id, limits] of Object.entries(CONSOLIDATION_LIMITS)) {
-  Deno.test(`${id}: what the domain goes by is what the adapter does, down to the smallest`, () => {
+  Deno.test(`${id}: the domain's limits equal the adapter's, down to the smallest`, () => {
     const table = COIN_TABLES[id as CoinChainId];
     equal(4 * limits.inputSize, inputWeight(table));
     equal(toUnits(limits.rateLow, 8), table.rateLow);
@@ -33,7 +33,7 @@ for (const [id, limits] of Object.entries(CONSOLIDATION_LIMITS)) {
   });
 }
 
-Deno.test("the rates up to which fees count as low are told as they are", async () => {
+Deno.test("the documented rates up to which fees count as low are the real ones", async () => {
   const page = await Deno.readTextFile(
     new URL("../../../docs/guide/consolidations.md", import.meta.url),
   );

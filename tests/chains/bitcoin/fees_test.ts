@@ -62,7 +62,7 @@ Deno.test("without an estimate the table's rates count", async () => {
   deepEqual(await rates("BITCOIN", { estimates }), [slow, medium, fast]);
 });
 
-Deno.test("no rate is below what the mempool takes, nor below the chain's own floor", async () => {
+Deno.test("no rate is below the mempool's minimum, nor below the chain's own", async () => {
   const estimates = { 12: { feerate: 0.00001 }, 6: { feerate: 0.0002 }, 2: { feerate: 0.0009 } };
   deepEqual(await rates("BITCOIN", { estimates, floor: 0.0005 }), [50_000n, 50_000n, 90_000n]);
   deepEqual(await rates("BITCOIN", { estimates, relay: 0.0005 }), [50_000n, 50_000n, 90_000n]);
@@ -92,7 +92,7 @@ Deno.test("an absurd estimate is cut to the cap; a mempool beyond the cap stops 
   chain.close();
 });
 
-Deno.test("a quote is what 141 virtual bytes cost, rounded up, and no more than its parts' rounding", async () => {
+Deno.test("a quote is the cost of 141 virtual bytes, rounded up, and no more than its parts' rounding", async () => {
   const estimates = { 12: { feerate: 0.00001 }, 6: { feerate: 0.0001 }, 2: { feerate: 0.001 } };
   await using node = nodeThatSays({ estimates });
   const chain = await openCoins("BITCOIN", "regtest", [node.url]);

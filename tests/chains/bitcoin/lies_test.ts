@@ -5,7 +5,7 @@ import { hasLitecoind } from "../../support/nodes/litecoind.ts";
 import { lyingCoins } from "./lying_chain.ts";
 
 Deno.test({
-  name: "no lie about a field of a coin chain's answer ends a look, invents or hides anything",
+  name: "no lie about a field of a UTXO chain's answer ends a scan, invents or hides anything",
   ignore: !hasLitecoind(),
   fn: async () => {
     await using context = await lyingCoins();

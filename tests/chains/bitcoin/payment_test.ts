@@ -126,7 +126,7 @@ Deno.test("change that is dust, or costs more than it holds, is left to the mine
   equal(more.fee, 141n);
 });
 
-Deno.test("everything but what is not worth its own input goes", () => {
+Deno.test("everything leaves but coins that are not worth their own input", () => {
   const made = plan("BITCOIN", draftOf("BITCOIN", [ALL], 10_000n), [
     coin(1, 50_000n),
     coin(2, 679n),

@@ -139,7 +139,7 @@ for (const nodes of ["l", "lh", "hl", "lhh"]) {
 }
 
 onLitecoind(
-  "who spent a coin is not believed by a block that one node alone shows",
+  "the spender of a coin is not believed by a block that one node alone shows",
   "lhh",
   async (fixture, made, lying) => {
     const { chain, payer, party, amount, mine } = fixture;

@@ -97,7 +97,7 @@ onLitecoind("newly made coins say when they may be spent", async (fixture) => {
 });
 
 onLitecoind(
-  "what waits is shown until it is mined, and vanishes when it is replaced",
+  "a waiting payment is shown until it is mined, and vanishes when it is replaced",
   async (fixture) => {
     const { chain, payer, party, amount, mine } = fixture;
     const [one, two] = [await party(), await party()];
@@ -230,7 +230,7 @@ onLitecoind("balances are added up coin by coin where the coins are known", asyn
 });
 
 for (const id of ["BITCOIN_CASH"] satisfies CoinChainId[]) {
-  Deno.test(`${id}: what waits is shown, and a payment follows from its coin`, async () => {
+  Deno.test(`${id}: a waiting payment is shown, and a payment from its coin follows`, async () => {
     await using fixture = await openUtxoFixture(id, await startBcash());
     const { chain, payer, party, amount } = fixture;
     const [one, two] = [await party(), await party()];

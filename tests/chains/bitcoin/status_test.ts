@@ -95,7 +95,7 @@ onLitecoind(
 );
 
 onLitecoind(
-  "what spends a coin that waits is unseen, pending or mined, and never dead",
+  "a transaction that spends an unconfirmed coin is unseen, pending or mined, and never dropped",
   async (fixture) => {
     const { chain, payer, party, amount, mine } = fixture;
     const to = await party();

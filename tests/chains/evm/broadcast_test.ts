@@ -94,7 +94,7 @@ Deno.test("a transaction that the pool dropped is unseen, and the same bytes bri
   statusIs(await ask(), "mined");
 });
 
-Deno.test("a gap in the nonces stops what follows until a noop fills it", async () => {
+Deno.test("a gap in the nonces stops later transactions until a noop fills it", async () => {
   await using fixture = await openEvmFixture();
   const { chain, mine, payer, amount } = fixture;
   const to = newParty().address;
@@ -115,7 +115,7 @@ Deno.test("a gap in the nonces stops what follows until a noop fills it", async 
   deepEqual(await chain.nonces(payer.address), { mined: 2, pooled: 2 });
 });
 
-Deno.test("a reverted payment is mined without success, and its fee is told", async () => {
+Deno.test("a reverted payment is mined without success, and its fee is reported", async () => {
   await using fixture = await openEvmFixture();
   const { anvil, chain, mine, payer } = fixture;
   const batcher = await anvil.deploy("Batcher");

@@ -61,7 +61,7 @@ Deno.test("a node that answers garbage is passed over for one that does not", as
   }
 });
 
-Deno.test("an answer nested without end, or of what is no text, is none, and another node is asked", async () => {
+Deno.test("an answer nested without end, or without text where it belongs, is none, and another node is asked", async () => {
   await using fixture = await openEvmFixture();
   await fixture.mine();
   const { anvil } = fixture;
@@ -217,7 +217,7 @@ Deno.test("a receipt whose status is neither says nothing: no deposit is passed 
   }
 });
 
-Deno.test("of three nodes one that refuses, hides a contract or tells of nothing that is there ends no order and delays none", async (t) => {
+Deno.test("one node of three that refuses, hides a contract or reports an existing one as missing ends no order and delays none", async (t) => {
   await using fixture = await openEvmFixture();
   await fixture.mine();
   await using lying = startFaultyNode(fixture.anvil.url);

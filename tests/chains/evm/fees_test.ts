@@ -78,7 +78,7 @@ Deno.test("a broken price is not paid, nor one that rises by replacing", async (
   );
 });
 
-Deno.test("a sweep bids what the next block likely costs, and a dearer one still leaves nothing", async () => {
+Deno.test("a sweep bids the likely price of the next block, and a dearer one still leaves nothing", async () => {
   await using fixture = await openEvmFixture();
   const { chain, mine, payer, pay } = fixture;
   const ours = newParty();
@@ -110,7 +110,7 @@ Deno.test("a sender with the amount but not the fee lacks the fee", async () => 
   await failsAs("insufficient", signed(fixture, dust, pays(dust, payer.address, "all")));
 });
 
-Deno.test("Polygon's tip is never below what its miners take", async () => {
+Deno.test("Polygon's tip is never below its miners' minimum", async () => {
   await using fixture = await openEvmFixture("POLYGON");
   const quoted = await fixture.chain.quote(null);
   ok(quoted.slow.base >= 21_000n * 25n * GWEI);
@@ -139,7 +139,7 @@ Deno.test("BSC bids one gas price, and signs transactions of the old type", asyn
   ok(bytes.raw.startsWith("0xf8"), bytes.raw);
 });
 
-Deno.test("a node that tells no fee history tells no price", async () => {
+Deno.test("a node without a fee history reports no price", async () => {
   await using fixture = await openEvmFixture();
   const broken = [{}, { baseFeePerGas: [] }, { baseFeePerGas: ["1000"] }, "0x1", null];
   for (const answer of broken) {

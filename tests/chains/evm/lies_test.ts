@@ -3,7 +3,7 @@ import { deepEqual, ok } from "node:assert/strict";
 import { oneInTurn, tryLies } from "../../support/lie_probes.ts";
 import { lyingEvm } from "./lying_chain.ts";
 
-Deno.test("no lie about a field of an account chain's answer ends a look, invents or hides anything", async () => {
+Deno.test("no lie about a field of an account chain's answer ends a scan, invents or hides anything", async () => {
   await using context = await lyingEvm();
   const { answers, faults } = await tryLies(context, oneInTurn());
   deepEqual(faults, []);

@@ -148,7 +148,7 @@ async function signed({ anvil }: EvmFixture, { key }: { key: Uint8Array }): Prom
 }
 
 for (const [names, quorum] of [["llh", 2], ["lh", 1]] as const) {
-  Deno.test(`logs that all who are asked lack, and the bloom filter permits, are asked of the others (${quorum} of ${names.length})`, async () => {
+  Deno.test(`logs that all asked nodes lack, and the bloom filter permits, are asked of the others (${quorum} of ${names.length})`, async () => {
     await using one = await among(names, quorum);
     const { fixture, chain, nodes } = one;
     const token = await deployToken(fixture);
@@ -188,7 +188,7 @@ function distorts({ anvil }: EvmFixture, hash: string, payer: string): Trick {
 }
 
 for (const names of ["lhh", "hlh"]) {
-  Deno.test(`what one node distorts of a payment is recorded as the quorum tells it (nodes ${names})`, async () => {
+  Deno.test(`a payment that one node distorts is recorded as the quorum reports it (nodes ${names})`, async () => {
     await using one = await among(names);
     const { fixture, chain, nodes, lying } = one;
     const token = await deployToken(fixture);
@@ -255,7 +255,7 @@ function invents(
 }
 
 for (const names of ["lhh", "hlh", "hhl"]) {
-  Deno.test(`of three nodes one that tells another block is not followed (nodes ${names})`, async () => {
+  Deno.test(`one node of three that reports another block is not followed (nodes ${names})`, async () => {
     await using one = await among(names);
     const { fixture, chain, lying } = one;
     await fixture.anvil.mine(6);
@@ -358,7 +358,7 @@ function claims({ anvil }: EvmFixture, height: number, token: string, to: string
 }
 
 for (const [names, lagging] of [["lhh", 0], ["hhl", 2]] as const) {
-  Deno.test(`a node that tells logs without end is not asked for each of them (nodes ${names})`, async () => {
+  Deno.test(`a node that reports logs without end is not asked for each of them (nodes ${names})`, async () => {
     await using one = await among(names);
     const { fixture, chain, nodes, lying } = one;
     const token = await deployToken(fixture);

@@ -53,7 +53,7 @@ Deno.test("a token that says no is refused before a nonce is spent, and never a 
   ok(statusIs(status, "mined").fee > 0n);
 });
 
-Deno.test("a token that keeps a part is credited with what arrived", async () => {
+Deno.test("a token that keeps a part is credited with the amount that arrived", async () => {
   await using fixture = await openEvmFixture();
   const { anvil, chain } = fixture;
   const token = await anvil.deploy("Taxed");
@@ -117,7 +117,7 @@ Deno.test("a payment in and a sweep out in one block do not hide each other", as
   deepEqual(await chain.recheck(inward), { transfer: inward, received: 30n, proven: true });
 });
 
-Deno.test("a sender with tokens but no coins is told how much gas is lacking", async () => {
+Deno.test("a sender with tokens but no coins gets the amount of gas that is lacking", async () => {
   await using fixture = await openEvmFixture();
   const { anvil, chain, mine, payer } = fixture;
   const token = await deployToken(fixture);
