@@ -10,9 +10,9 @@
 import ozPackage from "@openzeppelin/contracts/package.json" with { type: "json" };
 import solc from "solc";
 
-/** What the build keeps of one contract. */
+/** The artefact of one contract. */
 export interface Artefact {
-  /** What the artefact was made from and by, so that it can be made again. */
+  /** Inputs of the build, so that it can be repeated. */
   readonly built: {
     readonly command: string;
     readonly compiler: string;

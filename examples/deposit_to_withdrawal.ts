@@ -1,10 +1,10 @@
 /**
- * From an empty installation to coins that came in from a chain, moved inside at no cost and went out
- * again, on a local Ethereum node:
+ * From an empty installation to a deposit from a chain, a transfer inside at no cost, and a withdrawal,
+ * on a local Ethereum node:
  *
  *     deno run -A --config tests/deno.json examples/deposit_to_withdrawal.ts
  *
- * It starts everything it needs in a temporary folder and removes it at the end. What it prints is
+ * It starts everything it needs in a temporary folder and removes it at the end. Its output is
  * checked in beside it as deposit_to_withdrawal.txt; ids, addresses and hashes differ each time.
  * @module
  */
@@ -41,7 +41,7 @@ async function walk(installation: Installation): Promise<void> {
   const { ramp, alice, bob } = await comeIn(send);
   await goOut(send, alice, bob);
 
-  say("8. What the chain holds for us, and what the ledger owes");
+  say("8. The balances on the chain, and the ledger's liabilities");
   for (const [name, id] of Object.entries({ ramp, alice, bob })) {
     const view = await send("GET", `/v1/accounts/${id}`);
     show({ [name]: view.balance });
@@ -50,7 +50,7 @@ async function walk(installation: Installation): Promise<void> {
   show({ chain: chain.chain, network: chain.network, healthy: chain.healthy });
 }
 
-/** From a new ramp to a deposit that has arrived in the ledger. */
+/** From a new ramp to a credited deposit. */
 async function comeIn(send: Send): Promise<{ ramp: string; alice: string; bob: string }> {
   say("2. A ramp account: the way between the ledger and the chain, with an address of its own");
   const at = { asset: "ETH", testnet: true };
@@ -85,7 +85,7 @@ async function comeIn(send: Send): Promise<{ ramp: string; alice: string; bob: s
   return { ramp, alice, bob };
 }
 
-/** A move inside, and a payment to the outside. */
+/** A transfer inside, and a withdrawal. */
 async function goOut(send: Send, alice: string, bob: string): Promise<void> {
   say("6. Half an ETH moves to another account at once, without any chain");
   const move = { source: { account: alice }, destination: { account: bob }, value: "0.5" };
@@ -124,7 +124,7 @@ function startNode(): Deno.ChildProcess {
   }).spawn();
 }
 
-/** Asks the node itself, as somebody outside would. */
+/** Asks the node itself, as a third party would. */
 async function ask<T>(method: string, params: unknown[]): Promise<T> {
   const response = await fetch(nodeUrl, {
     method: "POST",

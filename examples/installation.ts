@@ -1,6 +1,6 @@
 /**
- * What the examples share: an installation that is started as `deno task start` does, in a temporary
- * folder that goes with it, and a user who is logged in to the realm that its first start made.
+ * Shared by the examples: an installation that is started as `deno task start` does, in a temporary
+ * folder that is removed with it, and a user who is logged in to the realm that its first start made.
  * @module
  */
 
@@ -18,7 +18,7 @@ export interface Installation extends AsyncDisposable {
   logIn(): Promise<{ key: string; send: Send }>;
 }
 
-/** What the first start tells once. */
+/** Output of the first start, shown once. */
 interface Welcome {
   address: string;
   realmKey: string;
@@ -30,7 +30,7 @@ interface Welcome {
 const TRIES_MAX = 10;
 const ROOT = new URL("../", import.meta.url).pathname;
 
-/** Starts the service with a few settings: where the node is, say. */
+/** Starts the service with a few settings, such as the node's address. */
 export async function startInstallation(settings: Record<string, string>): Promise<Installation> {
   const folder = await Deno.makeTempDir({ prefix: "purser-example-" });
   const child = new Deno.Command(Deno.execPath(), {
@@ -60,7 +60,7 @@ export async function startInstallation(settings: Record<string, string>): Promi
   };
 }
 
-/** Finds a port that nobody listens on. */
+/** Finds a free port. */
 export function freePort(): number {
   using listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   return listener.addr.port;
@@ -123,7 +123,7 @@ export async function lineOf(output: ReadableStream<Uint8Array>, wanted: RegExp)
   }
 }
 
-/** Reads again until what is read is as wanted. */
+/** Reads again until the answer meets a condition. */
 export async function until(
   read: () => Promise<Answer>,
   wanted: (answer: Answer) => boolean,
@@ -137,12 +137,12 @@ export async function until(
   throw new Error(`it never became what it should: ${JSON.stringify(answer)}`);
 }
 
-/** Prints what comes next. */
+/** Prints the title of the next step. */
 export function say(text: string): void {
   console.log(`\n${text}`);
 }
 
-/** Prints what was found. */
+/** Prints a result. */
 export function show(what: Json): void {
   console.log(`   ${JSON.stringify(what)}`);
 }

@@ -1,6 +1,6 @@
 /**
- * From an empty installation to coins that came in from a chain, moved inside at no cost and went out
- * again, on a local Litecoin node:
+ * From an empty installation to a deposit from a chain, a transfer inside at no cost, and a withdrawal,
+ * on a local Litecoin node:
  *
  *     deno run -A --config tests/deno.json examples/litecoin_deposit_to_withdrawal.ts
  *
@@ -36,7 +36,7 @@ async function walk(installation: Installation, node: LitecoinNode): Promise<voi
   const { ramp, alice, bob } = await comeIn(send, node);
   await goOut(send, node, { alice, bob });
 
-  say("8. What the chain holds for us, and what the ledger owes");
+  say("8. The balances on the chain, and the ledger's liabilities");
   await until(
     () => send("GET", `/v1/accounts/${ramp}`),
     (account) => account.balance.total === "0" && !account.balance.assets.startsWith("1.99"),
@@ -49,7 +49,7 @@ async function walk(installation: Installation, node: LitecoinNode): Promise<voi
   show({ chain: chain.chain, network: chain.network, healthy: chain.healthy });
 }
 
-/** From a new ramp to a deposit that has arrived in the ledger. */
+/** From a new ramp to a credited deposit. */
 async function comeIn(
   send: Send,
   node: LitecoinNode,
@@ -89,7 +89,7 @@ async function comeIn(
   return { ramp, alice, bob };
 }
 
-/** A move inside, and a payment to the outside. */
+/** A transfer inside, and a withdrawal. */
 async function goOut(
   send: Send,
   node: LitecoinNode,
@@ -122,13 +122,13 @@ async function goOut(
   print({ "received outside": await node.rpc("getreceivedbyaddress", outside) });
 }
 
-/** Mines as soon as something waits for a block, until it has two confirmations. */
+/** Mines as soon as a transaction waits for a block, until it has two confirmations. */
 async function mineWaiting(node: LitecoinNode): Promise<void> {
   await until(() => node.rpc("getrawmempool"), (waiting) => waiting.length > 0);
   await node.mine(2);
 }
 
-/** Prints what is the same in every run. */
+/** Prints the parts that are the same in every run. */
 function print(what: Json): void {
   const hide = (_: string, value: unknown) =>
     typeof value !== "string" ? value : value

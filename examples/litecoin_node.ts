@@ -1,29 +1,29 @@
 /**
- * A Litecoin node of one's own on a network of one's own, which mines when it is told; for examples.
+ * A private Litecoin node on a network of its own, which mines on demand; for examples.
  * @module
  */
 import { freePort } from "./installation.ts";
 
 /** A running node. */
 export interface LitecoinNode extends AsyncDisposable {
-  /** Where the service finds it. */
+  /** Its address for the service. */
   url: string;
   /** Asks the node. */
   rpc<T = unknown>(method: string, ...params: unknown[]): Promise<T>;
-  /** Mines so many blocks with all that waits. */
+  /** Mines blocks with all waiting transactions. */
   mine(blocks: number): Promise<void>;
 }
 
 const MISSING = "This example needs litecoind, a real Litecoin node, in the PATH. On Debian and " +
   "Ubuntu: apt-get install --no-install-recommends litecoind. Elsewhere: Litecoin Core's release " +
   "for your system. Then run it again. (deposit_to_withdrawal.ts does without.)";
-/** As a service needs it; see docs/operations/nodes.md. */
+/** Flags that the service needs; see docs/operations/nodes.md. */
 const NEEDED = "-server=1 -rpcbind=127.0.0.1 -rpcallowip=127.0.0.1 -rpcuser=me -rpcpassword=me " +
   "-mempoolreplacement=1";
-/** As an example needs it: alone, with a wallet that pays, and without the extension blocks. */
+/** Flags that an example needs: no peers, a wallet that pays, and no extension blocks. */
 const ALONE = "-regtest -listen=0 -dnsseed=0 -discover=0 -upnp=0 -fallbackfee=0.0001 -keypool=1 " +
   "-printtoconsole=0 -vbparams=mweb:9999999999:9999999999";
-/** Newly made coins are ripe after a hundred blocks. */
+/** Newly made coins are mature after a hundred blocks. */
 const RIPE = 110;
 
 /** Starts a node whose wallet has coins; ends the program where it is not installed. */

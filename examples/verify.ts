@@ -1,12 +1,12 @@
 /**
- * Recomputes a realm's chain of hashes on an auditor's own machine, from what the API shows, without
+ * Recomputes a realm's chain of hashes on an auditor's own machine, from the answers of the API, without
  * the service's own code. Needs a user key with the scope realm.
  *
  *     deno task verify --url https://purser.example --key <x-api-key>
  *     deno task verify --from 1200:5f0c… --expect 3400:9a17…
  *
- * `--from` begins behind a head that was verified before, `--expect` is a head that was stored
- * elsewhere and must be found again. PURSER_URL and PURSER_KEY stand in for the first two.
+ * `--from` begins after a head that was verified before, `--expect` is a head that was stored
+ * elsewhere and must be found again. PURSER_URL and PURSER_KEY replace the first two.
  *
  * @module
  */
@@ -39,7 +39,7 @@ export interface Options {
 }
 
 const PAGE = 1000;
-/** Where a chain begins. */
+/** The link before the first. */
 export const NOTHING: Link = { seq: 0, hash: "00".repeat(32) };
 const USAGE = "usage: verify --url <base address> --key <x-api-key> " +
   "[--from <seq>:<hash>] [--expect <seq>:<hash>]";
@@ -104,7 +104,7 @@ export async function verify(options: Options): Promise<number> {
 
 /**
  * Links in the order of the chain, until a page is empty: a short page is not the end. The next page
- * is on its way while one is looked at.
+ * is requested while one is checked.
  */
 async function* chain(options: Options): AsyncGenerator<Shown> {
   const ask = (after: number) =>
@@ -155,7 +155,7 @@ function canonical(value: unknown): string {
   return `{${members.map(([key, one]) => `${JSON.stringify(key)}:${canonical(one)}`).join(",")}}`;
 }
 
-/** Parses JSON; a number whose double would print as another number stays as it is written. */
+/** Parses JSON; a number whose double would print as another number keeps its digits. */
 function parse(text: string): unknown {
   const exact = JSON.parse as (
     text: string,
