@@ -52,7 +52,7 @@ export interface AnswerCipher {
 /** The view that the work returned, or its refusal. */
 export type CommandResult = { view: unknown } | { refused: DomainError };
 
-/** What is known of a command besides its work. */
+/** Parameters of a command besides its work. */
 export interface CommandContext {
   /** The action for the audit trail, such as `POST /v1/accounts`. */
   action: string;

@@ -14,7 +14,7 @@ import type { Log } from "../log.ts";
 import type { Chains } from "./chains/registry.ts";
 import type { Signer } from "./keys/signer.ts";
 
-/** What all workers of a process share. */
+/** Dependencies that all workers of a process share. */
 export interface WorkerDependencies {
   database: Database;
   log: Log;

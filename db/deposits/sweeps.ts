@@ -17,7 +17,7 @@ export interface SweepRow extends NetworkKey {
   /** The amount that it took before it was credited; booked when it is. */
   ahead: string;
   /**
-   * What the fees paid of its fee because nothing was credited yet: given back as soon as it is.
+   * The part of its fee that `fees` bore because nothing was credited yet: given back on credit.
    */
   borne: string;
   gas_order: string | null;

@@ -43,7 +43,7 @@ export async function selectHolderLosses(
           where l.root = any (h.roots) and (l.asset, l.testnet) = (h.asset, h.testnet)
             and l.day > (now() at time zone 'utc')::date - ${days}::integer)
           * ('1e' || h.decimals)::numeric as kins,
-        -- Who has no user counts alone. Only the house makes users of several roots for one identity: each counts once.
+        -- A holder without users counts alone. Only the house makes users of several roots for one identity: each counts once.
         (select coalesce(sum(l.lost * x.times), 0) from (
             select h.holder, 1 as times where cardinality(h.roots) = 0
             union all

@@ -16,7 +16,7 @@ export interface AttemptRow {
   outcome: string | null;
   /** Whether it moves nothing: once it is mined, no other attempt of the order can be. */
   cancels: boolean;
-  /** Who bears its cost where it moves nothing. */
+  /** The bearer of its cost where it moves nothing. */
   borne_by: "sender" | "house";
   dropped: boolean;
 }

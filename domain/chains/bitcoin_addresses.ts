@@ -12,7 +12,7 @@ export type Network = "main" | "testnet" | "signet" | "regtest";
 export interface Refusal {
   /** Tells it apart from a good address. */
   readonly ok: false;
-  /** What is wrong, in words for the caller. */
+  /** The fault, in words for the caller. */
   readonly reason: string;
 }
 

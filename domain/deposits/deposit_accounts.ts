@@ -65,7 +65,7 @@ export const AddressView = z.object({
   error: Failure,
 }).meta({ id: "Address" });
 
-/** What a new deposit account needs. */
+/** Parameters of a new deposit account. */
 interface Wanted {
   /** The ramp account below which the address lies. */
   ramp: AccountRow;

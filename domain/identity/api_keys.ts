@@ -188,7 +188,7 @@ export interface ApiKeyGrant extends ApiKeyGrantRow {
   networks: readonly Network[];
 }
 
-/** What a stored key grants, with its networks read. */
+/** Gives the rights of a stored key, with its networks parsed. */
 export function grantOf(row: ApiKeyGrantRow): ApiKeyGrant {
   return { ...row, networks: row.addresses.map((text) => parseNetwork(text)!) };
 }

@@ -1,4 +1,4 @@
-/** Who may do something with what serves another's account, and with value that waits there. */
+/** Rights on accounts that serve another's account, and on value that waits there. */
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { applyMoves } from "../../db/ledger/posting.ts";
 import { insertBlock } from "../../db/ledger/blocks.ts";
@@ -297,7 +297,7 @@ Deno.test("only its holder's own user, or a manager of the realm, moves the defa
   const manager = await realm.user({ role: "manage", scope: "realm" });
   equal(await set(manager, own), "200 true");
   equal(await paidTo(), own);
-  // What an agent holds as a default it cannot take away either.
+  // An agent's default account cannot be taken away either.
   const agent = await realm.user({ role: "user", scope: "own" });
   const marked = { owner: agent.id, holder: victim.identity, default: true };
   const agents = await open(realm.admin, marked);

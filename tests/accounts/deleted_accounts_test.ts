@@ -175,7 +175,7 @@ async function virtualOn({ realm }: RampFixture, ramp: string): Promise<string> 
   return body.id;
 }
 
-/** What a process without this rule, or an operator by hand, would do. */
+/** The statement of a process without this rule, or of an operator by hand. */
 async function deleteBySql(realm: TestRealm, id: string): Promise<void> {
   await realm.command((tx) => tx`update accounts set deleted_at = now() where id = ${id}`, {
     lockLedger: true,

@@ -70,7 +70,7 @@ Deno.test("value at a linked address is shown, and no route makes it available",
   deepEqual((await fixture.account(account)).balance, linked);
   equal((await thief.send("POST", path)).status, 200);
   deepEqual((await fixture.account(account)).balance, linked);
-  // What comes from elsewhere may go again, and not a digit more.
+  // Value from elsewhere may leave again, and not a digit more.
   const gift = { source: { account: ramp.id }, destination: { account }, value: "1" };
   const given = await realm.admin.send("POST", "/v1/transactions", gift);
   deepEqual(given.body.balances.destination, { total: "10", available: "1" });

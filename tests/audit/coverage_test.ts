@@ -42,7 +42,7 @@ const TRIED_MAX = 6;
 /** Tables whose rows are of several kinds: all of them are tried. */
 const WHOLE = ["account_states", "idempotency", "batches", "rates"];
 
-/** What a column is changed to, by its type; `c` stands for the column. */
+/** The changed value of a column, by its type; `c` stands for the column. */
 const CHANGES: Record<string, string[]> = {
   numeric: ["coalesce(c, 0) + 1", "case when c > 1 then c - 1 else c + 0.5 end"],
   bigint: ["coalesce(c, 0) + 1", "c - 1"],
@@ -105,7 +105,7 @@ async function noticed(
     if (count > 0) seen = await anything(tx);
     throw end;
   }).catch((error) => {
-    // What a constraint refuses even so cannot be changed.
+    // A column whose change a constraint refuses even so cannot be changed.
     if (error !== end && !/^2[23]|^428C9/.test(error.code)) throw error;
   });
   return seen;
@@ -147,7 +147,7 @@ async function query<T>(realm: TestRealm, text: string): Promise<T[]> {
   }) as T[];
 }
 
-/** What of a table can change unseen: columns, and whole rows. */
+/** The parts of a table that can change unseen: columns, and whole rows. */
 async function unseenIn(realm: TestRealm, table: string): Promise<string[]> {
   const columns = await query<Column>(
     realm,
@@ -177,7 +177,7 @@ async function unseenIn(realm: TestRealm, table: string): Promise<string[]> {
   return found;
 }
 
-/** What the documentation says can change unseen. */
+/** The changes that the documentation lists as unseen. */
 async function documented(): Promise<string[]> {
   const text = await Deno.readTextFile(DOCS);
   const section = text.split("## Changes that no check finds")[1].split(/^#/m)[0];

@@ -109,7 +109,7 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   ["entry.blocked", `update entries set blocked = null where account = ${GOLD} and seq = 2`],
   ["entry.blocked", `update entries set blocked = null where account = ${OTHER} and seq = 1`],
   ["entry.blocked", `update entries set blocked = 1 where account = ${WORLD} and seq = 1`],
-  // What was blocked later, and is not any more, in an entry of long before.
+  // An amount that was blocked later, and is free again, in a much older entry.
   ["entry.blocked", `update entries set blocked = 20 where account = ${GOLD} and seq = 1`],
   [
     "entry.blocked",

@@ -73,7 +73,7 @@ Deno.test("nobody but administrators covers a loss, and nothing of customers doe
   };
   const theirs = await made({ owner: customer.id, holder: customer.identity });
   const held = await made({ holder: customer.identity });
-  // Who was deactivated or deleted runs the realm no more.
+  // A deactivated or deleted user no longer runs the realm.
   const ours = await made({ owner: manager.id, holder: manager.identity });
   const isOurs = (...changes: string[]) =>
     tampering(realm, changes, (tx) => isHouseAccount(tx, ours));
@@ -124,7 +124,7 @@ Deno.test("a hundredth of the liabilities, or the realm's setting, may be lost b
   await lose(funded, DIGIT);
   await compared(funded);
   equal(await asked(), "asset.suspended");
-  // What is set for the test network is no matter of the main one.
+  // A setting of the test network has no effect on the main one.
   const set = async (loss_max: string) => {
     const body = { withdrawals: { ETH: { loss_max, testnet_loss_max: "0" } } };
     const { status, text } = await funded.realm.operator(

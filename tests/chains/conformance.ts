@@ -1,6 +1,6 @@
 /**
- * What every chain adapter must do, whatever its family. A test file of a chain gives a fixture, which
- * is a real node and somebody rich on it, and calls {@link conformance}.
+ * Duties of every chain adapter, whatever its family. A test file of a chain gives a fixture, which
+ * is a real node and a rich account on it, and calls {@link conformance}.
  * @module
  */
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
@@ -27,7 +27,7 @@ export interface Fixture extends AsyncDisposable {
   readonly amount: bigint;
   /** Makes up somebody new, without coins. */
   party(): Promise<Party>;
-  /** What the database would offer for a sender. */
+  /** The inputs that the database would offer for a sender. */
   available(address: string): Promise<Inputs>;
   /** Pays from outside, into the mempool. Gives the transaction id. */
   pay(to: string, amount: bigint): Promise<string>;

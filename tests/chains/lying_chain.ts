@@ -33,16 +33,16 @@ export interface Payments {
   readonly mined: readonly Signed[];
   readonly dead: readonly Signed[];
   readonly pending: readonly Signed[];
-  /** What the mined one costs at the most. */
+  /** The highest cost of the mined one. */
   readonly most: bigint;
   /** The plan of what is pending. */
   readonly plan: Plan;
 }
 
-/** What was done on a chain. */
+/** The transactions of a chain. */
 export interface Scene extends Payments {
   readonly payer: Party;
-  /** Who was paid. */
+  /** The payee. */
   readonly payee: string;
   /** Height of the first block of all this, and of the newest. */
   readonly from: number;
@@ -50,14 +50,14 @@ export interface Scene extends Payments {
   readonly transfers: readonly Transfer[];
 }
 
-/** What the questions to every family need to be told of one. */
+/** Parameters of the questions to every family. */
 export interface Terms {
   readonly watch: () => WatchList;
   /** Height of a block that is asked for. */
   readonly block: number;
   /** The transaction that is searched for. */
   readonly searched: string;
-  /** What a search tells beside an honest node. */
+  /** A search's report beside an honest node. */
   readonly searchedBetween: Probe["between"];
   /** Block in which, or after which, the mined transaction stands. */
   readonly minedAt: number;

@@ -49,7 +49,7 @@ Deno.test("a node that turns out to be of another chain is given nothing to send
   await using _faulty = faulty;
   await using _funded = funded;
   const { body: { id } } = await funded.withdraw("1");
-  // What stands behind its name was exchanged; it has answered nothing else since.
+  // The node behind its name was exchanged; it has answered nothing else since.
   faulty.trick = ({ method }) => {
     if (method === "eth_chainId") return "0x5";
     return new Response("gone", { status: 502 });

@@ -12,7 +12,7 @@ const ETHER = 10n ** 18n;
 /** Where this installation's USDC lives, by its operator's word. */
 const OWN = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 
-// What is set of assets holds for the whole process, hence for this whole file, from here on.
+// Settings of assets hold for the whole process, hence for this whole file, from here on.
 deepEqual(
   await applyAssets({
     USDC: { contract: OWN, symbol: "oUSD" },

@@ -33,7 +33,7 @@ export const THINGS: Columns = {
   data: { column: "data", type: "json" },
 };
 
-/** What a row has where a test says nothing else. */
+/** A row's values where a test sets none. */
 export const PLAIN_THING: Omit<Thing, "id"> = {
   name: null,
   "made.by": null,

@@ -1,4 +1,4 @@
-/** What the generic routes promise, told once more along whole stories. @module */
+/** The promises of the generic routes, along whole stories. @module */
 import { deepEqual, equal } from "node:assert/strict";
 import { type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";

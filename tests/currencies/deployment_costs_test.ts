@@ -1,4 +1,4 @@
-/** What the network takes for what a ramp's owner asks for that moves nothing for anybody. */
+/** Network costs of orders of a ramp's owner that move nothing for customers. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { add, compare } from "../../domain/money.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
@@ -35,7 +35,7 @@ Deno.test("a customer's deployments on its own ramp are paid from its account, a
   const path = `/v1/fungible/token/${first.body.id}`;
   await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "deployed");
   await fixture.mine(2);
-  // What the chain took is gone from the ramp's account, to the last unit, and nothing from the fees.
+  // The chain's fee is gone from the ramp's account, to the last unit, and nothing from the fees.
   const [order] = await rowsOf<{ fee: string }>(
     realm,
     "select fee::text from chain_orders where purpose = 'deploy'",
@@ -61,7 +61,7 @@ Deno.test("a customer's deployments on its own ramp are paid from its account, a
   equal((await user.send("POST", "/v1/transactions", out)).status, 201);
   const refused = await deploy(user, ramp.id, "TWO");
   deepEqual([refused.status, refused.body.code], [409, "balance.insufficient"]);
-  // Who writes the whole realm decides for the house.
+  // A user with write permission for the realm decides for the house.
   await quote(fixture);
   equal((await deploy(realm.admin, ramp.id, "TWO")).status, 201);
 });

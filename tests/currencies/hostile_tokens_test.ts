@@ -62,7 +62,7 @@ for (const decimals of [0, 77]) {
   });
 }
 
-/** What the ledger says of a ramp, and what its address holds. */
+/** A ramp's balances in the ledger and at its address. */
 async function booksOf(fixture: RampFixture, ramp: { id: string }): Promise<[string, string]> {
   const { total, assets } = (await fixture.account(ramp.id)).balance;
   return [total, assets];

@@ -15,7 +15,7 @@ async function fixture(realm: TestRealm) {
   return { name, account, path: `/v1/currencies/${id}` };
 }
 
-/** What circulates, told in four ways that must agree. */
+/** The supply, in four figures that must agree. */
 async function supplies(realm: TestRealm, name: string): Promise<string[]> {
   const [row] = await rowsOf<Record<string, string>>(
     realm,

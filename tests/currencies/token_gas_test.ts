@@ -1,4 +1,4 @@
-/** Who pays the network for tokens that a customer has made, and whose price it sets itself. */
+/** Network costs of tokens that a customer has made, and whose price it sets itself. */
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { allAssets, CHAINS, nativeAsset } from "../../domain/assets.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
@@ -110,7 +110,7 @@ Deno.test("sweeps of a customer's own token wait until its ramp's account covers
       (sum(amount) filter (where purpose = 'gas') - sum(fee) filter (where purpose = 'sweep'))::text as left
       from chain_orders where purpose = 'gas' or contract <> '' and purpose = 'sweep'`,
   );
-  // What was sent ahead is paid for whole; what the sweep left of it lies at the address, and is the house's.
+  // Gas that was sent ahead is paid for whole; the rest of it lies at the address, and is the house's.
   equal(ETHER - units(await total(fixture, mine.ramp)), BigInt(spent));
   deepEqual(await rowsOf(realm, FEES), [{ total: fromUnits(BigInt(left), 18) }]);
   deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
@@ -219,7 +219,7 @@ Deno.test("a canceled withdrawal of an own token is paid for: the filler by the 
   equal(whole - units(await total(fixture, ramp)), own);
   const fills = await spentOn(fixture, "fill");
   deepEqual(await rowsOf(fixture.realm, FEES), [{ total: fromUnits(own - fills, 18) }]);
-  // What no node takes is canceled by the house, for reasons of its own.
+  // A transaction that no node takes is canceled by the house, for reasons of its own.
   const made = await tokenDraw(mine);
   let bytes: unknown = null;
   node.trick = ({ method, params }) => {
@@ -327,7 +327,7 @@ async function orderOf(
   return order;
 }
 
-/** What the network took for the orders of a purpose. */
+/** The network's fees for the orders of a purpose. */
 async function spentOn(fixture: RampFixture, purpose: string): Promise<bigint> {
   const [{ spent }] = await rowsOf<{ spent: string }>(
     fixture.realm,

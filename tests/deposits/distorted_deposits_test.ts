@@ -1,4 +1,4 @@
-/** What a node told wrong of a payment is mended once it tells the truth: nothing is lost by it. */
+/** A false report of a node on a payment is corrected once the node reports the truth: nothing is lost by it. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { CALLS, rich } from "../support/nodes/anvil.ts";
 import { rowsOf } from "../support/realm.ts";

@@ -138,7 +138,7 @@ Deno.test("however many do long work, one slice of it runs at a time", async () 
   ]);
 });
 
-/** What a reader gives, or the code that it refuses a text with. */
+/** The result of a reader, or the code of its refusal. */
 async function outcomeOf(read: () => unknown): Promise<unknown> {
   try {
     return await read();

@@ -20,7 +20,7 @@ export interface Operation {
 
 /** Judges values by the document's schemas. */
 export interface Judge {
-  /** What is wrong with an answer; null if nothing is. */
+  /** The fault of an answer; null if there is none. */
   answer(schema: Json, value: unknown, reduced: boolean): string | null;
   accepts(schema: Json, value: unknown): boolean;
 }

@@ -1,5 +1,5 @@
 /**
- * What a fuzz run lives on: a realm with users of each kind, accounts that have something, a funded
+ * Realm of a fuzz run: users of each kind, accounts with balances, a funded
  * ramp on a real node and a deposit that came in there.
  * @module
  */
@@ -23,7 +23,7 @@ interface Others {
   manager: TestUser;
 }
 
-/** What users do to themselves alone. */
+/** Operations of users on themselves alone. */
 const OWN = ["changePassword", "beginTotp", "confirmTotp", "getTotp", "deleteTotp"];
 
 /** Builds a fixture. */

@@ -9,7 +9,7 @@ import { type Random, randomFrom } from "./random.ts";
 import { compose, type Request } from "./requests.ts";
 import type { Known, Mood } from "./values.ts";
 
-/** What a run is made of. */
+/** The parts of a run. */
 export interface Fuzz {
   document: Json;
   seed: number;
@@ -23,7 +23,7 @@ export interface Fuzz {
   between(sent: number): Promise<void>;
 }
 
-/** What a run found. */
+/** The findings of a run. */
 export interface Findings {
   sent: number;
   statuses: Record<string, number>;
@@ -118,7 +118,7 @@ function note(list: Findings["faults"], kind: string, example: string): void {
   else before.times++;
 }
 
-/** What an answer has against the document and the contract. */
+/** The faults of an answer by the document and the contract. */
 function faultsOf(
   judge: Judge,
   operation: Operation,

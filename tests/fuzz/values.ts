@@ -5,10 +5,10 @@ import type { Random } from "./random.ts";
 /** How well a request behaves. */
 export type Mood = "valid" | "near" | "nasty";
 
-/** What is known of the realm: ids by the noun of their paths, and other things worth naming. */
+/** The known parts of the realm: ids by the noun of their paths, and other useful values. */
 export type Known = Map<string, string[]>;
 
-/** What values are made of. */
+/** The sources of values. */
 export interface Maker {
   document: Json;
   random: Random;

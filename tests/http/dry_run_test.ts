@@ -5,7 +5,7 @@ import { sharing } from "../support/sharing.ts";
 
 const VARYING = ["id", "created_at", "updated_at", "instance", "expires_at", "issuing", "at"];
 
-/** What an answer says besides ids and times, which every run has of its own. */
+/** An answer without ids and times, which every run has of its own. */
 function saying({ status, body }: Answer, own: readonly string[]): unknown {
   const varying = [...VARYING, ...own];
   const text = JSON.stringify(body, (key, value) => varying.includes(key) ? null : value);

@@ -122,7 +122,7 @@ for (
         await asset.body?.cancel();
         continue;
       }
-      // What is tried out goes to the page's own origin.
+      // A trial request goes to the page's own origin.
       const server = new URL((await asset.json()).servers[0].url, asset.url);
       equal(server.origin, origin);
       const tried = await fetch(`${server.href.replace(/\/$/, "")}/health/live`);

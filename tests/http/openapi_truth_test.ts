@@ -3,7 +3,7 @@ import { judgeOf, operationsOf } from "../fuzz/document.ts";
 import { type Answer, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
-/** What an answer has against the document; null for nothing. */
+/** The fault of an answer by the document; null if there is none. */
 async function judged(
   realm: TestRealm,
 ): Promise<(operation: string, answer: Answer, reduced?: boolean) => string | null> {

@@ -77,7 +77,7 @@ const UNBUILT: readonly ErrorCode[] = [
   "upstream.timeout",
 ];
 
-/** What produces a code needs: a realm with two accounts and a user. */
+/** The scene that produces a code: a realm with two accounts and a user. */
 interface Scene {
   realm: TestRealm;
   asset: string;

@@ -1,4 +1,4 @@
-/** What strangers send: refused with a precise answer, before anything costly is done for them. */
+/** Input of anonymous callers: refused with a precise answer, before any costly work. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { checkPassword } from "../../domain/security/passwords.ts";
 import { createApp } from "../../routes/http/app.ts";

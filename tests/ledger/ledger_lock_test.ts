@@ -15,7 +15,7 @@ import { type TestRealm, testRealm } from "../support/realm.ts";
 
 type AnyCall = Call<unknown, unknown, unknown>;
 
-/** What is refused to a transaction without the ledger lock: `deno task check types` reads this. */
+/** Code that is refused to a transaction without the ledger lock: `deno task check types` reads this. */
 export const REFUSED = {
   // @ts-expect-error posting needs the ledger lock
   post: (tx: Tx, actor: Actor, move: InternalMove) => postMove(tx, actor, move),
@@ -83,7 +83,7 @@ export const HOOKS: Readonly<Record<string, (locked: Locked) => OrderHandler>> =
   progress: (locked) => ({ settle, progress: locked }),
 };
 
-/** What compiles. */
+/** Code that compiles. */
 export const ACCEPTED = {
   settle: (locked: Locked): OrderHandler => ({ settle: locked }),
   step: ({ step }: WorkerContext, id: string) =>

@@ -6,7 +6,7 @@ import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 const STRANGER = crypto.randomUUID();
 const KEPT = crypto.randomUUID();
 
-/** What moves may ask for, good and bad. */
+/** Variants of moves, good and bad. */
 const VARIANTS: readonly ((of: Book, other: Book) => Partial<KeyedMove>)[] = [
   () => ({}),
   () => ({ amount: "0.000000000000000001", seal: '{"a":[1]}', data: '{"b":"2"}' }),
@@ -63,7 +63,7 @@ Deno.test("a move alone ends as it does in a crowd, and leaves the same rows", a
   ok(one.length > 10 && one.some((row) => row.fiat_rate !== null));
 });
 
-/** What was written of the transfers between a book's accounts. */
+/** The rows written for the transfers between a book's accounts. */
 async function rowsBetween(
   realm: TestRealm,
   { source, destination }: Book,

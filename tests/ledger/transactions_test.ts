@@ -306,7 +306,7 @@ test("a condition on a destination that the actor may not read is refused, also 
     ask(theirs, { alias: "reader" }, "1"),
   );
   deepEqual([unseen.status, unseen.body.code], [404, "account.not_found"]);
-  // Who may read the account may ask.
+  // A user who may read the account may use the condition.
   const lower = await reader.send("POST", "/v1/transactions", ask(read, { alias: "bob" }, "12"));
   equal(lower.body.code, "condition.failed");
   const higher = await reader.send("POST", "/v1/transactions", ask(read, { alias: "bob" }, "13"));

@@ -143,7 +143,7 @@ Deno.test("24 realms at once work over 20 connections: reads, changes, moves, jo
   ok(seen <= CONNECTIONS + ENDING, `${seen} connections`);
 });
 
-/** What a realm does all day; two requests at a time. */
+/** The usual work of a realm; two requests at a time. */
 async function workIn(realm: TestRealm): Promise<void> {
   const { send } = realm.admin;
   const { name, account } = await realm.currency("10");

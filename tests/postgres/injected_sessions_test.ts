@@ -6,7 +6,7 @@ import { locationOf } from "../../domain/realms/realms.ts";
 import { testDatabase } from "../support/database.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 
-/** What a new process answers to a read and to a change of a realm. */
+/** A new process's answers to a read and to a change of a realm. */
 async function asNew(realm: TestRealm, url: string): Promise<[number, number]> {
   await using started = realm.another({ DATABASE_URL: url });
   const send = started.send(realm.admin.key);

@@ -193,7 +193,7 @@ Deno.test("while the platform key changes, processes with the old, with both and
     equal(await reencryptAll(both, openSecrets(NEW_KEY, PLATFORM_KEY)), 3);
     const after = await Promise.all(ids.map((id) => entryOf(realm, id)));
     for (const row of after) for (const one of [both, fresh]) await connectAs(one, row);
-    // What a process with the old key has read before goes on opening, on new connections too.
+    // Logins that a process with the old key has read before still decrypt, on new connections too.
     const late = processWith(own.url, PLATFORM_KEY);
     for (const row of before) await connectAs(late, row);
     for (const row of after) {

@@ -234,7 +234,7 @@ Deno.test("an injected statement reads no signed bytes: nobody else sends a with
   equal(made.status, 201, made.text);
   const crash = (step: string) => equal(step === "stored", false, "the worker ends");
   await rejects(funded.advance(crash), /ends/);
-  // What was stored waits for its worker as long as looks are made void.
+  // A stored order waits for its worker as long as its runs are made void.
   await inject("update chain_orders set schedule_version = schedule_version + 1");
   for (
     const read of ["raw from", "* from", "c from", "to_jsonb(c) from", "max(length(raw)) from"]

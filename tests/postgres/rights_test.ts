@@ -64,7 +64,7 @@ const APPLY = (type: string, system = true, force = true) =>
   `ledger_apply('${type}', ${system}, ${force}, true, null, null, null,`;
 const POST = (type: string) => `ledger_post('${type}', true, null, null,`;
 
-/** What the ledger holds: how much of each asset is in accounts of users, and how many rows tell of it. */
+/** The ledger's balances: the sum of each asset in accounts of users, and the number of rows. */
 async function held(realm: TestRealm): Promise<unknown> {
   return await rowsOf(
     realm,

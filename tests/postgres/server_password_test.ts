@@ -1,7 +1,7 @@
 import { equal } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
 
-/** What a server asks for instead of SCRAM: the password in clear text, or its MD5 sum with a salt. */
+/** A server's requests other than SCRAM: the password in clear text, or its MD5 sum with a salt. */
 const QUESTIONS = {
   "clear text": [0x52, 0, 0, 0, 8, 0, 0, 0, 3],
   md5: [0x52, 0, 0, 0, 12, 0, 0, 0, 5, 1, 2, 3, 4],

@@ -1,4 +1,4 @@
-/** What the bench leaves behind, looked at as its readers are told to. @module */
+/** The realm that the bench leaves behind, examined as its readers are told to. @module */
 import { equal, match } from "node:assert/strict";
 import { freePort } from "../support/ports.ts";
 import { taskArgs } from "../support/tasks.ts";

@@ -1,5 +1,5 @@
 /**
- * What is shipped as a container, read as its builder and its engine read it: there is no engine
+ * The container image, read as its builder and its engine read it: there is no engine
  * here. The health check is run as it stands.
  *
  * @module

@@ -58,7 +58,7 @@ type Line = Deed | { what: Deed; how?: How; person?: number };
 
 // Accounts 1 to 4 begin with 10 each; 4 is person 2's; 5 is of another currency; 6 does not exist.
 const LINES: readonly Line[] = [
-  // What is available, to a hair.
+  // The available balance, to the last digit.
   transfer(1, 2, "10.000000000000000001"),
   transfer(1, 2, "10"),
   transfer(2, 1, "10"),
@@ -120,7 +120,7 @@ const LINES: readonly Line[] = [
   transfer(3, 0, "1", { conditions: { source_total_eq: "11" } }),
   transfer(3, 4, "1", { conditions: { destination_total_lte: "10.999999999999999999" } }),
   transfer(3, 4, "1", { conditions: { destination_total_lte: "11" } }),
-  // What cannot be a move.
+  // Impossible moves.
   transfer(0, 5, "1"),
   transfer(0, 1, "1", { asset: false }),
   transfer(0, 1, "1", { asset: true }),
@@ -171,7 +171,7 @@ const LINES: readonly Line[] = [
   { what: supply("issue", 1, "1"), how: "dry" },
   { what: revert(1), how: "dry" },
   on("read", 1),
-  // What was issued can be destroyed; what was done, reverted once.
+  // Issued value can be destroyed; a transaction is reverted once.
   supply("issue", 1, HUGE),
   supply("destroy", 1, HUGE),
   supply("issue", 5, "1"),
@@ -198,7 +198,7 @@ const LINES: readonly Line[] = [
   batch(true, move(0, 1, "1"), move(1, 6, "1", { named: BY_ALIAS })),
   { what: batch(true, move(0, 1, "1", { named: TO_ADDRESS }), move(1, 0, "1")), how: "twice" },
   { what: batch(false, move(0, 1, "1", { named: BY_ALIAS }), move(2, 1, "100000")), how: "dry" },
-  // What was issued goes back to the world, and what was destroyed comes back, once each.
+  // Reverts of an issue and of a destruction, once each.
   supply("issue", 1, "5"),
   { what: revert(), person: 1 },
   { what: revert(), person: 2 },

@@ -16,13 +16,13 @@ export interface Proxy extends AsyncDisposable {
   cut(which: Cut): number;
 }
 
-/** What is cut, and when. */
+/** The connections that are cut, and when. */
 export type Cut = "all" | "queues" | "answers";
 
 interface Link {
   near: Deno.Conn;
   far: Deno.Conn;
-  /** What the client said of itself at the start. */
+  /** The client's name, as it stated at the start. */
   name: string;
   /** Ends with the next answer. */
   doomed: boolean;

@@ -56,7 +56,7 @@ export interface Fixture extends AsyncDisposable {
   expire(): Promise<{ expired: number; age: number }>;
 }
 
-/** What one plan is played with. */
+/** The scene of one plan. */
 export interface Scene {
   accounts: readonly string[];
   /** Begins the aliases and addresses of the accounts. */

@@ -1,7 +1,7 @@
 /**
  * The ledger on paper: whether an answer is right in a given state, and the state that it leaves.
- * What was refused must have had a reason, what was done must have had none, and what was shown must
- * be what was booked.
+ * A refusal must have had a reason, a success none, and every shown balance must
+ * equal the booked one.
  *
  * @module
  */
@@ -226,7 +226,7 @@ function either<T>(cases: readonly T[], judged: (one: T) => Ledger | null): Ledg
   return null;
 }
 
-/** What is over is closed, all of it, and nothing else. */
+/** Closes every expired block, and nothing else. */
 function expire(ledger: Ledger, age: number, seen: Seen): Ledger | null {
   const over = [...ledger.blocks].filter(([, { open, due }]) => open && due! <= age);
   if (seen.body.expired !== over.length) return null;
@@ -339,7 +339,7 @@ function revert(ledger: Ledger, by: Person, id: string, seen: Seen): Ledger | nu
   if (type === "issue" || type === "destroy" || source === WORLD || destination === WORLD) {
     return revertSupply(ledger, by, { id, original }, seen);
   }
-  // Who may not move value out of the account that received may be told that there is nothing.
+  // A caller that may not move value out of the account that received may be answered 404.
   const receiver = ledger.accounts.get(destination)!;
   const reasons = by.writes || receiver.owner === by.id
     ? whyNot(ledger, by, { ...back, value: textOf(amount) })

@@ -6,7 +6,7 @@
  * @module
  */
 
-/** Who calls. */
+/** The caller. */
 export interface Person {
   id: string;
   /** Sees, or moves value out of, accounts of others. */
@@ -35,7 +35,7 @@ export interface Transfer {
   };
 }
 
-/** What is asked of the ledger. */
+/** A request to the ledger. */
 export type Act =
   | { kind: "transfer" } & Transfer
   | { kind: "batch"; atomic: boolean; transactions: Transfer[] }
@@ -95,7 +95,7 @@ export interface ModelBlock {
   account: string;
   amount: bigint;
   open: boolean;
-  /** Who opened it. */
+  /** The user who opened it. */
   by: string;
   /** The age from which on it is over. */
   due?: number;
@@ -171,7 +171,7 @@ export function textOf(units: bigint): string {
   return sign + text.slice(0, -PLACES) + (fraction === "" ? "" : `.${fraction}`);
 }
 
-/** What may leave an account. */
+/** The value that may leave an account. */
 export function availableOf(account: ModelAccount): bigint {
   return account.frozen ? 0n : account.total - account.blocked;
 }
@@ -199,7 +199,7 @@ export function refusedFor(
   return reasons.includes(code) && seen.status === (STATUS[code] ?? 409);
 }
 
-/** What is said of sides that do not exist, by how they are named. */
+/** The answers about endpoints that do not exist, by how they are named. */
 export function lostEndpoints(
   ledger: Ledger,
   { source, destination, named }: Pick<Transfer, "source" | "destination" | "named">,
@@ -216,7 +216,7 @@ export function whyNot(ledger: Ledger, by: Person, act: Transfer): string[] {
   const destination = ledger.accounts.get(act.destination);
   const lost = lostEndpoints(ledger, act);
   if (source === undefined) return lost;
-  // What one may not see does not exist, whatever else stands against the move.
+  // An account that the caller may not see does not exist, whatever else stands against the move.
   if (!by.reads && source.owner !== by.id) return ["account.not_found", ...lost];
   const reasons: string[] = [];
   if (!by.writes && source.owner !== by.id) reasons.push("permission.owner");

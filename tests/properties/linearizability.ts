@@ -106,7 +106,7 @@ function eligible(events: readonly Event[], done: readonly boolean[]): number[] 
   return found;
 }
 
-/** What of a state can differ between orders of the same calls. */
+/** The part of a state that can differ between orders of the same calls. */
 function fingerprint(ledger: Ledger): string {
   const accounts = [...ledger.accounts.values()].map((one) =>
     `${one.total}/${one.blocked}/${one.frozen}/${one.frozenByRealm}/${one.active}`

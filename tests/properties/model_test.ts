@@ -115,7 +115,7 @@ function aged(of: Event, ages: [number, number]): Event {
   return { ...of, seen: { ...of.seen, ages } };
 }
 
-/** What was released, or why not, while the clock went from one age to another. */
+/** A release or its refusal, while the clock went from one age to another. */
 function released(status: 200 | 409, ages: [number, number], times: [number, number]): Event {
   const body = status === 200 ? { status: "RELEASED" } : { code: "block.closed" };
   return aged(event({ kind: "release", account: "a", block: BLOCK }, status, body, times), ages);

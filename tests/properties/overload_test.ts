@@ -44,7 +44,7 @@ Deno.test("more moves than may wait are answered 503 with retry-after, and the r
   };
   assertOverloaded(await send("/v1/transactions/batch", batch));
   assertOverloaded(await send("/v1/transactions/batch", { ...batch, atomic: false }));
-  // What does not move value is answered meanwhile.
+  // A request that moves no value is answered meanwhile.
   equal((await realm.admin.send("GET", `/v1/accounts/${account}`)).status, 200);
   await lock.open();
 
@@ -53,7 +53,7 @@ Deno.test("more moves than may wait are answered 503 with retry-after, and the r
   const codes = answers.map(({ status }) => status);
   deepEqual([...new Set(codes)].sort(), [201, 503]);
   for (const answer of answers) if (answer.status === 503) assertOverloaded(answer);
-  // What was refused was not done and is not kept under its key: asked again, it is done.
+  // A refused move was not done and is not kept under its key: sent again, it is done.
   const again = await Promise.all(codes.slice(0, 150).map((_, i) => move("1", `key-${i}`)));
   for (const [i, { status, headers }] of again.entries()) {
     if (status === 503) continue; // 150 are more than may wait as well

@@ -19,7 +19,7 @@ export interface PlannedMove {
   conditions?: Record<string, string>;
 }
 
-/** What one step of a plan does. */
+/** One step of a plan. */
 export type Deed =
   | { deed: "transfer"; move: PlannedMove }
   | { deed: "batch"; atomic: boolean; moves: PlannedMove[] }
@@ -56,7 +56,7 @@ export const ACCOUNTS = 6;
 export const PEOPLE = 3;
 /** Names the latest block, or transaction, of all. */
 export const LATEST = -1;
-/** What accounts begin with, so that plans meet their balances exactly, and miss them by a hair. */
+/** Initial balance of accounts, so that plans meet balances exactly, and miss them by one digit. */
 export const FUNDS = "10";
 
 const DUST = "0.000000000000000001";

@@ -24,7 +24,7 @@ interface Show {
 
 /** By then everything is answered, also on a machine that has other things to do. */
 const ANSWER_MS = 20_000;
-/** Who does what nobody asks for. */
+/** The person of acts without a request. */
 const SERVICE: Person = { id: "service", reads: true, writes: true };
 const NOBODY = "00000000-0000-7000-8000-000000000000";
 const ROUTES = new Set(allRoutes().map((one) => `${one.method} ${one.path}`));

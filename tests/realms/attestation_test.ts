@@ -14,7 +14,7 @@ import { rowsOf, type TestRealm } from "../support/realm.ts";
 const ETHER = 10n ** 18n;
 const RAMP = { type: "ramp", asset: "ETH", testnet: true };
 
-/** What a dump of yesterday holds. */
+/** Ages a realm to the state of yesterday's dump. */
 async function age(realm: TestRealm): Promise<void> {
   await realm.command((tx) => tx`update attestations set seen_at = now() - interval '1 day'`);
 }

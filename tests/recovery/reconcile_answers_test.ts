@@ -1,4 +1,4 @@
-/** What an operator answers to `reconcile`: beside the command, through a pipe, and on a terminal. */
+/** Answers of an operator to `reconcile`: beside the command, through a pipe, and on a terminal. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { newId } from "../../domain/ids.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";

@@ -1,4 +1,4 @@
-/** What is given back, or paid again, on a main network rests on blocks that its nodes call final. */
+/** On a main network the return of value, or a second payment, needs a block that its nodes call final. */
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { getAddress, hexlify, SigningKey, Transaction } from "ethers";
 import { selectLeaves } from "../../db/sending/chain_orders.ts";

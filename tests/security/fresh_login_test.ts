@@ -7,7 +7,7 @@ import { type Answer, PASSWORD, rowsOf, type Send, testRealm } from "../support/
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 const SELF = "00000000-0000-7000-8000-000000000001";
 
-/** What takes a login of the last minutes, by route; with a body for which it does. */
+/** Operations that take a login of the last minutes, by route; with a body for which they do. */
 const DANGEROUS: Readonly<Record<string, unknown>> = {
   "POST /v1/keys": { name: "k" },
   "POST /v1/users/{id}/totp": undefined,

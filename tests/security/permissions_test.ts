@@ -32,7 +32,7 @@ const OWNER = "permission.owner";
 const HIDDEN = "not_found";
 const YES = "yes";
 
-/** What each row permits (service.md, Authentication, 6), in the order of {@link ACTS}. */
+/** Permissions of each row (service.md, Authentication, 6), in the order of {@link ACTS}. */
 const EXPECTED: Readonly<Record<`${Role},${Scope}`, readonly string[]>> = {
   "user,own": [
     ...[YES, HIDDEN, YES, HIDDEN, YES, HIDDEN, ROLE, HIDDEN],

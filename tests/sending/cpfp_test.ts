@@ -179,7 +179,7 @@ async function fastTogether(funded: UtxoRamp, sent: readonly Sent[]): Promise<vo
   ok(fast.perInput > medium.perInput);
 }
 
-/** What the child brought back pays a withdrawal. */
+/** Spends the output of the CPFP transaction for a withdrawal. */
 async function spendable(funded: UtxoRamp, id: "DOGECOIN" | "BITCOIN_CASH"): Promise<void> {
   await funded.quote();
   const to = await newParty(id);

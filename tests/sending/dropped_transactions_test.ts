@@ -17,7 +17,7 @@ type Json = any;
 
 /** A node that keeps the bytes, and then tells a story of what became of them. */
 interface Story {
-  /** What the lying node answers once it holds the bytes. */
+  /** The lying node's answer once it holds the bytes. */
   readonly tell: (of: {
     anvil: Anvil;
     url: string;

@@ -58,7 +58,7 @@ interface Scene extends AsyncDisposable {
   agree(): Promise<void>;
 }
 
-/** What is set for the installation of a scene. */
+/** Settings of the installation of a scene. */
 type Env = Record<string, string>;
 
 const SCENES: Readonly<Record<string, (env: Env) => Promise<Scene>>> = {

@@ -1,4 +1,4 @@
-/** What happens to a funded ramp whose nonces are blocked, for tests of what frees them. @module */
+/** Scenarios of a funded ramp whose nonces are blocked, for tests of the remedies. @module */
 import { deepEqual, equal } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
@@ -116,7 +116,7 @@ export async function madeFor(funded: FundedRamp, withdrawal: string): Promise<u
   );
 }
 
-/** What a withdrawal's user is charged for its fee. */
+/** The fee charged to a withdrawal's user. */
 export function chargeOf(row: { fee: { value: number } }): string {
   return row.fee.value.toFixed(18);
 }
@@ -134,7 +134,7 @@ export async function heldBy(funded: FundedRamp, address: string): Promise<bigin
   return BigInt(await funded.anvil.rpc<string>("eth_getBalance", address, "latest"));
 }
 
-/** What the ledger owes is what the ramp's address holds. */
+/** Checks that the ledger's liability equals the balance of the ramp's address. */
 export async function agree(funded: FundedRamp): Promise<void> {
   equal(await heldBy(funded, funded.address), -toUnits((await funded.books()).world, 18));
 }

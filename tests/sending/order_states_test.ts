@@ -143,7 +143,7 @@ Deno.test("two speed-ups at once: each transaction shares the nonce, and it is p
   await agree(funded);
 });
 
-/** What an order may become at each place of its way, if nothing but its state is changed. */
+/** Permitted next states at each state of an order, if nothing but its state is changed. */
 const WAYS: readonly (readonly [OrderState, readonly OrderState[]])[] = [
   ["new", ["failed", "canceled"]],
   ["planned", ["failed", "canceled"]],
@@ -336,7 +336,7 @@ async function heldBy(funded: FundedRamp, address: string): Promise<bigint> {
   return BigInt(await funded.anvil.rpc<string>("eth_getBalance", address, "latest"));
 }
 
-/** What the ledger owes is what the ramp's address holds. */
+/** Checks that the ledger's liability equals the balance of the ramp's address. */
 async function agree(funded: FundedRamp): Promise<void> {
   equal(await heldBy(funded, funded.address), -toUnits((await funded.books()).world, 18));
 }

@@ -12,7 +12,7 @@ import { type Answer, rowsOf } from "./realm.ts";
 
 /** A funded ramp with what consolidations need beside. */
 export interface ConsolidatingRamp extends UtxoRamp {
-  /** What the ramp's address locks coins by. */
+  /** The locking script of the ramp's address. */
   readonly script: string;
   /** Asks for a consolidation. */
   consolidate(body?: Record<string, unknown>, query?: string): Promise<Answer>;

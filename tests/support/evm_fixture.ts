@@ -19,7 +19,7 @@ import { type Anvil, startAnvil } from "./nodes/anvil.ts";
 import { bookAsOwner } from "./booking.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
-/** What a funded ramp is opened with. */
+/** Options of a funded ramp. */
 export interface FundedRampOptions {
   /** Code of the asset; ETH unless given. */
   asset?: string;
@@ -27,9 +27,9 @@ export interface FundedRampOptions {
   chain?: { id: string; number: number; flags?: readonly string[] };
   /** Address of the node, if it is not to be the real one itself. */
   front?: (url: string) => string;
-  /** What the ramp's address holds, in wei. */
+  /** The balance of the ramp's address, in wei. */
   coins?: bigint;
-  /** What the virtual account holds, in whole units. */
+  /** The balance of the virtual account, in whole units. */
   total?: string;
   /** Depth at which a payment is final. */
   depth?: number;

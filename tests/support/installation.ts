@@ -94,7 +94,7 @@ export async function restoreRealm({ id }: { id: string }): Promise<void> {
 /** Why the ramps of a test are in quarantine. */
 export const OLDER = "the database is older than the record of this host";
 
-/** What a fence does when it finds the database older. */
+/** The reaction of a fence to an older database. */
 export async function haltRealm(realm: TestRealm): Promise<void> {
   const actor = { ...realm.admin.actor, at: Date.now() };
   await realm.command((tx) => quarantine(tx, actor, null, OLDER));

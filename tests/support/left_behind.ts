@@ -27,14 +27,14 @@ const OF_A_FILE = 3;
 const KEPT_SOUND =
   /^(collections|domain|http|identity|ledger|postgres|realms|security)\/(?!attestation_|signer_)|\/api_test\.ts$/;
 
-/** What was found in the databases. */
+/** Findings in the databases. */
 interface Found {
   count: number;
   /** Of these, those whose chain was recomputed: the first of each file, for a twentieth of a second each. */
   recomputed: number;
-  /** What fails the run. */
+  /** Faults that fail the run. */
   wrong: string[];
-  /** What is told besides. */
+  /** Further notes. */
   told: string[];
 }
 

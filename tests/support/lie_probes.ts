@@ -19,7 +19,7 @@ export interface Probe<T = unknown> {
   readonly alone?: (answer: T, truth: T) => string | null;
 }
 
-/** What lies are tried on. */
+/** The objects that lies are tried on. */
 export interface WorkerContext {
   readonly node: LyingNode;
   readonly probes: readonly Probe[];
@@ -27,11 +27,11 @@ export interface WorkerContext {
   open(urls: readonly string[]): Promise<Chain>;
 }
 
-/** What came of it. */
+/** The result of a lie. */
 export interface Outcome {
   readonly lies: number;
   readonly answers: number;
-  /** What must not be, in words. */
+  /** The forbidden results, in words. */
   readonly faults: readonly string[];
 }
 
@@ -134,7 +134,7 @@ function othersOf(
   return [...found].slice(0, OTHERS);
 }
 
-/** Who is asked: the liar, and the honest node. */
+/** The nodes that are asked: the lying one, and the honest one. */
 const STAGES: readonly (readonly [string, string])[] = [
   ["alone", "l"],
   ["first of two", "lh"],
@@ -209,7 +209,7 @@ export function anything(): null {
   return null;
 }
 
-/** What a scan tells beside an honest node: all that is there; more, only as unproven. */
+/** A scan beside an honest node reports every transfer, and others only as unproven. */
 export function scannedBetween(answer: Scanned[], truth: Scanned[]): string | null {
   const blocks = (of: Scanned[]) =>
     written(of.map(({ block: { height, hash, parentHash } }) => [height, hash, parentHash]));
@@ -228,7 +228,7 @@ function keyOf({ hash, index, to, contract, amount }: Transfer): string {
   return `${hash} ${index} ${to} ${contract} ${amount}`;
 }
 
-/** What waits is told as its bytes say, or not at all. */
+/** A waiting transaction is reported as its bytes have it, or not at all. */
 export function pooledOnly(answer: Transfer[], truth: Transfer[]): string | null {
   const added = answer.filter((one) => !truth.map(keyOf).includes(keyOf(one)));
   return added.length === 0 ? null : `told ${written(added)}`;
@@ -249,7 +249,7 @@ export function pricesAlone(most: bigint): (answer: unknown) => string | null {
   };
 }
 
-/** What a node tells alone must still be fit to be written down. */
+/** A lone node's report must still be fit to be stored. */
 export function scannedAlone(answer: Scanned[], truth: Scanned[]): string | null {
   const heights = (of: Scanned[]) => of.map(({ block }) => block.height).join();
   if (heights(answer) !== heights(truth)) return `blocks ${heights(answer)}`;
@@ -279,7 +279,7 @@ export function statusBetween(answer: TransactionStatus, truth: TransactionStatu
   return same(known(answer), known(truth));
 }
 
-/** What a single node says of a fate: its own signature proves a death, and bytes bound a fee. */
+/** A lone node's report of a status: its own signature proves a drop, and bytes limit a fee. */
 export function statusAlone(
   most: bigint,
 ): (answer: TransactionStatus, truth: TransactionStatus) => string | null {

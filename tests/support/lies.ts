@@ -13,7 +13,7 @@ export interface Lie {
   /** Which questions it answers, as {@link LyingNode.kindOf} names them. */
   readonly kind: string;
   readonly path: FieldPath;
-  /** What is done to the field, in a word. */
+  /** The change of the field, in a word. */
   readonly name: string;
   /** Makes the lie out of the truth; undefined leaves the field out. */
   readonly tell: (truth: unknown) => unknown;
@@ -40,7 +40,7 @@ const DEEP = "a list of great depth";
 const DEPTH = 20_000;
 const MANY = 5_000;
 
-/** What a real node answers: a result, or an error of its own. */
+/** The answer of a real node: a result, or an error of its own. */
 export type Ask = (question: Question) => Promise<Record<string, unknown>>;
 
 /**

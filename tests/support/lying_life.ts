@@ -12,7 +12,7 @@ import { rowsOf, type TestRealm } from "./realm.ts";
 export interface Life {
   readonly realm: TestRealm;
   readonly node: LyingNode;
-  /** What is told now; null is the truth. */
+  /** The present lie; null is the truth. */
   readonly telling: { lie: Lie | null };
   /** Pays to the service; gives the transaction id. */
   deposit(): Promise<string>;
@@ -22,9 +22,9 @@ export interface Life {
   consolidate?(): Promise<void>;
   /** Mines, looks and does what follows. */
   step(): Promise<void>;
-  /** What somebody outside holds, in base units. */
+  /** The balance of an outside address, in base units. */
   held(to: string): Promise<bigint>;
-  /** What a withdrawal pays, in base units, and what a deposit brings, in whole units. */
+  /** Payment of a withdrawal in base units, and amount of a deposit in whole units. */
   readonly paid: bigint;
   readonly brings: string;
   /** Compares chain and ledger. */
@@ -89,7 +89,7 @@ async function round(life: Life, lies: readonly Lie[]): Promise<void> {
       "select status from withdrawals where id = $1",
       [id],
     );
-    // What was refused before it was signed is given back, and paid to nobody.
+    // A withdrawal refused before its signature is given back, and paid to nobody.
     equal(await life.held(to), status === "DONE" ? life.paid : 0n, told);
     const rows = await rowsOf<{ status: string; credited: string }>(
       realm,

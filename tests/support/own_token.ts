@@ -12,7 +12,7 @@ import { type Answer, rowsOf, type TestUser } from "./realm.ts";
 
 /** Base units of a coin. */
 export const ETHER = 10n ** 18n;
-/** What the house has earned of the coin. */
+/** The house's earnings in the coin. */
 export const FEES =
   "select trim_scale(total)::text as total from accounts where system = 'fees' and asset = 'ETH'";
 
@@ -95,7 +95,7 @@ export async function moveCoins(
   equal(answer.status, 201, answer.text);
 }
 
-/** What of an account is not blocked. */
+/** The part of an account that is not blocked. */
 export async function availableAt(user: TestUser, account: string): Promise<string> {
   return (await user.send("GET", `/v1/accounts/${account}`)).body.balance.available;
 }
@@ -119,7 +119,7 @@ export async function ended(
   await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "DONE");
 }
 
-/** What an account holds. */
+/** The balance of an account. */
 export async function total(fixture: RampFixture, account: string): Promise<string> {
   return (await fixture.account(account)).balance.total;
 }

@@ -11,7 +11,7 @@ export interface Queue {
   readonly to: readonly string[];
 }
 
-/** What the withdrawal of a queue with this number is about, in base units. */
+/** The amount of the withdrawal with this number in a queue, in base units. */
 export function sizeOf(at: number): bigint {
   return COIN / 10n + BigInt(at) * 1_000n;
 }

@@ -365,9 +365,9 @@ async function asUser(
   return { id: row.id, identity: row.identity, actor, key, send: send(key) };
 }
 
-/** What a schema is called by its comment once its test has broken it on purpose. */
+/** The comment on a schema that its test has broken on purpose. */
 export const BROKEN = "broken on purpose";
-/** What a test changes as the tables' owner without breaking what an audit looks at. */
+/** Changes by a test as the tables' owner that no audit reports. */
 const HARMLESS =
   /^\s*(select|with|(update|delete from|insert into) (jobs|leases|onchain_balances|fee_quotes|chain_(?!links|head)\w+)\b)/;
 

@@ -9,7 +9,7 @@ import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded
 import { fetchPackages, type PackageSet } from "../../db/packages.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-/** What the tests need beyond the service: nodes, a compiler, a validator. */
+/** Packages of the tests beside the service's: nodes, a compiler, a validator. */
 const PACKAGES: PackageSet = {
   title: "what the tests need",
   config: new URL("tests/deno.json", ROOT),

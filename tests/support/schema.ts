@@ -1,6 +1,6 @@
 /**
- * What a schema looks like in the database, as text: the golden dumps beside the migrations are made
- * by this, and the test compares them. `deno task schema` writes them anew.
+ * The schema of a database as text: this module makes the golden dumps beside the migrations,
+ * and the test compares them. `deno task schema` writes them anew.
  *
  * @module
  */

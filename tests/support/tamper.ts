@@ -1,5 +1,5 @@
 /**
- * What an intruder with the rights of the tables' owner could do: change rows with the rules that
+ * Acts of an intruder with the rights of the tables' owner: changes of rows with the rules that
  * forbid it switched off.
  *
  * @module

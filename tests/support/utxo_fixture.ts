@@ -59,7 +59,7 @@ export interface UtxoRamp extends AsyncDisposable {
   ended(ids: readonly string[]): Promise<Answer["body"][]>;
   /** Prices payments at this moment. */
   quote(): Promise<void>;
-  /** What somebody outside holds. */
+  /** The balance of an outside address. */
   held(address: string): Promise<bigint[]>;
   /** Spends coins of one of our addresses behind the service's back, in a block that holds nothing else. */
   rob(to: string, ...inputs: readonly string[]): Promise<void>;
@@ -112,7 +112,7 @@ export async function openUtxoRamp({ id, asset, start, env }: UtxoChain): Promis
   return assemble({ id, node, realm, poller, context, ramp, address, virtual, target });
 }
 
-/** What a funded ramp is made of. */
+/** Options of a funded ramp. */
 type Parts =
   & Pick<UtxoRamp, "node" | "realm" | "context" | "ramp" | "address" | "virtual">
   & { readonly id: CoinChainId; readonly poller: TestPoller; readonly target: string };

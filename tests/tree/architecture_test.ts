@@ -1,5 +1,5 @@
 /**
- * What holds for the tree as a whole and no rule about one file can see: imports without cycles,
+ * Rules on the tree as a whole, which no rule about one file can check: imports without cycles,
  * migrations in order and explained, dependencies pinned, a lock file that names no address.
  *
  * @module

@@ -26,7 +26,7 @@ const PAGES = [
   "docs/operations/monitoring.md",
 ];
 
-/** What the answers are, in the order of the requests; accounts by their references. */
+/** The documented answers, in the order of the requests; accounts by their references. */
 const PROMISED: readonly unknown[] = [
   { total: 5, pages: 3, rows: [null, "shop-1"] },
   [null, "shop-1"],
@@ -201,7 +201,7 @@ async function requestsOf(page: string): Promise<string[]> {
   });
 }
 
-/** What the page promises of a realm: a currency, three accounts of it, and transfers. */
+/** The realm that the page describes: a currency, three accounts of it, and transfers. */
 async function fillRealm(realm: TestRealm): Promise<void> {
   const { admin } = realm;
   const { account } = await realm.currency("1000", "GOLD");

@@ -1,6 +1,6 @@
 /**
- * What the rules about layers must refuse, and the nearest neighbours that they must leave alone: who
- * imports what, and who opens transactions.
+ * Code that the rules about layers must refuse, and the nearest permitted code: imports,
+ * and functions that open transactions.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * What the house rules must refuse, and the nearest neighbours that they must leave alone; those about
+ * Code that the house rules must refuse, and the nearest permitted code; snippets about
  * layers have a file of their own.
  *
  * @module

@@ -263,7 +263,7 @@ async function withdraw(fixture: Fixture, value: string, account = fixture.ramp.
   throw new Error(JSON.stringify(orders));
 }
 
-/** What lies on the chain is what the ledger says, and solvency finds nothing amiss. */
+/** Checks that chain and ledger agree, and that solvency finds no difference. */
 async function agrees(fixture: Fixture, expected: bigint): Promise<void> {
   await fixture.turn();
   const held = await fixture.held(fixture.ramp.address);

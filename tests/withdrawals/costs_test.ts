@@ -296,7 +296,7 @@ async function speedUp(funded: FundedRamp, id: string): Promise<Answer> {
   return await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, body);
 }
 
-/** What a withdrawal's user is charged for its fee. */
+/** The fee charged to a withdrawal's user. */
 function charged(body: Answer["body"]): string {
   return Number(body.fee.value).toFixed(18).replace(/0+$/, "");
 }

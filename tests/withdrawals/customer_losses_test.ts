@@ -61,7 +61,7 @@ Deno.test("one customer whose destinations burn gas cannot bring the house to wh
   equal(plain.status, "DONE", JSON.stringify((await funded.read(plain.id)).history));
   const { cost, fee: charged } = await costOf(funded, plain.id);
   ok(compare(cost, charged) <= 0, `${cost} of ${charged}`);
-  // What is canceled once it is signed leaves a nonce that the house fills: not for this customer.
+  // A withdrawal canceled after its signature leaves a nonce that the house fills: not for this customer.
   const path = `/v1/withdrawals/${await asked(funded, customer, OUTSIDE)}`;
   let refused: Answer | null = null;
   await funded.advance(async (step) => {
@@ -195,7 +195,7 @@ async function orderOf({ realm }: Pick<FundedRamp, "realm">, id: string): Promis
   return [(await reading(realm.pool, (db) => selectOrder(db, order)))!];
 }
 
-/** What a withdrawal was charged, and what it cost. */
+/** A withdrawal's charge and its cost. */
 async function costOf({ realm }: FundedRamp, id: string): Promise<{ cost: string; fee: string }> {
   const text = "select cost::text, fee::text from withdrawals where id = $1";
   return (await rowsOf<{ cost: string; fee: string }>(realm, text, [id]))[0];

@@ -1,4 +1,4 @@
-/** What users can make the house pay, and what they get back of what they paid for nothing. */
+/** Costs that users can cause the house, and refunds of their charges without effect. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
 import {
@@ -202,7 +202,7 @@ async function refusedBy(funded: FundedRamp, statement: string): Promise<string 
   return await rowsOf(funded.realm, statement).then(() => null, (error) => error.constraint_name);
 }
 
-/** What the ledger owes is what the ramp's address holds. */
+/** Checks that the ledger's liability equals the balance of the ramp's address. */
 async function agree(funded: FundedRamp): Promise<void> {
   equal(await heldBy(funded, funded.address), -toUnits((await funded.books()).world, 18));
 }

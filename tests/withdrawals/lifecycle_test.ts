@@ -239,7 +239,7 @@ function eventsOf(withdrawal: { history: { event: string }[] }): string[] {
   return withdrawal.history.map((entry) => entry.event);
 }
 
-/** What the ledger owes is what the ramp's address holds: both began with 10. */
+/** Checks that the ledger's liability equals the balance of the ramp's address: both began with 10. */
 async function balanced(funded: FundedRamp): Promise<void> {
   const held = BigInt(await funded.anvil.rpc<string>("eth_getBalance", funded.address, "latest"));
   const { world } = await funded.books();

@@ -1,6 +1,6 @@
 /**
- * What a worker advances an order with: its chain, the handlers of the purposes, and the number
- * under which it may write.
+ * Context in which a worker advances an order: its chain, the handlers of the purposes, and the
+ * schedule version under which it may write.
  * @module
  */
 import type { Tx } from "../../db/database.ts";
@@ -47,8 +47,8 @@ export interface InputScope {
 }
 
 /**
- * What differs between orders by their purpose. A hook that is left out does nothing. The hooks are properties and
- * no methods, whose parameters TypeScript compares both ways: one that needs the ledger lock compiles in `settle` alone.
+ * Hooks of the orders of one purpose. A hook that is left out does nothing. The hooks are properties, not
+ * methods, whose parameters TypeScript would compare both ways: one that needs the ledger lock compiles in `settle` alone.
  */
 export interface OrderHandler {
   /** Plans one transaction for it and others that wait beside it; null where it goes alone. */
@@ -81,7 +81,7 @@ export interface OrderHandler {
 /** The handler of each purpose. */
 export type OrderHandlers = Readonly<Record<OrderRow["purpose"], OrderHandler>>;
 
-/** What advancing an order takes. */
+/** The parameters of advancing an order. */
 export interface OrderWork {
   readonly context: WorkerContext;
   readonly chain: Chain;

@@ -85,7 +85,7 @@ async function searchAgain(
   const lost = await reading(context.pool, (db) => selectSpenderless(db, place, SPENDERLESS_MAX));
   if (lost.length === 0) return;
   const inputs = lost.map(({ input }) => input);
-  // What ends half-way is not searched again at once.
+  // A search that ends half-way is not repeated at once.
   await context.step((tx) => deferSpenders(tx, place, inputs));
   const cursor = await reading(context.pool, (db) => selectCursor(db, place));
   const asked = lost.map((coin) => ({ ...coin, amount: BigInt(coin.amount) }));

@@ -94,7 +94,7 @@ function editing(script: string, change: (transaction: Transaction, at: number) 
     });
 }
 
-/** What a liar makes of a block's bytes. */
+/** A lying node's versions of a block's bytes. */
 const LIES: Readonly<Record<string, (scene: Scene) => string | Promise<string>>> = {
   "leaves a deposit out": ({ hex, script }) =>
     altered(hex, (all) => {

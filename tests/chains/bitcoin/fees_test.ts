@@ -7,7 +7,7 @@ import { failsAs, pays } from "../conformance.ts";
 import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { newParty } from "./fixture.ts";
 
-/** What a node says of fees; numbers are written as JSON has them. */
+/** A node's report on fees; numbers are written as in JSON. */
 interface Said {
   readonly estimates?: Readonly<Record<number, unknown>>;
   readonly floor?: unknown;

@@ -19,12 +19,12 @@ export interface UtxoFixture extends Fixture {
   open(...urls: string[]): Promise<Chain>;
   /** The script of an address, in hexadecimal. */
   script(address: string): Promise<string>;
-  /** What somebody may spend. */
+  /** Coins that an address may spend. */
   coins(address: string): Promise<Coin[]>;
 }
 
 const COIN = 100_000_000n;
-/** What payers hold, and what is an ordinary payment. */
+/** Balances of payers, and an ordinary payment. */
 const SIZES: Readonly<Record<CoinChainId, readonly [bigint, bigint]>> = {
   BITCOIN: [5n * COIN, COIN / 10n],
   LITECOIN: [5n * COIN, COIN / 10n],

@@ -1,4 +1,4 @@
-/** What is asked of a coin chain, on a chain that stands still. @module */
+/** Questions to a UTXO chain, on a chain without new blocks. @module */
 import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import { COIN_TABLES } from "../../../workers/chains/bitcoin/networks.ts";
 import type { Head, Transfer } from "../../../workers/chains/observations.ts";
@@ -23,7 +23,7 @@ import {
 import { passOn, type Question } from "../../support/nodes/faulty_node.ts";
 import { openLitecoindFixture, type UtxoFixture } from "./fixture.ts";
 
-/** What was done on the chain. */
+/** The transactions of the chain. */
 interface CoinScene extends Scene {
   readonly head: Head;
   /** A coin that the payer had, and those that it has. */
@@ -45,7 +45,7 @@ export async function lyingCoins(): Promise<WorkerContext & AsyncDisposable> {
     searched: transfers[0].hash,
     searchedBetween: same,
     minedAt: from + 1,
-    // What a thousand virtual bytes cost at the highest rate; a payment has fewer.
+    // The cost of a thousand virtual bytes at the highest rate; a payment has fewer.
     dearest: COIN_TABLES.LITECOIN.rateMax,
   };
   return openLyingChain({

@@ -59,7 +59,7 @@ function failsAs(fault: ChainFault, work: () => unknown): void {
   throws(work, (error: unknown) => error instanceof ChainError && error.fault === fault);
 }
 
-/** What a plan spends, by the coins it was offered. */
+/** The coins that a plan spends, among those it was offered. */
 function spentBy(made: Plan, coins: readonly Coin[]): Coin[] {
   return made.inputs.map((input) => coins.find(({ hash, index }) => `${hash}:${index}` === input)!);
 }

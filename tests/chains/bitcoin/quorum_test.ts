@@ -1,4 +1,4 @@
-/** What one node of a coin chain says alone neither credits, nor hides, nor kills. */
+/** One UTXO node's report alone neither credits, nor hides, nor drops. */
 import { deepEqual, equal, match } from "node:assert/strict";
 import { Transaction } from "bitcoinjs-lib";
 import type { Transfer } from "../../../workers/chains/observations.ts";

@@ -83,7 +83,7 @@ Deno.test("on a node without such a list the fee of CUSD is paid in coins", asyn
   equal(status.state, "mined");
 });
 
-/** What only a real node of Celo answers. */
+/** Answers that only a real node of Celo gives. */
 const celoNode: Trick = ({ method, params }) => {
   const [first] = params;
   const word = (value: string) => value.toLowerCase().replace("0x", "").padStart(64, "0");

@@ -117,7 +117,7 @@ Deno.test("an answer of millions of digits, or with digits that are none, breaks
     const { method } = question;
     // deno-lint-ignore no-explicit-any
     const told: any = await passOn(anvil.url, question);
-    // What a contract says of itself may be long.
+    // A contract's description of itself may be long.
     if (method === "eth_call") return `0x${"61".repeat(2 ** 17)}`;
     if (method !== "eth_getTransactionReceipt" || told.result === null) return told.result;
     const data = `0x${"zz".repeat(32)}`;

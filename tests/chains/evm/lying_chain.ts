@@ -1,4 +1,4 @@
-/** What is asked of an account chain, on a chain that stands still. @module */
+/** Questions to an account chain, on a chain without new blocks. @module */
 import { openEvm } from "../../../workers/chains/evm/chain.ts";
 import { EVM_TABLES } from "../../../workers/chains/evm/networks.ts";
 import type { Checked, Transfer } from "../../../workers/chains/observations.ts";
@@ -26,7 +26,7 @@ const ETHER = 10n ** 18n;
 /** The highest price of a payment of coins. */
 const DEAREST = 21_000n * EVM_TABLES.ETHEREUM.gasPriceMax;
 
-/** What was done on the chain. */
+/** The transactions of the chain. */
 interface EvmScene extends Scene {
   readonly token: string;
   /** The payment that a contract made. */

@@ -1,4 +1,4 @@
-/** What one node of several says of blocks, alone, hides nothing and invents nothing. */
+/** One node's report on blocks, alone among several, hides nothing and invents nothing. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { getBytes, hexlify, SigningKey, Transaction } from "ethers";
 import type { Chain } from "../../../workers/chains/chain.ts";
@@ -87,7 +87,7 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
       found.flatMap(({ transfers }) => transfers.map(({ hash, amount }) => [hash, amount])),
       [[hash, 5n]],
     );
-    // Who is not asked cannot be caught.
+    // A node that is not asked cannot be caught.
     if (names !== "hhl") match(chain.reports().join(), /contradict each other on what arrived/);
   });
 

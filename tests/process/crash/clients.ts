@@ -6,7 +6,7 @@
  */
 import type { CrashRealm, Serving } from "./service.ts";
 
-/** What was asked under a key, and the one answer that it got. */
+/** A request under a key, and the one answer that it got. */
 export interface Acknowledged {
   path: string;
   body: string;

@@ -34,7 +34,7 @@ interface Fixture {
   load: Load;
 }
 
-/** What happens, by name. */
+/** The faults, by name. */
 const FAULTS: Readonly<Record<string, (fixture: Fixture) => Promise<void>>> = {
   "a process is killed": ({ services: [one] }) => one.kill(),
   "the other process is killed": ({ services: [, two] }) => two.kill(),
@@ -45,7 +45,7 @@ const FAULTS: Readonly<Record<string, (fixture: Fixture) => Promise<void>>> = {
   "a process is stopped for a while": async ({ services: [, two], away, load }) => {
     two.pause();
     away.add(two);
-    // What it holds is taken from it, and the other one answers.
+    // Its locks are released, and the other one answers.
     await load.more(BETWEEN).finally(() => two.resume());
     away.delete(two);
   },

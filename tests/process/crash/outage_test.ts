@@ -15,7 +15,7 @@ interface Answer {
   code: string | null;
 }
 
-/** What is broken in one realm, and how it is mended: statements of the superuser. */
+/** A fault in one realm and its remedy: statements of the superuser. */
 interface Outage {
   name: string;
   /** The realm lives in a database of its own, reached as a role of the tenant's. */

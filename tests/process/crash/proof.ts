@@ -1,5 +1,5 @@
 /**
- * What must hold after a crash: nothing that was acknowledged is lost, nothing happened twice or
+ * Laws after a crash: no acknowledged request is lost, nothing happened twice or
  * unseen, every answer is kept, and the ledger's laws hold.
  *
  * @module

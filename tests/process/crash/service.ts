@@ -6,7 +6,7 @@
  */
 import { freePort } from "../../support/ports.ts";
 
-/** What can be asked. */
+/** A running service that takes requests. */
 export interface Serving {
   url: string;
   /** Settled while it can be asked. */

@@ -7,7 +7,7 @@ import anvilPackage from "@foundry-rs/anvil-linux-amd64/package.json" with { typ
 import { getAddress, getBytes, HDNodeWallet, Interface } from "ethers";
 import strange from "../contracts/Strange.json" with { type: "json" };
 
-/** What a rich account sends. */
+/** The amount that a rich account sends. */
 export interface Sent {
   readonly to?: string;
   readonly value?: bigint;
@@ -57,7 +57,7 @@ export function rich(index = 0): { address: string; key: Uint8Array } {
   return { address: wallet.address, key: getBytes(wallet.privateKey) };
 }
 
-/** What is final lies two blocks below the newest, where it would be 64. */
+/** The final block lies two below the newest, where it would be 64. */
 const FINAL = ["--slots-in-an-epoch", "1"];
 
 /** Starts a node with a chain id. */

@@ -44,7 +44,7 @@ export interface CeloTransaction {
 /** A running node. */
 export interface CeloNode extends AsyncDisposable {
   readonly url: string;
-  /** What was taken, in order. */
+  /** Accepted transactions, in order. */
   readonly taken: CeloTransaction[];
   /** Puts something between the node and its callers. */
   readonly faulty: FaultyNode;
@@ -52,9 +52,9 @@ export interface CeloNode extends AsyncDisposable {
 
 /** Base units of the fee token per gas, burnt or not. */
 export const CELO_BASE_FEE = 5n * 10n ** 9n;
-/** What a payment in a token costs beyond the call itself. */
+/** Gas of a payment in a token beyond the call itself. */
 export const CELO_EXTRA_GAS = 50_000n;
-/** Who receives the fees. */
+/** The receiver of the fees. */
 export const CELO_COLLECTOR: string = getAddress("0x000000000000000000000000000000000000fee5");
 const DIRECTORY = "0x15F344b9E6c3Cb6F0376A36A64928b13F62C6276";
 const ERC20 = new Interface(["function transferFrom(address,address,uint256)"]);
@@ -70,7 +70,7 @@ interface State {
   taken: CeloTransaction[];
   /** By the id that anvil gave. */
   byAnvil: Map<string, CeloTransaction>;
-  /** What anvil calls it, by its own id. */
+  /** Its id in anvil, by its own id. */
   anvilOf: Map<string, string>;
 }
 

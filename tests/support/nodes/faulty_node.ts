@@ -11,7 +11,7 @@ export interface Question {
   readonly params: unknown[];
 }
 
-/** What a test does to a question: an answer, a whole response, or undefined to pass it on. */
+/** A test's reaction to a question: an answer, a whole response, or undefined to pass it on. */
 export type Trick = (question: Question) => unknown | Response | Promise<unknown | Response>;
 
 /** A node's silence. */

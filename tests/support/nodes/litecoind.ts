@@ -32,7 +32,7 @@ export interface FoundCoin {
   readonly height: number;
 }
 
-/** What makes Litecoin's node as strict as Dogecoin's. */
+/** Flags that make Litecoin's node as strict as Dogecoin's. */
 export const LIKE_DOGECOIN: readonly string[] = [
   "-minrelaytxfee=0.001",
   "-incrementalrelayfee=0.0001",

@@ -134,7 +134,7 @@ async function block(state: State, [tag, full]: unknown[]): Promise<unknown> {
   return { ...fields, hash: await hashAt(state, height), transactions: [] };
 }
 
-/** What is shown as the hash of the block at a height. */
+/** The hash shown for the block at a height. */
 async function hashAt(state: State, height: number): Promise<string> {
   const { real, above } = realAt(state, height);
   if (above > 0) return salted(state, height, id(`empty ${height}`));
