@@ -142,7 +142,7 @@ export function settingNames(): ReadonlySet<string> {
   return read.known;
 }
 
-/** The environment, over what a `.env` file says; without the right to read one there is none. */
+/** The environment, over a `.env` file; without the right to read the file only the environment. */
 export async function readEnvironment(
   process: Pick<Deno.Env, "toObject"> = Deno.env,
 ): Promise<Record<string, string>> {

@@ -1,4 +1,4 @@
-/** Picks the command that the arguments name, opens what every command needs, and runs it. @module */
+/** Picks the command that the arguments name, opens its context, and runs it. @module */
 import { ConfigError } from "./config.ts";
 import {
   type Command,

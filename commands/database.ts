@@ -7,7 +7,7 @@ import { type CommandContext, failStart } from "./context.ts";
 /**
  * Brings the database up to date. A process with another platform key changes nothing.
  *
- * @param anew whether the platform key was lost, and this one counts from now on
+ * @param anew whether the platform key was lost, and this one replaces it
  * @returns the realms that could not be migrated
  */
 export async function prepareDatabase(

@@ -32,7 +32,7 @@ export async function realm(context: CommandContext, { args }: Invocation): Prom
   console.log(JSON.stringify(created, null, 2));
 }
 
-/** Reads what `realm create` asks for, given as JSON or as flags: the body of POST /v1/realms. */
+/** Reads the request of `realm create`, given as JSON or as flags: the body of POST /v1/realms. */
 function requestOf([verb, ...given]: readonly string[]): unknown {
   if (verb !== "create" || given.length === 0) throw new ConfigError([REALM_USAGE]);
   return given[0].startsWith("{") ? parseStoredJson(given.join(" ")) : requestOfFlags(given);

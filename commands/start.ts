@@ -25,7 +25,7 @@ export async function start(
 ): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: START_FLAGS });
   const { config, log, database, migrations, provisioning } = context;
-  // A process that only serves does not load what talks to chains.
+  // A process that only serves does not load the code of chains.
   const workers = config.workers ? await import("./workers.ts") : null;
   await workers?.assertRecord(config);
   const now = Date.now;

@@ -42,7 +42,7 @@ const OS: Readonly<Record<string, string>> = { windows: "win32" };
 const CPU: Readonly<Record<string, string>> = { x86_64: "x64", aarch64: "arm64" };
 
 /**
- * Fetches what is missing of a set.
+ * Fetches the missing packages of a set.
  *
  * @throws {Error} with Deno's message, where that fails
  */

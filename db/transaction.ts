@@ -10,7 +10,7 @@ import type { Db, Pool, Sql, Tx } from "./database.ts";
 export declare const ledgerLock: unique symbol;
 
 /**
- * A transaction that took the ledger lock before its snapshot. What changes account rows demands one,
+ * A transaction that took the ledger lock before its snapshot. Functions that change account rows demand one,
  * so a transaction without the lock does not compile there.
  */
 export type LedgerTx = Tx & { readonly [ledgerLock]: true };
@@ -223,7 +223,7 @@ export async function snapshot<T>(pool: Pool, work: (tx: Tx) => Promise<T>): Pro
   ) as T;
 }
 
-/** Runs what builds or migrates, which takes as long as it takes. */
+/** Runs work that builds or migrates, without a time limit. */
 export async function building<T>(pool: Pool, work: (sql: Sql) => Promise<T>): Promise<T> {
   return await using(pool, work, LONG_DEADLINE_MS);
 }

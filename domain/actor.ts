@@ -56,7 +56,7 @@ export function roleOf(actor: Actor): Role {
     : "user";
 }
 
-/** Whether the actor reaches beyond what it owns. */
+/** Whether the actor reaches beyond its own entities. */
 export function reachesRealm(actor: Actor): boolean {
   return actor.scopes.includes("realm");
 }

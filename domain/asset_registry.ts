@@ -66,7 +66,7 @@ export const TOKENS: readonly TokenGroup[] = [
       ["MKR", 18, "0x9f8F72aA9304c8B593d555F12eF6589cC3A579A2", "MKR"],
       ["LINK", 18, "0x514910771AF9Ca656af840dff83E8264EcF986CA", "LINK"],
       ["PAX", 18, "0x8E870D67F660D95d5be530380D0eC0bd388289E1", "PAX", "USDP"],
-      // May take a fee on transfer: what arrives is what counts.
+      // May take a fee on transfer: the amount that arrives counts.
       ["PAXG", 18, "0x45804880De22913dAFE09f4980848ECE6EcbAf78", "PAXG"],
       ["USDG_ETH", 6, "0xe343167631d89B6Ffc58B88d6b7fB0228795491D", "USDG"],
       ["USDL_ETH", 18, "0xbdC7c08592Ee4aa51D06C27Ee23D5087D65aDbcD", "USDL"],

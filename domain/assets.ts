@@ -163,7 +163,7 @@ function bookOf(assets: readonly Asset[]): AssetBook {
   };
 }
 
-/** Writes a contract as what identifies it. */
+/** Gives the identifying form of a contract. */
 export function contractKey(chain: ChainId, contract: string): string {
   return `${chain} ${chainInfo(chain).family === "evm" ? contract.toLowerCase() : contract}`;
 }

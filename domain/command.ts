@@ -26,7 +26,7 @@ import { idTime, isId, newId } from "./ids.ts";
 export { lockOf, optionsOf };
 export type { Db, LedgerTx, LockOption, OptionsFor, Pool, Tx, TxFor };
 
-/** The key under which an answer is kept, and what the request was. */
+/** The key under which an answer is stored, and the fingerprint of its request. */
 export interface IdempotencyClaim {
   /** First 128 bits of the SHA-256 of user and key, as a UUID. */
   key: string;

@@ -73,7 +73,7 @@ export function isDigits(value: unknown): value is Digits {
 /**
  * Parses JSON without losing a digit, in time that grows with the text alone.
  *
- * @throws {DomainError} request.malformed for what is not JSON; request.invalid for nesting deeper
+ * @throws {DomainError} request.malformed for text that is not JSON; request.invalid for nesting deeper
  *   than 64, for more than 40 000 members of one object or array or for more of anything than the
  *   bounds, for text that no database row can store (NUL, lone surrogates), for a member
  *   `__proto__` and for absurd numbers

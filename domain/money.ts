@@ -55,7 +55,7 @@ function amountSchema(zero: boolean, id: string, example: string) {
   });
 }
 
-/** Reads an amount from parsed JSON; null for what is no plain, unsigned decimal. */
+/** Reads an amount from parsed JSON; null if it is not a plain, unsigned decimal. */
 export function decimalOf(given: unknown): string | null {
   const text = typeof given === "string"
     ? given

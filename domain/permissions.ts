@@ -7,7 +7,7 @@
 import { type Actor, reachesRealm, type Role, roleOf, type Scope } from "./actor.ts";
 import { DomainError, type ErrorCode } from "./errors.ts";
 
-/** How far a right goes: nowhere, to what one owns, or to everything in the realm. */
+/** The reach of a right: nothing, own entities, or everything in the realm. */
 export type Reach = "none" | "own" | "all";
 
 /** The rights of one role within one scope. */

@@ -23,7 +23,7 @@ const DOCUMENTED = [
   ...["routes/", "domain/", "db/", "workers/", "commands/", "launcher/", "config/"],
   ...["main.ts", "config.ts", "log.ts"],
 ];
-// Named, because `deno check .` would also read what .gitignore leaves out.
+// Named, because `deno check .` would also read files that .gitignore leaves out.
 const AROUND = ["tests/", "bench/", "lint/", "examples/"];
 /** The layers around the service have packages of their own, which the service does not see. */
 const AROUND_CONFIG = ["--config", "tests/deno.json"];
@@ -41,7 +41,7 @@ const CHECKS: Readonly<Record<string, () => Promise<string | null>>> = {
   advisories: advisoryFaults,
 };
 
-/** Runs the checks of these names, or all; prints what failed, and gives the exit code. */
+/** Runs the checks of these names, or all; prints the failures, and gives the exit code. */
 export async function check(names: readonly string[]): Promise<number> {
   const asked = Object.entries(CHECKS).filter(([name]) =>
     names.length === 0 || names.includes(name)
@@ -76,7 +76,7 @@ async function measured(name: string, run: () => Promise<string | null>): Promis
   return { name, ok: output === null, output: output ?? "", durationMs };
 }
 
-/** Runs this same Deno; gives what it said if it failed, else null. */
+/** Runs this same Deno; gives its output if it failed, else null. */
 async function deno(...args: string[]): Promise<string | null> {
   const env = { NO_COLOR: "1" };
   const command = new Deno.Command(Deno.execPath(), { args, cwd: ROOT, env });

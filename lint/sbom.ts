@@ -1,5 +1,5 @@
 /**
- * `deno task sbom`: prints what is shipped as a CycloneDX 1.6 bill of materials. It is made of the
+ * `deno task sbom`: prints a CycloneDX 1.6 bill of the shipped materials. It is made of the
  * lock files and docs/licences.md alone, so the same tree gives the same bytes, on any machine and
  * without the network.
  *

@@ -48,7 +48,7 @@ export const transactions: Deno.lint.Rule = {
       ...onImport(({ node, specifier, typeOnly }) => {
         const within = OPENERS[pathOf(file.path, specifier) ?? ""];
         if (within === undefined || typeOnly) return;
-        // A file that may open transactions does not hand on what opens them.
+        // A file that may open transactions does not export functions that open them.
         if (isNamed && !node.type.startsWith("Export")) return;
         const taken = namesOf(node);
         if (taken === null || taken.some((name) => !within.includes(name))) report(node);

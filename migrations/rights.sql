@@ -1,7 +1,7 @@
 -- The rights of a realm's two roles, whole, restated after every migration of the realm. They own nothing: they
--- cannot change a table or a function, and they cannot touch what is append-only.
---   :role    serves requests. It writes what users own. Value moves through the posting functions alone.
---   :worker  works: it has the rights of :role, writes what is seen and sent on chains, and books it.
+-- cannot change a table or a function, and they cannot touch append-only rows.
+--   :role    serves requests. It writes entities of users. Value moves through the posting functions alone.
+--   :worker  works: it has the rights of :role, writes observations and orders of chains, and books them.
 -- Neither writes balances, transactions, entries or commits itself: the posting functions have their owner's rights.
 do $rights$
 declare

@@ -1,6 +1,6 @@
 /** Timers: sleeping until a signal, and waiting for work with a limit. @module */
 
-/** Sleeps so many milliseconds, or until the signal is aborted. */
+/** Sleeps for a number of milliseconds, or until the signal is aborted. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -14,7 +14,7 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Waits for work, at most so many milliseconds; null when the time is over and the work goes on. */
+/** Waits for work for a limited time, in milliseconds; null if the work still runs then. */
 export async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T | null> {
   const done = new AbortController();
   try {

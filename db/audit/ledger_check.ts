@@ -66,7 +66,7 @@ export const CHECKS = {
     from accounts a left join (select account, sum(amount) from blocks where status = 'OPEN'
       group by account) b on b.account = a.id
     where a.blocked <> coalesce(b.sum, 0)`,
-  /** No account but a system account is below what is blocked in it, or below zero. */
+  /** Only a system account is below its blocked value, or below zero. */
   "account.covered": `
     select id as subject, blocked + linked as expected, total as found from accounts
     where (total < blocked + linked and type <> 'system') or blocked < 0 or linked < 0`,
@@ -188,7 +188,7 @@ export const CHECKS = {
     from transactions t join accounts a on a.id = t.source
     where t.fiat_value is not null and t.fiat_currency = a.currency
       and t.fiat_value <> round_half_even(t.amount * t.fiat_rate, a.currency_places)`,
-  /** A revert moves back what another transaction moved. */
+  /** A revert moves the amount of another transaction back. */
   "transaction.revert": `
     select t.id as subject, concat_ws(' ', t.destination, t.source, t.amount) as expected,
       concat_ws(' ', o.source, o.destination, o.amount) as found

@@ -12,7 +12,7 @@ export interface SolvencyRow extends AssetName {
   /** Balance on the chain, at the height. */
   assets: string;
   height: number;
-  /** Owed to accounts up to the position, without what is being paid out. */
+  /** Owed to accounts up to the position, without payments on their way. */
   liabilities: string;
   fees: string;
   /** The last transaction that they include; null before the first. */
@@ -136,7 +136,7 @@ export interface LedgerFigures {
   owed: string;
   fees: string;
   position: string | null;
-  /** Seen on the chain up to the height and not credited, less what is credited of later blocks. */
+  /** Seen on the chain up to the height and not credited, less credited deposits of later blocks. */
   pending: string;
   /** Cost of a hundred payments at the present fee quote, in base units; 0 if another coin pays. */
   leeway: string;

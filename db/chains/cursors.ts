@@ -22,7 +22,7 @@ export interface CursorRow extends NetworkKey {
   balances_height: number;
   halted: Record<string, unknown> | null;
   error: string | null;
-  /** A problem that an operator should look at while scanning goes on. */
+  /** A problem for an operator; scanning continues. */
   warning: string | null;
   scanned_at: number;
 }
@@ -92,7 +92,7 @@ export async function updateScanState(
     where chain = ${place.chain} and network = ${place.network}`;
 }
 
-/** Records a problem that an operator should look at while scanning goes on. */
+/** Records a problem for an operator; scanning continues. */
 export async function updateWarning(
   db: Db,
   place: NetworkKey,

@@ -64,7 +64,7 @@ export interface EmbeddedPostgres {
    * that is not stopped outlives this process, until the next start takes its place.
    */
   stop(): Promise<void>;
-  /** Does what `stop()` does. */
+  /** The same as `stop()`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 

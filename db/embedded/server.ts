@@ -22,7 +22,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   timezone: "UTC",
   log_timezone: "UTC",
   // A file per weekday, emptied when its day returns. Failed statements stay out of it: the service
-  // reports them itself, they could fill a disk, and they can carry what people typed.
+  // reports them itself, they could fill a disk, and they can hold text that people typed.
   logging_collector: "on",
   log_filename: "postgresql-%a.log",
   log_truncate_on_rotation: "on",

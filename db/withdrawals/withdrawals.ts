@@ -41,7 +41,7 @@ export interface WithdrawalRow {
   /** The amount that moves on the chain. */
   amount: string;
   fee: string;
-  /** Amount and fee: what leaves the account. */
+  /** Amount and fee, which leave the account. */
   charged: string;
   /** The fees of speed-ups; part of fee and charged. */
   surcharge: string;

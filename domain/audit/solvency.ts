@@ -4,7 +4,7 @@
  *
  * - `assets`: balances, as nodes report them, at the addresses of ramps and deposit accounts at the
  *   height.
- * - `pending`: seen on the chain up to the height and not credited, less what is credited of later
+ * - `pending`: seen on the chain up to the height and not credited, less credited deposits of later
  *   blocks. It belongs to its senders, and covers no other liability.
  * - An order that may have been broadcast counts once. While no chain block up to the height has
  *   it, the amount charged to its customers is in `sending` and no longer in `liabilities`. Once a

@@ -80,7 +80,7 @@ export async function writeBitcoin(
   const prefix = chain === "BITCOIN_CASH" ? CASH_PREFIX[network] : undefined;
   const text = await written(form, prefix, script);
   if (text === null) return null;
-  // Reading it back leaves out what only looks like a script that can be paid.
+  // Reading it back excludes scripts that only resemble a payable one.
   const payee = await parseBitcoin(chain, network, text);
   return payee.ok && sameBytes(payee.script, script) ? payee.address : null;
 }

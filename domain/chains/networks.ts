@@ -1,6 +1,6 @@
 /**
- * Networks of chains that this installation has nodes of. It is plain data, so the serving half decides
- * what can be created without asking a node.
+ * Networks of chains that this installation has nodes of. They are plain data, so the serving half decides
+ * on new entities without asking a node.
  * @module
  */
 import type { Network } from "./addresses.ts";

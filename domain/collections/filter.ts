@@ -35,7 +35,7 @@ const ORDERS: ReadonlyMap<string, Comparison> = new Map([
   ["$lte", "lte"],
 ]);
 
-/** One reading of a query, with what it has used up. */
+/** One reading of a query, with its used-up limits. */
 interface Reading {
   readonly columns: Columns;
   conditions: number;

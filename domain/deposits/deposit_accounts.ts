@@ -254,7 +254,7 @@ async function addAddressRow(
 }
 
 /**
- * Stores what a worker derived for a ramp. Repeating it changes nothing.
+ * Stores the addresses that a worker derived for a ramp. Repeating it changes nothing.
  *
  * @param derived.addresses the ramp's own address, then the reserved ones
  * @returns the account that is ready now; null if it was ready before
@@ -290,8 +290,8 @@ async function openRamp(
 }
 
 /**
- * Stores what a worker derived for a ramp account, enables it and emits the event. Repeating it
- * changes nothing.
+ * Stores the addresses that a worker derived for a ramp account, enables it and emits the event.
+ * Repeating it changes nothing.
  */
 export async function openRampAccount(
   tx: LedgerTx,

@@ -60,7 +60,7 @@ export async function bookFee(
 }
 
 /**
- * Books what a sweep carried, as far as it is credited. The account `fees` bears the part that a
+ * Books the value that a sweep carried, as far as it is credited. The account `fees` bears the part that a
  * token kept, as it bears a chain's fee.
  *
  * @returns the booked amount, and the amount that the sweep took before it was credited

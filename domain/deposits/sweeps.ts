@@ -98,7 +98,7 @@ export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainNetwork): P
   }
 }
 
-/** The account of a sweep, and what its worker decided to do next. */
+/** The account of a sweep, and its next step as a worker decided it. */
 export interface SweepTurn {
   sweepable: SweepableRow;
   step: SweepStep;

@@ -143,7 +143,7 @@ export async function changeAlias(
   return (await selectAliases(tx, [id]))[0];
 }
 
-/** Deletes an alias; its code stays reserved, so that payments never reach somebody else by it. */
+/** Deletes an alias; its code stays reserved, so that payments by it never reach another account. */
 export async function removeAlias(
   tx: Tx,
   actor: Actor,

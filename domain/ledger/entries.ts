@@ -171,7 +171,7 @@ function partOf(page: Page, low: bigint, high: bigint, descending: boolean) {
 
 /**
  * Shows the balance of an account at a time; by default now. For a time in the future it is the
- * present balance, and `at` says so.
+ * present balance, with the present time in `at`.
  *
  * @throws {DomainError} account.not_found
  */

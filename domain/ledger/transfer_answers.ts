@@ -14,7 +14,7 @@ import { DomainError } from "../errors.ts";
 export interface TransferRequest {
   id: string;
   idempotency: IdempotencyClaim | null;
-  /** Status of the answer to what was posted. */
+  /** Status of the answer to a posted transfer. */
   status: number;
   /** Prints a refusal as a problem, of the request with this id where it is another one. */
   problem: (refused: DomainError, requestId?: string) => { status: number; body: string };

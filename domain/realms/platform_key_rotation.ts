@@ -18,7 +18,7 @@ const PAGE = 200;
 
 /**
  * Encrypts all addresses of databases, secrets of realms' logins and secrets of one-time passwords with the
- * present key. Passwords do not change, so a process that has both keys goes on. Stored answers that show a
+ * present key. Passwords do not change, so a process that has both keys continues. Stored answers that show a
  * key are left: they are deleted after seven days.
  *
  * @returns the number of texts that were encrypted again

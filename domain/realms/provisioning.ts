@@ -36,13 +36,13 @@ export interface ProvisioningOptions {
   secrets: Secrets;
 }
 
-/** After so many milliseconds a realm that was not created counts as abandoned. */
+/** Age in milliseconds from which a realm that was not created counts as abandoned. */
 const ABANDONED_MS = 3_600_000;
-/** After so many milliseconds an abandoned realm is forgotten, though its database is still away. */
+/** Age in milliseconds from which an abandoned realm is forgotten, though its database is unreachable. */
 const FORGOTTEN_MS = 7 * 24 * ABANDONED_MS;
 
 /**
- * Prepares what creating a realm needs; provisions it where it is to have a database of its own.
+ * Prepares the creation of a realm; provisions it if it is to have a database of its own.
  *
  * @throws {DomainError} request.invalid when that database cannot be used; service.overloaded where the process has
  *   another platform key than the installation

@@ -21,7 +21,7 @@ export interface RevocationCache {
   time(at: number): number;
   /** Whether a key was revoked as of the last refresh. */
   isRevoked(claims: Claims): boolean;
-  /** Gives what `read` reads from the cache once that is at most a second old. */
+  /** Gives the result of `read` once the cache is at most a second old. */
   whenFresh<T>(read: () => T): T | Promise<T>;
   /** Reads row, revocations and grants again; joins the refresh that runs. */
   refresh(): Promise<void>;

@@ -155,7 +155,7 @@ async function flushOne(platform: Pool, realm: string, usage: RealmUsage): Promi
   if (usage.requestsHere > 0) await addUp(platform, usage.month, [[realm, usage]], usage.seenAt);
 }
 
-/** Adds the usage of one month to the table; takes what others used meanwhile out of the buckets. */
+/** Adds the usage of one month to the table; deducts the usage of other processes from the buckets. */
 async function addUp(
   platform: Pool,
   month: string,

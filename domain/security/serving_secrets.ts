@@ -12,7 +12,7 @@ export type SecretPurpose = "database_url" | "answer" | "totp" | "login" | "inst
 
 /** Encrypts and decrypts texts. */
 export interface Secrets {
-  /** @param subject what the text belongs to, such as a realm's id; the same is needed to decrypt it */
+  /** @param subject the owner of the text, such as a realm's id; the same is needed to decrypt it */
   encrypt(purpose: SecretPurpose, subject: string, text: string): Uint8Array;
   /** Gives the text, or null where it was encrypted under another key or for another subject, or was altered. */
   decrypt(purpose: SecretPurpose, subject: string, ciphertext: Uint8Array): string | null;

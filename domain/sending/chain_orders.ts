@@ -92,7 +92,7 @@ export interface OrderCost {
   contract: string | null;
 }
 
-/** An order without a run for so long lost its job, and is scheduled again. In seconds. */
+/** Seconds without a run after which an order has lost its job, and is scheduled again. */
 const FORGOTTEN_S = 900;
 
 /** Inserts an order that blocks no gas, and schedules its first run after the commit. */

@@ -115,7 +115,7 @@ export async function readDestination(
 }
 
 /**
- * Sets a stop. The transaction holds the ledger lock: what is posted or signed after it obeys.
+ * Sets a stop. The transaction holds the ledger lock: every later posting and signature obeys it.
  *
  * @throws {DomainError} permission.role, permission.scope, asset.unknown, account.not_found,
  *   user.not_found

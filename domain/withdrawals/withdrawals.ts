@@ -148,7 +148,7 @@ async function orderPayment(
 
 /**
  * Refuses to cancel too many signed withdrawals: filling the nonce of each costs the house a fee. A
- * withdrawal that is not canceled goes on unchanged.
+ * withdrawal that is not canceled continues unchanged.
  *
  * @throws {DomainError} rate.limited
  */

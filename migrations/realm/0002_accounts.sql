@@ -133,7 +133,7 @@ create trigger currencies_facts before update of name, decimals, account, owner 
     is distinct from (new.name, new.decimals, new.account, new.owner)) execute function keep_facts();
 
 -- Whether addresses of others may be watched for an account. A currency's own account alone of the virtual ones is
--- credited with what comes to an address of ours: a token of the realm's own that returns to its ramp.
+-- credited with deposits at an address of ours: a token of the realm's own that returns to its ramp.
 create function watches_addresses(p_account uuid) returns boolean language sql stable as $$
   select a.type = 'virtual' and not exists (select 1 from currencies c where c.account = a.id and c.name = a.asset)
     from accounts a where a.id = p_account

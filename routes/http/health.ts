@@ -83,7 +83,7 @@ interface Finding extends DatabaseHealth {
   signing: SigningHealth;
   /** Whether the process has the platform key that the installation's secrets are encrypted with. */
   platformKey: boolean;
-  /** How far the clock of this process is ahead of the database's, less what the answer took. */
+  /** Lead of this process's clock over the database's, less the time of the answer. */
   clockAheadMs: number;
 }
 

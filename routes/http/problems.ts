@@ -9,7 +9,7 @@ import { DomainError, type ErrorCode, type ErrorExtra } from "../../domain/error
 interface ProblemKind {
   status: number;
   title: string;
-  /** Its meaning, and what a client can do. */
+  /** Its meaning, and the client's remedy. */
   help: string;
 }
 

@@ -109,7 +109,7 @@ export interface Route<P, Q, B> {
   handle(call: Call<P, Q, B>): Promise<Reply>;
 }
 
-/** A route whose parameters are known to its own handler only; lists do not look at them. */
+/** A route whose parameters are known to its own handler only; lists ignore them. */
 // deno-lint-ignore no-explicit-any
 export type AnyRoute = Route<any, any, any>;
 

@@ -118,7 +118,7 @@ export interface Reading {
 }
 
 /**
- * Reads a body as text, refusing what is too large before it is read.
+ * Reads a body as text; a body that is too large is refused before it is read.
  *
  * @throws {DomainError} request.too_large, request.media_type
  */

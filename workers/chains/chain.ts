@@ -5,7 +5,7 @@
  * (satoshi, wei, lamport, sun); heights are block numbers (slots on Solana, where some are empty).
  *
  * A payment goes through `draft` (asks the node, reserves nothing), `plan` (pure: picks a nonce or
- * coins out of what the database offers, so it may run inside a transaction), `sign` (needs keys,
+ * coins among those that the database offers, so it may run inside a transaction), `sign` (needs keys,
  * asks no node), and only when the signed bytes are stored, `broadcast` and `status`.
  * @module
  */

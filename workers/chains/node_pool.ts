@@ -102,7 +102,7 @@ export interface Nodes {
 }
 
 const LIMITS: RpcLimits = { timeoutMs: 15_000, bytesMax: 64 * 2 ** 20, exactNumbers: false };
-/** One node is waited for at least so long, and a third of its time-out, before the next is asked. */
+/** Least wait for one node before the next is asked; a third of its time-out where that is longer. */
 const NEXT_NODE_AFTER_MS = 5_000;
 /** Reports that are kept, and for how many milliseconds. */
 const REPORTS_MAX = 20;

@@ -275,7 +275,7 @@ export function writePlan(value: Plan | Draft): string {
   return JSON.stringify(value, (_, part) => typeof part === "bigint" ? { n: `${part}` } : part);
 }
 
-/** Reads back what {@link writePlan} wrote. */
+/** Reads the text that {@link writePlan} wrote. */
 export function readPlan<T extends Plan | Draft = Plan>(text: string): T {
   return JSON.parse(text, (_, part) => isWritten(part) ? BigInt(part.n) : part);
 }

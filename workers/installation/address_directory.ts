@@ -19,7 +19,7 @@ const AT_ONCE = 1_000;
 
 /**
  * Adds a realm's addresses to the directory, and ends links that the directory contradicts. A pass compares
- * a limited number of links; the next pass goes on after them.
+ * a limited number of links; the next pass continues after them.
  *
  * @param atOnce links that one pass compares
  */

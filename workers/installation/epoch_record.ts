@@ -87,7 +87,7 @@ async function bornAt(path: string): Promise<number | null> {
   }
 }
 
-/** A record from a folder that was put back counts as none. */
+/** Reads a record; one from a folder restored from a backup counts as none. */
 function readRecord(text: string, path: string, born: number | null): Outside | null {
   const { born: then, ...record } = parse(text, path);
   return then !== null && born !== null && then !== born ? null : record;

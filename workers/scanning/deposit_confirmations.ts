@@ -257,7 +257,7 @@ async function showWaiting(context: WorkerContext, chain: Chain, scan: ScanResul
   const lost = detached.filter((row) => !there.has(keyOf(row))).slice(0, BATCH);
   for (const row of lost) {
     const checked = await chain.recheck(transferOf(row)).catch((error) => {
-      // Where nodes disagree the deposit stays, and the others are looked at.
+      // Where nodes disagree the deposit stays, and the others are checked.
       if (error instanceof ChainError) return error;
       throw error;
     });

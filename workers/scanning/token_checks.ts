@@ -36,7 +36,7 @@ async function examine(context: WorkerContext, row: TokenRow): Promise<TokenFind
   if (told === null || told.decimals === null) return found;
   const holding = { address, contract: row.contract };
   const newest = await chain.balance(holding, height);
-  // A reorganisation may still take back what is above the settled height.
+  // A reorganisation may still take back transfers above the settled height.
   const held = least(newest, await chain.balance(holding, settled));
   const at = { address, newest, height, supply: told.supply };
   const twin = newest > 0n && await isTwin(context, chain, row, at, compared);

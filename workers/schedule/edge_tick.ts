@@ -12,7 +12,7 @@ export function scheduleTicks(
   fail: (error: unknown) => void,
 ): boolean {
   if (typeof Deno.cron !== "function") return false;
-  // A missed tick is not repeated: the next one drains what it left.
+  // A missed tick is not repeated: the next one drains its jobs.
   Deno.cron("purser", "* * * * *", { backoffSchedule: [] }, async () => {
     await drain(BUDGET_MS);
   }).catch(fail);

@@ -25,9 +25,9 @@ import {
 
 /** The running timetable of a process. */
 export interface Timetable {
-  /** Does what is due until nothing is left or the time is up. */
+  /** Does due work until none is left or the time is up. */
   drain(budgetMs: number): Promise<void>;
-  /** Finishes what runs and returns. */
+  /** Finishes the running work and returns. */
   stop(): Promise<void>;
 }
 
@@ -101,7 +101,7 @@ export function startTimetable(
       const all = () => Promise.all(PASSES.map((pass) => passRealms(state, pass, over)));
       while (!over()) {
         const busy = (await all()).includes(true);
-        // A pass that takes long keeps no other realm waiting, but it belongs to what is due.
+        // A slow pass delays no other realm, but it belongs to the due work.
         if (!busy && state.tasks.size === 0) return;
         if (!busy) await withTimeout(state.tasks.settled(), until - state.now());
       }

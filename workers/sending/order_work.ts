@@ -33,7 +33,7 @@ export type Checkpoint = typeof CHECKPOINTS[number];
 /** Called at each checkpoint; tests interrupt the run there. */
 export type OnCheckpoint = (checkpoint: Checkpoint) => void | Promise<void>;
 
-/** Coins from which the inputs of a plan are taken; `perInput` is what spending one costs. */
+/** Coins from which the inputs of a plan are taken; `perInput` is the cost of spending one. */
 export interface InputScope {
   readonly chain: string;
   readonly network: string;
@@ -59,22 +59,22 @@ export interface OrderHandler {
   /** Locks the coins that its plan may spend; left out, the largest free ones of its sender. */
   readonly selectInputs?: (tx: Tx, order: OrderRow, scope: InputScope) => Promise<CoinRow[]>;
   /**
-   * Checks a plan, and notes what it comes to, in the transaction that stores it.
+   * Checks a plan and records its figures, in the transaction that stores it.
    *
    * @throws {ChainError} `refused`
    */
   readonly admitPlan?: (tx: Tx, actor: Actor, order: OrderRow, plan: Plan) => Promise<void>;
-  /** It fails where it cannot be planned now; others wait, for funds say. */
+  /** Whether it fails where it cannot be planned now; others wait, for funds for example. */
   readonly failsUnplanned?: boolean;
-  /** A user asks for more speed; others are replaced by themselves when they are stuck. */
+  /** Whether users ask for its speed-up; others are replaced automatically when they are stuck. */
   readonly spedUpByUser?: boolean;
-  /** Its payment goes to the ramp's own address, so that a child can pay for it. */
+  /** Whether its payment goes to the ramp's own address, so that a child can pay for it. */
   readonly paysRamp?: boolean;
-  /** It ends when it is dropped; others begin anew where the reason may pass. */
+  /** Whether it ends when it is dropped; others restart where the reason may pass. */
   readonly endsDropped?: boolean;
-  /** Notes that its transaction or its block changed. */
+  /** Records that its transaction or its block changed. */
   readonly progress?: (tx: Tx, actor: Actor, order: OrderRow) => Promise<void>;
-  /** Books its end, in the transaction that writes it down, which holds the ledger lock. */
+  /** Books its end, in the transaction that records the end and holds the ledger lock. */
   readonly settle: (tx: LedgerTx, actor: Actor, order: OrderRow) => Promise<void>;
 }
 

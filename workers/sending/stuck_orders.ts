@@ -220,7 +220,7 @@ export async function fillGaps(work: OrderWork, order: OrderRow): Promise<void> 
     const gaps = await selectGaps(tx, order, between);
     const done = await selectDone(tx, order, gaps);
     const known = new Set(done.map(({ nonce }) => nonce));
-    // A node that counts too few makes no gaps of what was mined long ago.
+    // A node that counts too few turns no nonce that was mined long ago into a gap.
     const unused = gaps.length - known.size;
     if (unused > GAPS_MAX) {
       const many = `${unused} nonces before ${order.nonce} were never used`;

@@ -25,7 +25,7 @@ const SIGNED_AT_ONCE = 25;
 /** Sequence numbers with and without an offer of replacement (BIP-125). */
 const SEQUENCE = { replaceable: 0xfffffffd, final: 0xffffffff };
 
-/** Signs a plan and makes sure that the bytes do exactly what the plan says. */
+/** Signs a plan and makes sure that the bytes carry out exactly this plan. */
 export async function signPlan(chain: CoinChain, plan: Plan, keys: Keys): Promise<Signed> {
   const body: Body = JSON.parse(plan.body);
   const [signer] = plan.signers;

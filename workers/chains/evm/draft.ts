@@ -182,7 +182,7 @@ async function agreedDryRun(
   const agreed = [fails, lacks].find(({ length }) => length >= quorum)?.[0].answer;
   if (agreed?.done) return agreed.done;
   if (agreed) throw agreed.verdict;
-  // The user is told of the disagreement, in no words of a node.
+  // The user learns of the disagreement, without a node's own words.
   if (works.length > 0 && against.length > 0) throw new ChainError("held", DISAGREED);
   const count = { confirm: against.length, nodes: nodes.peers.length, quorum };
   const said = against.flatMap(({ answer }) => answer.verdict ?? []);

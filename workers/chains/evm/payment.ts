@@ -79,7 +79,7 @@ export function planDraft(evm: Evm, draft: Draft, inputs: Inputs, replaces?: Pla
   };
 }
 
-/** Signs a plan and makes sure that the bytes do exactly what the plan says. */
+/** Signs a plan and makes sure that the bytes carry out exactly this plan. */
 export function signPlan(evm: Evm, plan: Plan, keys: Keys): Signed {
   const body: Body = JSON.parse(plan.body);
   const [signer] = plan.signers;
