@@ -6,6 +6,7 @@ import { reading } from "../../db/transaction.ts";
 import type { Evm } from "../../workers/chains/evm/context.ts";
 import { finalHeight } from "../../workers/chains/evm/finality.ts";
 import { openEvmNodes } from "../../workers/chains/evm/node_answers.ts";
+import type { Peer } from "../../workers/chains/node_pool.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { reconcile } from "../support/installation.ts";
 import { openRampFixture } from "../support/ramp_fixture.ts";
@@ -236,7 +237,12 @@ Deno.test("answers that overtake each other, and nodes that lag behind one name,
     return { number, hash: hex(height), parentHash: hex(height - 1), timestamp: "0x1" };
   };
   let has: unknown = null;
-  const peer = { name: "node", call: () => Promise.resolve(has), batch: () => Promise.resolve([]) };
+  const peer: Peer = {
+    name: "node",
+    call: () => Promise.resolve(has),
+    batch: () => Promise.resolve([]),
+    request: () => Promise.reject(new TypeError("not asked")),
+  };
   const told = (height: number, since = performance.now()) =>
     finalHeight(evm, peer, { answer: block(height), head: 200, since });
   const before = performance.now();

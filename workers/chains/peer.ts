@@ -4,7 +4,15 @@
  * @module
  */
 import { ChainError } from "./chain.ts";
-import { type Call, type Endpoint, exchange, RpcError, type RpcLimits } from "./rpc.ts";
+import {
+  type Call,
+  type Endpoint,
+  exchange,
+  request,
+  type Resource,
+  RpcError,
+  type RpcLimits,
+} from "./rpc.ts";
 
 /** One node. */
 export interface Peer {
@@ -18,6 +26,12 @@ export interface Peer {
   call(method: string, params: readonly unknown[]): Promise<unknown>;
   /** Asks many; an error of a single question stands in its place. */
   batch(calls: readonly Call[]): Promise<(unknown | RpcError)[]>;
+  /**
+   * Asks for one resource of a node that speaks plain HTTP with JSON.
+   * @throws {RpcError} as the node refused it
+   * @throws {ChainError} `unavailable`, `wrong_chain`
+   */
+  request(resource: Resource): Promise<unknown>;
 }
 
 /** Settings of a connection to a node. */
@@ -78,6 +92,10 @@ export function revocable<T>(work: (peer: Peer) => Promise<T>): RevocableWork<T>
         }
         return answers;
       },
+      request: async (resource) => {
+        assertInUse(name);
+        return await single.request(resource);
+      },
     };
   }
   return { work: (single) => work(wrapped(single)), end: () => void (over = true) };
@@ -113,6 +131,7 @@ export function openSingle(
     name: endpoint.name,
     call: async (method, params) => allOf(await ask([{ method, params }]))[0],
     batch: batcher(ask),
+    request: (resource) => request(endpoint, resource, limits, closing.signal),
   };
   let fault: ChainError | null = null;
   let probed = false;
@@ -122,6 +141,7 @@ export function openSingle(
     trailsUntil: -Infinity,
     call: (method, params) => probing(() => raw.call(method, params)),
     batch: (calls) => probing(() => calls.length === 0 ? Promise.resolve([]) : raw.batch(calls)),
+    request: (resource) => probing(() => raw.request(resource)),
     rest(because) {
       fault = because;
       single.restsUntil = performance.now() + (settings.restMs ?? REST_MS);

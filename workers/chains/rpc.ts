@@ -1,5 +1,5 @@
 /**
- * One JSON-RPC exchange over HTTP with one node that is not trusted: bounded in time and size, no
+ * One exchange over HTTP, JSON-RPC or plain JSON, with one node that is not trusted: bounded in time and size, no
  * redirects, and an answer counts only if it has the right shape and id. It knows no chain.
  * @module
  */
@@ -11,6 +11,16 @@ export interface Call {
   readonly method: string;
   /** Its arguments in order. */
   readonly params: readonly unknown[];
+}
+
+/** One question to a node that speaks plain HTTP: a POST if it has a body, else a GET. */
+export interface Resource {
+  /** Below the node's address, such as `wallet/getnowblock`: fixed words, no data. */
+  readonly path: string;
+  /** Added to the query of the node's address. */
+  readonly query?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
 }
 
 /** Limits of an exchange. */
@@ -68,8 +78,8 @@ export async function exchange(
 ): Promise<(unknown | RpcError)[]> {
   const bodies = calls.map((call, id) => ({ jsonrpc: "2.0", id, ...call }));
   const request = JSON.stringify(bodies.length === 1 ? bodies[0] : bodies);
-  const { text, status, retryAfter } = await post(endpoint, request, limits, closing);
-  const answer = parse(text, limits.exactNumbers);
+  const reply = await send(endpoint, { url: endpoint.url, body: request }, limits, closing);
+  const answer = parse(reply.text, limits.exactNumbers);
   const answers = Array.isArray(answer) ? answer : [answer];
   const found = new Map<unknown, unknown>();
   for (const item of answers) {
@@ -83,39 +93,75 @@ export async function exchange(
     const item = found.get(id);
     if (isObject(item) && isObject(item.error)) return rpcError(item.error);
     if (isObject(item) && item.result !== undefined) return item.result;
-    const wait = retryAfter === null ? "" : `, retry after ${retryAfter} s`;
-    throw unavailable(endpoint, `answered no JSON-RPC (HTTP ${status}${wait})`);
+    throw unavailable(endpoint, `answered no JSON-RPC (${statusOf(reply)})`);
   });
 }
 
-interface Posted {
+const PATH = /^[\w-]+(\/[\w-]+)*$/;
+/** Client errors that are about the node and not about the question: keys, rates and time. */
+const ABOUT_NODE: readonly number[] = [401, 402, 403, 407, 408, 425, 429];
+
+/**
+ * Asks for one resource in one exchange.
+ *
+ * @returns the JSON of a successful answer
+ * @throws {ChainError} `unavailable` if the node gave no proper answer
+ * @throws {RpcError} if the node refused the question; its code is the HTTP status
+ */
+export async function request(
+  endpoint: Endpoint,
+  { path, query = {}, body }: Resource,
+  limits: RpcLimits,
+  closing: AbortSignal,
+): Promise<unknown> {
+  if (!PATH.test(path)) throw new TypeError(`${path} is no path of a resource`);
+  const url = new URL(endpoint.url);
+  url.pathname = `${url.pathname.replace(/\/$/, "")}/${path}`;
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  const text = body === undefined ? null : JSON.stringify(body);
+  const reply = await send(endpoint, { url: url.href, body: text }, limits, closing);
+  const answer = parse(reply.text, limits.exactNumbers);
+  const { status } = reply;
+  if (answer !== undefined && status >= 200 && status < 300) return answer;
+  if (isObject(answer) && status >= 400 && status < 500 && !ABOUT_NODE.includes(status)) {
+    throw new RpcError(status, plain(reply.text), answer);
+  }
+  throw unavailable(endpoint, `answered no JSON to ${path} (${statusOf(reply)})`);
+}
+
+function statusOf({ status, retryAfter }: Reply): string {
+  return `HTTP ${status}${retryAfter === null ? "" : `, retry after ${retryAfter} s`}`;
+}
+
+interface Reply {
   text: string;
   status: number;
   retryAfter: string | null;
 }
 
-async function post(
+/** Sends a POST with a body, or a GET without. */
+async function send(
   endpoint: Endpoint,
-  body: string,
+  { url, body }: { readonly url: string; readonly body: string | null },
   limits: RpcLimits,
   closing: AbortSignal,
-): Promise<Posted> {
+): Promise<Reply> {
   const clock = new AbortController();
   const timer = setTimeout(() => clock.abort(), limits.timeoutMs);
   const stop = () => clock.abort();
   closing.addEventListener("abort", stop);
   try {
     if (closing.aborted) throw unavailable(endpoint, "is not asked any more");
-    const headers = new Headers({ "content-type": "application/json" });
+    const headers = new Headers(body === null ? {} : { "content-type": "application/json" });
     if (endpoint.authorization !== null) headers.set("authorization", endpoint.authorization);
     const init = {
-      method: "POST",
+      method: body === null ? "GET" : "POST",
       headers,
       body,
       redirect: "error",
       signal: clock.signal,
     } as const;
-    const response = await fetch(endpoint.url, init);
+    const response = await fetch(url, init);
     const text = await readAtMost(response, limits.bytesMax, endpoint);
     const retryAfter = response.headers.get("retry-after");
     return {
@@ -152,7 +198,7 @@ function parse(text: string, exact: boolean): unknown {
   try {
     return exact ? JSON.parse(text, keepDigits) : JSON.parse(text);
   } catch {
-    return null; // an answer that is not JSON is not JSON-RPC: exchange() reports it
+    return undefined; // an answer that is not JSON is not JSON-RPC: exchange() reports it
   }
 }
 

@@ -30,7 +30,8 @@ function peerOf(story: Story): Peer {
     const height = at as number;
     return Promise.resolve(idAt(height >= story.fork ? 10 ** 9 + height : height));
   }
-  return { name: "told", call, batch: () => Promise.reject(new TypeError("not asked")) };
+  const unasked = () => Promise.reject(new TypeError("not asked"));
+  return { name: "told", call, batch: unasked, request: unasked };
 }
 
 function readerOf(story: Story): BlockReader {

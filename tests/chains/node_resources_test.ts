@@ -1,0 +1,135 @@
+/** Nodes that speak plain HTTP with JSON: what counts as an answer, as a refusal and as a failure. */
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { type NodeOptions, openNodes, type Peer } from "../../workers/chains/node_pool.ts";
+import { type Resource, RpcError } from "../../workers/chains/rpc.ts";
+import { failsAs } from "./conformance.ts";
+
+/** A node on loopback. */
+interface JsonNode extends AsyncDisposable {
+  /** Ends with a slash. */
+  readonly url: string;
+  /** Methods, paths and bodies as they arrived. */
+  readonly asked: string[];
+  answer: (request: Request) => Response | Promise<Response>;
+}
+
+function startJsonNode(answer: JsonNode["answer"]): JsonNode {
+  const asked: string[] = [];
+  const ending = new AbortController();
+  const { signal } = ending;
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {}, signal },
+    async (request) => {
+      const { pathname, search } = new URL(request.url);
+      asked.push(`${request.method} ${pathname}${search} ${await request.clone().text()}`.trim());
+      return await node.answer(request);
+    },
+  );
+  const node: JsonNode = {
+    url: `http://127.0.0.1:${server.addr.port}/`,
+    asked,
+    answer,
+    async [Symbol.asyncDispose]() {
+      ending.abort();
+      await server.finished;
+    },
+  };
+  return node;
+}
+
+function open(urls: readonly string[], limits: NodeOptions["limits"] = {}) {
+  return openNodes({ urls, limits, identify: () => Promise.resolve() });
+}
+
+const BLOCK: Resource = { path: "wallet/getnowblock" };
+const ASK = (peer: Peer) => peer.request(BLOCK);
+
+Deno.test("a resource is read by GET, or by POST with a body, below the node's address and with its credentials", async () => {
+  await using node = startJsonNode((request) =>
+    Response.json({
+      by: request.headers.get("authorization"),
+      type: request.headers.get("content-type"),
+    })
+  );
+  const url = new URL(`${node.url}v3/key?plan=free`);
+  url.username = "user";
+  url.password = "word";
+  const nodes = open([url.href]);
+  const query = { address: "T1&visible=true/../..", limit: "2" };
+  deepEqual(await nodes.ask((peer) => peer.request({ ...BLOCK, query })), {
+    by: `Basic ${btoa("user:word")}`,
+    type: null,
+  });
+  deepEqual(await nodes.ask((peer) => peer.request({ ...BLOCK, body: { num: 5 } })), {
+    by: `Basic ${btoa("user:word")}`,
+    type: "application/json",
+  });
+  deepEqual(node.asked, [
+    "GET /v3/key/wallet/getnowblock?plan=free&address=T1%26visible%3Dtrue%2F..%2F..&limit=2",
+    'POST /v3/key/wallet/getnowblock?plan=free {"num":5}',
+  ]);
+  for (const path of ["../admin", "/wallet", "wallet//x", "http://127.0.0.1:9/x", "a?b", ""]) {
+    await rejects(nodes.ask((peer) => peer.request({ path })), TypeError);
+  }
+  equal(node.asked.length, 2);
+});
+
+const FAILURES: Readonly<Record<string, JsonNode["answer"]>> = {
+  "no JSON": () => new Response("<html>gateway</html>"),
+  "half a JSON": () => new Response('{"blockID":"00'),
+  "nothing": () => new Response(""),
+  "HTTP 503": () => Response.json({ error: "busy" }, { status: 503 }),
+  "HTTP 429": () => Response.json({}, { status: 429, headers: { "retry-after": "9" } }),
+  "HTTP 403": () => Response.json({ error: "no key" }, { status: 403 }),
+  "HTTP 404 without JSON": () => new Response("not here", { status: 404 }),
+  "a redirect": () => Response.redirect("http://127.0.0.1:1/", 307),
+  "too much": () => Response.json({ block: "x".repeat(5000) }),
+  "nothing in time": ({ signal }) =>
+    new Promise((resolve) => signal.addEventListener("abort", () => resolve(new Response()))),
+};
+
+Deno.test("a node that fails at a resource is unavailable and rests, and the next one is asked", async (t) => {
+  await using good = startJsonNode(() => Response.json({ height: 7 }));
+  for (const [name, answer] of Object.entries(FAILURES)) {
+    await t.step(name, async () => {
+      await using bad = startJsonNode(answer);
+      const timeoutMs = name === "nothing in time" ? 200 : 20_000;
+      await failsAs("unavailable", open([bad.url], { timeoutMs, bytesMax: 4000 }).ask(ASK));
+      const both = open([bad.url, good.url], { timeoutMs, bytesMax: 4000 });
+      deepEqual(await both.ask(ASK), { height: 7 });
+      const before = bad.asked.length;
+      deepEqual(await both.ask(ASK), { height: 7 });
+      equal(bad.asked.length, before);
+    });
+  }
+});
+
+Deno.test("a resource that a node refuses is an answer of the node, which goes on being asked", async () => {
+  await using node = startJsonNode(() =>
+    Response.json({ Error: "no such\naddress" }, { status: 400 })
+  );
+  const nodes = open([node.url]);
+  for (let times = 0; times < 2; times++) {
+    await rejects(nodes.ask(ASK), (error) => {
+      ok(error instanceof RpcError);
+      deepEqual([error.code, error.data], [400, { Error: "no such\naddress" }]);
+      return !error.message.includes("\n");
+    });
+  }
+  node.answer = () => new Response('{"amount":9007199254740993}');
+  const exact = open([node.url], { exactNumbers: true });
+  deepEqual(await exact.ask(ASK), { amount: "9007199254740993" });
+});
+
+Deno.test("a resource is asked for only of a node that has proven its network, and of none after the closing", async () => {
+  await using node = startJsonNode(() => Response.json({ block: "of another network" }));
+  const nodes = openNodes({
+    urls: [node.url],
+    identify: async (peer) => void await peer.request({ path: "wallet/getgenesis" }),
+  });
+  await nodes.ask(ASK);
+  deepEqual(node.asked, ["GET /wallet/getgenesis", "GET /wallet/getnowblock"]);
+  nodes.close();
+  await failsAs("unavailable", nodes.ask(ASK));
+  equal(node.asked.length, 2);
+});
