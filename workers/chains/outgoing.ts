@@ -150,6 +150,9 @@ export interface Plan {
 /** Private keys by address, for one call of `sign`; the signer wipes them after it. */
 export type Keys = ReadonlyMap<Address, Uint8Array>;
 
+/** From when on a chain takes a transaction no more. */
+export type Expiry = { readonly height: number } | { readonly time: number };
+
 /** A transaction ready to be sent. It is stored before it is broadcast, and never made again. */
 export interface Signed {
   /** Known before the transaction is sent. */
@@ -159,7 +162,7 @@ export interface Signed {
   /** As the plan has them. */
   readonly inputs: readonly string[];
   /** When the chain no longer takes it, as a height or a time; null: never. */
-  readonly expires: { readonly height: number } | { readonly time: number } | null;
+  readonly expires: Expiry | null;
   /** Its fee, where bytes and chain alone do not tell (coins): stored like the rest. */
   readonly fee?: bigint;
   /** The body of its plan, where it is at hand: the amounts of its coins, which the signatures cover. */
@@ -237,18 +240,31 @@ export type TransactionStatus =
     readonly fee: bigint;
     readonly feeContract: Contract;
   }
-  /** None of them can ever be mined: a new payment, or giving the money back, is safe. */
-  | {
+  | DropStatus;
+
+/** None of them can ever be mined: a new payment, or giving the money back, is safe. */
+export type DropStatus =
+  & {
     readonly state: "dropped";
-    readonly proof: "consumed" | "expired";
-    /**
-     * The transaction that used an input up, where the chain shows it. Its signature is proven to
-     * be by our own key: if it belongs to no order, somebody else signs with that key.
-     */
-    readonly by: string | null;
     /** Height of the proof; at least `depth` blocks deep. */
     readonly height: number;
-  };
+  }
+  & (
+    | {
+      readonly proof: "consumed";
+      /**
+       * The transaction that used an input up, where the chain shows it. Its signature is proven to
+       * be by our own key: if it belongs to no order, somebody else signs with that key.
+       */
+      readonly by: string | null;
+    }
+    | {
+      readonly proof: "expired";
+      readonly by: null;
+      /** The expiry of the last of them, on which nodes agree whose newest blocks differ. */
+      readonly expiry: Expiry;
+    }
+  );
 
 /** Parameters of a status query. */
 export interface StatusQuery {

@@ -4,13 +4,13 @@
  * @module
  */
 import type { Nodes, Peer } from "./node_pool.ts";
-import type { StatusQuery, TransactionStatus } from "./outgoing.ts";
+import type { DropStatus, StatusQuery, TransactionStatus } from "./outgoing.ts";
 import { agreedGroupOf, groupsOf, type Heard, reachedBy } from "./quorum.ts";
 
 /** Status of an order of which an attempt was mined. */
 export type Mined = TransactionStatus & { readonly state: "mined" };
 /** Status of an order of which no attempt can be mined any more. */
-export type Dropped = TransactionStatus & { readonly state: "dropped" };
+export type Dropped = DropStatus;
 
 /** One node's report on an order's attempts. */
 export interface NodeReport {
@@ -61,8 +61,18 @@ function minedKey({ hash, block, success, fee }: Mined): string {
   return `${hash} ${block.hash} ${success} ${fee}`;
 }
 
-function droppedKey({ by, height }: Dropped): string {
-  return `${by} ${height}`;
+/** An expiry has no block of its own: each node proves it by its newest blocks, which differ. */
+function droppedKey(dropped: Dropped): string {
+  if (dropped.proof === "consumed") return `${dropped.by} ${dropped.height}`;
+  const { expiry } = dropped;
+  return "height" in expiry ? `expired at height ${expiry.height}` : `expired at ${expiry.time}`;
+}
+
+/** The drop that a group of nodes proves: an expiry at the height that the quorum has reached. */
+function provenBy(group: readonly Heard<Dropped>[], quorum: number): Dropped {
+  const [{ answer }] = group;
+  if (answer.proof === "consumed") return answer;
+  return { ...answer, height: reachedBy(group.map((one) => one.answer.height), quorum) };
 }
 
 /** Combines the reports of nodes. */
@@ -87,14 +97,19 @@ function combine(
   );
   const proven = agreedGroupOf(groupsOf(dropped, droppedKey), quorum);
   const pending = heard.find(({ answer }) => answer.pending !== null)?.answer.pending ?? null;
-  if (proven !== null) return proven[0].answer;
+  if (proven !== null) return provenBy(proven, quorum);
   const denied = dropped.length > 0 &&
     heard.some(({ answer }) =>
       answer.dropped === null && answer.settled >= dropped[0].answer.height
     );
   if (denied && heard.length >= quorum) {
     const names = dropped.map(({ peer }) => peer.name).join(", ");
-    nodes.report(`only ${names} say that ${dropped[0].answer.by} took the place of a transaction`);
+    const [{ answer: { proof, by } }] = dropped;
+    nodes.report(
+      proof === "expired"
+        ? `only ${names} say that a transaction has expired`
+        : `only ${names} say that ${by} took the place of a transaction`,
+    );
   }
   const unseen = heard.filter(({ answer }) => isUnseen(answer));
   const told = mined.find(({ answer }) =>

@@ -1,0 +1,76 @@
+/** Votes of nodes on what became of a transaction that expires. */
+import { deepEqual, equal } from "node:assert/strict";
+import { openNodes } from "../../workers/chains/node_pool.ts";
+import type { Expiry, StatusQuery } from "../../workers/chains/outgoing.ts";
+import { type NodeReport, voteOnStatus } from "../../workers/chains/status_votes.ts";
+
+const QUERY: StatusQuery = {
+  attempts: [{ hash: "one", raw: "00", inputs: [], expires: { height: 90 } }],
+  since: 50,
+  depth: 3,
+};
+const NOTHING = { mined: null, pending: null, dropped: null };
+
+/** A node that takes its newest blocks for the proof of an expiry. */
+function expired(height: number, expiry: Expiry): NodeReport {
+  const settled = height - QUERY.depth + 1;
+  const proof = { proof: "expired", by: null, expiry, height: settled } as const;
+  return { ...NOTHING, height, settled, dropped: { state: "dropped", ...proof } };
+}
+
+function consumed(height: number, by: string, at: number): NodeReport {
+  const proof = { proof: "consumed", by, height: at } as const;
+  return { ...NOTHING, height, settled: height, dropped: { state: "dropped", ...proof } };
+}
+
+function open(height: number): NodeReport {
+  return { ...NOTHING, height, settled: height - QUERY.depth + 1 };
+}
+
+/** What two of some nodes must agree on; no node is asked over the network. */
+async function vote(...told: readonly NodeReport[]) {
+  const urls = told.map((_, at) => `http://127.0.0.1:${at + 1}`);
+  const nodes = openNodes({ urls, quorum: 2, identify: () => Promise.resolve() });
+  const { status } = await voteOnStatus(
+    nodes,
+    QUERY,
+    ({ name }) => Promise.resolve(told[Number(name.split(":")[1]) - 1]),
+  );
+  return { status, reports: nodes.reports() };
+}
+
+Deno.test("nodes with other newest blocks agree that a transaction has expired, at the height that the quorum has reached", async () => {
+  const expiry = { height: 90 };
+  const dropped = { state: "dropped", proof: "expired", by: null, expiry };
+  const { status, reports } = await vote(expired(100, expiry), expired(103, expiry));
+  deepEqual(status, { ...dropped, height: 98 });
+  deepEqual(reports, []);
+  // The height of a node alone, which may be made up, is not believed.
+  const { status: told } = await vote(expired(10 ** 9, expiry), expired(100, expiry));
+  deepEqual(told, { ...dropped, height: 98 });
+  const late = { time: 1_790_000_000_000 };
+  const { status: timed } = await vote(expired(100, late), expired(101, late));
+  deepEqual(timed, { ...dropped, expiry: late, height: 98 });
+});
+
+Deno.test("one node, or nodes that tell other expiries, do not drop a transaction", async () => {
+  const alone = await vote(expired(100, { height: 90 }), open(100));
+  equal(alone.status.state, "unseen");
+  deepEqual(alone.reports, ["only 127.0.0.1:1 say that a transaction has expired"]);
+  for (const other of [{ height: 91 }, { time: 90 }]) {
+    equal((await vote(expired(100, { height: 90 }), expired(100, other))).status.state, "unseen");
+  }
+});
+
+Deno.test("nodes agree on the transaction that took the place of another, and on its block", async () => {
+  const { status } = await vote(consumed(100, "other", 80), consumed(103, "other", 80));
+  deepEqual(status, { state: "dropped", proof: "consumed", by: "other", height: 80 });
+  equal(
+    (await vote(consumed(100, "other", 80), consumed(100, "other", 81))).status.state,
+    "unseen",
+  );
+  equal(
+    (await vote(consumed(100, "other", 80), consumed(100, "third", 80))).status.state,
+    "unseen",
+  );
+});
