@@ -35,15 +35,25 @@ export function createLog(options: LogOptions): Log {
   const lowest = LOG_LEVELS.indexOf(options.level);
   const write = options.write ?? ((line: string) => console.error(line));
   const isJson = options.format === "json";
+  const timeOf = openClock();
   return (level, message, fields = {}) => {
     if (LOG_LEVELS.indexOf(level) < lowest) return;
     const clean: Record<string, unknown> = isJson
-      ? { time: new Date().toISOString(), level, message }
+      ? { time: timeOf(Date.now()), level, message }
       : {};
     for (const name of Object.keys(fields)) {
       clean[name] = isSecret(name) ? "…" : plain(fields[name]);
     }
     write(isJson ? JSON.stringify(clean) : pretty(level, message, clean), level);
+  };
+}
+
+/** Prints times; the lines of one millisecond share a text. */
+function openClock(): (at: number) => string {
+  let [last, text] = [NaN, ""];
+  return (at) => {
+    if (at !== last) [last, text] = [at, new Date(at).toISOString()];
+    return text;
   };
 }
 

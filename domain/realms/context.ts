@@ -93,6 +93,7 @@ function createContext(
   const cache = openRevocationCache(database, first, now);
   const locate = () => locationOf(cache.row());
   const noteLogin = openLoginUses(() => database.realm(locate()));
+  let defaults = { of: first, are: defaultsOf(first) };
   return {
     id: first.id,
     get location() {
@@ -103,12 +104,9 @@ function createContext(
     },
     row: cache.row,
     defaults() {
-      const { country, accounting_currency, settings } = cache.row();
-      return {
-        ...{ id: first.id, country },
-        accountingCurrency: accounting_currency,
-        withdrawals: withdrawalSettings(settings),
-      };
+      const row = cache.row();
+      if (defaults.of !== row) defaults = { of: row, are: defaultsOf(row) };
+      return defaults.are;
     },
     queue() {
       const open = queues.get(first.id);
@@ -130,6 +128,14 @@ function createContext(
     noteUse: (grant, at) => cache.apiKeys.used(grant, at),
     noteLogin: ({ jti }, at) => noteLogin(jti, at),
     refresh: () => cache.invalidate(),
+  };
+}
+
+function defaultsOf({ id, country, accounting_currency, settings }: RealmRow): RealmDefaults {
+  return {
+    ...{ id, country },
+    accountingCurrency: accounting_currency,
+    withdrawals: withdrawalSettings(settings),
   };
 }
 
