@@ -32,11 +32,14 @@ export interface Fixture extends AsyncDisposable {
   /** Pays from outside, into the mempool. Gives the transaction id. */
   pay(to: string, amount: bigint): Promise<string>;
   mine(blocks?: number): Promise<void>;
-  /** Replaces so many of the newest blocks by at least as many others that hold none of ours. */
-  reorganise(blocks: number): Promise<void>;
+  /** Replaces so many of the newest blocks by others without ours; absent where no node does. */
+  readonly reorganise?: (blocks: number) => Promise<void>;
   /** Opens the adapter on this node as if it were of another network. */
   openElsewhere(): Promise<Chain>;
 }
+
+/** A fixture whose node replaces blocks on demand. */
+export type ReorganisingFixture = Fixture & Required<Pick<Fixture, "reorganise">>;
 
 /** Somebody who can sign. */
 export interface Party {
@@ -44,13 +47,30 @@ export interface Party {
   readonly key: Uint8Array;
 }
 
-/** Registers the suite for a chain; ignored where its node is not installed. */
+/** How a suite is run. */
+export interface SuiteOptions {
+  /** Its node is not installed. */
+  readonly ignore?: boolean;
+  /** Its node replaces blocks on demand. Else the tests that need this are named and skipped. */
+  readonly reorganises?: boolean;
+}
+
+/** Registers the suite for a chain. */
 export function conformance(
   name: string,
   start: () => Promise<Fixture>,
-  { ignore = false }: { readonly ignore?: boolean } = {},
+  options: SuiteOptions = {},
 ): void {
-  const acts: Readonly<Record<string, (fixture: Fixture) => Promise<void>>> = {
+  for (const test of suite(name, start, options)) Deno.test(test);
+}
+
+/** The tests of the suite for a chain. */
+export function suite(
+  name: string,
+  start: () => Promise<Fixture>,
+  { ignore = false, reorganises = true }: SuiteOptions,
+): Deno.TestDefinition[] {
+  const acts: Readonly<Record<string, (fixture: ReorganisingFixture) => Promise<void>>> = {
     "blocks are linked by parent hash up to the head": blocksLink,
     "a scan finds each payment once, however the range is cut": scanFindsOnce,
     "a scan above the head is unavailable, not empty": scanAboveHead,
@@ -68,12 +88,17 @@ export function conformance(
     "a node of another network is refused": elsewhere,
     "a closed chain fails as unavailable": closed,
   };
-  for (const [act, run] of Object.entries(acts)) {
-    Deno.test({ name: `${name}: ${act}`, ignore }, async () => {
-      await using fixture = await start();
-      await run(fixture);
-    });
-  }
+  return Object.entries(acts).map(([act, run]) => {
+    const isUnfit = !reorganises && (run === recheckFollows || run === dropped);
+    return {
+      name: `${name}: ${act}${isUnfit ? " (its node replaces no blocks)" : ""}`,
+      ignore: ignore || isUnfit,
+      async fn() {
+        await using fixture = await start();
+        await run(fixture as ReorganisingFixture);
+      },
+    };
+  });
 }
 
 /** Asserts that something fails with a fault. */
@@ -173,7 +198,7 @@ async function scanAboveHead({ chain, party }: Fixture): Promise<void> {
   await failsAs("unavailable", scanned(chain, height, height + 1, watch));
 }
 
-async function recheckFollows(fixture: Fixture): Promise<void> {
+async function recheckFollows(fixture: ReorganisingFixture): Promise<void> {
   const { chain, pay, mine, party, amount, reorganise } = fixture;
   const ours = await party();
   await pay(ours.address, amount);
@@ -319,7 +344,7 @@ async function cancel(fixture: Fixture): Promise<void> {
   deepEqual(balances.amounts, [0n]);
 }
 
-async function dropped(fixture: Fixture): Promise<void> {
+async function dropped(fixture: ReorganisingFixture): Promise<void> {
   const { chain, payer, mine, party, amount, reorganise } = fixture;
   const to = await party();
   const since = (await chain.head()).height;

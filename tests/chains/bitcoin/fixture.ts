@@ -9,11 +9,11 @@ import type { Chain } from "../../../workers/chains/chain.ts";
 import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import type { CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
 import type { Coin } from "../../../workers/chains/outgoing.ts";
-import type { Fixture, Party } from "../conformance.ts";
+import type { Party, ReorganisingFixture } from "../conformance.ts";
 import { type CoinNode, LIKE_DOGECOIN, startLitecoind } from "../../support/nodes/litecoind.ts";
 
 /** A fixture that also gives its node away. */
-export interface UtxoFixture extends Fixture {
+export interface UtxoFixture extends ReorganisingFixture {
   readonly node: CoinNode;
   /** Opens the adapter over other addresses; closed with the fixture. */
   open(...urls: string[]): Promise<Chain>;

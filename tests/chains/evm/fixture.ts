@@ -8,11 +8,11 @@ import { openEvm } from "../../../workers/chains/evm/chain.ts";
 import type { EvmChainId } from "../../../workers/chains/evm/networks.ts";
 import token from "../../../workers/chains/evm/token/Token.json" with { type: "json" };
 import type { SendRequest } from "../../../workers/chains/outgoing.ts";
-import type { Fixture, Party } from "../conformance.ts";
+import type { Party, ReorganisingFixture } from "../conformance.ts";
 import { type Anvil, rich, startAnvil } from "../../support/nodes/anvil.ts";
 
 /** A fixture that also gives its node away. */
-export interface EvmFixture extends Fixture {
+export interface EvmFixture extends ReorganisingFixture {
   readonly anvil: Anvil;
   /** Opens the adapter over other addresses; closed with the fixture. */
   open(...urls: string[]): Promise<Chain>;
