@@ -117,10 +117,10 @@ export function assertMayGrant(
   scopes: readonly Scope[],
 ): void {
   if (roles.some((role) => !actor.roles.includes(role))) {
-    throw new DomainError("permission.role", "nobody gives a role beyond their own");
+    throw new DomainError("permission.role", "a user cannot give a role beyond its own");
   }
   if (scopes.some((scope) => !actor.scopes.includes(scope))) {
-    throw new DomainError("permission.scope", "nobody gives a scope beyond their own");
+    throw new DomainError("permission.scope", "a user cannot give a scope beyond its own");
   }
 }
 

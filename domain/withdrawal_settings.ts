@@ -20,11 +20,13 @@ const AssetSettings = z.strictObject({
       "not known.",
   }),
   daily_cost: Amount.optional().meta({
-    description: "Of what pays fees: the most that the network may cost a ramp in a day (UTC).",
+    description:
+      "Of the coin that pays fees: the most that the network may cost a ramp in a day (UTC).",
   }),
   loss_max: AmountOrZero.optional().meta({
-    description: "On the main network: what the house may have lost in fees before withdrawals " +
-      "stop. Unless set, a hundredth of what is owed, or what a hundred payments cost, whichever " +
+    description:
+      "On the main network: the most that the house may lose in fees before withdrawals " +
+      "stop. Unless set, a hundredth of the liabilities, or the cost of a hundred payments, whichever " +
       "is more.",
   }),
   testnet_loss_max: AmountOrZero.optional().meta({

@@ -22,7 +22,7 @@ export const addressRoutes: readonly AnyRoute[] = [
     path: "/v1/accounts/{id}/address",
     tag: "Accounts",
     summary: "List the addresses that deposits for an account can be sent to",
-    description: "Oldest first, at most 1000; `after` goes on behind the last one.",
+    description: "Oldest first, at most 1000; `after` continues after the last one.",
     access: "user",
     params: ById,
     query: AddressList,

@@ -21,7 +21,7 @@ export const chainRoutes: readonly AnyRoute[] = [
     method: "GET",
     path: "/v1/chains",
     tag: "Chains",
-    summary: "List the configured chains and how far they were looked at",
+    summary: "List the configured chains with their scanning state",
     access: "user",
     status: 200,
     answer: z.array(ChainView),

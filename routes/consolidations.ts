@@ -48,7 +48,7 @@ export const consolidationRoutes: readonly AnyRoute[] = [
       "641 on Bitcoin Cash and Dogecoin. Above `max_fee` or `max_fee_rate` it is refused with " +
       "`condition.failed`; a worker checks both again before anything is signed. Until it is in a " +
       "block its coins pay nothing else. One at a time; `version.conflict` while another is open. " +
-      "The chain's fee is borne by the account `fees`; who does not write the whole realm pays it " +
+      "The chain's fee is borne by the account `fees`; a user without write permission for the realm pays it " +
       "out of the ramp's account (`balance.insufficient`).",
     access: "user",
     cost: "chain",
@@ -112,10 +112,10 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     method: "POST",
     path: "/v1/accounts/{id}/consolidations/{consolidation}/speed-up",
     tag: TAG,
-    summary: "Have a consolidation mined sooner",
+    summary: "Speed up a consolidation",
     description: "Replaces the sent transaction by one that spends the same coins at a higher " +
       "price, within its ceilings or within those given here. Where the ramp's account was charged " +
-      "for it, it is charged what that may cost more. Bitcoin Cash and Dogecoin replace nothing.",
+      "for it, the additional budget is charged too. Bitcoin Cash and Dogecoin replace nothing.",
     access: "user",
     cost: "chain",
     params: ById,

@@ -27,7 +27,7 @@ export const depositRoutes: readonly AnyRoute[] = [
     description:
       "For operators: finds transfers that the scanner could not see, such as coins that a " +
       "contract paid inside a call. A known transfer changes nothing. A chain that waits " +
-      "for an operator (GET /v1/chains tells why) is followed again from the range given.",
+      "for an operator (GET /v1/chains has the reason) is followed again from the range given.",
     access: "user",
     body: Rescan,
     status: 200,

@@ -49,7 +49,7 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     description:
       "Value that arrives there is part of `balance.total` and of `balance.linked`, and never " +
       "available. An address of the service's own, given out or to be given out in any realm, is " +
-      "refused like one that is linked already: the refusal tells that it is taken, not whose it is.",
+      "refused like one that is linked already: the refusal reveals that it is taken, not its owner.",
     access: "user",
     params: ByAddress,
     status: 200,

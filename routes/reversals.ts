@@ -51,7 +51,7 @@ export const postingRoutes: readonly AnyRoute[] = [
     operation: "verifyChain",
     summary: "Recompute the chain of hashes",
     description: "`from` and `to` are numbers in the chain, both included. At most 100 000 are " +
-      "recomputed at once; `next` tells where to go on.",
+      "recomputed at once; `next` is the number to continue from.",
     access: "user",
     query: VerifyRange,
     status: 200,
@@ -67,7 +67,8 @@ export const postingRoutes: readonly AnyRoute[] = [
     path: "/v1/transactions/chain",
     tag: TAG,
     summary: "Read transactions and events in the order of the chain",
-    description: "For those who recompute it themselves: `after` is a number in the chain, 0 for " +
+    description:
+      "For auditors who recompute it themselves: `after` is a number in the chain, 0 for " +
       "the beginning; `limit` is at most 1000, and a page at most 8 MiB. Only at the end of the chain is a page empty.",
     access: "user",
     query: ChainPage,

@@ -29,10 +29,10 @@ export const solvencyRoutes: readonly AnyRoute[] = [
     path: "/v1/solvency/cover",
     tag: "Solvency",
     summary: "Cover a loss of the house from an account of the house",
-    description: "Moves value of a ramp or virtual account to the account `fees`, at most what " +
-      "that is below zero. For administrators of the realm, and for the operator, who names the " +
+    description: "Moves value of a ramp or virtual account to the account `fees`, at most the " +
+      "sum by which that is below zero. For administrators of the realm, and for the operator, who names the " +
       "realm. Owner and holder of the account are users with role manage or admin and scope " +
-      "realm: what is owed to customers covers nothing. It is not reverted.",
+      "realm: value of customers covers nothing. It is not reverted.",
     access: "platform or user",
     query: DryRun,
     body: Cover,

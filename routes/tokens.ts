@@ -45,8 +45,8 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
     tag: "Fungible tokens",
     summary: "Deploy a token",
     description: "The answer has the transaction's hash if it was sent within 10 s; else it is " +
-      "empty and shown later. Who does not write the whole realm pays the chain's fee out of the " +
-      "ramp's account, and gets back what the chain did not take.",
+      "empty and shown later. A user without write permission for the realm pays the chain's fee out of the " +
+      "ramp's account, and gets the unused part back.",
     access: "user",
     cost: "chain",
     body: NewToken,
@@ -72,8 +72,8 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
     path: "/v1/fungible/token/register",
     tag: "Fungible tokens",
     summary: "Register a token as a virtual currency",
-    description: "One that was deployed here is found by its symbol. One of another's making is " +
-      "named by its contract, and looked at first.",
+    description: "One that was deployed here is found by its symbol. A third party's token is " +
+      "named by its contract, and checked first.",
     access: "user",
     body: TokenRegistration,
     waits: true,

@@ -75,7 +75,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     tag: "Withdrawals",
     summary: "Withdraw to an address on the asset's chain",
     description: "Value and fee leave the account at once; a worker sends them. " +
-      "`status` tells how it ended, and if it failed both are given back.",
+      "`status` shows its end; if it failed, both are given back.",
     access: "user",
     cost: "chain",
     query: DryRun,
@@ -136,9 +136,10 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     method: "POST",
     path: "/v1/withdrawals/{id}/speed-up",
     tag: "Withdrawals",
-    summary: "Have a withdrawal mined sooner",
-    description: "Replaces what was sent: the same nonce, or the same coins, at a higher price. " +
-      "What that costs more by the newest prices is charged. Once a block at most.",
+    summary: "Speed up a withdrawal",
+    description:
+      "Replaces the sent transaction: the same nonce, or the same coins, at a higher price. " +
+      "The additional cost at the newest prices is charged. Once a block at most.",
     access: "user",
     cost: "chain",
     params: ById,

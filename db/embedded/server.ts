@@ -114,7 +114,7 @@ async function askServer(cluster: Cluster, port: number): Promise<"ours" | "busy
   await writer.write(new TextEncoder().encode(JSON.stringify({ port, password: superuser })));
   await writer.close();
   const { success, stdout } = await child.output();
-  if (!success) throw new Error("PostgreSQL could not be asked who it is");
+  if (!success) throw new Error("the server on the port could not be identified");
   const answer = new TextDecoder().decode(stdout).trim();
   if (answer === "busy") return "busy";
   return answer === `folder ${cluster.pgdata}` ? "ours" : "stranger";

@@ -66,7 +66,7 @@ export async function assertNotStranding(
   const own = await selectOwnAddress(db, address);
   if (own.length === 0) {
     if (!await isReserved(db, address)) return;
-    throw new DomainError("address.invalid", "the address is ours and nobody was given it yet");
+    throw new DomainError("address.invalid", "the address is ours and was not handed out yet");
   }
   const here = own.find((one) => one.chain === place.chain && one.network === place.network);
   if (here === undefined) {

@@ -83,7 +83,7 @@ function faultsOf(asset: Asset, setting: AssetSetting): string[] {
   const faults = [
     native && setting.contract !== undefined && `${code} is a chain's own coin: it has no contract`,
     native && setting.symbol !== undefined &&
-    `${code} is a chain's own coin: nobody asks its symbol`,
+    `${code} is a chain's own coin: its symbol is fixed`,
     state === "active" && setting.reason !== undefined &&
     `${code}.reason is for a state that is not active`,
     Object.keys(setting).length === 0 && `${code} is named and nothing is set of it`,

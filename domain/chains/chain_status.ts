@@ -47,7 +47,7 @@ export const ChainView = z.object({
   healthy: z.boolean().nullable().meta({ description: "Null until the realm uses the chain." }),
   error: z.string().nullable().meta({
     description:
-      "Why the chain is not followed, or what an operator should look at: nodes that contradict each " +
+      "Why the chain is not followed, or a matter for an operator: nodes that contradict each " +
       "other, deposits that too few of them confirm.",
   }),
   quarantined: z.number().int().meta({

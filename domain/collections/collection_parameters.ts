@@ -43,7 +43,7 @@ export function queriesOf(collection: AnyCollection): CollectionQueries {
   const { columns } = collection;
   const others: readonly string[] = collection.fields;
   const scope = names(
-    "Whose, and whether deleted ones too. Lists show what is one's own unless `all` is asked for, " +
+    "The owners, and deleted entities. Lists show the user's own entities unless `all` is given, " +
       "which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both.",
     {
       enum: [...REACHES, ...collection.flows ? FLOWS : [], "deleted", "-deleted", "true", "false"],
@@ -53,7 +53,7 @@ export function queriesOf(collection: AnyCollection): CollectionQueries {
   const populate = names(
     named.length === 0
       ? "Nothing of these can be populated."
-      : "What is shown whole in place of its id.",
+      : "Relations that are shown whole in place of their ids.",
     { enum: [...named, "false"] },
   );
   const fields = names("Fields to answer with, dotted into objects; all unless given.", {
@@ -90,8 +90,8 @@ export function queriesOf(collection: AnyCollection): CollectionQueries {
     count: z.strictObject(count),
     find: z.strictObject({
       ...shown,
-      limit: whole("At most so many; 1000 unless given.", 0, 1000),
-      offset: whole("So many are left out first.", 0, 100_000),
+      limit: whole("Most entities of the answer; 1000 unless given.", 0, 1000),
+      offset: whole("Number of entities that are skipped first.", 0, 100_000),
       after: z.string().optional().meta({
         description: "The id of the last one before: paging without a bound.",
         format: "uuid",

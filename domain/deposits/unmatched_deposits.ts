@@ -36,7 +36,7 @@ export const UnmatchedDepositView = z.object({
   expected: z.string().meta({ description: "The asset that the address is for." }),
   chain: z.string(),
   testnet: z.boolean(),
-  asset: z.string().nullable().meta({ description: "Null for a token that nobody here knows." }),
+  asset: z.string().nullable().meta({ description: "Null for an unknown token." }),
   contract: z.string().nullable().meta({ description: "Null for the chain's own coin." }),
   amount: DecimalText.nullable().meta({ description: "Null where the asset is not known." }),
   units: z.string().meta({ description: "Base units, as the chain's log or value says." }),

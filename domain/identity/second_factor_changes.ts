@@ -27,7 +27,7 @@ export const FirstCode = z.strictObject({ code: z.string().min(1).max(40) })
 /** A second factor as shown once, when it is created. */
 export const NewTotpView = z.object({
   secret: z.string(),
-  uri: z.string().meta({ description: "What an authenticator reads, as a QR code." }),
+  uri: z.string().meta({ description: "The URI that an authenticator reads, as a QR code." }),
 }).meta({ id: "NewTotp" });
 /** A second factor as shown later. */
 export const TotpView = z.object({

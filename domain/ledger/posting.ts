@@ -89,7 +89,7 @@ export const TransactionView = z.object({
 
 /** The reason why nothing of a deposit account is available. */
 export const NOT_SPENDABLE =
-  "a deposit account has nothing available: the service alone moves what arrived there";
+  "a deposit account has nothing available: the service alone moves its value";
 
 /** The fields that a transaction's view is made from. */
 export type TransactionFields = Omit<TransactionRow, "testnet">;
@@ -160,7 +160,7 @@ export function refusal(why: string, visible: boolean): DomainError {
     case "destination.deposit":
       return invalidField(
         "/destination",
-        "a deposit account takes what its chain brings, nothing else",
+        "a deposit account receives deposits of its chain and nothing else",
       );
     case "destination.unread": {
       const why = "a condition on the destination takes the right to read it";

@@ -160,8 +160,8 @@ export async function sponsorshipOf(
   if (fee !== "0" || contract === null) return false;
   const { sponsored, may } = await selectSponsored(tx, { ...of, own: token !== null });
   if (!sponsored || may) return sponsored;
-  const why = "too many withdrawals of today cost their users nothing: nothing tells what the" +
-    " token is worth";
+  const why = "too many withdrawals of today cost their users nothing, because the token has no" +
+    " known worth";
   throw new DomainError("rate.limited", why, { retryAfterS: SPONSORED_RETRY_S });
 }
 

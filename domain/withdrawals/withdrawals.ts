@@ -157,7 +157,7 @@ async function assertMayDiscard(tx: Tx, actor: Actor, row: WithdrawalRow): Promi
   if (order?.state !== "signed" || order.nonce === null) return;
   const few = await selectMayDiscard(tx, { ramp: order.ramp, reference_id: row.id });
   if (few && (await cappedBudgets(tx, actor.realm, [order])).size === 0) return;
-  const why = "too many signed withdrawals were canceled today: this one goes on";
+  const why = "too many signed withdrawals were canceled today: this one continues";
   throw new DomainError("rate.limited", why, { retryAfterS: DISCARDED_RETRY_S });
 }
 

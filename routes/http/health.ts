@@ -29,7 +29,7 @@ export const healthRoutes: readonly AnyRoute[] = [
     path: "/health/live",
     tag: "Operations",
     operation: "checkLiveness",
-    summary: "Tell that the process lives",
+    summary: "Check that the process runs",
     access: "open",
     status: 200,
     answer: HealthView,
@@ -41,11 +41,11 @@ export const healthRoutes: readonly AnyRoute[] = [
     path: "/health/ready",
     tag: "Operations",
     operation: "checkReadiness",
-    summary: "Tell whether the process can serve",
+    summary: "Check whether the process can serve",
     access: "open",
     status: 200,
     answer: HealthView,
-    others: { 503: { description: "It cannot; `checks` tells why.", answer: HealthView } },
+    others: { 503: { description: "It cannot; `checks` has the reason.", answer: HealthView } },
     errors: [],
     handle: async ({ services, at }) => {
       const found = await soon(probe(services, at));

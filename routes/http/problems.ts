@@ -45,7 +45,7 @@ export const PROBLEMS = {
   "auth.credentials": kind(
     401,
     "Wrong login",
-    "The login data do not match. Unknown users and wrong passwords are not told apart.",
+    "The login data do not match. Unknown users and wrong passwords get the same answer.",
   ),
   "credits.exhausted": kind(
     402,
@@ -57,7 +57,7 @@ export const PROBLEMS = {
   "permission.owner": kind(
     403,
     "Not the owner",
-    "It belongs to another user, and the role changes only what it owns.",
+    "It belongs to another user, and the role changes only the user's own entities.",
   ),
   "realm.not_found": kind(
     404,
@@ -223,7 +223,7 @@ export const PROBLEMS = {
   "withdrawal.fee_exceeded": kind(
     409,
     "Fee exceeded",
-    "Its network fee would be more than the permitted multiple of what was charged for it.",
+    "Its network fee would be more than the permitted multiple of its charge.",
   ),
   "user.last_admin": kind(
     409,
@@ -317,7 +317,11 @@ export const PROBLEMS = {
     "The installation runs without this extension.",
   ),
   "upstream.failed": kind(502, "Upstream failed", "A service behind this one failed."),
-  "chain.stale": kind(503, "Chain data stale", "What is known of the chain is too old to act on."),
+  "chain.stale": kind(
+    503,
+    "Chain data stale",
+    "The stored data of the chain is too old to act on.",
+  ),
   "service.overloaded": kind(
     503,
     "Overloaded",

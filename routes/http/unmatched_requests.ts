@@ -39,7 +39,7 @@ export function openUnmatchedRequests(now: () => number): UnmatchedRequests {
       }
       if (++known.count <= REQUESTS_PER_MINUTE_MAX) return null;
       const retryAfterS = Math.ceil((known.since + MINUTE_MS - at) / 1000);
-      const message = "too many requests for what is not there";
+      const message = "too many requests to unknown paths";
       return {
         error: new DomainError("rate.limited", message, { retryAfterS }),
         isFirst: known.count === REQUESTS_PER_MINUTE_MAX + 1,

@@ -288,7 +288,7 @@ export function queryOf(url: string): Record<string, string | string[]> {
   for (const [name, value] of parameters) {
     if (name === "__proto__") continue;
     if (value.includes("\0") || !value.isWellFormed()) {
-      const message = "NUL and what is not UTF-8 cannot be asked for";
+      const message = "NUL and bytes that are not UTF-8 are not allowed";
       throw new DomainError("query.invalid", `${name.slice(0, 100)}: ${message}`, {
         errors: [{ path: pointer([name]), message }],
       });

@@ -68,7 +68,7 @@ Deno.test("a withdrawal to an address of ours where it would be stranded is refu
     tx<{ address: string }[]>`select address from reserved_addresses
       where ramp = ${usdc.id} and derivation_key = 2`
   );
-  const early = refused("the address is ours and nobody was given it yet");
+  const early = refused("the address is ours and was not handed out yet");
   deepEqual(await withdraw(account, next[0].address), early);
   // To the same asset it goes, and a ramp may send another the coins that pay its fees.
   equal((await withdraw(account, same.address))[0], 201);

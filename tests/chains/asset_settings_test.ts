@@ -53,7 +53,7 @@ Deno.test("checkAssets() names every fault at once", async () => {
       "USDT_TRON.contract is no address on Tron: the form is unknown",
       "BAT.contract is no address on Ethereum: the checksum (EIP-55) is wrong",
       "ETH is a chain's own coin: it has no contract",
-      "ETH is a chain's own coin: nobody asks its symbol",
+      "ETH is a chain's own coin: its symbol is fixed",
       "SAND.reason is for a state that is not active",
       "UNI is named and nothing is set of it",
     ],

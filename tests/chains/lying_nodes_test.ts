@@ -126,7 +126,7 @@ Deno.test("a withdrawal that one of two nodes refuses waits with the reason, and
   equal(status, "PROCESSING");
   const told = history.filter(({ event }: { event: string }) => event === "waiting");
   deepEqual(told.map(({ reason }: { reason: string }) => reason), [
-    "nodes do not agree on whether it would work: it goes on once they do, or is canceled",
+    "nodes do not agree on whether it would work: it continues once they do, or is canceled",
   ]);
   equal((await funded.finish(other)).status, "DONE");
   const canceled = await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);

@@ -221,7 +221,7 @@ for (
       funded.realm,
       "select error from chain_orders",
     );
-    match(error, /called final|calls block|what is final now/);
+    match(error, /called final|calls block|a final block now/);
     if (tell() !== null) match(await reportsOf(funded), /called final|calls block/);
     node.trick = () => undefined;
     equal((await funded.finish(id)).status, "FAILED");

@@ -260,7 +260,7 @@ Deno.test({
     equal((await unknown()).every((one) => one.spender_retry_at !== null), true);
     for (const node of nodes) node.trick = honest;
     await funded.follow();
-    match((await chains(funded)).error, /coins are gone, and no block shows who spent them/);
+    match((await chains(funded)).error, /coins are gone, and no block shows their spenders/);
     await verifyRound(funded.context, await chainOf(funded), PLACE);
     equal((await unknown()).length > 0, true);
     // The nodes have these coins all the same: they were never gone.

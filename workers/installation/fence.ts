@@ -137,7 +137,7 @@ async function find(state: FenceState): Promise<string | null> {
   if (fault !== state.reported) {
     state.reported = fault;
     if (fault !== null) state.log("error", "nothing is signed", { fault });
-    else state.log("info", "signing goes on");
+    else state.log("info", "signing continues");
   }
   return fault;
 }

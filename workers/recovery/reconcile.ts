@@ -293,7 +293,9 @@ async function usedNonces(
     }
   }
   for (const input of missing) {
-    obstacles.push(`no block from ${from} on shows what used ${input}: read more with --back`);
+    obstacles.push(
+      `no block from ${from} on shows the transaction that used ${input}: read more with --back`,
+    );
   }
   const hashes = found.map(({ hash }) => hash);
   const known = new Set(await reading(context.pool, (db) => selectKnownHashes(db, hashes)));

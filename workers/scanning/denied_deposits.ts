@@ -42,7 +42,7 @@ const GIVEN_UP = errorField(
 );
 const FOR_GOOD = errorField(
   "deposit.not_found",
-  "as many nodes as must agree have denied it for a month: only a rescan looks for it again",
+  "as many nodes as must agree have denied it for a month: only a rescan searches it again",
 );
 
 /**

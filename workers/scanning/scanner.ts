@@ -130,7 +130,7 @@ async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Pro
   const gone = chain.traits.coins
     ? await reading(context.pool, (db) => countSpenderless(db, known))
     : 0;
-  const lost = gone === 0 ? [] : [`${gone} coins are gone, and no block shows who spent them`];
+  const lost = gone === 0 ? [] : [`${gone} coins are gone, and no block shows their spenders`];
   const warnings = [...lost, ...waiting, ...chain.reports()];
   const warning = warnings.length === 0 ? null : warnings.join("; ").slice(0, 500);
   if (warning === known.warning) return;

@@ -47,7 +47,7 @@ export async function assertScanned(
 ): Promise<void> {
   const cursor = await reading(context.pool, (db) => selectCursor(db, order));
   if (cursor !== null && cursor.height >= height) return;
-  throw new ChainError("held", `what took its place is in block ${height}, not scanned yet`);
+  throw new ChainError("held", `its replacement is in block ${height}, not scanned yet`);
 }
 
 /**

@@ -338,7 +338,7 @@ export async function keepPlan(
   const attempts = await selectAttempts(tx, order.id);
   await handlers[order.purpose].admitPlan?.(tx, context.actor, order, plan);
   if (!await insertReservedInputs(tx, order, plan.inputs, context.actor.at)) {
-    throw new ChainError("unavailable", "what it would use up is another order's");
+    throw new ChainError("unavailable", "another order has reserved an input of it");
   }
   await insertAttempt(tx, {
     order_id: order.id,

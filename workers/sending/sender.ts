@@ -207,7 +207,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
       if (chain.traits.coins && await reading(context.pool, (db) => selectOrphaned(db, order.id))) {
         const proof: DropProof = { proof: "orphaned", by: null, height: null };
         return await dropOrRestart(work, {
-          error: "what it spends will never be",
+          error: "its input will never exist",
           again: true,
           proof,
         });

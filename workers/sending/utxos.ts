@@ -50,7 +50,7 @@ export async function verifyRound(
     await searchAgain(context, chain.coins, place);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    context.log("warn", "who spent coins was not searched again", { ...place, error });
+    context.log("warn", "spenders of coins could not be searched again", { ...place, error });
   }
   const of = { ...place, height: cursor.height, limit: ROUND_COINS };
   const coins = await reading(context.pool, (db) => selectRound(db, of));
@@ -104,7 +104,7 @@ async function searchAgain(
   );
   const left = gone.length - found.size;
   if (left > 0) {
-    context.log("error", "coins are gone, and no block shows who spent them", { ...place, left });
+    context.log("error", "coins are gone, and no block shows their spenders", { ...place, left });
   }
 }
 

@@ -85,7 +85,7 @@ export async function settleSweepJob(
   const transfers = (await chain.search({ hash }, watch)).filter((one) => one.from === from);
   const checks = await Promise.all(transfers.map((one) => chain.recheck(one)));
   if (checks.length === 0 || checks.includes(null)) {
-    throw new ChainError("unavailable", `the node does not show what ${hash} moved`);
+    throw new ChainError("unavailable", `the node does not show the transfers of ${hash}`);
   }
   const arrived = checks.reduce((sum, one) => sum + one!.received, 0n);
   await context.step((tx) => settleSwept(tx, context.actor, { sweep, arrived }), {

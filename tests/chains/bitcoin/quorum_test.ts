@@ -158,6 +158,6 @@ onLitecoind(
     const all = await fixture.open(...made.map(({ url }) => url));
     const found = await all.coins!.spenders(bytes.inputs, since + 1, 0);
     equal(found?.size, 0);
-    match(all.reports().join(), /is one node's alone/);
+    match(all.reports().join(), /only one node has the block/);
   },
 );

@@ -88,7 +88,7 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
       [[hash, 5n]],
     );
     // A node that is not asked cannot be caught.
-    if (names !== "hhl") match(chain.reports().join(), /contradict each other on what arrived/);
+    if (names !== "hhl") match(chain.reports().join(), /contradict each other on the transfers/);
   });
 
   Deno.test(`a payment that one node adds to a block is left out where the quorum denies it (nodes ${names})`, async () => {
@@ -332,7 +332,7 @@ Deno.test("a node that invents payments is reported and asked after the others",
   const scan = () => scanned(chain, height, height, watching([ours]));
   const [{ transfers }] = await scan();
   deepEqual(transfers.map((found) => found.hash), [hash]);
-  match(chain.reports().join(), /tells of payments in the blocks .* that are none/);
+  match(chain.reports().join(), /reports payments in the blocks .* that do not exist/);
   // Of all that it told only some were asked for.
   const asked = one.nodes[1].asked.filter((method) => method === "eth_getTransactionReceipt");
   ok(asked.length <= 100, `${asked.length}`);

@@ -60,7 +60,7 @@ export async function openCoins(
         : searchBlock(chain, where.height, watch),
     balances: (holdings) => balancesAt(chain, holdings),
     counts: () => Promise.resolve(null),
-    spent: () => Promise.reject(new ChainError("unsupported", "coins tell by what they are spent")),
+    spent: () => Promise.reject(new ChainError("unsupported", "a spent coin names its spender")),
   };
   return {
     id,

@@ -107,7 +107,7 @@ async function findSpenders(
     }
     // The bytes prove the contents of a block, not that the chain has the block.
     if (blocks.get(height) === blockHash) agreed.set(input, spender);
-    else chain.nodes.report(`the block that shows who spent ${input} is one node's alone`);
+    else chain.nodes.report(`only one node has the block with the spender of ${input}`);
   }
   return agreed;
 }

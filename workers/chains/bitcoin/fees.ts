@@ -95,7 +95,9 @@ async function readRates(table: CoinTable, peer: Peer): Promise<Rates> {
     ratesIn(pool, ["mempoolminfee", "minrelaytxfee"]),
     ratesIn(network, ["relayfee"]),
   ].flat();
-  if (taken.length === 0) throw new ChainError("unavailable", `${peer.name} tells no least fee`);
+  if (taken.length === 0) {
+    throw new ChainError("unavailable", `${peer.name} reports no minimum fee`);
+  }
   const floor = largest([table.rateMin, ...taken]);
   const step = largest([1n, ...ratesIn(network, ["incrementalfee"])]);
   const bySpeed = { slow: floor, medium: floor, fast: floor };

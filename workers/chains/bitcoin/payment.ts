@@ -377,7 +377,7 @@ function assertSound(
   if (fee > table.feeMax) throw refused(`the fee of ${fee} is above ${table.feeMax}`);
   const meant = amounts.reduce((sum, amount) => sum + amount, 0n);
   if (order.kind === "pay" && fee > meant && fee > table.feeFree) {
-    throw refused(`the fee of ${fee} is more than what is paid`);
+    throw refused(`the fee of ${fee} is more than the payment`);
   }
 }
 
@@ -385,7 +385,9 @@ function assertSound(
 function assertWithin(budget: bigint, fee: bigint, own: bigint): void {
   if (own > budget) throw exceeded(`the fee would be ${fee}, at most ${budget} may be spent`);
   if (fee <= budget) return;
-  const why = `what it rests on would cost ${fee - own} to lift: it waits until that is mined`;
+  const why = `its unconfirmed parent would cost ${
+    fee - own
+  } to lift: it waits until that is mined`;
   throw new ChainError("insufficient", why);
 }
 

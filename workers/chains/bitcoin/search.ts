@@ -115,7 +115,7 @@ async function witness(
   if (coin !== null) {
     // A transaction's id covers all its outputs, and its block has proven it.
     if (coin.script !== script || coin.amount !== transfer.amount) {
-      throw new ChainError("unavailable", `${peer.name} tells another coin of ${transfer.hash}`);
+      throw new ChainError("unavailable", `${peer.name} reports another coin of ${transfer.hash}`);
     }
     return checked(transfer, await blockOf(peer, coin), coin.amount, maturity(chain, coin));
   }

@@ -75,7 +75,7 @@ interface Held {
 
 /** Message of an order that waits because nodes disagree. */
 const DISAGREED =
-  "nodes do not agree on whether it would work: it goes on once they do, or is canceled";
+  "nodes do not agree on whether it would work: it continues once they do, or is canceled";
 const GAS_PAY_MAX = 1_000_000n;
 const GAS_DEPLOY_MAX = 6_000_000n;
 /** Per cent of the node's estimate, because state may change before the block. */

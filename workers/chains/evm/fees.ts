@@ -123,7 +123,7 @@ async function gasPrices(
   );
   // The last item is the base fee of the next block.
   const base = bases.at(-1);
-  if (base === undefined) throw new ChainError("unavailable", "the node told no base fee");
+  if (base === undefined) throw new ChainError("unavailable", "the node reported no base fee");
   let tip = evm.table.tipMin;
   const tips = SPEEDS.map((_, column) => {
     tip = largest(tip, typicalTip(rewards.map((row) => row[column] ?? 0n)));

@@ -67,7 +67,7 @@ export async function finalHeight(
   const before = known && performance.now() < known.at + HELD_MS ? known : null;
   if (answer instanceof RpcError || answer === null) {
     if (before === null && !(answer instanceof RpcError && isPassing(answer))) return null;
-    throw new ChainError("unavailable", `${peer.name} does not tell what is final now`);
+    throw new ChainError("unavailable", `${peer.name} does not report a final block now`);
   }
   const { height, hash } = readBlock(answer)!;
   if (height > head) throw faulty(evm, peer, `calls block ${height} final and has only ${head}`);

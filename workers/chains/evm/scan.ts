@@ -170,7 +170,7 @@ async function scanBlock(
   const extra = [...logged].filter((hash) => !listed.has(hash));
   if (extra.length > UNLISTED_MAX) {
     const many = `${extra.length} transactions that block ${block.height} does not list`;
-    throw new ChainError("unavailable", `${peer.name} tells logs of ${many}`);
+    throw new ChainError("unavailable", `${peer.name} reports logs of ${many}`);
   }
   const touched = block.transactions.filter((one) =>
     logged.has(one.hash) || (one.value > 0n && one.to !== null && index.addresses.has(one.to))

@@ -61,7 +61,7 @@ export async function mergedPart(
   const borne = await judged(nodes, disputed, readers, what);
   if (disputed.transfers.length > 0) {
     const names = group.map(({ peer }) => peer.name).join(", ");
-    nodes.report(`nodes contradict each other on what arrived in ${what} (asked: ${names})`);
+    nodes.report(`nodes contradict each other on the transfers in ${what} (asked: ${names})`);
   }
   return group[0].answer.map((first, at) => {
     const versions = group.map(({ answer }) => answer[at]);
@@ -178,7 +178,7 @@ async function judged(
   }
   nodes.trail([...deniedNodes]);
   for (const { name } of deniedNodes) {
-    nodes.report(`${name} tells of payments in ${what} that are none`);
+    nodes.report(`${name} reports payments in ${what} that do not exist`);
   }
   return [...kept, ...open];
   /** Undefined where the nodes do not agree, null where they agree that there is none. */

@@ -58,7 +58,7 @@ async function readLogs(
   const logged = await loggedIn(evm, peer, places, indexOf(watch));
   const many = logged.reduce((sum, hashes) => sum + hashes.size, 0);
   if (many > LOGGED_MAX) {
-    throw new ChainError("unavailable", `${peer.name} tells logs of ${many} transactions`);
+    throw new ChainError("unavailable", `${peer.name} reports logs of ${many} transactions`);
   }
   const found: Transfer[] = [];
   for (const [at, hashes] of logged.entries()) {

@@ -107,7 +107,10 @@ async function minedStatus(
   const most = feeContract === null ? inspectRaw(evm, signed.raw).fee : null;
   // The signed bytes bound the fee; on a second layer the fee of the first comes on top.
   if (most !== null && (receipt.gasFee > most || receipt.fee > LAYERS * most)) {
-    throw new ChainError("unavailable", `${peer.name} tells more than ${signed.hash} can cost`);
+    throw new ChainError(
+      "unavailable",
+      `${peer.name} reports a higher fee than ${signed.hash} can cost`,
+    );
   }
   return {
     state: "mined",
