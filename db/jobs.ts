@@ -122,8 +122,8 @@ export async function reapJobs(db: Db): Promise<void> {
 /** Deletes jobs that ended a while ago; dead ones stay longer, so that operators can read them. */
 export async function deleteOldJobs(db: Db): Promise<void> {
   await db`
-    delete from jobs where (state = 'done' and finished_at < now() - interval '7 days')
-      or (state = 'dead' and finished_at < now() - interval '90 days')`;
+    delete from jobs where state in ('done', 'dead') and finished_at < now() - interval '7 days'
+      and (state = 'done' or finished_at < now() - interval '90 days')`;
 }
 
 /** Whether a job is due, as far as one read over shared connections can tell. */

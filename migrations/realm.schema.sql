@@ -612,11 +612,13 @@ constraint deposits_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'C
 constraint deposits_taken_back TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint deposits_tries_check CHECK ((tries >= 0))
 CREATE INDEX deposits_account ON deposits USING btree (account, id)
+CREATE INDEX deposits_address ON deposits USING btree (address, block)
 CREATE INDEX deposits_block ON deposits USING btree (chain, network, block)
 CREATE INDEX deposits_denied ON deposits USING btree (chain, network, retry_at) WHERE ((status = 'ORPHANED'::text) AND (retry_at IS NOT NULL))
+CREATE INDEX deposits_detached ON deposits USING btree (chain, network, id) WHERE (block IS NULL)
 CREATE INDEX deposits_open ON deposits USING btree (chain, network, block) WHERE (status = 'PENDING'::text)
 CREATE INDEX deposits_owner ON deposits USING btree (owner, id)
-CREATE UNIQUE INDEX deposits_source ON deposits USING btree (chain, network, hash, index, (
+CREATE UNIQUE INDEX deposits_source ON deposits USING btree (hash, index, chain, network, (
 CASE
     WHEN (index = '-2'::integer) THEN address
     ELSE ''::text
@@ -1186,6 +1188,7 @@ CREATE INDEX sweeps_ahead ON sweeps USING btree (account) WHERE ((ahead > (0)::n
 CREATE INDEX sweeps_ended ON sweeps USING btree (account, id) WHERE (state = ANY (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_ramp ON sweeps USING btree (ramp) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
+CREATE INDEX sweeps_recent ON sweeps USING btree (chain, network, updated_at)
 
 table token_proofs (
   chain text not null
@@ -2533,7 +2536,7 @@ begin
       into reference_group, reference_taken
       from (select u.ord, dense_rank() over (order by u.reference)::integer as dense,
           row_number() over (partition by u.reference order by u.ord) = 1 as first,
-          exists (select from transactions t where t.reference = u.reference) as taken
+          (select true from transactions t where t.reference = u.reference limit 1) is not null as taken
         from unnest(p_reference) with ordinality u(reference, ord)) q;
   end if;
 
@@ -2649,7 +2652,8 @@ CREATE OR REPLACE FUNCTION ledger_book(p_type text, p_atomic boolean, p_head tex
 AS $function$
 begin
   perform 1 from unnest(p_source, p_destination) q(source, destination)
-    left join accounts s on s.id = p_ids[q.source] left join accounts d on d.id = p_ids[q.destination]
+    left join lateral (select a.* from accounts a where a.id = p_ids[q.source] offset 0) s on true
+    left join lateral (select a.* from accounts a where a.id = p_ids[q.destination] offset 0) d on true
     where case p_type
       when 'deposit' then s.system = 'world' and d.type <> 'system'
       when 'forward' then exists (select from addresses a

@@ -49,18 +49,24 @@ export async function selectBalanceTargets(
       select e.account, e.address, e.currency, null from external_addresses e
       where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
         and e.currency = ${of.native} and not exists (select 1 from addresses o
-          where o.chain = e.chain and o.network = e.network and o.address = e.address)
+          where o.chain = e.chain and o.network = e.network and o.address = e.address offset 0)
     ), mine as (
       select n.account, n.address, n.asset, n.derivation_key, h.height
-      from named n left join onchain_balances h on h.chain = ${place.chain}
-        and h.network = ${place.network} and h.address = n.address and h.contract = ''
+      from named n left join lateral (select b.height from onchain_balances b
+        where b.chain = ${place.chain} and b.network = ${place.network} and b.address = n.address
+          and b.contract = '' offset 0) h on true
     ), hot as (
       select address from mine where derivation_key = 0
       union select d.address from deposits d where d.chain = ${place.chain}
         and d.network = ${place.network} and d.block > ${of.since}
-      union select m.address from mine m join sweeps s on s.account = m.account
-        where s.state not in ('done', 'failed')
-          or s.updated_at > now() - interval '10 minutes'
+      union select o.address from sweeps s,
+          lateral (select a.address from addresses a where a.account = s.account offset 0) o
+        where s.chain = ${place.chain} and s.network = ${place.network}
+          and s.state not in ('done', 'failed')
+      union select o.address from sweeps s,
+          lateral (select a.address from addresses a where a.account = s.account offset 0) o
+        where s.chain = ${place.chain} and s.network = ${place.network}
+          and s.updated_at > now() - interval '10 minutes'
     ), stale as (
       select address from mine order by height nulls first, address limit ${of.stale}
     )

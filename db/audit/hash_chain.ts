@@ -92,16 +92,18 @@ export async function selectUnlinked(
     where c.upto - c.least < ${limit} order by c.id`;
   const found = new Map<string, Linkable>();
   const ids = commits.flatMap((commit) => listed(commit.transactions));
-  // A subquery builds the set of ids once, so one walk along the index finds all rows.
+  // A plan that was made while the table was empty must not read through it: each id is looked up.
   const transactions = ids.length === 0 ? [] : await tx.unsafe<(Linkable & { id: string })[]>(
-    `select ${FACTS} from transactions t where t.id = any (array(select unnest($1::text::uuid[])))`,
+    `select t.* from unnest($1::text::uuid[]) u(id),
+      lateral (select ${FACTS} from transactions t where t.id = u.id offset 0) t`,
     [`{${ids.join(",")}}`],
     { prepare: true },
   );
   for (const row of transactions) found.set(row.id, row);
   const noted = commits.flatMap((commit) => listed(commit.events));
   const events = noted.length === 0 ? [] : await tx.unsafe<LinkableEvent[]>(
-    `select ${EVENT} from ledger_events e where e.id = any (array(select unnest($1::text::bigint[])))`,
+    `select e.* from unnest($1::text::bigint[]) u(id),
+      lateral (select ${EVENT} from ledger_events e where e.id = u.id offset 0) e`,
     [`{${noted.join(",")}}`],
     { prepare: true },
   );
@@ -195,7 +197,8 @@ export async function selectLinks(db: Db, first: bigint, limit: number): Promise
   );
   const noted = rows.filter((row) => row.of === "event").map((row) => row.covers);
   const events = noted.length === 0 ? [] : await db.unsafe<LinkableEvent[]>(
-    `select ${EVENT} from ledger_events e where e.id = any (array(select unnest($1::text::bigint[])))`,
+    `select e.* from unnest($1::text::bigint[]) u(id),
+      lateral (select ${EVENT} from ledger_events e where e.id = u.id offset 0) e`,
     [`{${noted.join(",")}}`],
     { prepare: true },
   );

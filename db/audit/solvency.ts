@@ -95,7 +95,7 @@ export interface RampedRow extends AssetName {
 export async function selectRamped(db: Db): Promise<RampedRow[]> {
   return await db<RampedRow[]>`
     select a.asset, a.testnet, r.chain, r.network, null as contract, null::smallint as decimals
-    from ramps r join accounts a on a.id = r.account
+    from ramps r, lateral (select * from accounts a where a.id = r.account offset 0) a
     union
     select symbol, false, chain, network, contract, decimals
     from fungible_tokens where status = 'registered'
@@ -151,13 +151,16 @@ export async function selectFigures(tx: Tx, of: Compared): Promise<LedgerFigures
       (select coalesce(sum(total), 0) from accounts
         where asset = ${of.asset} and testnet = ${of.testnet} and system = 'fees')::text as fees,
       (select id from transactions order by id desc limit 1) as position,
-      (select coalesce(sum(case
-          when d.status = 'PENDING' and d.block <= ${of.height} then d.amount
-          when d.status = 'CONFIRMED' and d.block > ${of.height} then -d.credited
-          else 0 end), 0)
-        from deposits d join addresses o using (chain, network, address)
-        where d.chain = ${of.chain} and d.network = ${of.network} and d.asset = ${of.asset}
-          and (d.status = 'PENDING' or d.block > ${of.height}))::text as pending,
+      (select coalesce(sum(d.owed), 0) from (
+          select chain, network, address, amount as owed from deposits
+          where chain = ${of.chain} and network = ${of.network} and asset = ${of.asset}
+            and status = 'PENDING' and block <= ${of.height}
+          union all
+          select chain, network, address, -credited from deposits
+          where chain = ${of.chain} and network = ${of.network} and asset = ${of.asset}
+            and status = 'CONFIRMED' and block > ${of.height}) d
+        where exists (select from addresses o where o.chain = d.chain and o.network = d.network
+          and o.address = d.address offset 0))::text as pending,
       (select coalesce(sum(trunc(100 * (base + per_input + per_payment))), 0) from fee_quotes
         where chain = ${of.chain} and network = ${of.network} and contract = ${of.contract}
           and speed = 'medium' and coalesce(fee_contract, '') = contract)::text as leeway`;

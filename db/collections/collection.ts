@@ -87,9 +87,8 @@ export async function selectIds(
   const query = db<{ id: string }[]>`
     select id from ${listOf(db, source)} where ${where} order by ${order}
     limit ${limit} offset ${offset}`;
-  // A cached plan does not know whether a user has few accounts or many.
-  const kept = isPlain(selection) && sort.length === 0 && !isFlow(selection.visibility);
-  const rows = await (kept ? query : unprepared(query));
+  // A cached plan does not know whether a user has few accounts or many, nor how far a table has grown since.
+  const rows = await unprepared(query);
   return rows.map((row) => row.id);
 }
 
@@ -151,8 +150,9 @@ async function countLinked(db: Db, owner: string): Promise<number> {
     : await db<{ n: string }[]>`
       select (select coalesce(sum(living), 0) from row_counts
           where collection = 'transactions' and owner = ${owner}::uuid)
-        + (select count(*) from ledger_commits c cross join lateral unnest(c.transactions) u(id)
-          join transactions t on t.id = u.id where t.owner = ${owner}::uuid) as n`;
+        + (select count(*) from ledger_commits c, unnest(c.transactions) u(id),
+          lateral (select t.owner from transactions t where t.id = u.id offset 0) t
+          where t.owner = ${owner}::uuid) as n`;
   return Number(row.n);
 }
 

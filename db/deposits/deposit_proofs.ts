@@ -105,16 +105,18 @@ export async function sumReported(
 ): Promise<ReportedRow[]> {
   return await db<ReportedRow[]>`
     select d.id,
-      (select sum(o.amount) from deposits o where o.chain = d.chain and o.network = d.network
-        and o.block = d.block and o.address = d.address and o.contract is null
-        and o.status <> 'ORPHANED') as in_block,
+      (select sum(o.amount) from (select * from deposits o
+          where o.address = d.address and o.block = d.block offset 0) o
+        where o.chain = d.chain and o.network = d.network and o.contract is null
+          and o.status <> 'ORPHANED') as in_block,
       case when d.index = -2 then (select sum(o.amount) from deposits o
         where o.account = d.account and o.address = d.address and o.contract is null
         and o.status <> 'ORPHANED') end as ever
-    from deposits d
-      join addresses a on a.chain = d.chain and a.network = d.network and a.address = d.address
-    where d.id = any (${`{${ids.join(",")}}`}::text::uuid[]) and d.contract is null
-      and d.chain = ${place.chain} and d.network = ${place.network}`;
+    from unnest(${`{${ids.join(",")}}`}::text::uuid[]) u(id),
+      lateral (select * from deposits d where d.id = u.id offset 0) d
+    where d.contract is null and d.chain = ${place.chain} and d.network = ${place.network}
+      and exists (select 1 from addresses a where a.chain = d.chain and a.network = d.network
+        and a.address = d.address offset 0)`;
 }
 
 /** Adds up the deposits of an address in a range of blocks, in whole units. */
@@ -124,9 +126,10 @@ export async function sumArrived(
   of: { address: string; contract: string | null; from: number; to: number },
 ): Promise<string> {
   const [row] = await db<{ sum: string }[]>`
-    select coalesce(sum(coalesce(credited, amount)), 0) as sum from deposits
-    where chain = ${place.chain} and network = ${place.network} and address = ${of.address}
-      and contract is not distinct from ${of.contract} and status <> 'ORPHANED'
-      and block between ${of.from} and ${of.to}`;
+    select coalesce(sum(coalesce(credited, amount)), 0) as sum
+    from (select * from deposits where address = ${of.address}
+      and block between ${of.from} and ${of.to} offset 0) d
+    where chain = ${place.chain} and network = ${place.network}
+      and contract is not distinct from ${of.contract} and status <> 'ORPHANED'`;
   return row.sum;
 }

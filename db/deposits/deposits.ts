@@ -184,9 +184,10 @@ export async function selectOwnTransactions(
 ): Promise<{ hash: string; purpose: string; sender: string }[]> {
   return await tx<{ hash: string; purpose: string; sender: string }[]>`
     select c.hash, o.purpose, o.sender
-    from order_attempts c join chain_orders o on o.id = c.order_id
-    where o.chain = ${place.chain} and o.network = ${place.network}
-      and c.hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))`;
+    from (select distinct jsonb_array_elements_text(${tx.json([...hashes])}) as hash) h,
+      lateral (select * from order_attempts c where c.hash = h.hash offset 0) c,
+      lateral (select * from chain_orders o where o.id = c.order_id offset 0) o
+    where o.chain = ${place.chain} and o.network = ${place.network}`;
 }
 
 /** A deposit as a scan gives it. */
@@ -226,7 +227,8 @@ export async function upsertDeposits(
         account uuid, address text, asset text, contract text, amount numeric, sender text,
         block bigint, block_hash text, matures_at bigint, address_data jsonb, owner uuid)
     ), known as (
-      select d.hash, d.index, d.address, d.status from deposits d join given g using (hash, index)
+      select d.hash, d.index, d.address, d.status from given g,
+        lateral (select * from deposits d where d.hash = g.hash and d.index = g.index offset 0) d
       where d.chain = ${place.chain} and d.network = ${place.network}
         and (d.index <> -2 or d.address = g.address)
     ), written as (

@@ -94,7 +94,8 @@ export async function selectUnmatchedDeposits(
   return await db<UnmatchedDepositRow[]>`
     select s.id, s.chain, s.network, s.hash, s.index, s.account, a.asset as wanted, s.address,
       s.asset, s.contract, s.amount_base::text as amount_base, s.sender, s.block::float8 as block, s.created_at
-    from unmatched_deposits s join accounts a on a.id = s.account
+    from unmatched_deposits s,
+      lateral (select c.asset from accounts c where c.id = s.account offset 0) a
     where ${of.after}::uuid is null or s.id > ${of.after}::uuid
     order by s.id limit ${of.limit}`;
 }

@@ -62,7 +62,8 @@ export interface QuotedRow {
 export async function selectQuoted(db: Db): Promise<QuotedRow[]> {
   return await db<QuotedRow[]>`
     select r.chain, r.network, a.asset, null as contract
-    from ramps r join accounts a on a.id = r.account where a.deleted_at is null
+    from ramps r, lateral (select * from accounts a where a.id = r.account offset 0) a
+    where a.deleted_at is null
     union
     select t.chain, t.network, t.symbol, t.contract from fungible_tokens t
     where t.status in ('deployed', 'registered') and t.contract is not null

@@ -33,8 +33,11 @@ export async function selectHolderLosses(
   return await db<HolderLossRow[]>`
     with asked as (
       select o.id, o.chain, o.network, o.charged, w.asset, w.contract, a.holder, a.testnet, a.decimals
-      from chain_orders o join withdrawals w on w.order_id = o.id join accounts a on a.id = w.account
-      where o.id = any (${ids}::text::uuid[]) and w.gas_asset is null
+      from unnest(${ids}::text::uuid[]) u(id),
+        lateral (select * from chain_orders o where o.id = u.id offset 0) o,
+        lateral (select * from withdrawals w where w.order_id = o.id offset 0) w,
+        lateral (select * from accounts a where a.id = w.account offset 0) a
+      where w.gas_asset is null
         and not exists (select from users u where u.identity = a.holder and is_house(u)
           and u.deleted_at is null)
     ), known as (

@@ -256,7 +256,7 @@ begin
       into reference_group, reference_taken
       from (select u.ord, dense_rank() over (order by u.reference)::integer as dense,
           row_number() over (partition by u.reference order by u.ord) = 1 as first,
-          exists (select from transactions t where t.reference = u.reference) as taken
+          (select true from transactions t where t.reference = u.reference limit 1) is not null as taken
         from unnest(p_reference) with ordinality u(reference, ord)) q;
   end if;
 

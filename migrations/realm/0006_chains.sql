@@ -75,13 +75,14 @@ create table addresses (
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   owner uuid,
   created_at timestamptz not null,
-  constraint addresses_address unique (chain, network, address),
   constraint addresses_index unique (ramp, derivation_key),
   constraint addresses_account unique (account)
 );
 create index addresses_target on addresses (target_account, id) where target_account is not null;
 create index addresses_place on addresses (chain, network, id);
 create index addresses_text on addresses (address);
+-- Made last: of indexes that cost the same while a table is empty, PostgreSQL takes the newest, and keeps the plan.
+alter table addresses add constraint addresses_address unique (chain, network, address);
 -- An address that was handed out never changes its account and is never deleted.
 create trigger addresses_facts before update on addresses
   for each row when (old is distinct from new) execute function keep_facts();
@@ -239,7 +240,7 @@ create trigger deposits_linked before insert or update of account, address on de
 create trigger deposits_linked_booked before update of status on deposits
   for each row when (new.status = 'CONFIRMED' and old.status <> 'CONFIRMED')
   execute function refuse_linked_deposit();
-create unique index deposits_source on deposits (chain, network, hash, index,
+create unique index deposits_source on deposits (hash, index, chain, network,
   (case when index = -2 then address else '' end));
 create index deposits_owner on deposits (owner, id);
 create index deposits_account on deposits (account, id);
@@ -249,6 +250,8 @@ create index deposits_denied on deposits (chain, network, retry_at) where status
 create index deposits_block on deposits (chain, network, block);
 create index deposits_sweep on deposits (sweep) where sweep is not null;
 create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
+create index deposits_address on deposits (address, block);
+create index deposits_detached on deposits (chain, network, id) where block is null;
 comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 the value that calls inside it brought to the address.';
 comment on column deposits.retry_at is 'When it is tried again after the ledger refused it, or asked for again after nodes denied it; error says why.';
 comment on column deposits.held is 'Why it is not booked before a reconciliation: our own keys sent it, and nothing here knows of that.';
@@ -411,6 +414,7 @@ create index sweeps_ahead on sweeps (account) where ahead > 0 or borne > 0;
 create index sweeps_ramp on sweeps (ramp) where state not in ('done', 'failed');
 create index sweeps_ended on sweeps (account, id) where state in ('done', 'failed');
 create index sweeps_open on sweeps (chain, network, id) where state not in ('done', 'failed');
+create index sweeps_recent on sweeps (chain, network, updated_at);
 comment on column sweeps.arrived is 'The amount that reached the ramp''s address: less than amount if the token took a fee.';
 comment on column sweeps.ahead is 'Left the address before it was credited; booked on as soon as it is.';
 comment on column sweeps.borne is 'The part of the fee that the account fees paid because nothing was credited yet; given back as soon as it is.';

@@ -136,7 +136,8 @@ create function ledger_book(
 ) language plpgsql as $$
 begin
   perform 1 from unnest(p_source, p_destination) q(source, destination)
-    left join accounts s on s.id = p_ids[q.source] left join accounts d on d.id = p_ids[q.destination]
+    left join lateral (select a.* from accounts a where a.id = p_ids[q.source] offset 0) s on true
+    left join lateral (select a.* from accounts a where a.id = p_ids[q.destination] offset 0) d on true
     where case p_type
       when 'deposit' then s.system = 'world' and d.type <> 'system'
       when 'forward' then exists (select from addresses a
@@ -280,10 +281,11 @@ begin
   if not found or not is_derived(n.address, n.derivation_key, n.ramp) then return; end if;
   return query select d.account, d.transaction, d.credited, a.asset, a.decimals, a.testnet
     from deposits d join accounts a on a.id = d.account
-    where (d.chain, d.network, d.address) = (n.chain, n.network, n.address) and d.status = 'CONFIRMED'
+    -- Found by the address alone: by chain and network a plan made on an empty table would read all of them.
+    where d.address = n.address and (d.chain || '', d.network || '') = (n.chain, n.network) and d.status = 'CONFIRMED'
       and watches_addresses(d.account) order by d.id for update of d;
   with waiting as (
-    select d.id from deposits d where (d.chain, d.network, d.address) = (n.chain, n.network, n.address)
+    select d.id from deposits d where d.address = n.address and (d.chain || '', d.network || '') = (n.chain, n.network)
       and watches_addresses(d.account) order by d.id for update
   ), moved as (
     update deposits d set account = n.account, owner = n.owner, updated_at = p_at,

@@ -1,0 +1,185 @@
+import { equal, ok } from "node:assert/strict";
+import { locationOf } from "../../domain/realms/realms.ts";
+import { openChains } from "../../workers/chains/registry.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
+import { startTimetable } from "../../workers/schedule/timetable.ts";
+import { copyRows } from "../support/copied_rows.ts";
+import { testDatabase } from "../support/database.ts";
+import { OUTSIDE } from "../support/evm_fixture.ts";
+import { logPlans, type PlanLog, readsOf, type RunPlan } from "../support/plans.ts";
+import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import type { Send, TestRealm } from "../support/realm.ts";
+
+/** Rows that each table grows to: `PLANS_ROWS=1000000` takes many minutes. */
+const ROWS = Number(Deno.env.get("PLANS_ROWS") ?? 3000);
+/** From here on no list may be read to its end for a page. */
+const LARGE = 100_000;
+/** What one statement of this life may read of a table: a batch and what lies beside it. */
+const READ_MAX = 1500;
+/** Tables that do not grow with what happens, or whose copies would be something else than copies. */
+const STATIC = [
+  ...[
+    "asset_kinds",
+    "attestations",
+    "batches",
+    "chain_blocks",
+    "chain_cursors",
+    "chain_head",
+    "coin_rounds",
+  ],
+  ...[
+    "currencies",
+    "currency_issues",
+    "event_listeners",
+    "fee_quotes",
+    "leases",
+    "migrations",
+    "nonces",
+  ],
+  ...["ramps", "row_counts", "secrets", "solvency", "stops"],
+];
+/** Statements that read more than they need, and why that is bearable. */
+const KNOWN: readonly RegExp[] = [
+  // Each hour: the first five runs are planned for the rows of their time.
+  /^\s*delete from idempotency where ctid/,
+  // The addresses that hold an asset are read to be listed.
+  /^\s*select d\.ramp, d\.address from addresses d/,
+  // Deposits that were never swept, each few minutes.
+  /where d\.status = 'CONFIRMED' and d\.sweep is null/,
+];
+
+/** Lets something of every kind happen. */
+async function live(fixture: RampFixture, ramp: { id: string; address: string }): Promise<void> {
+  const { realm, anvil } = fixture;
+  const post = async (path: string, body?: unknown, key?: string) => {
+    const headers: Record<string, string> = key === undefined ? {} : { "idempotency-key": key };
+    const answer = await realm.admin.send("POST", path, body, headers);
+    ok(answer.status < 300, `${path} ${answer.text}`);
+    return answer.body;
+  };
+  const { name, account } = await realm.currency("100000");
+  const other = await realm.account({ asset: name });
+  const key = crypto.randomUUID();
+  const move = { source: { account }, destination: { account: other }, value: "1" };
+  const first = await post("/v1/transactions", { ...move, data: { a: 1 } }, key);
+  await post("/v1/transactions", { ...move, data: { a: 1 } }, key);
+  await post("/v1/transactions", { ...move, reference: key });
+  await post("/v1/transactions", move);
+  const two = { atomic: true, transactions: [move, move] };
+  for (let again = 0; again < 2; again++) await post("/v1/transactions/batch", two, `${key}b`);
+  await post(`/v1/transactions/${first.id}/revert`, {});
+  const blocks = `/v1/accounts/${account}/blocks`;
+  const held = await post(blocks, { amount: "5" });
+  await post(`${blocks}/${held.id}/capture`, { destination: { account: other }, amount: "2" });
+  await post(blocks, { amount: "1", expires_at: Date.now() + 60_000 });
+  await post("/v1/aliases", { type: "account", alias: `a-${key.slice(0, 8)}`, account });
+  await (await realm.user()).send("GET", "/v1/accounts");
+  await post("/v1/transactions/batch", { atomic: true, transactions: new Array(1000).fill(move) });
+  const { address } = await fixture.address(ramp.id);
+  await anvil.pool({ to: address, value: 10n ** 18n });
+  await anvil.pool({ to: ramp.address, value: 10n ** 19n });
+  for (let round = 0; round < 2; round++) await fixture.mine(3);
+  const asked = await post("/v1/withdrawals", {
+    source: { account: ramp.id },
+    destination: { address: OUTSIDE },
+    value: "0.5",
+  });
+  const status = async () =>
+    (await realm.admin.send("GET", `/v1/withdrawals/${asked.id}`)).body.status;
+  await mineUntil(fixture, async () => (await status()) !== "PROCESSING");
+  equal(await status(), "DONE");
+}
+
+/** Does all work that repeats, once. */
+async function repeatAll({ id, made, database, services }: TestRealm, plans: PlanLog) {
+  const { schema } = locationOf(made.realm);
+  await plans.sql.unsafe(`delete from platform.leases; delete from ${schema}.leases`);
+  const chains = openChains(services.config.chains);
+  const signer = openSigner(services.config.masterKey!, Date.now);
+  const options = { database, log: services.log, now: Date.now, chains, signer, rates: null };
+  const timetable = startTimetable(options, { only: id, loop: false });
+  await timetable.drain(120_000);
+  await timetable.stop();
+  chains.close();
+}
+
+/** Reads every collection of the API, and one of each. */
+async function readAll(send: Send): Promise<void> {
+  const { paths } = (await send("GET", "/v1/openapi.json")).body;
+  const read = Object.keys(paths).filter((path) => paths[path].get !== undefined).sort();
+  const ids = new Map<string, string>();
+  for (const path of read.filter((path) => !path.includes("{"))) {
+    const more = path.endsWith("/all") ? "limit=10" : "";
+    const { body } = await send("GET", `${path}?${more}`);
+    await send("GET", `${path}?${more}&scope=all`);
+    const [first] = Array.isArray(body) ? body : body?.rows ?? [];
+    if (first?.id !== undefined) ids.set(path, first.id);
+  }
+  for (const path of read.filter((path) => path.includes("{"))) {
+    const base = path.slice(0, path.indexOf("/{"));
+    const id = ids.get(base) ?? ids.get(`${base}s`);
+    if (id !== undefined) await send("GET", path.replaceAll(/\{[^}]+\}/g, id));
+  }
+}
+
+/** Statements of the lists that carry a caller's condition, which are planned for each request. */
+async function unpreparedTexts(realm: TestRealm, url: string, plans: PlanLog) {
+  const texts = new Set<string>();
+  const env = { DATABASE_URL: `${url}?plan_cache_mode=auto` };
+  await using other = realm.another(env, (text) => texts.add(text.trim()));
+  await plans.forget();
+  await readAll(other.send(realm.admin.key));
+  const { sql } = other.database.realm(locationOf(realm.made.realm));
+  // One request may have used several connections of the pool: all are asked at once.
+  const kept = await Promise.all(
+    [1, 2, 3, 4].map(() =>
+      sql<{ statement: string }[]>`select statement, pg_sleep(0.2) from pg_prepared_statements`
+    ),
+  );
+  for (const { statement } of kept.flat()) texts.delete(statement.trim());
+  return texts;
+}
+
+/** Reads of tables that grew which read through them, or more than they should; a line for each. */
+function wrong(runs: RunPlan[], grown: Set<string>, schema: string, readMax: number): string {
+  const lines = runs.flatMap(readsOf).filter((read) =>
+    read.schema === schema && grown.has(read.table) &&
+    (read.node === "Seq Scan" || read.rows > readMax) && !KNOWN.some((one) => one.test(read.text))
+  ).map(({ node, table, rows, text }) =>
+    `${node} ${table} ${rows}: ${text.trim().replaceAll(/\s+/g, " ")}`
+  );
+  return [...new Set(lines)].join("\n");
+}
+
+Deno.test("no statement that was prepared on empty tables reads through a table that grew", async () => {
+  await using own = await testDatabase();
+  await using plans = await logPlans(own.url);
+  await using fixture = await openRampFixture({ env: { DATABASE_URL: own.url } });
+  const { realm } = fixture;
+  const { schema } = locationOf(realm.made.realm);
+  const ramp = await fixture.ramp();
+  const all = async () => {
+    await live(fixture, ramp);
+    await readAll(realm.admin.send);
+    await repeatAll(realm, plans);
+  };
+  await all();
+  const grown = await copyRows(plans.sql, schema, ROWS, STATIC);
+  await plans.sql.unsafe(
+    `update ${schema}.chain_head set seq = (select max(seq) from ${schema}.chain_links)`,
+  );
+  for (const name of ["accounts", "transactions", "entries", "deposits", "jobs", "chain_links"]) {
+    ok(grown.has(name), `${name} grew`);
+  }
+  await plans.forget();
+  await all();
+  const prepared = await plans.read();
+  const unprepared = await unpreparedTexts(realm, own.url, plans);
+  const lists = (await plans.read()).filter(({ text }) => unprepared.has(text.trim()));
+  ok(prepared.length > 500 && lists.length > 10, `${prepared.length} and ${lists.length} plans`);
+  const runs = prepared.filter(({ text }) => !unprepared.has(text.trim()));
+  equal(wrong(runs, grown, schema, READ_MAX), "");
+  // These are planned for the pages that a table has when they run: they read through small ones alone.
+  const pages = lists.filter(({ text }) => !/^\s*select count/.test(text));
+  if (ROWS >= LARGE) equal(wrong(pages, grown, schema, READ_MAX), "");
+});

@@ -1,0 +1,123 @@
+/**
+ * Plans of the service's own statements, as PostgreSQL made and ran them: auto_explain writes them to the server's
+ * log, those inside of functions too.
+ * @module
+ */
+import postgres from "postgres";
+import { superuserUrl } from "./database.ts";
+
+/** A node of a plan, with what it read. */
+interface PlanNode {
+  "Node Type": string;
+  "Relation Name"?: string;
+  Schema?: string;
+  "Actual Rows"?: number;
+  "Actual Loops"?: number;
+  "Rows Removed by Filter"?: number;
+  "Rows Removed by Index Recheck"?: number;
+  Plans?: PlanNode[];
+}
+
+/** One run of a statement. */
+export interface RunPlan {
+  text: string;
+  root: PlanNode;
+}
+
+/** A read of one table by one run of a statement. */
+export interface TableRead {
+  text: string;
+  schema: string;
+  table: string;
+  node: string;
+  /** Rows that were read to find those that were wanted. */
+  rows: number;
+}
+
+/** A database whose sessions write their plans to the log, and make generic ones from their first use. */
+export interface PlanLog extends AsyncDisposable {
+  /** Runs as the superuser, without triggers. */
+  sql: postgres.Sql;
+  /** Forgets what was run up to now. */
+  forget(): Promise<void>;
+  /** Reads what was run since. */
+  read(): Promise<RunPlan[]>;
+}
+
+const SETTINGS = {
+  session_preload_libraries: "auto_explain",
+  plan_cache_mode: "force_generic_plan",
+  "auto_explain.log_min_duration": "0",
+  "auto_explain.log_analyze": "on",
+  "auto_explain.log_verbose": "on", // names schemas
+  "auto_explain.log_timing": "off",
+  "auto_explain.log_nested_statements": "on",
+  "auto_explain.log_format": "json",
+  "auto_explain.log_parameter_max_length": "0",
+};
+
+/** Bytes of the log that are read at once. */
+const PART = 1 << 24;
+
+/** Has sessions of a database that begin from now on write their plans. */
+export async function logPlans(url: string): Promise<PlanLog> {
+  const own = new URL(superuserUrl());
+  own.pathname = new URL(url).pathname;
+  const sql = postgres(own.href, {
+    max: 1,
+    onnotice: () => {},
+    connection: { session_replication_role: "replica" },
+  });
+  const name = own.pathname.slice(1);
+  for (const [setting, value] of Object.entries(SETTINGS)) {
+    await sql.unsafe(`alter database "${name}" set ${setting} = '${value}'`);
+  }
+  const endOfLog = async () => {
+    const [{ size }] = await sql<{ size: string }[]>`
+      select size from pg_stat_file(pg_current_logfile())`;
+    return Number(size);
+  };
+  let from = await endOfLog();
+  return {
+    sql,
+    async forget() {
+      from = await endOfLog();
+    },
+    async read() {
+      let text = "";
+      for (const end = await endOfLog(); from < end; from += PART) {
+        const [{ part }] = await sql<{ part: string }[]>`
+          select encode(pg_read_binary_file(pg_current_logfile(), ${from}::bigint,
+            ${Math.min(PART, end - from)}::bigint), 'base64') as part`;
+        text += atob(part);
+      }
+      return plansIn(text);
+    },
+    [Symbol.asyncDispose]: () => sql.end({ timeout: 5 }),
+  };
+}
+
+/** The plans in a piece of the log; lines after an entry's first begin with a tab. */
+function plansIn(log: string): RunPlan[] {
+  return [...log.matchAll(/ plan:\n((?:\t.*\n)+)/g)].map(([, lines]) => {
+    const { "Query Text": text, Plan: root } = JSON.parse(lines.replaceAll(/^\t/gm, ""));
+    return { text, root };
+  });
+}
+
+/** Every read of a table in a plan. */
+export function readsOf({ text, root }: RunPlan): TableRead[] {
+  const found: TableRead[] = [];
+  function visit(node: PlanNode): void {
+    const table = node["Relation Name"];
+    if (table !== undefined && node["Node Type"] !== "ModifyTable") {
+      const each = (node["Actual Rows"] ?? 0) + (node["Rows Removed by Filter"] ?? 0) +
+        (node["Rows Removed by Index Recheck"] ?? 0);
+      const rows = Math.round(each * (node["Actual Loops"] ?? 0));
+      found.push({ text, schema: node.Schema ?? "", table, node: node["Node Type"], rows });
+    }
+    for (const child of node.Plans ?? []) visit(child);
+  }
+  visit(root);
+  return found;
+}
