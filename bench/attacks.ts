@@ -40,7 +40,7 @@ interface Field {
 
 /** Measures every attack, or those whose name contains a text. */
 export async function benchAttacks(
-  how: { rounds: number; seconds: number; own: boolean; name?: string },
+  how: { rounds: number; seconds: number; name?: string },
 ): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "purser-bench-" });
   const work = await Deno.makeTempDir({ prefix: "purser-bench-work-" });
@@ -50,7 +50,7 @@ export async function benchAttacks(
   const service = await startService(stand, { env });
   try {
     const realm = await makeRealm(stand, service, { name: "attacked", accounts: ACCOUNTS });
-    const generator = await chooseGenerator(work, how.own);
+    const generator = await chooseGenerator(work, false);
     const keys = await keysOf(service, realm);
     await fill(service, realm);
     const field = { service, realm, generator, keys, seconds: how.seconds };

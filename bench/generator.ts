@@ -16,6 +16,7 @@ export interface LoadFigures {
   seconds: number;
   p50: number;
   p99: number;
+  max: number;
 }
 
 interface Plan {
@@ -59,8 +60,8 @@ async function generate(plan: Plan): Promise<LoadFigures> {
   await Promise.all(Array.from({ length: plan.connections }, client));
   const seconds = (performance.now() - start) / 1000;
   times.sort((a, b) => a - b);
-  const p50 = quantile(times, 0.5);
-  return { requests: times.length, failed, seconds, p50, p99: quantile(times, 0.99) };
+  const [p50, p99, max] = [quantile(times, 0.5), quantile(times, 0.99), times.at(-1) ?? NaN];
+  return { requests: times.length, failed, seconds, p50, p99, max };
 }
 
 function request(plan: Plan, key: string): Buffer {

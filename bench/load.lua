@@ -40,7 +40,7 @@ end
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
-    '\n@{"requests":%d,"failed":%d,"micros":%d,"p50":%d,"p99":%d}\n', summary.requests,
+    '\n@{"requests":%d,"failed":%d,"micros":%d,"p50":%d,"p99":%d,"max":%d}\n', summary.requests,
     errors.status + errors.connect + errors.read + errors.write + errors.timeout,
-    summary.duration, latency:percentile(50), latency:percentile(99)))
+    summary.duration, latency:percentile(50), latency:percentile(99), latency.max))
 end

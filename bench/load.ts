@@ -1,4 +1,4 @@
-/** Runs load against the service, with wrk where it is installed, else with our own generator. @module */
+/** Runs load against the service, with our own generator or with wrk. @module */
 import type { LoadFigures } from "./generator.ts";
 import { isInstalled, output } from "./processes.ts";
 import type { BenchRealm } from "./stand.ts";
@@ -22,11 +22,19 @@ export interface Generator {
 const LUA = new URL("load.lua", import.meta.url).pathname;
 const OWN = new URL("generator.ts", import.meta.url).pathname;
 
-/** Chooses a generator. @param folder where lists of accounts are written */
-export async function chooseGenerator(folder: string, own: boolean): Promise<Generator> {
-  const wrk = !own && await isInstalled("wrk");
+/**
+ * Chooses a generator: our own, which tells times as they were, or wrk if it is asked for, whose percentiles
+ * are corrected for requests that it would have sent.
+ *
+ * @param folder where lists of accounts are written
+ */
+export async function chooseGenerator(folder: string, wrk: boolean): Promise<Generator> {
+  if (wrk && !await isInstalled("wrk")) throw new Error("wrk is not installed: leave --wrk out");
   const lists = new Map<string, Promise<string>>();
-  return { name: wrk ? "wrk" : "bench/generator.ts", run: wrk ? withWrk : withOwn };
+  return {
+    name: wrk ? "wrk (times corrected)" : "bench/generator.ts",
+    run: wrk ? withWrk : withOwn,
+  };
 
   async function withWrk(port: number, realm: BenchRealm, load: Load): Promise<LoadFigures> {
     const { connections, seconds, how, many } = load;
@@ -42,6 +50,7 @@ export async function chooseGenerator(folder: string, own: boolean): Promise<Gen
       seconds: figures.micros / 1e6,
       p50: figures.p50 / 1000,
       p99: figures.p99 / 1000,
+      max: figures.max / 1000,
     };
   }
 

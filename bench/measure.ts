@@ -11,17 +11,18 @@ export interface Field {
   service: Service;
   realm: BenchRealm;
   generator: Generator;
-  yardstick: Yardstick;
+  yardsticks: Readonly<Record<"own" | "independent", Yardstick>>;
 }
 
 /** Runs a row once. */
 export async function measure(field: Field, row: Row, services: Service[]): Promise<Figures> {
-  const { stand, realm, generator, yardstick } = field;
+  const { stand, generator, yardsticks } = field;
+  const realm = row.realm ?? field.realm;
   const before = await readCounters(stand, services);
-  let requests = 0, failed = 0, seconds = 0, p50 = 0, p99 = 0, lost = 0;
+  let requests = 0, failed = 0, seconds = 0, p50 = 0, p99 = 0, max = 0, lost = 0;
   if (row.yardstick !== undefined) {
-    const run = await yardstick.run(row.yardstick);
-    ({ requests, failed, seconds, p50, p99 } = run);
+    const run = await yardsticks[row.yardstick.of].run(row.yardstick);
+    ({ requests, failed, seconds, p50, p99, max } = run);
     lost = run.retries;
   } else {
     const load = row.load!;
@@ -35,6 +36,7 @@ export async function measure(field: Field, row: Row, services: Service[]): Prom
       seconds = Math.max(seconds, run.seconds);
       p50 = Math.max(p50, run.p50);
       p99 = Math.max(p99, run.p99);
+      max = Math.max(max, run.max);
     }
   }
   const after = await readCounters(stand, services);
@@ -46,6 +48,7 @@ export async function measure(field: Field, row: Row, services: Service[]): Prom
     ratio: NaN,
     p50,
     p99,
+    max,
     failed,
     service: service / seconds,
     postgres: postgres / seconds,

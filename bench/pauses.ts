@@ -19,13 +19,16 @@ import {
 const MUST_MS = 50;
 const ACCOUNTS = 200;
 const ITEMS = 10_000;
-const MONITOR = new URL("loop_monitor.ts", import.meta.url).pathname;
+/** A service that watches its own event loop. */
+export const MONITOR = new URL("loop_monitor.ts", import.meta.url).pathname;
 
 interface Pauses {
   /** Milliseconds. */
   longest: number;
   /** Pauses of more than 50 ms. */
   over: number;
+  /** Pauses of more than 5 ms. */
+  stalls: number;
 }
 
 /** What free-form data of a batch may be made of: each fills some 500 bytes of an item. */
@@ -55,9 +58,9 @@ export async function benchPauses(rounds: number): Promise<void> {
     for (const [name, ask] of Object.entries(requests)) {
       const found: Pauses[] = [];
       for (let i = 0; i < rounds; i++) {
-        await read(service, file);
+        await readPauses(service, file);
         await ask(i);
-        found.push(await read(service, file));
+        found.push(await readPauses(service, file));
       }
       const each = found.map(({ longest }) => longest);
       const verdict = median(each) > MUST_MS ? " **over**" : "";
@@ -76,7 +79,7 @@ export async function benchPauses(rounds: number): Promise<void> {
 }
 
 /** Has the monitor write down what it saw, and reads it. */
-async function read(service: Service, file: string): Promise<Pauses> {
+export async function readPauses(service: Service, file: string): Promise<Pauses> {
   await new Promise((resolve) => setTimeout(resolve, 200)); // the end of a long pause is seen too
   await Deno.remove(file).catch(() => {});
   Deno.kill(service.pid, "SIGUSR2");

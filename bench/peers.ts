@@ -5,6 +5,11 @@ import type { Figures } from "./report.ts";
 
 import { freePort, waitUntilAnswers } from "./stand.ts";
 
+/** The accounts of the yardstick. */
+const ACCOUNTS = Array.from(
+  { length: 1000 },
+  (_, i) => `00000000-0000-7000-8000-${String(i + 1).padStart(12, "0")}`,
+);
 const SERVER = new URL("peer_server.ts", import.meta.url).pathname;
 const METHODS = {
   transaction: "one serializable transaction per transfer",
@@ -18,7 +23,8 @@ export async function comparePeers(
   options: { seconds: number; rounds: number },
 ): Promise<void> {
   const { seconds } = options;
-  const base = { name: "yardstick", yardstick: { clients: 32, how: "uniform", seconds } } as const;
+  const run32 = { of: "own", clients: 32, how: "uniform", seconds } as const;
+  const base = { name: "yardstick", yardstick: run32 };
   for (const [method, title] of Object.entries(METHODS)) {
     for (const how of ["uniform", "hot"] as const) {
       const found: Figures[] = [];
@@ -42,7 +48,7 @@ async function run(
   how: "uniform" | "hot",
   seconds: number,
 ): Promise<Figures> {
-  const { yardstick, stand } = field;
+  const { yardsticks: { own: yardstick }, stand } = field;
   const port = freePort();
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", SERVER, `${port}`, stand.server.superuserUrl, yardstick.schema, method],
@@ -52,7 +58,7 @@ async function run(
   try {
     await waitUntilAnswers(`http://127.0.0.1:${port}/`);
     await yardstick.reset();
-    const realm = { ...field.realm, id: "peer", accounts: yardstick.accounts };
+    const realm = { ...field.realm, id: "peer", accounts: ACCOUNTS };
     const load = { connections: 32, how, many: 1, seconds };
     const service = { url: "", port, pid: child.pid, stop: () => Promise.resolve() };
     return await measure({ ...field, realm }, { name: method, load }, [service]);

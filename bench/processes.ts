@@ -27,7 +27,7 @@ export async function cpuSeconds(pid: number): Promise<number> {
 export async function output(
   program: string,
   args: readonly string[],
-  options: { env?: Record<string, string>; cwd?: string } = {},
+  options: { env?: Record<string, string>; cwd?: string; uid?: number; gid?: number } = {},
 ): Promise<string> {
   const { code, stdout, stderr } = await new Deno.Command(program, { args: [...args], ...options })
     .output();

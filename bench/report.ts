@@ -1,17 +1,23 @@
 /** Prints what was measured as a table. @module */
 import type { Load } from "./load.ts";
+import { median, quantile } from "./processes.ts";
+import type { BenchRealm } from "./stand.ts";
 import type { YardstickRun } from "./yardstick.ts";
 
 /** A line of the table: one run in every round, and what it is set against. */
 export interface Row {
   name: string;
   load?: Load;
+  /** The realm that is loaded, where it is not the one of all other rows. */
+  realm?: BenchRealm;
   yardstick?: YardstickRun;
-  /** Which row is its 1.0, where it is not the yardstick with 32 clients. */
+  /** Which row is its 1.0, where it is not the independent yardstick with 32 clients. */
   against?: string;
   /** What must be reached, and what is aimed at. */
   must?: number;
   aim?: number;
+  /** How often the 99th percentile may be the median, and how often it should be at most. */
+  spread?: { must: number; aim: number };
 }
 
 /** What one run showed. Processor shares are in cores; cost is in microseconds a transfer. */
@@ -20,6 +26,7 @@ export interface Figures {
   ratio: number;
   p50: number;
   p99: number;
+  max: number;
   failed: number;
   service: number;
   postgres: number;
@@ -28,44 +35,77 @@ export interface Figures {
   lost: number;
 }
 
-/** Prints the table of a run. */
-export function show(
-  rows: readonly Row[],
-  figures: readonly Figures[],
-  how: {
-    generator: { name: string };
-    yardstick: { name: string };
-    rounds: number;
-    seconds: number;
-  },
-): string {
-  const head = ["run", "transfers/s", "ratio", "must", "aim", "p50 ms", "p99 ms"];
-  const rest = ["service", "PostgreSQL", "us each", "lost races"];
+/** How a table was measured. */
+export interface Measured {
+  generator: { name: string };
+  yardsticks: { independent: { name: string } };
+  rounds: number;
+  seconds: number;
+}
+
+/** Gives the table of a run, with a line for each miss below it. */
+export function show(rows: readonly Row[], rounds: readonly Figures[][], how: Measured): string {
+  const head = ["run", "transfers/s", "ratio (quartiles)", "must", "aim", "p50 ms", "p99 ms"];
+  const rest = ["max ms", "p99/p50", "service", "PostgreSQL", "us each", "lost races"];
+  const misses: string[] = [];
   const lines = rows.map((row, i) => {
-    const of = figures[i];
+    const all = rounds.map((round) => round[i]);
+    const of = (name: keyof Figures) => median(all.map((figures) => figures[name]));
+    const ratios = all.map(({ ratio }) => ratio).sort((a, b) => a - b);
+    const spread = median(all.map(({ p50, p99 }) => p99 / p50));
+    const quartiles = [0.25, 0.75].map((share) => quantile(ratios, share).toFixed(2)).join(" to ");
+    misses.push(...missesOf(row, of("ratio"), spread));
     const cells = [
       row.name,
-      String(Math.round(of.rate)),
-      of.ratio.toFixed(2),
+      String(Math.round(of("rate"))),
+      `${of("ratio").toFixed(2)} (${quartiles})`,
       row.must?.toFixed(2) ?? "",
       row.aim?.toFixed(2) ?? "",
-      of.p50.toFixed(2),
-      of.p99.toFixed(1),
-      of.service.toFixed(2),
-      of.postgres.toFixed(2),
-      of.cost.toFixed(1),
-      String(of.lost),
+      of("p50").toFixed(2),
+      of("p99").toFixed(1),
+      of("max").toFixed(1),
+      spread.toFixed(1),
+      of("service").toFixed(2),
+      of("postgres").toFixed(2),
+      of("cost").toFixed(1),
+      String(of("lost")),
     ];
     return `| ${cells.join(" | ")} |`;
   });
-  const failed = figures.reduce((sum, of) => sum + of.failed, 0);
+  const failed = rounds.flat().reduce((sum, of) => sum + of.failed, 0);
   return [
-    `Medians of ${how.rounds} rounds of ${how.seconds} s; load by ${how.generator.name}, yardstick ` +
-    `by ${how.yardstick.name}; shares of the processor in cores; ${failed} requests failed.`,
+    `Medians of ${how.rounds} interleaved rounds of ${how.seconds} s; load by ${how.generator.name}, ` +
+    `yardsticks by ${how.yardsticks.independent.name}; shares of the processor in cores; ` +
+    `${failed} requests failed.`,
     "",
     `| ${[...head, ...rest].join(" | ")} |`,
     `|${[...head, ...rest].map((_, i) => i === 0 ? "---" : "--:").join("|")}|`,
     ...lines,
     "",
+    ...misses,
   ].join("\n");
+}
+
+/** What a row misses, of what it must reach or of what is aimed at. */
+function missesOf(row: Row, ratio: number, spread: number): string[] {
+  const found: string[] = [];
+  if (row.must !== undefined) {
+    const verdict = verdictOf(ratio >= row.must, row.aim === undefined || ratio >= row.aim);
+    if (verdict !== null) {
+      found.push(`${verdict}: ${row.name}: ${ratio.toFixed(2)}, must ${row.must}, aim ${row.aim}`);
+    }
+  }
+  if (row.spread !== undefined) {
+    const { must, aim } = row.spread;
+    const verdict = verdictOf(spread <= must, spread <= aim);
+    if (verdict !== null) {
+      found.push(`${verdict}: ${row.name}: p99/p50 ${spread.toFixed(1)}, must ${must}, aim ${aim}`);
+    }
+  }
+  return found;
+}
+
+/** Says of a figure that it misses; null where it reaches its aim. */
+export function verdictOf(must: boolean, aim = true): string | null {
+  return !must ? "**MISSED**" : aim ? null : "below the aim";
 }

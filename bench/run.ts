@@ -1,29 +1,38 @@
 /**
- * Measures the ledger through the whole HTTP API and sets it beside the yardstick, the same move
- * called straight in PostgreSQL, in rounds that alternate; then how coin chains are read and coins
- * are chosen (alone with `--only=coins`). Builds everything by itself. `--only=kills --minutes=N`
- * measures silences under faults instead, `--only=fuzz --requests=N` judges answers to random
- * requests, `--only=lies --rounds=1` tells all lies of a node (`--rounds=9` every ninth),
- * `--only=attacks [--name=text]` measures transfers under attack, `--only=parse` the reading of bodies,
- * `--only=pauses` for how long one request keeps others from the event loop.
+ * Measures transfers through the whole HTTP API of an installation as users start it, and sets them beside the
+ * independent yardstick, a transfer called straight in PostgreSQL, in rounds that alternate; then what its statements,
+ * its hash chain and its event loop take, other paths, and PostgreSQL 15. Builds everything by itself.
  *
- * `deno task bench [--quick] [--peers] [--own] [--workers] [--rounds=N] [--seconds=N] [--only=text]
+ * `deno task bench [--quick] [--peers] [--own] [--wrk] [--rounds=N] [--seconds=N] [--minutes=N] [--only=text]
  * [--keep=folder]`
+ *
+ * `--only=` one of the parts alone: rows whose name contains the text; `statements`, `sealing`, `stalls`, `paths`,
+ * `older`; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
+ * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
+ * `attacks [--name=text]`, transfers under attack; `parse`, the reading of bodies; `pauses`, for how long one request
+ * keeps others from the event loop.
  *
  * @module
  */
 import { parseArgs } from "node:util";
 import { benchAttacks } from "./attacks.ts";
 import { benchCoins } from "./coins.ts";
+import { age, firstMinute } from "./first_minute.ts";
 import { benchFuzz } from "./fuzz.ts";
+import { compareProcesses, grow } from "./growth.ts";
 import { benchKills } from "./kills.ts";
 import { benchLies } from "./lies.ts";
-import { chooseGenerator, type Load } from "./load.ts";
-import { type Field, measure } from "./measure.ts";
+import { chooseGenerator } from "./load.ts";
+import type { Field } from "./measure.ts";
+import { startPostgres15 } from "./older_postgres.ts";
 import { benchParse } from "./parse.ts";
+import { benchPaths } from "./paths.ts";
 import { benchPauses } from "./pauses.ts";
-import { median } from "./processes.ts";
 import { type Figures, type Row, show } from "./report.ts";
+import { BASE, round, rowsOf } from "./rows.ts";
+import { benchSealing } from "./sealing.ts";
+import { benchStalls } from "./stalls.ts";
+import { benchStatements } from "./statements.ts";
 import {
   type BenchRealm,
   countTransactions,
@@ -31,122 +40,29 @@ import {
   makeRealm,
   removeRealm,
   removeStand,
-  type Service,
+  type Server,
   type Stand,
-  startService,
+  startDefault,
   startStand,
 } from "./stand.ts";
-import { openYardstick } from "./yardstick.ts";
+import { openIndependentYardstick, openYardstick } from "./yardstick.ts";
 
 const ACCOUNTS = 1000;
+const MANY_ACCOUNTS = 100_000;
 const WARM_S = 2;
-const BASE = "yardstick, 32 clients";
+/** Parts that `--only` names, besides rows. */
+const PARTS = ["statements", "sealing", "stalls", "paths", "older"];
 
-/** The rows, in the order of a round. */
-function rowsOf(seconds: number): Row[] {
-  const load = (connections: number, how: Load["how"], many = 1) => ({
-    connections,
-    how,
-    many,
-    seconds,
-  });
-  const yardstick = (clients: number, how: Load["how"]) => ({ clients, how, seconds });
-  return [
-    { name: BASE, yardstick: yardstick(32, "uniform") },
-    { name: "single, uniform, 32", load: load(32, "uniform"), must: 1.3, aim: 1.8 },
-    { name: "single, uniform, 256", load: load(256, "uniform"), must: 2, aim: 3 },
-    { name: "single, hot, 32", load: load(32, "hot"), must: 1.4, aim: 1.8 },
-    { name: "single, hot, 256", load: load(256, "hot"), must: 2.1, aim: 3.3 },
-    { name: "1000 a request, 4", load: load(4, "uniform", 1000), must: 3, aim: 4.5 },
-    { name: "yardstick, 1 client", yardstick: yardstick(1, "uniform") },
-    {
-      name: "single, one connection",
-      load: load(1, "uniform"),
-      against: "yardstick, 1 client",
-      must: 0.6,
-    },
-    { name: "yardstick, hot, 32", yardstick: yardstick(32, "hot") },
-  ];
-}
+type Asked = ReturnType<typeof options>;
 
-/** Runs all rows once and sets each against its yardstick of this round. */
-export async function round(field: Field, rows: Row[], services: Service[]): Promise<Figures[]> {
-  const found: Figures[] = [];
-  for (const row of rows) {
-    const figures = await measure(field, row, services);
-    found.push(figures);
-    const base = found[rows.findIndex(({ name }) => name === (row.against ?? BASE))];
-    figures.ratio = figures.rate / base.rate;
-    console.error(
-      `  ${row.name}: ${Math.round(figures.rate)}/s, ${figures.ratio.toFixed(2)}` +
-        (figures.failed > 0 ? `, ${figures.failed} failed` : ""),
-    );
-  }
-  return found;
-}
-
-/** Sets the medians of several rounds beside each other. */
-export function medians(rounds: Figures[][]): Figures[] {
-  return rounds[0].map((first, i) => {
-    const names = Object.keys(first) as (keyof Figures)[];
-    return Object.fromEntries(
-      names.map((name) => [name, median(rounds.map((found) => found[i][name]))]),
-    ) as unknown as Figures;
-  });
-}
-
-/** Two processes beside one, in turns. */
-async function compareProcesses(field: Field, load: Load, times: number): Promise<void> {
-  const second = await startService(field.stand);
-  const rows: Record<string, Figures[]> = { one: [], two: [] };
-  for (let i = 0; i < times; i++) {
-    rows.one.push(await measure(field, { name: "one", load }, [field.service]));
-    rows.two.push(await measure(field, { name: "two", load }, [field.service, second]));
-  }
-  await second.stop();
-  const rate = (of: Figures[]) => median(of.map(({ rate }) => rate));
-  const lost = rows.two.reduce((sum, figures) => sum + figures.lost, 0);
-  console.log(
-    `two processes, ${load.how}, ${load.connections}: ${Math.round(rate(rows.two))}/s, ` +
-      `${(rate(rows.two) / rate(rows.one)).toFixed(2)} of one process (must 0.75), ` +
-      `${lost} serialization failures (must 0)`,
-  );
-}
-
-/** The cost of a transfer as the history grows. */
-async function grow(field: Field, row: Row, to: number, times: number): Promise<void> {
-  const fill = { connections: 4, how: "uniform", many: 1000, seconds: 3 } as const;
-  const at = async () => {
-    const base: Figures[] = [], found: Figures[] = [];
-    for (let i = 0; i < times; i++) {
-      base.push(await measure(field, rowsOf(row.load!.seconds)[0], [field.service]));
-      found.push(await measure(field, row, [field.service]));
-    }
-    const count = await countTransactions(field.stand, field.realm);
-    const cost = median(found.map((figures) => figures.cost));
-    const ratio = median(found.map((figures, i) => figures.rate / base[i].rate));
-    return { count, cost, ratio };
-  };
-  const few = await at();
-  console.error(`  growing from ${few.count} to ${to} transactions`);
-  while (await countTransactions(field.stand, field.realm) < to) {
-    await field.generator.run(field.service.port, field.realm, fill);
-  }
-  const many = await at();
-  console.log(
-    `growth, ${few.count} → ${many.count} transactions: ${few.cost.toFixed(1)} → ` +
-      `${many.cost.toFixed(1)} us of processor a transfer (${
-        ((many.cost / few.cost - 1) * 100).toFixed(0)
-      } %, must 15 %); ${few.ratio.toFixed(2)} → ${many.ratio.toFixed(2)} of the yardstick`,
-  );
-}
-
-/** Warms the service up: what is compiled on the way is not what is measured. */
-async function warm({ generator, service, realm }: Field, seconds: number): Promise<void> {
-  for (const many of [1, 1000]) {
-    const connections = many === 1 ? 64 : 2;
-    await generator.run(service.port, realm, { connections, how: "uniform", many, seconds });
-  }
+/** A stand with everything that rows need. */
+interface Built extends Field, AsyncDisposable {
+  folder: string;
+  work: string;
+  large: BenchRealm;
+  /** The realm of the product's own yardstick. */
+  other: BenchRealm;
+  bornAt: number;
 }
 
 function options() {
@@ -155,8 +71,8 @@ function options() {
     options: {
       quick: { type: "boolean", default: false },
       own: { type: "boolean", default: false },
+      wrk: { type: "boolean", default: false },
       peers: { type: "boolean", default: false },
-      workers: { type: "boolean", default: false },
       rounds: { type: "string" },
       seconds: { type: "string" },
       only: { type: "string" },
@@ -170,76 +86,160 @@ function options() {
   const { quick } = values;
   return {
     ...values,
-    rounds: Number(values.rounds ?? (quick ? 2 : 5)),
-    seconds: Number(values.seconds ?? (quick ? 2 : 5)),
+    rounds: Number(values.rounds ?? (quick ? 3 : 7)),
+    seconds: Number(values.seconds ?? (quick ? 1.5 : 4)),
+    /** How old the installation is when its rounds begin. */
+    minutes: Number(values.minutes ?? (quick ? 0 : 5)),
   };
 }
 
-/** Runs what was asked for on a stand that is ready. */
-async function compare(field: Field, asked: ReturnType<typeof options>): Promise<void> {
-  const { rounds, seconds, only, quick } = asked;
-  const rows = rowsOf(seconds);
-  const wanted = rows.filter(({ name }) => name === BASE || !only || name.includes(only));
-  await warm(field, Math.min(WARM_S, seconds));
-  if (!only && !quick) await grow(field, rows[2], 1_000_000, 3);
+/** Builds a stand, starts the service on it as users do, and prepares what is measured. */
+async function build(asked: Asked, server?: Server, accounts = MANY_ACCOUNTS): Promise<Built> {
+  const folder = asked.keep ?? await Deno.makeTempDir({ prefix: "purser-bench-" });
+  const work = await Deno.makeTempDir({ prefix: "purser-bench-work-" });
+  const stand = await startStand(folder, server);
+  const service = await startDefault(stand, folder);
+  const bornAt = performance.now();
+  const realm = await makeRealm(stand, service, { name: "bench", accounts: ACCOUNTS });
+  const how = { folder: work, accounts: ACCOUNTS, own: asked.own };
+  const independent = await openIndependentYardstick(stand, how);
+  const generator = await chooseGenerator(work, asked.wrk);
+  const field = { stand, service, realm, generator, yardsticks: { independent, own: independent } };
+  if (asked.only === undefined) {
+    await firstMinute(field, asked.quick ? 10 : 60, Math.min(asked.seconds, 3));
+  }
+  const other = await makeRealm(stand, service, { name: "yardstick", accounts: 1 });
+  const own = server === undefined ? await openYardstick(stand, other, how) : independent;
+  const large = await makeRealm(stand, service, { name: "large", accounts });
+  return {
+    ...field,
+    yardsticks: { independent, own },
+    folder,
+    work,
+    large,
+    other,
+    bornAt,
+    async [Symbol.asyncDispose]() {
+      await service.stop();
+      await Deno.remove(work, { recursive: true });
+      await (asked.keep === undefined ? removeStand(stand, folder) : stand.stop());
+    },
+  };
+}
+
+/** Warms the service up: compilation on the way is not measured. */
+async function warm({ generator, service, realm }: Field, seconds: number): Promise<void> {
+  for (const many of [1, 1000]) {
+    const connections = many === 1 ? 64 : 2;
+    await generator.run(service.port, realm, { connections, how: "uniform", many, seconds });
+  }
+}
+
+/** Measures rows in rounds, and prints their table. */
+async function table(field: Field, rows: Row[], { rounds, seconds }: Asked): Promise<void> {
   const found: Figures[][] = [];
   for (let i = 0; i < rounds; i++) {
     console.error(`round ${i + 1} of ${rounds}`);
-    found.push(await round(field, wanted, [field.service]));
+    found.push(await round(field, rows, [field.service]));
   }
-  console.log(show(wanted, medians(found), { ...field, rounds, seconds }));
-  if (!only) {
-    const load = { connections: 256, how: "hot", many: 1, seconds } as const;
-    await compareProcesses(field, load, quick ? 1 : 3);
+  console.log(show(rows, found, { ...field, rounds, seconds }));
+}
+
+/** Runs what was asked for on a stand that is ready. */
+async function compare(built: Built, asked: Asked): Promise<void> {
+  const { seconds, only, quick } = asked;
+  const rows = rowsOf(seconds, built.large);
+  if (!PARTS.includes(only ?? "")) {
+    const wanted = rows.filter(({ name, yardstick }) =>
+      yardstick?.of === "independent" || !only || name.includes(only)
+    );
+    await warm(built, Math.min(WARM_S, seconds));
+    await age(built, built.bornAt, asked.minutes);
+    await table(built, wanted, asked);
+  }
+  const part = (name: string) => only === undefined || only === name;
+  if (part("statements")) await benchStatements(built, 2 * seconds);
+  if (part("stalls")) await benchStalls(built, built.work, 2 * seconds);
+  if (part("sealing")) await benchSealing(built, seconds);
+  if (only !== undefined) return;
+  const load = { connections: 256, how: "hot", many: 1, seconds } as const;
+  if (!quick) {
+    await compareProcesses(built, load, 3);
+    await grow(built, { base: rows[0], row: rows[2] }, 1_000_000, 3);
   }
   if (asked.peers) {
     const { comparePeers } = await import("./peers.ts");
-    await comparePeers(field, { seconds, rounds: quick ? 1 : 3 });
+    await comparePeers(built, { seconds, rounds: quick ? 1 : 3 });
+  }
+}
+
+/** The most important rows on PostgreSQL 15, where the machine has it. */
+async function compareOlder(asked: Asked): Promise<void> {
+  const server = await startPostgres15();
+  if (server === null) return console.log("PostgreSQL 15 is not installed: its rows are left out");
+  const once = { ...asked, keep: undefined, rounds: asked.quick ? 1 : asked.rounds };
+  await using built = await build({ ...once, only: "older" }, server, ACCOUNTS);
+  await warm(built, Math.min(WARM_S, asked.seconds));
+  console.log("PostgreSQL 15, with its default settings:\n");
+  const names = [BASE, "single, uniform, 32", "single, uniform, 256", "1000 a request, 4"];
+  const rows = rowsOf(asked.seconds, built.large).filter(({ name }) => names.includes(name));
+  await table(built, rows, once);
+}
+
+/** Runs the parts that build their own stands; false if it is none of them. */
+async function runAlone(asked: Asked): Promise<boolean> {
+  switch (asked.only) {
+    case "coins":
+      await benchCoins();
+      return true;
+    case "parse":
+      benchParse();
+      return true;
+    case "pauses":
+      await benchPauses(asked.rounds);
+      return true;
+    case "attacks":
+      await benchAttacks(asked);
+      return true;
+    case "fuzz":
+      await benchFuzz(Number(asked.requests ?? 10_000), Number(asked.seed ?? 1));
+      return true;
+    case "kills":
+      await benchKills(asked.minutes || 10);
+      return true;
+    case "lies":
+      await benchLies(asked.rounds);
+      return true;
+    case "paths":
+      await benchPaths(asked.seconds);
+      return true;
+    case "older":
+      await compareOlder(asked);
+      return true;
+    default:
+      return false;
   }
 }
 
 /** Builds the stand, measures, prints, and takes the stand away again unless it is kept. */
 async function main(): Promise<void> {
   const asked = options();
-  if (asked.only === "coins") return await benchCoins();
-  if (asked.only === "parse") return benchParse();
-  if (asked.only === "pauses") return await benchPauses(asked.rounds);
-  if (asked.only === "attacks") return await benchAttacks(asked);
-  if (asked.only === "fuzz") {
-    return await benchFuzz(Number(asked.requests ?? 10_000), Number(asked.seed ?? 1));
+  if (await runAlone(asked)) return;
+  {
+    await using built = await build(asked);
+    await compare(built, asked);
+    if (asked.keep !== undefined) await keep(built.stand, asked.keep, built);
   }
-  if (asked.only === "kills") return await benchKills(Number(asked.minutes ?? 10));
-  if (asked.only === "lies") return await benchLies(asked.rounds);
-  const folder = asked.keep ?? await Deno.makeTempDir({ prefix: "purser-bench-" });
-  const work = await Deno.makeTempDir({ prefix: "purser-bench-work-" });
-  const stand = await startStand(folder);
-  const service = await startService(stand, { workers: asked.workers });
-  try {
-    const realm = await makeRealm(stand, service, { name: "bench", accounts: ACCOUNTS });
-    const other = await makeRealm(stand, service, { name: "yardstick", accounts: 1 });
-    const yardstick = await openYardstick(stand, other, {
-      folder: work,
-      accounts: ACCOUNTS,
-      own: asked.own,
-    });
-    const generator = await chooseGenerator(work, asked.own);
-    await compare({ stand, service, realm, generator, yardstick }, asked);
-    if (asked.keep !== undefined) await keep(stand, asked.keep, { realm, yardstick: other });
-  } finally {
-    await service.stop();
-    await Deno.remove(work, { recursive: true });
-    await (asked.keep === undefined ? removeStand(stand, folder) : stand.stop());
-  }
-  if (!asked.only && !asked.quick) await benchCoins();
+  if (asked.only !== undefined) return;
+  await benchPaths(asked.seconds);
+  await compareOlder(asked);
+  if (!asked.quick) await benchCoins();
 }
 
-/** Leaves the database behind without the yardstick's tables, and says how it is looked at. */
-async function keep(
-  stand: Stand,
-  folder: string,
-  { realm, yardstick }: { realm: BenchRealm; yardstick: BenchRealm },
-): Promise<void> {
-  await removeRealm(stand, yardstick);
+/** Leaves the database behind without the yardsticks' tables, and says how it is audited. */
+async function keep(stand: Stand, folder: string, { realm, other }: Built): Promise<void> {
+  await removeRealm(stand, other);
+  await stand.sql`drop schema independent cascade`;
   await keepStand(folder, realm);
   console.log(`
 ${await countTransactions(stand, realm)} transactions are kept in ${folder}:

@@ -30,9 +30,12 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+/** The PostgreSQL of a stand. */
+export type Server = Pick<EmbeddedPostgres, "url" | "superuserUrl" | "pid" | "clusterDir" | "stop">;
+
 /** Everything that is measured. */
 export interface Stand {
-  server: EmbeddedPostgres;
+  server: Server;
   /** A superuser's connection, for looking and for preparing. */
   sql: postgres.Sql;
   stop(): Promise<void>;
@@ -45,12 +48,13 @@ const MASTER_KEY = btoa("0123456789abcdef0123456789abcdef");
 /** The address by default, which keys are bound to: they outlive the processes of a stand. */
 const BASE_URL = "http://127.0.0.1:8080";
 const PASSWORD = "bench bench bench";
+const ROOT = new URL("../", import.meta.url);
 const MAIN = new URL("../main.ts", import.meta.url).pathname;
 const PERMISSIONS = ["net", "read", "write", "env", "run", "sys"].map((name) => `--allow-${name}`);
 
-/** Starts PostgreSQL in a folder. */
-export async function startStand(dataDir: string): Promise<Stand> {
-  const server = await startEmbedded({ dataDir, port: 0 });
+/** Starts PostgreSQL in a folder: the one that the service brings, unless another is given. */
+export async function startStand(dataDir: string, given?: Server): Promise<Stand> {
+  const server = given ?? await startEmbedded({ dataDir, port: 0 });
   const sql = postgres(server.superuserUrl, { max: 2, onnotice: () => {} });
   return {
     server,
@@ -106,6 +110,25 @@ export async function startService(
     stdout: "null",
     stderr: "inherit",
   }).spawn();
+  return await serviceOf(child, port);
+}
+
+/** Starts the service as users do: by the task of their command line, with its default settings. */
+export async function startDefault(stand: Stand, folder: string): Promise<Service> {
+  const port = freePort();
+  const { LOG_LEVEL: _level, LOG_FORMAT: _format, ...settings } = settingsOf(stand);
+  const { tasks } = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
+  const child = new Deno.Command(Deno.execPath(), {
+    args: tasks.start.split(" ").slice(1),
+    cwd: ROOT,
+    env: { ...settings, PORT: String(port), DATA_DIR: `${folder}/records` },
+    stdout: "null",
+    stderr: "null", // a line for each request
+  }).spawn();
+  return await serviceOf(child, port);
+}
+
+async function serviceOf(child: Deno.ChildProcess, port: number): Promise<Service> {
   const url = `http://127.0.0.1:${port}`;
   await waitUntilAnswers(`${url}/health/live`);
   return {

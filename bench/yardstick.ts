@@ -1,6 +1,7 @@
 /**
- * The yardstick: the same move called straight in PostgreSQL, one serializable prepared call per
- * transfer, over pgbench or, where that is not installed, over our own client.
+ * The yardsticks: a transfer called straight in PostgreSQL, one serializable prepared call each, over pgbench or,
+ * where that is not installed, over our own client. The product's own works on the tables of a realm, with all their
+ * constraints; the independent one on plain tables of its own.
  *
  * @module
  */
@@ -10,17 +11,18 @@ import type { BenchRealm, Stand } from "./stand.ts";
 
 /** How the yardstick runs. */
 export interface YardstickRun {
+  /** On the product's own tables, or on plain ones. */
+  of: "own" | "independent";
   clients: number;
   how: "uniform" | "hot";
   seconds: number;
 }
 
-/** The yardstick on a realm that nothing else touches. */
+/** A yardstick, on tables that nothing else touches. */
 export interface Yardstick {
+  /** The client that runs it. */
   name: string;
   schema: string;
-  /** Its accounts, which are not the API's. */
-  accounts: string[];
   /** Every run begins the same: nothing posted yet, all accounts full. */
   reset(): Promise<void>;
   run(of: YardstickRun): Promise<LoadFigures & { retries: number }>;
@@ -30,27 +32,49 @@ export interface Yardstick {
 interface Ground {
   /** Address of the database, as its superuser. */
   url: string;
-  realm: BenchRealm;
+  schema: string;
+  /** The statement of a transfer between two numbered accounts. */
+  statement(source: string, destination: string): string;
   folder: string;
   accounts: number;
+}
+
+/** How a yardstick is opened. */
+export interface YardstickOptions {
+  /** Where its client writes files. */
+  folder: string;
+  accounts: number;
+  /** Whether our own client runs it where pgbench is installed, too. */
+  own: boolean;
 }
 
 type Run = (ground: Ground, of: YardstickRun) => Promise<LoadFigures & { retries: number }>;
 
 const SQL = new URL("yardstick.sql", import.meta.url);
+const INDEPENDENT_SQL = new URL("independent.sql", import.meta.url);
 const OWN = new URL("yardstick_client.ts", import.meta.url).pathname;
 
-/** The statement, with the actor filled in; $s and $d stand for the two accounts. */
-function statement(actor: string, s: string, d: string): string {
-  return `select bench_one(gen_random_uuid(), gen_random_uuid(), uuidv7(), bench_account(${s}),
-    bench_account(${d}), 1, '${actor}')`.replaceAll(/\s+/g, " ");
+/** Opens the independent yardstick: plain tables, in a schema of their own. */
+export async function openIndependentYardstick(
+  stand: Stand,
+  options: YardstickOptions,
+): Promise<Yardstick> {
+  const { sql } = stand;
+  await sql.unsafe(await Deno.readTextFile(INDEPENDENT_SQL));
+  await sql.unsafe(`insert into independent.accounts (id, asset, total)
+    select n, 'BENCH', 1000000 from generate_series(1, ${options.accounts}) n`);
+  return await yardstickOf(stand, options, {
+    schema: "independent",
+    statement: (s, d) => `select move(${s}, ${d}, 1)`,
+    version: "version",
+  });
 }
 
-/** Prepares the yardstick's accounts and its function in a realm's own tables. */
+/** Prepares the product's own yardstick: accounts and a function in a realm's own tables. */
 export async function openYardstick(
   stand: Stand,
   realm: BenchRealm,
-  options: { folder: string; accounts: number; own: boolean },
+  options: YardstickOptions,
 ): Promise<Yardstick> {
   const { sql } = stand;
   const { schema } = realm;
@@ -63,29 +87,36 @@ export async function openYardstick(
       country, holder, owner, created_at)
     select bench_account(n), 'virtual', 'BENCH', 18, true, true, 'USD', 2, 'US', '${realm.admin}',
       '${realm.admin}', now() from generate_series(1, ${options.accounts}) n`);
-  const pgbench = !options.own && await isInstalled("pgbench");
+  return await yardstickOf(stand, options, {
+    schema,
+    statement: (s, d) =>
+      `select bench_one(gen_random_uuid(), gen_random_uuid(), uuidv7(), bench_account(${s}), ` +
+      `bench_account(${d}), 1, '${realm.admin}')`,
+    version: "seq",
+  });
+}
+
+async function yardstickOf(
+  stand: Stand,
+  { folder, accounts, own }: YardstickOptions,
+  of: Pick<Ground, "schema" | "statement"> & { version: string },
+): Promise<Yardstick> {
+  const { sql } = stand;
+  const { schema, version } = of;
+  const pgbench = !own && await isInstalled("pgbench");
   const run: Run = pgbench ? withPgbench : withOwn;
-  const ground = {
-    url: stand.server.superuserUrl,
-    realm,
-    folder: options.folder,
-    accounts: options.accounts,
-  };
+  const ground = { ...of, url: stand.server.superuserUrl, folder, accounts };
 
   async function reset(): Promise<void> {
     await sql.unsafe(`set search_path to ${schema};
       truncate transactions, entries, idempotency;
-      update accounts set total = 1000000, seq = 0;`);
+      update accounts set total = 1000000, ${version} = 0;`);
     await sql.unsafe(`vacuum analyze ${schema}.accounts`);
   }
 
   return {
     name: pgbench ? "pgbench" : "bench/yardstick_client.ts",
     schema,
-    accounts: Array.from(
-      { length: options.accounts },
-      (_, i) => `00000000-0000-7000-8000-${String(i + 1).padStart(12, "0")}`,
-    ),
     reset,
     async run(of) {
       await reset();
@@ -95,11 +126,11 @@ export async function openYardstick(
 }
 
 async function withPgbench(
-  { url, realm, folder, accounts }: Ground,
+  { url, schema, statement, folder, accounts }: Ground,
   of: YardstickRun,
 ): Promise<LoadFigures & { retries: number }> {
-  const path = `${folder}/yardstick-${of.how}.pgbench`;
-  await Deno.writeTextFile(path, script(of.how, realm.admin));
+  const path = `${folder}/${schema}-${of.how}.pgbench`;
+  await Deno.writeTextFile(path, script(of.how, statement));
   await takeTimes(folder);
   const { port, password } = new URL(url);
   const text = await output("pgbench", [
@@ -110,7 +141,7 @@ async function withPgbench(
     cwd: folder,
     env: {
       PGPASSWORD: password,
-      PGOPTIONS: `-c search_path=${realm.schema} -c default_transaction_isolation=serializable`,
+      PGOPTIONS: `-c search_path=${schema} -c default_transaction_isolation=serializable`,
     },
   });
   const number = (pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? NaN);
@@ -122,17 +153,18 @@ async function withPgbench(
     seconds: requests / number(/tps = ([\d.]+)/),
     p50: quantile(times, 0.5),
     p99: quantile(times, 0.99),
+    max: times.at(-1) ?? NaN,
     retries: number(/total number of retries: (\d+)/) || 0,
   };
 }
 
-function script(how: "uniform" | "hot", actor: string): string {
+function script(how: "uniform" | "hot", statement: Ground["statement"]): string {
   const choose = how === "uniform"
     ? "\\set s random(1, :n)\n\\set d random(1, :n - 1)\n" +
       "\\set d case when :d >= :s then :d + 1 else :d end\n"
     : "\\set o random(2, :n)\n\\set w random(1, 2)\n" +
       "\\set s case when :w = 1 then 1 else :o end\n\\set d case when :w = 1 then :o else 1 end\n";
-  return choose + statement(actor, ":s", ":d") + ";\n";
+  return choose + statement(":s", ":d") + ";\n";
 }
 
 /** Reads what pgbench logged of each transaction, sorted, in milliseconds, and clears it away. */
@@ -150,13 +182,13 @@ async function takeTimes(folder: string): Promise<number[]> {
 }
 
 async function withOwn(
-  { url, realm, accounts }: Ground,
+  { url, schema, statement, accounts }: Ground,
   of: YardstickRun,
 ): Promise<LoadFigures & { retries: number }> {
   const plan = {
     url,
-    schema: realm.schema,
-    statement: statement(realm.admin, "$1::bigint", "$2::bigint"),
+    schema,
+    statement: statement("$1::bigint", "$2::bigint"),
     accounts,
     ...of,
   };

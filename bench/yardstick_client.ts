@@ -28,6 +28,7 @@ console.log(JSON.stringify({
   seconds: (performance.now() - start) / 1000,
   p50: quantile(times, 0.5),
   p99: quantile(times, 0.99),
+  max: times.at(-1) ?? NaN,
   retries,
 }));
 

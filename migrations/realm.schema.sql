@@ -2180,10 +2180,11 @@ begin
   if not found or not is_derived(n.address, n.derivation_key, n.ramp) then return; end if;
   return query select d.account, d.transaction, d.credited, a.asset, a.decimals, a.testnet
     from deposits d join accounts a on a.id = d.account
-    where (d.chain, d.network, d.address) = (n.chain, n.network, n.address) and d.status = 'CONFIRMED'
+    -- Found by the address alone: by chain and network a plan made on an empty table would read all of them.
+    where d.address = n.address and (d.chain || '', d.network || '') = (n.chain, n.network) and d.status = 'CONFIRMED'
       and watches_addresses(d.account) order by d.id for update of d;
   with waiting as (
-    select d.id from deposits d where (d.chain, d.network, d.address) = (n.chain, n.network, n.address)
+    select d.id from deposits d where d.address = n.address and (d.chain || '', d.network || '') = (n.chain, n.network)
       and watches_addresses(d.account) order by d.id for update
   ), moved as (
     update deposits d set account = n.account, owner = n.owner, updated_at = p_at,

@@ -1,0 +1,36 @@
+/**
+ * A fresh installation's first minutes: nothing has been analyzed yet, plans were made on empty tables, and no WAL
+ * segment is there to be used again. @module
+ */
+import { type Field, measure } from "./measure.ts";
+import { median } from "./processes.ts";
+import type { Figures } from "./report.ts";
+import { BASE, rowsOf } from "./rows.ts";
+
+/** Transfers in turns with the yardstick, from now on for so long. */
+export async function firstMinute(field: Field, lengthS: number, seconds: number): Promise<void> {
+  const rows = rowsOf(seconds, field.realm);
+  const base = rows.find(({ name }) => name === BASE)!;
+  const single = rows.find(({ name }) => name === "single, uniform, 256")!;
+  const found: Figures[] = [];
+  for (const until = performance.now() + lengthS * 1000; performance.now() < until;) {
+    const { rate } = await measure(field, base, [field.service]);
+    const figures = await measure(field, single, [field.service]);
+    found.push({ ...figures, ratio: figures.rate / rate });
+  }
+  const of = (name: keyof Figures) => median(found.map((figures) => figures[name]));
+  console.log(
+    `first ${Math.round(lengthS)} s of a fresh installation, ${single.name}: ` +
+      `${Math.round(of("rate"))}/s, ${of("ratio").toFixed(2)} of the independent yardstick, ` +
+      `p50 ${of("p50").toFixed(1)} ms, p99 ${of("p99").toFixed(1)} ms, ` +
+      `${found.length} rounds of ${seconds} s`,
+  );
+}
+
+/** Keeps an installation busy until it is so old. */
+export async function age(field: Field, bornAt: number, minutes: number): Promise<void> {
+  const load = { connections: 32, how: "uniform", many: 1, seconds: 5 } as const;
+  while (performance.now() - bornAt < minutes * 60_000) {
+    await field.generator.run(field.service.port, field.realm, load);
+  }
+}

@@ -1,0 +1,191 @@
+/**
+ * What other paths than transfers cost: requests a second, queries of each, and the processor time of the service and
+ * of PostgreSQL. The app runs in a process with its caller, on a realm with a ramp on a real node. A list that sends
+ * more queries for more items is told.
+ *
+ * `deno task bench --only=paths` runs it; its argument is how many seconds a row takes.
+ *
+ * @module
+ */
+import { cpuUsage } from "node:process";
+import { openChains } from "../workers/chains/registry.ts";
+import { startRunner } from "../workers/jobs/runner.ts";
+import { openSigner } from "../workers/keys/signer.ts";
+import { startChainPoller } from "../workers/scanning/chain_poller.ts";
+import { OUTSIDE } from "../tests/support/evm_fixture.ts";
+import { openRampFixture, type RampFixture } from "../tests/support/ramp_fixture.ts";
+import type { Answer, Send, TestProcess } from "../tests/support/realm.ts";
+import { cpuSeconds } from "./processes.ts";
+import { verdictOf } from "./report.ts";
+
+/** Requests that are under way at once. */
+const AT_ONCE = 16;
+const DEPOSITS = 100;
+/** How much a request may cost as a multiple of what it costs PostgreSQL. */
+const COST_MAX = 2;
+const ETHER = 10n ** 18n;
+
+/** What is measured, and how it is read. */
+interface Ground {
+  fixture: RampFixture;
+  /** A process that serves and works beside the fixture's own, whose statements are counted. */
+  other: TestProcess;
+  send: Send;
+  postgres: number;
+  /** Statements that were sent until now. */
+  sent(): number;
+  seconds: number;
+}
+
+interface Cost {
+  count: number;
+  seconds: number;
+  queries: number;
+  service: number;
+  postgres: number;
+}
+
+async function main(): Promise<void> {
+  await using fixture = await openRampFixture();
+  let sent = 0;
+  const env = {
+    ETHEREUM_TESTNET_RPC_URL: fixture.anvil.url,
+    ETHEREUM_TESTNET_CONFIRMATIONS: "2",
+  };
+  await using other = fixture.realm.another(env, () => sent++);
+  const ground: Ground = {
+    fixture,
+    other,
+    send: other.send(fixture.realm.admin.key),
+    postgres: Number(Deno.env.get("BENCH_POSTGRES")),
+    sent: () => sent,
+    seconds: Number(Deno.args[0]),
+  };
+  console.log(
+    "| path | requests/s | queries each | us of service | us of PostgreSQL | both, of PostgreSQL's |\n" +
+      "|---|--:|--:|--:|--:|--:|",
+  );
+  await path(
+    ground,
+    "POST /v1/accounts",
+    () => ground.send("POST", "/v1/accounts", { type: "virtual", asset: "ETH", testnet: true }),
+  );
+  for (let i = 0; i < 200; i++) await fixture.realm.user();
+  for (const list of ["accounts", "users", "identities"]) await pages(ground, list);
+  await withdrawals(ground);
+  await deposits(ground);
+}
+
+/** Measures one kind of request. */
+async function path(ground: Ground, name: string, ask: () => Promise<Answer>): Promise<void> {
+  let count = 0;
+  for (let i = 0; i < 20; i++) check(name, await ask());
+  const cost = await costOf(ground, async () => {
+    const until = performance.now() + ground.seconds * 1000;
+    await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+      while (performance.now() < until) {
+        check(name, await ask());
+        count++;
+      }
+    }));
+    return count;
+  });
+  print(name, cost);
+}
+
+/** Pages of a list with few items and with many: both send as many queries. */
+async function pages(ground: Ground, list: string): Promise<void> {
+  const queries: number[] = [];
+  for (const limit of [10, 100]) {
+    const at = `/v1/${list}/all?scope=all&limit=${limit}`;
+    await path(ground, `GET ${at}`, () => ground.send("GET", at));
+    const before = ground.sent();
+    await ground.send("GET", at);
+    queries.push(ground.sent() - before);
+  }
+  // Some statements are of the process, not of the request.
+  if (queries[1] > queries[0] + 10) console.log(`**MISSED**: a query for each item of ${list}`);
+}
+
+async function withdrawals(ground: Ground): Promise<void> {
+  const { fixture, send } = ground;
+  const ramp = await fixture.ramp();
+  await fixture.anvil.pool({ to: ramp.address, value: 100n * ETHER });
+  await fixture.mine(3);
+  await fixture.mine(3);
+  const order = {
+    source: { account: ramp.id },
+    destination: { address: OUTSIDE },
+    value: "0.0001",
+  };
+  await path(ground, "POST /v1/withdrawals", () => send("POST", "/v1/withdrawals", order));
+}
+
+/** Deposits that arrive in one block, each at an address of its own, until they are credited. */
+async function deposits(ground: Ground): Promise<void> {
+  const { fixture, other } = ground;
+  const ramp = await fixture.ramp("ETH");
+  const chains = openChains(other.services.config.chains);
+  const options = {
+    database: other.database,
+    log: other.services.log,
+    chains,
+    signer: openSigner(other.services.config.masterKey!, Date.now),
+    now: Date.now,
+    wake: () => {},
+  };
+  const only = { loop: false, only: fixture.realm.id };
+  const follow = async () => {
+    await fixture.anvil.mine(3);
+    await startChainPoller({ ...options, pollMs: 0 }, only).drain(120_000);
+    await startRunner({ ...options, pollMs: 1000 }, only).drain(120_000);
+  };
+  const places: string[] = [];
+  for (let i = 0; i < DEPOSITS; i++) places.push((await fixture.address(ramp.id)).address);
+  for (const to of places) await fixture.anvil.pool({ to, value: ETHER / 100n });
+  const cost = await costOf(ground, async () => {
+    for (let round = 0; round < 2; round++) await follow();
+    return DEPOSITS;
+  });
+  chains.close();
+  const { body } = await ground.send(
+    "GET",
+    "/v1/deposits/count?scope=all&query=%7B%22status%22%3A%22CONFIRMED%22%7D",
+  );
+  if (body < DEPOSITS) throw new Error(`${body} deposits were credited`);
+  print(`a deposit of ${DEPOSITS} in a block, until it is credited`, cost);
+}
+
+async function costOf(ground: Ground, work: () => Promise<number>): Promise<Cost> {
+  const [sent, postgres] = [ground.sent(), await cpuSeconds(ground.postgres)];
+  const [own, start] = [cpuUsage(), performance.now()];
+  const count = await work();
+  const used = cpuUsage(own);
+  return {
+    count,
+    seconds: (performance.now() - start) / 1000,
+    queries: (ground.sent() - sent) / count,
+    service: (used.user + used.system) / count,
+    postgres: (await cpuSeconds(ground.postgres) - postgres) / count * 1e6,
+  };
+}
+
+function check(name: string, answer: Answer): Answer {
+  if (answer.status >= 300) throw new Error(`${name}: ${answer.status} ${answer.text}`);
+  return answer;
+}
+
+function print(name: string, { count, seconds, queries, service, postgres }: Cost): void {
+  const ratio = (service + postgres) / postgres;
+  const cells = [
+    name,
+    (count / seconds).toFixed(0),
+    queries.toFixed(1),
+    service.toFixed(0),
+    postgres.toFixed(0),
+    `${ratio.toFixed(1)} ${verdictOf(ratio <= COST_MAX) ?? ""}`,
+  ];
+  console.log(`| ${cells.join(" | ")} |`);
+}
+
+if (import.meta.main) await main();

@@ -1,0 +1,24 @@
+/** What other paths than transfers cost, measured by a process of its own, which has what tests need. @module */
+import { removeStand, startStand } from "./stand.ts";
+
+/** Runs `path_costs.ts` on a fresh database. */
+export async function benchPaths(seconds: number): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "purser-bench-" });
+  const stand = await startStand(folder);
+  try {
+    const { server } = stand;
+    const root = new URL("../", import.meta.url);
+    const { code } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--config", "tests/deno.json", "bench/path_costs.ts", `${seconds}`],
+      cwd: root,
+      env: {
+        TEST_DATABASE_URL: server.url,
+        TEST_SUPERUSER_URL: server.superuserUrl,
+        BENCH_POSTGRES: `${server.pid}`,
+      },
+    }).spawn().status;
+    if (code !== 0) throw new Error("a request was refused: see above");
+  } finally {
+    await removeStand(stand, folder);
+  }
+}

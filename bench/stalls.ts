@@ -1,0 +1,31 @@
+/** How often the event loop of the service gives nobody a turn for more than 5 ms, beside transfers. @module */
+import { join } from "node:path";
+import type { Field } from "./measure.ts";
+import { MONITOR, readPauses } from "./pauses.ts";
+import { startService } from "./stand.ts";
+
+/** Runs transfers against a service that watches its own event loop. */
+export async function benchStalls(field: Field, folder: string, seconds: number): Promise<void> {
+  const file = join(folder, "stalls.json");
+  const service = await startService(field.stand, {
+    workers: true,
+    entry: MONITOR,
+    env: { PAUSES_FILE: file },
+  });
+  try {
+    for (const connections of [32, 256]) {
+      const load = { connections, how: "uniform", many: 1, seconds } as const;
+      await field.generator.run(service.port, field.realm, { ...load, seconds: 1 });
+      await readPauses(service, file);
+      await field.generator.run(service.port, field.realm, load);
+      const { stalls, longest } = await readPauses(service, file);
+      console.log(
+        `event loop, single transfers over ${connections} connections: ` +
+          `${(stalls / seconds).toFixed(1)} stalls of more than 5 ms a second, ` +
+          `the longest ${longest.toFixed(1)} ms`,
+      );
+    }
+  } finally {
+    await service.stop();
+  }
+}
