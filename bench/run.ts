@@ -6,7 +6,7 @@
  * `deno task bench [--quick] [--peers] [--own] [--wrk] [--rounds=N] [--seconds=N] [--minutes=N] [--only=text]
  * [--keep=folder]`
  *
- * `--only=` one of the parts alone: rows whose name contains the text; `statements`, `sealing`, `stalls`, `paths`,
+ * `--only=` one of the parts alone: rows whose name contains the text; `statements`, `hash_chain`, `stalls`, `paths`,
  * `older`; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
  * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
  * `attacks [--name=text]`, transfers under attack; `parse`, the reading of bodies; `pauses`, for how long one request
@@ -30,7 +30,7 @@ import { benchPaths } from "./paths.ts";
 import { benchPauses } from "./pauses.ts";
 import { type Figures, type Row, show } from "./report.ts";
 import { BASE, round, rowsOf } from "./rows.ts";
-import { benchSealing } from "./sealing.ts";
+import { benchHashChain } from "./hash_chain.ts";
 import { benchStalls } from "./stalls.ts";
 import { benchStatements } from "./statements.ts";
 import {
@@ -51,7 +51,7 @@ const ACCOUNTS = 1000;
 const MANY_ACCOUNTS = 100_000;
 const WARM_S = 2;
 /** Parts that `--only` names, besides rows. */
-const PARTS = ["statements", "sealing", "stalls", "paths", "older"];
+const PARTS = ["statements", "hash_chain", "stalls", "paths", "older"];
 
 type Asked = ReturnType<typeof options>;
 
@@ -87,7 +87,7 @@ function options() {
   return {
     ...values,
     rounds: Number(values.rounds ?? (quick ? 3 : 7)),
-    seconds: Number(values.seconds ?? (quick ? 1.5 : 4)),
+    seconds: Number(values.seconds ?? (quick ? 2 : 4)),
     /** How old the installation is when its rounds begin. */
     minutes: Number(values.minutes ?? (quick ? 0 : 5)),
   };
@@ -160,7 +160,7 @@ async function compare(built: Built, asked: Asked): Promise<void> {
   const part = (name: string) => only === undefined || only === name;
   if (part("statements")) await benchStatements(built, 2 * seconds);
   if (part("stalls")) await benchStalls(built, built.work, 2 * seconds);
-  if (part("sealing")) await benchSealing(built, seconds);
+  if (part("hash_chain")) await benchHashChain(built, seconds);
   if (only !== undefined) return;
   const load = { connections: 256, how: "hot", many: 1, seconds } as const;
   if (!quick) {

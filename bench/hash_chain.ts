@@ -10,7 +10,7 @@ import { type Service, startService } from "./stand.ts";
 const SHARE_MAX = 0.05;
 
 /** Measures it, on a stand whose own service is stopped meanwhile. */
-export async function benchSealing(field: Field, seconds: number): Promise<void> {
+export async function benchHashChain(field: Field, seconds: number): Promise<void> {
   const { stand, realm, generator } = field;
   const serving = await startService(stand);
   const working = await startService(stand, { workers: true });
