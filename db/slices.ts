@@ -7,7 +7,7 @@
 /** Items of one slice: a few milliseconds of work. */
 const SLICE_ITEMS = 200;
 /** Longest time of a slice of costly items. */
-const SLICE_MS = 8;
+const SLICE_MS = 4;
 
 const waiting: (() => void)[] = [];
 

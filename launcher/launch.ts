@@ -11,6 +11,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Config, ConfigError, readConfig, readEnvironment, settingNames } from "../config.ts";
 import { type EmbeddedPostgres, startEmbedded } from "../db/embedded/embedded.ts";
+import { preallocateLater } from "../db/embedded/wal_segments.ts";
 import { fetchPackages, type PackageSet } from "../db/packages.ts";
 import { type Command, COMMANDS, isService, needsMasterKey, permissionsOf } from "./permissions.ts";
 import { localKey, replaceKey } from "./secrets.ts";
@@ -69,7 +70,11 @@ export async function launch(args: readonly string[]): Promise<number> {
     await using local = config.databaseUrl === null ? await startLocal(config, command) : null;
     if (pending.length > 0) return 0;
     child = spawn(command, launchOf(command, config, environment, local, rest));
+    const preallocation = local !== null && isService(command)
+      ? preallocateLater(local.server)
+      : null;
     const { code } = await child.status;
+    await preallocation?.stop();
     if (code === 0) await concludeRotation(command, config, local);
     return code;
   } finally {

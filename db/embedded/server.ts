@@ -15,10 +15,15 @@ const SETTINGS: Readonly<Record<string, string>> = {
   max_connections: "100",
   shared_buffers: "256MB",
   max_wal_size: "4GB",
+  // Segments that the log has grown to are kept and used again: a commit that needs a new one waits
+  // until its 16 MB of zeros are on the disk.
+  min_wal_size: "1GB",
   checkpoint_timeout: "15min",
   random_page_cost: "1.1",
   jit: "off",
   fsync: "on",
+  synchronous_commit: "on",
+  full_page_writes: "on",
   timezone: "UTC",
   log_timezone: "UTC",
   // A file per weekday, emptied when its day returns. Failed statements stay out of it: the service

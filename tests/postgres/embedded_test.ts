@@ -1,13 +1,10 @@
-/**
- * The embedded PostgreSQL through its whole life, with real kills of real processes.
- *
- * @module
- */
+/** The embedded PostgreSQL through its whole life, with real kills of real processes. @module */
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { type EmbeddedOptions, startEmbedded } from "../../db/embedded/embedded.ts";
+import { preallocateLater } from "../../db/embedded/wal_segments.ts";
 import { folderOf, type PackageSet, packagesOf } from "../../db/packages.ts";
 
 const AS_ROOT = Deno.uid() === 0;
@@ -44,7 +41,8 @@ Deno.test("startEmbedded() gives a role that may make realms and is no superuser
   await using sql = connect(db.url);
   const [server] = await sql`select current_user as name, r.rolsuper, r.rolcreaterole,
     r.rolcreatedb, r.rolreplication, r.rolbypassrls, current_setting('server_encoding') as encoding,
-    current_setting('jit') as jit from pg_roles r where r.rolname = current_user`;
+    concat_ws(',', current_setting('synchronous_commit'), current_setting('full_page_writes'),
+    current_setting('jit')) as settings from pg_roles r where r.rolname = current_user`;
   deepEqual({ ...server }, {
     name: "purser",
     rolsuper: false,
@@ -53,7 +51,7 @@ Deno.test("startEmbedded() gives a role that may make realms and is no superuser
     rolreplication: false,
     rolbypassrls: false,
     encoding: "UTF8",
-    jit: "off",
+    settings: "on,on,off",
   });
   for (const realm of ["realm_a", "realm_b"]) {
     await sql`create role ${sql(realm)}`;
@@ -94,6 +92,15 @@ Deno.test("startEmbedded() lets no role of a realm fill the disk, the table of l
   await using elsewhere = connect(url.href);
   await rejects(async () => await elsewhere`select 1`, /permission denied for database/);
   await sql`drop role realm_full`;
+});
+
+Deno.test("preallocateLater() leaves segments of the log that no commit must make", async () => {
+  await using db = await startEmbedded(quick(dataDir));
+  await using sql = connect(db.superuserUrl);
+  await preallocateLater(db, { delayMs: 0, pauseMs: 0 }).done;
+  const [{ ahead }] = await sql`select count(name)::int as ahead from pg_ls_waldir()
+    where name ~ '^[0-9A-F]{24}$' and name > pg_walfile_name(pg_current_wal_insert_lsn())`;
+  ok(ahead >= 20);
 });
 
 Deno.test("startEmbedded() uses no folder into which others can write, or that is not its user's", async () => {

@@ -1,0 +1,103 @@
+/**
+ * Preallocates segments of the write-ahead log. A commit that needs a new segment waits until 16 MB
+ * of zeros are on the disk; segments that a checkpoint recycles are there already. A new cluster has
+ * none of these, so some are used up in the background, with pauses, and a checkpoint recycles them.
+ *
+ * As a program it does so on the server whose `{"port", "password", "pauseMs"}` it reads from standard input: the
+ * process that starts PostgreSQL need not load a driver.
+ *
+ * @module
+ */
+import { fileURLToPath } from "node:url";
+
+/** Segments that there are afterwards: half a gigabyte, of some 400 000 transfers. */
+const SEGMENTS = 32;
+/** The server starts to be used first, and short runs do not pay for this. */
+const DELAY_MS = 10_000;
+/** Between two segments, so commits wait for one at most. */
+const PAUSE_MS = 200;
+
+/** Address of a server, for its superuser. */
+interface Target {
+  port: number;
+  password: string;
+  pauseMs: number;
+}
+
+/** Preallocates the log of a server in the background. What this returns ends it. */
+export function preallocateLater(
+  { superuserUrl }: { superuserUrl: string },
+  { delayMs = DELAY_MS, pauseMs = PAUSE_MS }: { delayMs?: number; pauseMs?: number } = {},
+): { done: Promise<void>; stop: () => Promise<void> } {
+  const { promise: done, resolve } = Promise.withResolvers<void>();
+  let child: Deno.ChildProcess | null = null;
+  const timer = setTimeout(() => {
+    const { port, password } = new URL(superuserUrl);
+    child = spawn({ port: Number(port), password, pauseMs });
+    child.status.then(() => resolve(), () => resolve());
+  }, delayMs);
+  return {
+    done,
+    async stop() {
+      clearTimeout(timer);
+      if (child === null) return;
+      try {
+        child.kill("SIGKILL");
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error; // Deno says so of a process that has ended
+      }
+      await child.status;
+    },
+  };
+}
+
+function spawn(target: Target): Deno.ChildProcess {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["run", "--quiet", "--no-prompt", "--cached-only"],
+      ...[
+        `--allow-net=127.0.0.1:${target.port}`,
+        "--allow-env=PG*",
+        fileURLToPath(import.meta.url),
+      ],
+    ],
+    stdin: "piped",
+    stdout: "null",
+    stderr: "inherit",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  writer.write(new TextEncoder().encode(JSON.stringify(target)))
+    .then(() => writer.close())
+    .catch(() => {}); // it has ended, and said why
+  return child;
+}
+
+/** Uses segments up until there are enough of them, and has them recycled. */
+async function preallocate({ port, password, pauseMs }: Target): Promise<void> {
+  const { default: postgres } = await import("postgres");
+  const sql = postgres({
+    ...{ host: "127.0.0.1", port, user: "postgres", password, database: "postgres" },
+    ...{ max: 1, connect_timeout: 30 },
+  });
+  try {
+    const [{ have }] = await sql<{ have: number }[]>`
+      select count(name)::int as have from pg_ls_waldir() where name ~ '^[0-9A-F]{24}$'`;
+    if (have >= SEGMENTS) return;
+    for (let i = have; i < SEGMENTS; i++) {
+      await sql`select pg_logical_emit_message(false, 'purser', '')`; // an empty segment is not left
+      await sql`select pg_switch_wal()`;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+    await sql`checkpoint`;
+  } finally {
+    await sql.end({ timeout: 0 });
+  }
+}
+
+if (import.meta.main) {
+  new Response(Deno.stdin.readable).json().then(preallocate).catch((error) => {
+    const text = `the write-ahead log was not preallocated: ${error}\n`;
+    Deno.stderr.writeSync(new TextEncoder().encode(text));
+    Deno.exit(1);
+  });
+}
