@@ -265,7 +265,7 @@ export async function renewOrder(
 
 /**
  * Releases the inputs that an order had reserved. An unused nonce blocks all later ones, so a
- * filler takes it if a transaction with it was signed or waits behind it.
+ * filler takes it if a transaction was signed with it, or an order waits behind it.
  *
  * @returns the order that fills it, if there is one
  */

@@ -89,7 +89,7 @@ export interface Nodes {
   ): Promise<Hearing<T>>;
   /** Does a piece of work with the nodes that were not asked yet, for a short time only. */
   others<T>(asked: readonly Witness[], work: (peer: Peer) => Promise<T>): Promise<Hearing<T>>;
-  /** Makes nodes the last choice for a while. */
+  /** Moves nodes behind the others for a while. */
   trail(nodes: readonly Witness[]): void;
   /** The same nodes, but work begins with another of them. */
   from(turn: number): Nodes;
@@ -206,7 +206,7 @@ async function hearing<T>(
   return { heard, failures, late };
 }
 
-/** Makes nodes the last choice for a while. */
+/** Moves nodes behind the others for a while. */
 function trail({ singles }: Pool, nodes: readonly Witness[]): void {
   for (const single of singles) if (nodes.includes(single)) single.trail();
 }

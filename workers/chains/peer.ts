@@ -50,7 +50,7 @@ export interface Single extends Peer {
   trailsUntil: number;
   /** Makes it rest for a while. */
   rest(fault: ChainError): void;
-  /** Makes it the last choice for a while. */
+  /** Moves it behind the others for a while. */
   trail(): void;
 }
 

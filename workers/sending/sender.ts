@@ -293,8 +293,8 @@ async function buried(
 }
 
 /**
- * Ends or restarts an order of which no attempt can be mined. A CPFP order ends, because its parent
- * is settled.
+ * Ends or restarts an order of which no attempt can be mined. A CPFP order ends, because no
+ * parent is left to pay for.
  */
 async function dropOrRestart(
   work: OrderWork,

@@ -273,7 +273,7 @@ function priceOf(
   };
 }
 
-/** The most to bid per gas: the fast price, within the budget; never below the likely price. */
+/** The most to bid per gas: the price's maximum, within the budget; never below the likely price. */
 function bidFor(
   gas: bigint,
   { likely, max }: GasPrice,
