@@ -73,7 +73,7 @@ Deno.test("a withdrawal to an address of ours where it would be stranded is refu
   // To the same asset it goes, and a ramp may send another the coins that pay its fees.
   equal((await withdraw(account, same.address))[0], 201);
   equal((await withdraw(eth.id, usdc.address))[0], 201);
-  // The key is the same on the other chains of the family, where nobody looks at the address.
+  // The key is the same on the other chains of the family, where the address is not watched.
   const there = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset: "MATIC" });
   const link = `/v1/accounts/${there.body.id}/assign/${same.address}`;
   equal((await realm.admin.send("POST", link)).body.code, "address.assigned");

@@ -89,7 +89,7 @@ interface Column {
   type: string;
 }
 
-/** Makes a change with all rules switched off, looks whether it is noticed, and takes it back. */
+/** Makes a change with all triggers off, checks whether it is detected, and takes it back. */
 async function noticed(
   realm: TestRealm,
   table: string,

@@ -96,7 +96,7 @@ Deno.test("the chain can be recomputed from the answers of the API", async () =>
   deepEqual(part.body.map((each: { seq: number }) => each.seq), [3, 4]);
 });
 
-/** A salt that no seal has. */
+/** A salt that no link has. */
 const ONES = "decode(repeat('01', 16), 'hex')";
 
 Deno.test("verify names the first break: a change, a gap, a missing line, another head", async () => {

@@ -12,7 +12,7 @@ import { tampering } from "../support/tamper.ts";
 const GOLD = "(select account from currencies where name = 'GOLD')";
 const WORLD = "(select id from accounts where asset = 'GOLD' and system = 'world')";
 const OTHER = "(select account from account_states where frozen)";
-/** The transaction of a number among those that are sealed. */
+/** The transaction of a number in the hash chain. */
 const AT = (n: number) =>
   `(select transaction from chain_links where transaction is not null order by seq limit 1 offset ${
     n - 1

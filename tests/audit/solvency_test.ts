@@ -22,7 +22,7 @@ Deno.test("assets and liabilities agree before, while and after a withdrawal is 
   equal(sent.sending.startsWith("1.0000"), true);
   equal(add(sent.sending, sent.liabilities), "10");
   await funded.anvil.mine();
-  const mined = await compared(funded); // and nobody has looked yet
+  const mined = await compared(funded); // and no worker has read the block yet
   deepEqual([mined.drift, mined.sending, mined.solvent], ["0", "0", true]);
   await funded.advance();
   deepEqual(await stateOf(funded), ["0", true]);

@@ -78,7 +78,7 @@ Deno.test("an auditor recomputes the chain from the API alone, and detects a cha
   deepEqual((await verify("--from", "x")).code, 2);
 });
 
-/** A realm of more links than one page holds, sealed, and the number of its last transaction. */
+/** A realm of more links than one page holds, and the number of its last transaction. */
 async function longChain(): Promise<{ realm: TestRealm; last: number }> {
   const realm = await testRealm();
   const { name, account } = await realm.currency("10000");

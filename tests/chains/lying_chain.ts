@@ -1,5 +1,5 @@
 /**
- * A chain that stands still, with payments of all kinds, behind a node that lies. A family of chains adds what
+ * A chain without new blocks, with payments of all kinds, behind a node that lies. A family of chains adds what
  * only it asks, and how its nodes are asked.
  * @module
  */

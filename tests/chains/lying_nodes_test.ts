@@ -77,7 +77,7 @@ Deno.test("a node that is slow delays a withdrawal, and it is paid exactly once"
     await new Promise((resolve) => setTimeout(resolve, 40));
     return undefined;
   };
-  // Others look meanwhile, as processes do whose patience differs.
+  // Other processes poll meanwhile, with other time-outs.
   await Promise.all([funded.advance(), funded.advance(), funded.advance()]);
   equal((await funded.finish(id)).status, "DONE");
   await paid(funded, 1n, 1n);

@@ -337,7 +337,7 @@ async function spentOn(fixture: RampFixture, purpose: string): Promise<bigint> {
   return BigInt(spent);
 }
 
-/** Lets what waits be looked at again. */
+/** Makes waiting sweeps due at once, and mines. */
 async function again(fixture: RampFixture): Promise<void> {
   await fixture.realm.command((tx) =>
     tx`update sweeps set updated_at = now() - interval '1 hour' where state = 'waiting'`

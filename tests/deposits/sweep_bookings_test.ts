@@ -93,7 +93,7 @@ Deno.test("a sweep of everything that took value not credited yet: it is forward
   await anvil.pool({ to, value: 2n * ETHER });
   await anvil.mine();
   faulty.trick = () => undefined;
-  // Orders are carried out, and the scanner does not look: it is behind.
+  // Orders are carried out, and the scanner does not run: it is behind.
   for (let round = 0; round < 10 && await doneSweeps(fixture) === 0; round++) {
     await hurry(realm);
     await realm.drain();
@@ -165,7 +165,7 @@ Deno.test("coins that a sweep takes along before they are credited are credited,
   await funded.deposit(2n * COIN);
   await node.mine();
   await scan();
-  // Deep enough to be spent, by the node that the sender asks; the scanner has not looked again.
+  // Deep enough to be spent, by the node that the sender asks; the scanner has not run again.
   await node.mine(3);
   const states = async () =>
     (await rowsOf<{ state: string }>(realm, "select state from sweeps")).map((one) => one.state);

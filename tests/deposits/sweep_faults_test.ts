@@ -15,7 +15,7 @@ const PLACE = { chain: "ETHEREUM", network: "main" } as const;
 /** The worker ended here. */
 class End extends Error {}
 
-/** One worker's turn: looks at the chain, forwards, and advances orders; ends where it is told. */
+/** One worker's turn: polls the chain, sweeps, and advances orders; ends at a given point. */
 interface Turn {
   account: string;
   /** Ends before or after the step with this number, counted from 1; 0 never. */

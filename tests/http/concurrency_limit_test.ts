@@ -71,7 +71,7 @@ Deno.test("a search ends when its statement has run for too long; revoked keys a
       await tx`set local idle_in_transaction_session_timeout = 0`;
       await over.promise;
     })));
-  // Every connection of the realm is taken; the look at revocations has another.
+  // Every connection of the realm is taken; the read of revocations has another.
   const context = (await realm.services.realms.find(realm.id))!;
   context.refresh();
   const claims = claimsOf(realm.made.admin, realm.id, Date.now(), 3600);

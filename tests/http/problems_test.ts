@@ -268,7 +268,7 @@ const SPOILING: readonly string[] = [
   "credits.exhausted",
 ];
 
-/** Provokes a code and looks at everything that its answer promises. */
+/** Provokes a code and checks every promise of its answer. */
 async function examine(realm: TestRealm, code: string, provoke: Provoke): Promise<void> {
   const { name: asset, account: rich } = await realm.currency("10");
   const poor = await realm.account({ asset });

@@ -171,7 +171,7 @@ test("a Host that is no host chooses no route", async (realm) => {
     deepEqual([host, answer.status], [host, 200]);
     await answer.body?.cancel();
   }
-  // A target that names a host of its own: a proxy has looked at the other one.
+  // A target that names a host of its own: a proxy has read the other one.
   for (const url of ["http://b/health/live", "http://u@a/health/live", "http://a.b/health/live"]) {
     equal((await ask("a", url)).status, 400, url);
   }

@@ -211,7 +211,7 @@ test("a key costs no query of its own, a made-up one soon none at all", async (r
   const before = passes();
   const from = Date.now();
   for (let i = 0; i < 50; i++) equal((await send(key)("GET", "/v1/auth/me")).status, 200);
-  const most = 5 * (2 + (Date.now() - from) / 500); // what is looked at about twice a second
+  const most = 5 * (2 + (Date.now() - from) / 500); // the reads made about twice a second
   ok(passes() - before <= most, `${passes() - before} passes`);
   const secret = "A".repeat(43);
   const foreign = key.replace(realm.id.replaceAll("-", ""), neighbour.id.replaceAll("-", ""));

@@ -74,7 +74,7 @@ Deno.test("ticks that overlap do each thing once, and all come back", async () =
     "select state, attempts, count(*)::integer as n from jobs group by state, attempts",
   );
   deepEqual(jobs.map((row) => ({ ...row })), [{ state: "done", attempts: 1, n: 40 }]);
-  // The last job may commit after the ticks have sealed: the next tick seals that.
+  // The last job may commit after the ticks have extended the chain: the next tick adds its links.
   await until(async () => {
     await workers[0].drain(300_000);
     return (await realm.admin.send("GET", "/v1/transactions/head")).body.unsealed === 0;

@@ -164,7 +164,7 @@ Deno.test("roles, passwords and rights that were lost come back by a command, al
       await sql`select total from accounts`;
       await rejects(async () => await sql`update accounts set total = 9`, /permission denied/);
     }
-    // Looks at a realm in a database of its own are its worker's, from the beginning of the connection.
+    // Reads of a realm in a database of its own are its worker's, from the beginning of the connection.
     const apart = await entryOf(realm, ids[1]);
     const passes = database.sharedPool(locationOf(apart));
     const [{ name }] = await passes.sql<{ name: string }[]>`select session_user::text as name`;

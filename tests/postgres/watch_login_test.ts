@@ -56,7 +56,7 @@ Deno.test("a statement injected into the reads of all realms is no owner, and re
     });
     ok(/^watch_[0-9a-f]{32}$/.test(asWho.login), asWho.login);
     deepEqual([asWho.now, asWho.schema], [workerRole(role!), schema]);
-    // Each look that is taken in every realm.
+    // Each read that runs in every realm.
     equal(typeof await selectDue(pool), "boolean");
     await reading(pool, (db) => selectRevocations(db, null));
     await writing(pool, reapJobs);

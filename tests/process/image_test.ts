@@ -8,7 +8,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { parse } from "yaml";
 import { settingNames } from "../../config.ts";
 
-/** A service of compose.yaml, as far as it is looked at. */
+/** The checked fields of a service of compose.yaml. */
 interface Service {
   build?: string;
   command?: string[];

@@ -1,5 +1,5 @@
 /**
- * The laws of the ledger, looked for in its own rows after each plan. A law is a query that finds
+ * The laws of the ledger, checked in its own rows after each plan. A law is a query that finds
  * what breaks it.
  *
  * @module
@@ -73,14 +73,14 @@ export const INVARIANTS: Readonly<Record<string, string>> = {
     select key from idempotency where transaction is not null and status >= 400`,
 };
 
-/** Looks whether a realm's rows keep all laws. */
+/** Checks that a realm's rows keep all laws. */
 export async function assertInvariants(realm: TestRealm): Promise<void> {
   for (const [law, query] of Object.entries(INVARIANTS)) {
     deepEqual(await rowsOf(realm, query), [], law);
   }
 }
 
-/** Looks whether the database holds what the model ended with, and nothing that nobody was told of. */
+/** Checks that the database holds the model's final state, and no unacknowledged change. */
 export async function assertSame(
   realm: TestRealm,
   scene: Scene,
@@ -116,7 +116,7 @@ export async function assertSame(
   deepEqual([...told.difference(known)], [], "nothing acknowledged is missing");
 }
 
-/** Seals what is left, lets the service recompute the chain, and its checker look at everything. */
+/** Links the remaining rows, lets the service recompute the chain, and runs its checker. */
 export async function assertChain(fixture: Fixture): Promise<void> {
   const admin = fixture.players[0];
   for (let unsealed = 1; unsealed > 0;) {

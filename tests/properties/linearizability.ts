@@ -50,7 +50,7 @@ export function startRecorder(): Recorder {
 }
 
 /**
- * Looks for an order of the calls in which every answer is right.
+ * Searches for an order of the calls in which every answer is right.
  *
  * @throws {Error} when it takes too long to tell
  */

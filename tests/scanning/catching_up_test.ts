@@ -154,7 +154,7 @@ Deno.test("a reorganisation deeper than the stored blocks halts a chain, and a r
   await fixture.poller.follow(2);
   equal((await applyDue.shown()).scanned, halted.scanned, "nothing goes on by itself");
   equal(await applyDue.total(), "2");
-  // The operator has looked, and names blocks at which the chain is as it was.
+  // The operator has checked, and names blocks at which the chain is unchanged.
   const range = { chain: "ETHEREUM", testnet: true, from: 490, to: 491 };
   equal((await send("POST", "/v1/deposits/rescan", range)).status, 200);
   await fixture.poller.follow(2);

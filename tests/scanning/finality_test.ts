@@ -101,7 +101,7 @@ async function taken(funded: FundedRamp): Promise<string> {
   return id;
 }
 
-/** Looks until a payment is given back; what our own key used its nonce for, an operator has looked at first. */
+/** Polls until a payment is given back; a foreign use of its nonce by our own key was reconciled before. */
 async function givenBack(funded: FundedRamp, id: string, own: boolean): Promise<string> {
   if (own) {
     for (let round = 0; round < 3; round++) await funded.advance();

@@ -99,7 +99,7 @@ Deno.test({
     await funded.fund(9n * COIN);
     const [first] = await funded.ended([await send(funded, "1", { source })]);
     equal(first.status, "DONE");
-    // Further back than a look at an order goes.
+    // Further back than a run of an order reads.
     await funded.node.mine(14);
     await funded.follow();
     await funded.fund(2n * COIN);

@@ -1,6 +1,6 @@
 /**
- * Requests that are made to look where they must not: through a filter, an order, a relation, a
- * field, an id, an alias, into what belongs to another user or another realm.
+ * Requests that try to read entities of another user, of the same realm or of another one:
+ * through a filter, an order, a relation, a field, an id or an alias.
  *
  * @module
  */

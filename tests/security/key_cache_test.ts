@@ -17,7 +17,7 @@ Deno.test("a request with a key that was seen before costs no SQL of its own", a
   const start = Date.now();
   const requests = 500;
   for (let i = 0; i < requests; i++) await ask(send);
-  // By the clock, not by the request: each half second a look at the realm and its revocations, of five
+  // By the clock, not by the request: each half second a read of the realm and its revocations, of five
   // statements, and now and then one that notes when the login was used.
   const most = 6 * (Math.ceil((Date.now() - start) / 500) + 1);
   ok(statements.length <= most, `${statements.length} for ${requests}: ${statements.join("; ")}`);

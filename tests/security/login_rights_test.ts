@@ -3,7 +3,7 @@ import type { Pool } from "../../db/database.ts";
 import { type Login, logIn } from "../../domain/security/sessions.ts";
 import { PASSWORD, type Send, testRealm } from "../support/realm.ts";
 
-/** The pool; `meanwhile` happens once the user has been read, before its password is looked at. */
+/** The pool; `meanwhile` happens once the user has been read, before its password is checked. */
 function interrupted(pool: Pool, meanwhile: () => Promise<unknown>): Pool {
   let count = 0;
   return {

@@ -161,7 +161,7 @@ function coinScene(
   };
 }
 
-/** Takes the looks at all open orders, now. */
+/** Runs all open orders, now. */
 async function advance(
   scene: Scene,
   context = scene.context,

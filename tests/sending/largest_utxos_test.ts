@@ -115,7 +115,7 @@ async function ask(funded: UtxoRamp, value: string, to?: string) {
   });
 }
 
-/** Takes the looks at open orders, each in bounded memory. */
+/** Runs open orders, each in bounded memory. */
 async function advance(funded: UtxoRamp): Promise<void> {
   const heap = Deno.memoryUsage().heapUsed;
   await funded.advance();

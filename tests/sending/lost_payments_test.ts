@@ -1,4 +1,4 @@
-/** Payments on coin chains whose block is lost after they were done, and workers that stand still. */
+/** Payments on UTXO chains whose block is lost after they were done, and workers that halt. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import type { Checkpoint } from "../../workers/sending/order_work.ts";
@@ -129,7 +129,7 @@ Deno.test({
   },
 });
 
-/** Takes a look that stands still at a place until it is released. */
+/** Starts a run that halts at a checkpoint until it is released. */
 function standAt(funded: UtxoRamp, step: Checkpoint) {
   const released = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();

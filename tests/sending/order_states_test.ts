@@ -48,7 +48,7 @@ Deno.test("a worker that halts in its dry run, and another that continues the sa
   const first = holdFirst(faulty, "eth_estimateGas");
   const slow = funded.advance();
   await first.reached;
-  // The other is stopped before it can plan the next look: both have the same number.
+  // The other is stopped before it can schedule the next run: both have the same number.
   await funded.advance((step) => {
     if (step === "broadcast") throw new Error("the worker has ended");
   }).catch(() => {});

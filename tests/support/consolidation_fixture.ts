@@ -18,9 +18,9 @@ export interface ConsolidatingRamp extends UtxoRamp {
   consolidate(body?: Record<string, unknown>, query?: string): Promise<Answer>;
   /** Reads a consolidation. */
   read(id: string): Promise<Answer["body"]>;
-  /** Mines and looks at the chain, not at any order. */
+  /** Mines and polls the chain, without running any order. */
   mine(blocks?: number): Promise<void>;
-  /** Looks at orders and mines until a consolidation has ended. */
+  /** Runs orders and mines until a consolidation has ended. */
   finish(id: string): Promise<Answer["body"]>;
   /** Lists what the ramp's address holds, in base units. */
   coins(): Promise<bigint[]>;

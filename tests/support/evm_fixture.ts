@@ -53,7 +53,7 @@ export interface FundedRamp extends AsyncDisposable {
   read(id: string): Promise<Answer["body"]>;
   /** Takes the steps of orders that are planned, now; tells of each checkpoint that they pass. */
   advance(onCheckpoint?: OnCheckpoint): Promise<void>;
-  /** Looks and mines until a withdrawal has ended. */
+  /** Polls and mines until a withdrawal has ended. */
   finish(id: string): Promise<Answer["body"]>;
   /** Notes what the ramp's address holds, as a scanner would. */
   refreshBalances(): Promise<void>;

@@ -100,7 +100,7 @@ export async function haltRealm(realm: TestRealm): Promise<void> {
   await realm.command((tx) => quarantine(tx, actor, null, OLDER));
 }
 
-/** Looks at a realm as workers do every quarter of a minute. */
+/** Compares a realm as workers do every quarter of a minute. */
 export async function attest(realm: TestRealm): Promise<void> {
   const context = await workerContextOf(realm);
   try {

@@ -11,7 +11,7 @@ import { fieldsOf, type Lie, liesAbout, type LyingNode, nameOf } from "./lies.ts
 /** One question to a chain, and what may come of it. */
 export interface Probe<T = unknown> {
   readonly name: string;
-  /** Asks; each time the same of a chain that stands still. */
+  /** Asks; each time the same of a chain without new blocks. */
   readonly ask: (chain: Chain) => Promise<T>;
   /** Says what is wrong with an answer although one node is honest and two must agree; null if nothing. */
   readonly between: (answer: T, truth: T) => string | null;

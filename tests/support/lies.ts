@@ -46,7 +46,7 @@ export type Ask = (question: Question) => Promise<Record<string, unknown>>;
 /**
  * Starts a node of two faces before a real one.
  *
- * @param how.remember answers each question once, for a chain that stands still
+ * @param how.remember answers each question once, for a chain without new blocks
  */
 export function startLyingNode(
   ask: Ask,

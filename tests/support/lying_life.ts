@@ -20,7 +20,7 @@ export interface Life {
   withdraw(): Promise<{ readonly id: string; readonly to: string }>;
   /** Has small coins consolidated, where the chain has coins. */
   consolidate?(): Promise<void>;
-  /** Mines, looks and does what follows. */
+  /** Mines, polls and runs the jobs that follow. */
   step(): Promise<void>;
   /** The balance of an outside address, in base units. */
   held(to: string): Promise<bigint>;

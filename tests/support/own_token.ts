@@ -136,7 +136,7 @@ export async function quote(fixture: RampFixture): Promise<void> {
   context.chains.close();
 }
 
-/** Takes the looks at open orders, now; tells of each place it passes. */
+/** Runs open orders, now; reports each checkpoint. */
 export async function advance(
   fixture: RampFixture,
   onCheckpoint: OnCheckpoint = () => {},

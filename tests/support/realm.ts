@@ -378,7 +378,7 @@ export function keepSound(realm: TestRealm): void {
   shared.add(realm);
 }
 
-/** Says of a realm that it is broken on purpose, so that no audit of what was left behind looks at it. */
+/** Marks a realm as broken on purpose, so that the audit after the run skips it. */
 export async function leaveBroken(realm: TestRealm): Promise<void> {
   if (shared.has(realm)) throw new Error("a test that breaks its realm needs one of its own");
   const { schema } = locationOf(realm.made.realm);

@@ -9,9 +9,9 @@ import type { TestRealm } from "./realm.ts";
 
 /** A poller in a test's hands. */
 export interface TestPoller extends Disposable {
-  /** Looks at the chains once, as one more process would. */
+  /** Polls the chains once, as one more process would. */
   advance(): Promise<void>;
-  /** Looks at the chains and runs what follows from it, so many times. */
+  /** Polls the chains and runs the jobs that follow, a number of times. */
   follow(rounds?: number): Promise<void>;
 }
 

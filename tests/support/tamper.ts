@@ -37,7 +37,7 @@ export async function tamper(realm: TestRealm, ...statements: string[]): Promise
   await realm.database.platform.sql.begin((tx) => change(tx, realm, statements));
 }
 
-/** Changes rows as {@link tamper} does, lets `look` see them, and takes everything back. */
+/** Changes rows as {@link tamper} does, lets `look` read them, and takes everything back. */
 export async function tampering<T>(
   realm: TestRealm,
   statements: readonly string[],

@@ -47,7 +47,7 @@ export interface UtxoRamp extends AsyncDisposable {
   /** Withdraws from the virtual account, or from another. */
   withdraw(to: string, value: string, more?: Record<string, unknown>): Promise<string>;
   withdrawal(id: string): Promise<Answer["body"]>;
-  /** Looks at the chain and does what follows. */
+  /** Polls the chain and runs the jobs that follow. */
   follow(): Promise<void>;
   /** Takes a step of each open order, now; tells of each checkpoint that it passes. */
   advance(onCheckpoint?: OnCheckpoint): Promise<void>;

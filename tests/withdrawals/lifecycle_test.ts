@@ -184,7 +184,7 @@ Deno.test("another transaction took the nonce: only when it is buried, and the r
     await funded.advance();
     equal((await funded.read(id)).status, "PROCESSING");
   }
-  // Our own key signed it: a newer database may have, so that an operator looks first.
+  // Our own key signed it: a newer database may have, so an operator reconciles first.
   const [report] = await reconcile(funded.realm);
   deepEqual([report.lifted, report.open], [true, []]);
   const dropped = await funded.finish(id);

@@ -99,7 +99,7 @@ Deno.test("a mempool is read once, in portions, and transactions that leave it a
     const one = new Transaction();
     one.locktime = at;
     one.addInput(new Uint8Array(32).fill(7), at);
-    // Ten of the first ones pay us, and all that the second look reads.
+    // Ten of the first ones pay us, and all that the second poll reads.
     one.addOutput(at < 10 || at >= 5_000 ? script : Uint8Array.of(0x51), 50_000_000n);
     bytes.set(one.getId(), one.toHex());
   }

@@ -220,7 +220,7 @@ for (const names of ["lhh", "hlh"]) {
   });
 }
 
-/** Has a liar answer before the others. */
+/** Makes a lying node answer before the others. */
 function hurry(nodes: readonly FaultyNode[], lying: FaultyNode): void {
   for (const one of nodes) {
     if (one === lying) continue;

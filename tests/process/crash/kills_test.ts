@@ -126,7 +126,7 @@ function tryKill(pid: number): void {
   }
 }
 
-/** Waits until everything is sealed, and proves it whole from inside and from outside; gives the verdict. */
+/** Waits until every row has its link, and verifies the chain from inside and from outside; gives the verdict. */
 async function assertProven(
   server: EmbeddedPostgres,
   service: Service,

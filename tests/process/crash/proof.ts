@@ -20,7 +20,7 @@ export async function killServer(server: EmbeddedPostgres): Promise<void> {
   while (server.pid === pid) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-/** Looks whether the ledger holds exactly what clients were told, and keeps its laws. */
+/** Checks that the ledger holds exactly the acknowledged requests, and keeps its laws. */
 export async function assertWhole(
   server: EmbeddedPostgres,
   realm: CrashRealm,
@@ -48,7 +48,7 @@ export async function assertWhole(
   ok(load.stats.repeats > 0, "kills were felt");
 }
 
-/** Repeats requests and looks whether each gets the very answer that it got. */
+/** Repeats requests and checks that each gets its earlier answer. */
 export async function assertKept(service: Serving, realm: CrashRealm, load: Load): Promise<void> {
   const chosen = load.acknowledged.toSorted(() => Math.random() - 0.5).slice(0, REPLAYED);
   const stats = { repeats: 0, replays: 0 };

@@ -122,7 +122,7 @@ async function listening(output: ReadableStreamDefaultReader<string>): Promise<s
   }
 }
 
-/** Keeps reading, or the node would stand still once the pipe is full. */
+/** Keeps reading, or the node would halt once the pipe is full. */
 async function drain(output: ReadableStreamDefaultReader<string>): Promise<void> {
   while (!(await output.read()).done);
 }

@@ -10,7 +10,7 @@ import { NodeError, passOn, type Question, startFaultyNode } from "./faulty_node
 /** A running node. */
 export interface LongChain extends AsyncDisposable {
   readonly url: string;
-  /** The highest block that anybody asked for since the last look. */
+  /** The highest block that was asked for since the last check. */
   askedUpTo: number;
   /** Puts empty blocks on top; gives the height of the newest. */
   extend(count: number): Promise<number>;
