@@ -61,7 +61,7 @@ for (const utxo of UTXO_CHAINS) {
     const text = "select account::text, status from deposits";
     deepEqual(await rowsOf(realm, text), [{ account: thief, status: "PENDING" }]);
     await realm.command((tx) => tx`update ramps set next_index = ${beyond}`);
-    // What one node made up and the quorum denied is given up, with its block, and leaves no coin.
+    // A deposit made up by one node and denied by the quorum is orphaned, and leaves no coin.
     const denied = { id: crypto.randomUUID(), hash: "f".repeat(64), status: "ORPHANED" };
     const copied = `insert into deposits
       select (jsonb_populate_record(d, '${JSON.stringify(denied)}')).* from deposits d`;

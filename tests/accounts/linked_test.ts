@@ -311,7 +311,7 @@ Deno.test("a transfer to an address goes to the account that it is ours for, of 
   };
   deepEqual(await pay(given.address), [201, saver]);
   deepEqual(await pay(STRANGER), [201, account]);
-  // What another user of the realm pays is no linked value.
+  // A payment by another user of the realm is no linked value.
   deepEqual((await fixture.account(account)).balance, { total: "1", available: "1" });
 });
 

@@ -61,7 +61,7 @@ Deno.test("keys of machines, second factors and passwords are events of the chai
   }
 });
 
-Deno.test("whatever is changed by hand of a key, a second factor or a verifier is found", async () => {
+Deno.test("every change by hand of a key, a second factor or a verifier is found", async () => {
   await using realm = await testRealm();
   const { id } = (await realm.admin.send("POST", "/v1/keys", { name: "m", scopes: "own" })).body;
   const path = `/v1/users/${realm.admin.id}/totp`;

@@ -185,7 +185,7 @@ async function documented(): Promise<string[]> {
   return rows.flatMap((row) => [...row.split("|")[1].matchAll(/`([^`]+)`/g)].map(([, one]) => one));
 }
 
-Deno.test("whatever the owner of the tables changes is noticed, or stands in the documentation with the reason", async () => {
+Deno.test("every change by the owner of the tables is noticed, or stands in the documentation with the reason", async () => {
   await using realm = await busyRealm();
   await extendHashChain(realm.pool, Date.now);
   equal(

@@ -27,7 +27,7 @@ function open(height: number): NodeReport {
   return { ...NOTHING, height, settled: height - QUERY.depth + 1 };
 }
 
-/** What two of some nodes must agree on; no node is asked over the network. */
+/** The status by a quorum of two among some nodes; no node is asked over the network. */
 async function vote(...told: readonly NodeReport[]) {
   const urls = told.map((_, at) => `http://127.0.0.1:${at + 1}`);
   const nodes = openNodes({ urls, quorum: 2, identify: () => Promise.resolve() });

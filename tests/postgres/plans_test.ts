@@ -14,9 +14,9 @@ import type { Send, TestRealm } from "../support/realm.ts";
 const ROWS = Number(Deno.env.get("PLANS_ROWS") ?? 3000);
 /** From here on no list may be read to its end for a page. */
 const LARGE = 100_000;
-/** What one statement of this life may read of a table: a batch and what lies beside it. */
+/** Most rows of a table that one statement may read: a batch and the rows beside it. */
 const READ_MAX = 1500;
-/** Tables that do not grow with what happens, or whose copies would be something else than copies. */
+/** Tables that do not grow in use, or whose rows cannot be copied without a change of meaning. */
 const STATIC = [
   ...[
     "asset_kinds",
@@ -48,7 +48,7 @@ const KNOWN: readonly RegExp[] = [
   /where d\.status = 'CONFIRMED' and d\.sweep is null/,
 ];
 
-/** Lets something of every kind happen. */
+/** Carries out an operation of every kind. */
 async function live(fixture: RampFixture, ramp: { id: string; address: string }): Promise<void> {
   const { realm, anvil } = fixture;
   const post = async (path: string, body?: unknown, key?: string) => {

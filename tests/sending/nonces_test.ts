@@ -57,7 +57,7 @@ Deno.test("gaps are filled five at a time, and only in front of an order that wa
   await using funded = await openFundedRamp({ coins: 20n * COIN, total: "20" });
   for (let one = 0; one < 8; one++) await funded.withdraw("1");
   await planAll(funded);
-  // Whatever had them forget seven of eight: nobody will ever use these nonces.
+  // Seven of eight orders are gone without a payment: nobody will ever use their nonces.
   await rowsOf(funded.realm, "update chain_orders set state = 'canceled' where nonce < 7");
   await rowsOf(funded.realm, "delete from reserved_inputs where input not like '%:7'");
   await funded.advance();

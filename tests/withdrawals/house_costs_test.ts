@@ -36,7 +36,7 @@ Deno.test("withdrawals that are canceled once they are signed are few in a day: 
   equal(
     (await cancel(funded, unsigned)).body.status,
     "CANCELED",
-    "what is not signed costs nobody",
+    "an unsigned payment costs nothing",
   );
   await rowsOf(funded.realm, "update chain_orders set updated_at = now() - interval '25 hours'");
   equal((await cancelSigned(funded)).canceled.status, 200);

@@ -66,7 +66,7 @@ function spentBy(made: Plan, coins: readonly Coin[]): Coin[] {
 
 const IDS = Object.keys(COIN_TABLES) as CoinChainId[];
 
-Deno.test("whatever is paid: coins = payments + change + fee, no dust change, rate and caps hold", () => {
+Deno.test("every payment balances: coins = payments + change + fee, no dust change, rate and caps hold", () => {
   const scenario = fc.record({
     id: fc.constantFrom(...IDS),
     held: fc.array(fc.bigInt({ min: 500n, max: 5n * 10n ** 8n }), { minLength: 1, maxLength: 40 }),
