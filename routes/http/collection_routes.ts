@@ -26,7 +26,7 @@ export type Change<Locked extends boolean = false> = (
 ) => Promise<Record<string, unknown>>;
 
 /** The declaration of a collection's routes that only read. */
-interface ReadingRoutes {
+export interface ReadingRoutes {
   collection: AnyCollection;
   tag: string;
   /** In the singular, for summaries: "an account". */
@@ -40,7 +40,8 @@ export type CollectionRoutes<Locked extends boolean = false> =
   & ReadingRoutes
   & ChangingRoutes<Locked>;
 
-interface ChangingRoutes<Locked extends boolean> {
+/** The declaration of a collection's routes that remove and restore. */
+export interface ChangingRoutes<Locked extends boolean> {
   remove?: Change<Locked>;
   restore?: Change<Locked>;
   /** Restoring takes a login of the last minutes. */
