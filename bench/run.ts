@@ -3,7 +3,7 @@
  * independent yardstick, a transfer called straight in PostgreSQL, in rounds that alternate; then what its statements,
  * its hash chain and its event loop take, other paths, and PostgreSQL 15. Builds everything by itself.
  *
- * `deno task bench [--quick] [--peers] [--own] [--wrk] [--rounds=N] [--seconds=N] [--minutes=N] [--only=text]
+ * `deno task bench [--quick] [--methods] [--own] [--wrk] [--rounds=N] [--seconds=N] [--minutes=N] [--only=text]
  * [--keep=folder]`
  *
  * `--only=` one of the parts alone: rows whose name contains the text; `statements`, `hash_chain`, `stalls`, `paths`,
@@ -72,7 +72,7 @@ function options() {
       quick: { type: "boolean", default: false },
       own: { type: "boolean", default: false },
       wrk: { type: "boolean", default: false },
-      peers: { type: "boolean", default: false },
+      methods: { type: "boolean", default: false },
       rounds: { type: "string" },
       seconds: { type: "string" },
       only: { type: "string" },
@@ -167,9 +167,9 @@ async function compare(built: Built, asked: Asked): Promise<void> {
     await compareProcesses(built, load, 3);
     await grow(built, { base: rows[0], row: rows[2] }, 1_000_000, 3);
   }
-  if (asked.peers) {
-    const { comparePeers } = await import("./peers.ts");
-    await comparePeers(built, { seconds, rounds: quick ? 1 : 3 });
+  if (asked.methods) {
+    const { compareMethods } = await import("./methods.ts");
+    await compareMethods(built, { seconds, rounds: quick ? 1 : 3 });
   }
 }
 

@@ -10,7 +10,7 @@ const ACCOUNTS = Array.from(
   { length: 1000 },
   (_, i) => `00000000-0000-7000-8000-${String(i + 1).padStart(12, "0")}`,
 );
-const SERVER = new URL("peer_server.ts", import.meta.url).pathname;
+const SERVER = new URL("method_server.ts", import.meta.url).pathname;
 const METHODS = {
   transaction: "one serializable transaction per transfer",
   locks: "row locks, read committed",
@@ -18,7 +18,7 @@ const METHODS = {
 } as const;
 
 /** Measures each method over HTTP and prints its ratio to the yardstick of the same round. */
-export async function comparePeers(
+export async function compareMethods(
   field: Field,
   options: { seconds: number; rounds: number },
 ): Promise<void> {
@@ -35,7 +35,7 @@ export async function comparePeers(
       }
       const of = (name: keyof Figures) => median(found.map((figures) => figures[name]));
       console.log(
-        `peer, ${title}, ${how}, 32: ${Math.round(of("rate"))}/s, ${of("ratio").toFixed(2)} of ` +
+        `method, ${title}, ${how}, 32: ${Math.round(of("rate"))}/s, ${of("ratio").toFixed(2)} of ` +
           `the yardstick, p50 ${of("p50").toFixed(1)} ms, p99 ${of("p99").toFixed(1)} ms`,
       );
     }
@@ -58,7 +58,7 @@ async function run(
   try {
     await waitUntilAnswers(`http://127.0.0.1:${port}/`);
     await yardstick.reset();
-    const realm = { ...field.realm, id: "peer", accounts: ACCOUNTS };
+    const realm = { ...field.realm, id: "method", accounts: ACCOUNTS };
     const load = { connections: 32, how, many: 1, seconds };
     const service = { url: "", port, pid: child.pid, stop: () => Promise.resolve() };
     return await measure({ ...field, realm }, { name: method, load }, [service]);

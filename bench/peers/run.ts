@@ -1,0 +1,198 @@
+/**
+ * The same transfers through other ledgers, on one PostgreSQL server, in rounds that alternate with this service and
+ * with the independent yardstick. It downloads nothing: the reader builds the peers, and says where.
+ *
+ * `deno run -A bench/peers/run.ts --build=<folder> [--rounds=5] [--seconds=5]`
+ *
+ * @module
+ */
+import { parseArgs } from "node:util";
+import type { LoadFigures } from "../generator.ts";
+import { chooseGenerator } from "../load.ts";
+import { cpuSeconds, isInstalled, median, output } from "../processes.ts";
+import { makeRealm, removeStand, type Stand, startDefault, startStand } from "../stand.ts";
+import { openIndependentYardstick } from "../yardstick.ts";
+import { startBlnk, startFormance, type Subject, type SubjectOptions } from "./subjects.ts";
+
+const ACCOUNTS = 1000;
+const CONNECTIONS = 32;
+const GENERATOR = new URL("../generator.ts", import.meta.url).pathname;
+const HELP = `Build the peers first, with git and Go 1.25 or newer:
+
+    git clone https://github.com/formancehq/ledger && git -C ledger checkout v2.4.12
+    git clone https://github.com/blnkfinance/blnk && git -C blnk checkout v0.15.2
+    (cd ledger && go build -o ../bin/formance .)
+    (cd blnk && go build -o ../bin/blnk ./cmd)
+
+and name the folder that holds bin/: deno run -A bench/peers/run.ts --build=<folder>
+Blnk needs redis-server and redis-cli, too.`;
+
+/** One row of one round. */
+interface Round {
+  ratio: number;
+  rate: number;
+  p50: number;
+  p99: number;
+  /** Microseconds of processor a transfer, of the service and of PostgreSQL. */
+  cost: number;
+  failed: number;
+}
+
+/** Something that is measured, by how it is loaded. */
+interface Runner {
+  name: string;
+  pids: number[];
+  run(how: "uniform" | "hot"): Promise<LoadFigures>;
+  clean(): Promise<void>;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** Measures, prints the table, and gives the exit code. */
+export async function main(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      build: { type: "string" },
+      rounds: { type: "string", default: "5" },
+      seconds: { type: "string", default: "5" },
+    },
+  });
+  const lacking = await lackingOf(values.build);
+  if (lacking.length > 0) {
+    console.error(`These are not there: ${lacking.join(", ")}.\n\n${HELP}`);
+    return 1;
+  }
+  const folder = await Deno.makeTempDir({ prefix: "purser-peers-" });
+  const work = await Deno.makeTempDir({ prefix: "purser-peers-work-" });
+  const stand = await startStand(folder);
+  try {
+    const options = { stand, build: await Deno.realPath(values.build!), work, accounts: ACCOUNTS };
+    await compare(options, {
+      folder,
+      rounds: Number(values.rounds),
+      seconds: Number(values.seconds),
+    });
+    return 0;
+  } finally {
+    await Deno.remove(work, { recursive: true });
+    await removeStand(stand, folder);
+  }
+}
+
+async function lackingOf(build: string | undefined): Promise<string[]> {
+  const lacking: string[] = [];
+  for (const name of ["bin/formance", "bin/blnk"]) {
+    const there = build !== undefined &&
+      await Deno.stat(`${build}/${name}`).then(() => true, () => false);
+    if (!there) lacking.push(name);
+  }
+  for (const program of ["redis-server", "redis-cli"]) {
+    if (!await isInstalled(program)) lacking.push(program);
+  }
+  return lacking;
+}
+
+async function compare(
+  options: SubjectOptions,
+  how: { folder: string; rounds: number; seconds: number },
+): Promise<void> {
+  const { stand, work } = options;
+  const yardstick = await openIndependentYardstick(stand, {
+    folder: work,
+    accounts: ACCOUNTS,
+    own: false,
+  });
+  await using formance = await startFormance(options);
+  await using blnk = await startBlnk(options);
+  const service = await startDefault(stand, how.folder);
+  try {
+    const realm = await makeRealm(stand, service, { name: "peers", accounts: ACCOUNTS });
+    const generator = await chooseGenerator(work, false);
+    const load = { connections: CONNECTIONS, many: 1, seconds: how.seconds };
+    const own: Runner = {
+      name: "Purser",
+      pids: [service.pid],
+      run: (mode) => generator.run(service.port, realm, { ...load, how: mode }),
+      clean: () => Promise.resolve(),
+    };
+    const runners = [own];
+    for (const one of [formance, blnk]) runners.push(await runnerOf(one, work, how.seconds));
+    const found = new Map<string, Round[]>();
+    for (let round = 0; round < how.rounds; round++) {
+      const base = await yardstick.run({ ...load, of: "independent", clients: 32, how: "uniform" });
+      for (const runner of runners) {
+        for (const mode of ["uniform", "hot"] as const) {
+          const name = `${runner.name}, ${mode}`;
+          const figures = await measure(stand, runner, mode);
+          figures.ratio = figures.rate / (base.requests / base.seconds);
+          console.error(`  ${name}: ${Math.round(figures.rate)}/s, ${figures.ratio.toFixed(3)}`);
+          found.set(name, [...found.get(name) ?? [], figures]);
+        }
+      }
+    }
+    print(found, how);
+  } finally {
+    await service.stop();
+  }
+}
+
+async function runnerOf(subject: Subject, work: string, seconds: number): Promise<Runner> {
+  const base = `${work}/${subject.port}`;
+  await Deno.writeTextFile(`${base}.accounts`, subject.accounts.join("\n") + "\n");
+  await Deno.writeTextFile(`${base}.json`, JSON.stringify(subject.form));
+  const { name, pids, clean } = subject;
+  return {
+    name,
+    pids,
+    clean,
+    async run(mode) {
+      const args = [
+        subject.port,
+        CONNECTIONS,
+        seconds,
+        "",
+        `${base}.accounts`,
+        mode,
+        1,
+        `${base}.json`,
+      ];
+      return JSON.parse(
+        await output(Deno.execPath(), ["run", "-A", GENERATOR, ...args.map(String)]),
+      );
+    },
+  };
+}
+
+/** Runs one load; the ratio is the caller's to say. */
+async function measure(stand: Stand, runner: Runner, how: "uniform" | "hot"): Promise<Round> {
+  const used = async () => {
+    let sum = await cpuSeconds(stand.server.pid);
+    for (const pid of runner.pids) sum += await cpuSeconds(pid);
+    return sum;
+  };
+  const before = await used();
+  const { requests, failed, seconds, p50, p99 } = await runner.run(how);
+  const cost = (await used() - before) / requests * 1e6;
+  await runner.clean();
+  return { ratio: NaN, rate: (requests - failed) / seconds, p50, p99, cost, failed };
+}
+
+function print(found: Map<string, Round[]>, how: { rounds: number; seconds: number }): void {
+  console.log(
+    `Medians of ${how.rounds} rounds of ${how.seconds} s, ${CONNECTIONS} connections, ${ACCOUNTS} accounts.\n\n` +
+      "| | ratio | transfers/s | p50 ms | p99 ms | us each | failed |\n|---|--:|--:|--:|--:|--:|--:|",
+  );
+  for (const [name, rounds] of found) {
+    const of = (figure: keyof Round) => median(rounds.map((round) => round[figure]));
+    const cells = [
+      of("ratio").toFixed(3),
+      of("rate").toFixed(0),
+      of("p50").toFixed(1),
+      of("p99").toFixed(1),
+      of("cost").toFixed(0),
+      rounds.reduce((sum, { failed }) => sum + failed, 0),
+    ];
+    console.log(`| ${name} | ${cells.join(" | ")} |`);
+  }
+}
