@@ -135,9 +135,12 @@ async function deposits(ground: Ground): Promise<void> {
     wake: () => {},
   };
   const only = { loop: false, only: fixture.realm.id };
-  await fixture.anvil.mine(3);
+  const places: string[] = [];
+  for (let i = 0; i < DEPOSITS; i++) places.push((await fixture.address(ramp.id)).address);
+  for (const to of places) await fixture.anvil.pool({ to, value: ETHER / 100n });
   const credited = await costOf(ground, async () => {
     for (let round = 0; round < 2; round++) {
+      await fixture.anvil.mine(3);
       await startChainPoller({ ...options, pollMs: 0 }, only).drain(120_000);
     }
     return DEPOSITS;
