@@ -162,7 +162,7 @@ async function choosing(): Promise<Line[]> {
   const { BITCOIN } = COIN_TABLES;
   const lines: Line[] = [];
   for (const many of [100, 1_000, 10_000]) {
-    const available = { nonce: null, coins: coinsOf(many) };
+    const available = { coins: coinsOf(many) };
     for (
       const [what, draft] of [
         ["a payment of one coin's size", draftOf(50_000n, 20_000n)],

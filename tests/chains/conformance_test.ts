@@ -1,6 +1,15 @@
 /** The suite of all chains, for a family whose node cannot do everything. */
 import { deepEqual, equal } from "node:assert/strict";
+import type { Chain } from "../../workers/chains/chain.ts";
+import type { Inputs } from "../../workers/chains/outgoing.ts";
 import { type Fixture, suite } from "./conformance.ts";
+
+/** What a family without nonces leaves out: a compiler reads this. */
+export const WITHOUT_NONCES = {
+  inputs: { coins: [] } satisfies Inputs,
+  // @ts-expect-error a chain may have no nonces
+  count: (chain: Chain) => chain.nonces.count(""),
+};
 
 /** A fixture without `reorganise()` is one: a compiler reads this. */
 export const PLAIN = (fixture: Omit<Fixture, "reorganise">): Fixture => fixture;

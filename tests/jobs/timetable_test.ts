@@ -24,7 +24,9 @@ Deno.test("the timetable extends hash chains and expires blocks by itself", asyn
     const id = crypto.randomUUID();
     await realm.command((tx) =>
       tx`insert into blocks (id, account, amount, expires_at)
-        values (${id}, ${account}, 4, clock_timestamp() + interval '1 second')`, true);
+        values (${id}, ${account}, 4, clock_timestamp() + interval '1 second')`, {
+      lockLedger: true,
+    });
     const head = async () => (await realm.admin.send("GET", "/v1/transactions/head")).body;
     await until(async () => (await head()).unsealed === 0);
     await until(async () =>

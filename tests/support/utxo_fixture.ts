@@ -236,7 +236,7 @@ async function theft(
   const chain = await context.chains.open({ chain: id, testnet: true });
   const payments = [{ to, amount: "all" as const }];
   const order = { kind: "pay" as const, from: address, contract: null, payments };
-  const plan = chain.plan(await chain.draft(order, "fast"), { nonce: null, coins: offered });
+  const plan = chain.plan(await chain.draft(order, "fast"), { coins: offered });
   const place = { chain: id, network: "regtest" as const };
   const rows = await reading(context.pool, (db) => selectLeaves(db, place, [address]));
   const store = { realm: context.realm.id, pool: context.pool };

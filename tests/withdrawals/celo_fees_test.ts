@@ -167,7 +167,7 @@ Deno.test("a filler, or a cancellation, is paid in CUSD where the ramp never had
     const cancels = { speed: "fast" as const, budget: null, cancels: true };
     const nothing = chain.plan(
       await chain.redraft(prior, cancels),
-      { nonce: null, coins: [] },
+      {},
       prior,
     );
     deepEqual([nothing.order.kind, nothing.feeContract, nothing.amounts], ["noop", token, []]);

@@ -12,6 +12,7 @@
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import type { CoinWitness } from "./coins.ts";
+import type { NonceCounter } from "./nonces.ts";
 import type { Speed } from "../../domain/speeds.ts";
 import type {
   Broadcast,
@@ -29,7 +30,6 @@ import type {
   TransactionStatus,
 } from "./outgoing.ts";
 import type {
-  Address,
   Balances,
   Block,
   Checked,
@@ -37,7 +37,6 @@ import type {
   Evidence,
   Head,
   Holding,
-  Nonces,
   Scanned,
   TokenDetails,
   Transfer,
@@ -46,9 +45,7 @@ import type {
 
 /** Properties of a chain. The code above decides by these, never by the chain's name. */
 export interface Traits {
-  /** Inputs has a nonce; gaps must be filled. */
-  readonly nonces: boolean;
-  /** Inputs has coins. */
+  /** Transactions spend coins. */
   readonly coins: boolean;
   /** Payments that fit one transaction. */
   readonly paymentsMax: number;
@@ -72,6 +69,8 @@ export interface Chain {
   readonly quorum: number;
   /** Reads single coins from its nodes; null on chains without coins. */
   readonly coins: CoinWitness | null;
+  /** Counts nonces, whose gaps must be filled; null on chains without nonces. */
+  readonly nonces: NonceCounter | null;
 
   /** Reads the newest block that as many nodes as the quorum have reached. */
   head(): Promise<Head>;
@@ -109,21 +108,17 @@ export interface Chain {
    * @throws {ChainError} `refused` if they contradict each other, `unavailable` if too few answer
    */
   balance(holding: Holding, height: number): Promise<bigint>;
-  /** Counts the transactions that addresses had sent by a height; null on chains without nonces. */
-  counts(addresses: readonly Address[], height: number): Promise<readonly number[] | null>;
   /**
    * Adds up the value that left an address by its own transactions in the blocks above `from` up to
    * `to`.
    */
   spent(holding: Holding, from: number, to: number): Promise<bigint>;
   /** The same chain through its nodes in another order, to compare their answers. */
-  through(turn: number): Pick<Chain, "balances" | "counts" | "search" | "spent">;
+  through(turn: number): Pick<Chain, "balances" | "nonces" | "search" | "spent">;
   /** Tells where nodes contradicted each other in the last ten minutes. */
   reports(): string[];
   /** Prices a typical payment of a coin or token at each speed, without knowing the parties. */
   quote(contract: Contract): Promise<Record<Speed, Fee>>;
-  /** Counts the transactions of an address; null on chains without nonces. */
-  nonces(address: Address): Promise<Nonces | null>;
 
   /**
    * Tries an order and prices it; nothing is reserved and nothing is sent. With a budget, no plan

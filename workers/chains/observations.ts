@@ -132,14 +132,6 @@ export interface Balances {
   readonly amounts: readonly bigint[];
 }
 
-/** How many transactions of an address are mined, and how many counting the mempool. */
-export interface Nonces {
-  /** In blocks. */
-  readonly mined: number;
-  /** In blocks and in the mempool. */
-  readonly pooled: number;
-}
-
 /** A token as its contract describes itself. */
 export interface TokenDetails {
   /** Canonical form. */

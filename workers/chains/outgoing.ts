@@ -112,10 +112,10 @@ export interface Coin {
 
 /** The nonce and the coins that a plan may use up. The caller holds the locks on their rows. */
 export interface Inputs {
-  /** The next unused nonce of the sender, or the one to fill; null on chains without nonces. */
-  readonly nonce: number | null;
-  /** Free coins of the sender; empty on account chains. */
-  readonly coins: readonly Coin[];
+  /** The next unused nonce of the sender, or the one to fill; absent for a replacement. */
+  readonly nonce?: number;
+  /** Free coins of the sender; absent on account chains. */
+  readonly coins?: readonly Coin[];
 }
 
 /** A whole unsigned transaction, with all that it uses up. Plain JSON but for bigints. */

@@ -37,6 +37,7 @@ import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import { settlePaid } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
+import type { NonceCounter } from "../chains/nonces.ts";
 import type { Transfer } from "../chains/observations.ts";
 import { readFound } from "../sending/found_transactions.ts";
 import { loadWatch, scanNetwork } from "../scanning/scanner.ts";
@@ -199,7 +200,7 @@ async function findUsed(
   const used = new Set<string>();
   const found: Transfer[] = [];
   if (addresses.length === 0) return { used, transfers: found };
-  if (chain.traits.nonces) {
+  if (!chain.traits.coins) {
     for (let at = 0; at < addresses.length; at += AT_ONCE) {
       const some = addresses.slice(at, at + AT_ONCE);
       const asked = some.map((address) => ({ address, contract: null }));
@@ -247,9 +248,9 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   const { context, chain, place, ramps } = work;
   const ids = ramps.map(({ account }) => account);
   const taken: Taken[] = [];
-  const mined = chain.traits.nonces
-    ? await usedNonces(work, ids, obstacles)
-    : await reading(context.pool, (db) => selectUnknownSpends(db, place, ids));
+  const mined = chain.nonces === null
+    ? await reading(context.pool, (db) => selectUnknownSpends(db, place, ids))
+    : await usedNonces(work, chain.nonces, ids, obstacles);
   for (const one of mined) {
     const found = await readFound(context, chain, place, one);
     if (found === null) obstacles.push(`${one.hash} is not signed by an address of ours`);
@@ -266,6 +267,7 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
 /** Finds the transactions of used nonces that the database does not know, oldest first. */
 async function usedNonces(
   work: Work,
+  nonces: NonceCounter,
   ramps: readonly string[],
   obstacles: string[],
 ): Promise<{ hash: string; height: number }[]> {
@@ -277,9 +279,9 @@ async function usedNonces(
   const missing = new Set<string>();
   for (let at = 0; at < senders.length; at += NONCES_AT_ONCE) {
     const some = senders.slice(at, at + NONCES_AT_ONCE);
-    const told = await Promise.all(some.map(({ address }) => chain.nonces(address)));
+    const told = await Promise.all(some.map(({ address }) => nonces.count(address)));
     for (const [step, sender] of some.entries()) {
-      await noteNonces(work, sender, told[step]!, { inputs, missing, obstacles });
+      await noteNonces(work, sender, told[step], { inputs, missing, obstacles });
     }
   }
   if (inputs.size === 0) return [];

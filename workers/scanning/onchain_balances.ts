@@ -96,8 +96,8 @@ async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
   const { context, place, reader, height } = pass;
   const { amounts } = await reader.balances(wanted, height);
   const addresses = [...new Set(wanted.map(({ address }) => address))];
-  const counts = await reader.counts(addresses, height) ?? [];
-  const nonces = new Map(addresses.map((address, at) => [address, counts[at] ?? null]));
+  const counts = await reader.nonces?.countAt(addresses, height);
+  const nonces = new Map(addresses.map((address, at) => [address, counts?.[at] ?? null]));
   const before = await reading(context.pool, (db) => selectOnchainBalances(db, place, addresses));
   const rows: Omit<OnchainBalanceRow, "height">[] = [];
   for (const [at, one] of wanted.entries()) {

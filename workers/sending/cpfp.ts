@@ -54,9 +54,9 @@ async function planCpfp(work: OrderWork, parent: OrderRow): Promise<void> {
     if (made === undefined || made.dropped) return;
     const coin = coinOf(readPlan<Plan>(made.plan), made.hash!, to);
     const alone = { ...coin, height: quote.head, parent: null };
-    const plan = chain.plan(quote.draft, { nonce: null, coins: [coin] });
+    const plan = chain.plan(quote.draft, { coins: [coin] });
     // The sweep already pays this rate, so its fee is not the reason why it waits.
-    if (plan.fee <= chain.plan(quote.draft, { nonce: null, coins: [alone] }).fee) return;
+    if (plan.fee <= chain.plan(quote.draft, { coins: [alone] }).fee) return;
     await insertChange(tx, {
       chain: current.chain,
       network: current.network,

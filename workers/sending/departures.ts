@@ -84,7 +84,7 @@ async function hasLeft(
   const depth = context.chains.depth(place);
   const since = order.since ?? 0;
   const status = await chain.status({ attempts: [signedOf(attempt)], since, depth });
-  if (status.state === "dropped") return chain.traits.nonces;
+  if (status.state === "dropped") return chain.nonces !== null;
   if (status.state === "mined") return status.confirmations > 0;
   return status.state === "pending" && status.few !== true;
 }

@@ -75,7 +75,7 @@ export async function takeReplacement(
   const same = meant.filter((one) => found.payments.some((other) => isSame(one, other)));
   if (same.length === 0) {
     // On UTXO chains the scanner reports it, and the reconciliation recovers the spender.
-    if (chain.traits.nonces) await takeOther({ context }, order, found);
+    if (chain.nonces !== null) await takeOther({ context }, order, found);
     return false;
   }
   if (same.length < meant.length) {

@@ -18,6 +18,7 @@ import type { AttemptRow, OrderRow, PaymentRequest } from "../../domain/sending/
 import { ChainError } from "../chains/chain.ts";
 import {
   type Budget,
+  type Coin,
   type Draft,
   type Inputs,
   type Plan,
@@ -133,7 +134,7 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
       if (chain.traits.coins && await selectDependants(tx, current, made)) {
         throw new ChainError("unsupported", "its change is being spent: it cannot be replaced");
       }
-      const inputs = { nonce: null, coins: await coinsFor(work, tx, current, quote) };
+      const inputs = { coins: await coinsFor(work, tx, current, quote) };
       const plan = chain.plan(quote.draft, inputs, readPlan<Plan>(last.plan));
       return await keepPlan(work, tx, current, plan, quote.head);
     });
@@ -165,7 +166,7 @@ export async function quoteAgain(
   } catch (error) {
     const undecided = error instanceof ChainError &&
       (error.fault === "unavailable" || error.fault === "held");
-    if (!undecided || !work.chain.traits.nonces || prior.cancels) throw error;
+    if (!undecided || work.chain.nonces === null || prior.cancels) throw error;
   }
   const how = { speed: order.speed, budget: budgetOf(order), cancels: false };
   return repricedQuote(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
@@ -224,9 +225,9 @@ export async function quoteFor(
   const draft = await chain.draft(request, order.speed, budgetOf(order));
   assertPaid(draft);
   const head = await chain.head();
-  const nonces = await chain.nonces(order.sender);
+  const nonces = await chain.nonces?.count(order.sender);
   const contracts = [...new Set([order.contract, draft.fee.contract ?? ""])];
-  const held = !chain.traits.nonces ? null : await chain.funds(
+  const held = chain.traits.coins ? null : await chain.funds(
     contracts.map((contract) => ({ address: order.sender, contract: contract || null })),
   );
   return { draft, head: head.height, mined: nonces?.mined ?? null, held };
@@ -238,14 +239,14 @@ async function availableInputs(
   order: OrderRow,
   quote: Quote,
 ): Promise<Inputs> {
-  if (!work.chain.traits.nonces) {
-    return { nonce: null, coins: await coinsFor(work, tx, order, quote) };
+  if (work.chain.nonces === null) return { coins: await coinsFor(work, tx, order, quote) };
+  if (PURPOSE_RULES[order.purpose].fillsNonce) {
+    return order.nonce === null ? {} : { nonce: order.nonce };
   }
-  if (PURPOSE_RULES[order.purpose].fillsNonce) return { nonce: order.nonce, coins: [] };
   const mined = quote.mined ?? 0;
   const nonce = await takeNonce(tx, order, mined);
   if (nonce === null) throw suspectNonce(order, mined);
-  return { nonce, coins: [] };
+  return { nonce };
 }
 
 /**
@@ -264,7 +265,7 @@ export async function coinsFor(
   tx: Tx,
   order: OrderRow,
   { head, draft }: Quote,
-): Promise<Inputs["coins"]> {
+): Promise<readonly Coin[]> {
   if (!work.chain.traits.coins) return [];
   const settled = head - work.context.chains.depth(work.place) + 1;
   const of = { chain: order.chain, network: order.network, address: order.sender, head, settled };
@@ -293,7 +294,7 @@ function makePlan({ chain }: OrderWork, draft: Draft, inputs: Inputs): Plan {
     return chain.plan(draft, inputs);
   } catch (error) {
     const many = error instanceof ChainError && error.fault === "insufficient" &&
-      inputs.coins.length === COINS_MAX && !error.message.includes("consolidate");
+      inputs.coins?.length === COINS_MAX && !error.message.includes("consolidate");
     if (!many) throw error;
     const why =
       `${error.message}; no more than ${COINS_MAX} coins are spent at once: consolidate them`;
@@ -347,7 +348,7 @@ export async function keepPlan(
     inputs: [...plan.inputs],
     created_at: context.actor.at,
   });
-  const claimed = chain.traits.nonces ? plan.inputs[0].split(":").at(-1)! : null;
+  const claimed = chain.nonces === null ? null : plan.inputs[0].split(":").at(-1)!;
   const columns = {
     nonce: claimed === null ? null : parseInt(claimed, 10),
     since: order.since ?? head,

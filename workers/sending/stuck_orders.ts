@@ -86,7 +86,7 @@ async function needOf(
   age: number,
 ): Promise<"haste" | "refused" | "cancel" | null> {
   const { context, chain } = work;
-  if (!chain.traits.nonces || order.nonce === null || order.state !== "sent") return null;
+  if (chain.nonces === null || order.nonce === null || order.state !== "sent") return null;
   const since = context.actor.at - BLOCKING_AFTER_MS;
   if (order.created_at > since) return null;
   if (!await reading(context.pool, (db) => selectBlocking(db, order, since))) return null;
@@ -117,7 +117,7 @@ async function needOf(
  * customer who freezes an account of his own must not delay the orders behind it.
  */
 async function isHeldAlone({ context, chain }: OrderWork, order: OrderRow): Promise<boolean> {
-  if (!chain.traits.nonces || await holdOf(context, order) === null) return false;
+  if (chain.nonces === null || await holdOf(context, order) === null) return false;
   return await holdOf(context, order, true) === null;
 }
 
@@ -128,13 +128,13 @@ async function isHeldAlone({ context, chain }: OrderWork, order: OrderRow): Prom
 export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
   const { context, chain } = work;
   const last = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
-  const unfit = !chain.traits.nonces || order.charged === "0" || order.state !== "sent";
+  const unfit = chain.nonces === null || order.charged === "0" || order.state !== "sent";
   if (unfit || last === undefined || last.raw === null || last.cancels) return;
   if (await holdOf(context, order) !== null) return; // a held order is not planned
   try {
     const quote = await quoteAgain(work, { ...order, budget: order.charged }, last);
     if (!isDearer(quote, last)) return;
-    const plan = chain.plan(quote.draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
+    const plan = chain.plan(quote.draft, {}, readPlan<Plan>(last.plan));
     await stepInTurn(work, async (tx, current) => {
       const made = lastOf(await selectAttempts(tx, order.id));
       if (current.state !== "sent" || made?.attempt !== last.attempt) return;
@@ -154,7 +154,7 @@ export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
  */
 function assertAffordable({ chain }: OrderWork, { draft }: Quote, last: AttemptRow): void {
   try {
-    chain.plan(draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
+    chain.plan(draft, {}, readPlan<Plan>(last.plan));
   } catch (error) {
     if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
     throw new ChainError("exceeded", error.message);
@@ -179,7 +179,7 @@ async function cancelSent(
   { error, borneBy }: Cancellation,
 ): Promise<void> {
   const { context, chain } = work;
-  if (!chain.traits.nonces) return;
+  if (chain.nonces === null) return;
   const prior = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
   if (prior === undefined) return;
   const quote = await quoteCancellation(work, order, prior);
@@ -189,7 +189,7 @@ async function cancelSent(
     const last = lastOf(made);
     if (current.state !== "sent" || last === undefined || last.raw === null) return;
     if (last.cancels && !isDearer(quote, last)) return;
-    const plan = chain.plan(quote.draft, { nonce: null, coins: [] }, readPlan<Plan>(last.plan));
+    const plan = chain.plan(quote.draft, {}, readPlan<Plan>(last.plan));
     await insertAttempt(tx, {
       order_id: order.id,
       attempt: made.length + 1,
@@ -213,9 +213,9 @@ async function cancelSent(
 export async function fillGaps(work: OrderWork, order: OrderRow): Promise<void> {
   const { context, chain } = work;
   if (PURPOSE_RULES[order.purpose].fillsNonce || order.nonce === null) return;
-  const nonces = await chain.nonces(order.sender);
-  if (nonces === null) return;
-  const between = { mined: nonces.mined, below: order.nonce };
+  if (chain.nonces === null) return;
+  const { mined } = await chain.nonces.count(order.sender);
+  const between = { mined, below: order.nonce };
   const lost = await stepInTurn(work, async (tx) => {
     const gaps = await selectGaps(tx, order, between);
     const done = await selectDone(tx, order, gaps);

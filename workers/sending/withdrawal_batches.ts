@@ -119,7 +119,7 @@ async function createBatch(
   const { place: { chain }, context } = work;
   const [first] = batched;
   const coins = await coinsFor(work, tx, first, quote);
-  const plan = work.chain.plan(quote.draft, { nonce: null, coins });
+  const plan = work.chain.plan(quote.draft, { coins });
   if (plan.fee >= feeApart(quote.draft, plan)) return false;
   const id = await createOrder(tx, context.actor, {
     place: { chain, network: work.chain.network },

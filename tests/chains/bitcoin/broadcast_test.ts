@@ -54,7 +54,7 @@ Deno.test({
       return [outcome, obstacle];
     };
     const coins = await fixture.coins(payer.address);
-    const available = { nonce: null, coins: [coins[0]] };
+    const available = { coins: [coins[0]] };
     const keys = new Map([[payer.address, payer.key]]);
     const made = async (to: string, rate: string | null, sent = amount) => {
       const draft = await chain.draft(pays(payer, to, amount), "slow");

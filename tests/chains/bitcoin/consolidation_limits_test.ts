@@ -24,7 +24,7 @@ for (const [id, limits] of Object.entries(CONSOLIDATION_LIMITS)) {
       height: 1,
       parent: null,
     }));
-    const plan = planDraft(table, consolidationDraft(table.rateMin), { nonce: null, coins });
+    const plan = planDraft(table, consolidationDraft(table.rateMin), { coins });
     equal(plan.inputs.length, limits.coinsMax);
     const least = coins.map(({ amount }) => amount).sort((a, b) => (a < b ? -1 : 1))
       .slice(0, limits.coinsMax).reduce((sum, one) => sum + one, 0n);

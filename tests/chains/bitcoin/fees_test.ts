@@ -87,7 +87,7 @@ Deno.test("an absurd estimate is cut to the cap; a mempool beyond the cap stops 
     height: 1,
     parent: null,
   };
-  const available = { nonce: null, coins: [coin] };
+  const available = { coins: [coin] };
   await failsAs("refused", Promise.resolve().then(() => chain.plan(draft, available)));
   chain.close();
 });

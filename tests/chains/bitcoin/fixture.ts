@@ -74,7 +74,7 @@ export async function openUtxoFixture(
     payer,
     amount,
     party: () => newParty(id),
-    available: async (address) => ({ nonce: null, coins: await coins(address) }),
+    available: async (address) => ({ coins: await coins(address) }),
     pay: async (to, amount) => await node.pay([{ script: await script(to), amount }]),
     mine: async (blocks) => void await node.mine(blocks),
     reorganise: node.reorganise,

@@ -160,7 +160,7 @@ function planProbes({ payer, payee, from, transfers, coins }: CoinScene): Probe[
     const place = { index: Number(index), height: from, parent: null };
     return { hash, address: payer.address, amount, ...place };
   });
-  const available = { nonce: null, coins: own };
+  const available = { coins: own };
   const order = pays(payer, payee, transfers[0].amount);
   return [
     {

@@ -52,7 +52,7 @@ function plan(
   coins: readonly Coin[],
   replaces?: Plan,
 ): Plan {
-  return planDraft(COIN_TABLES[id], draft, { nonce: null, coins }, replaces);
+  return planDraft(COIN_TABLES[id], draft, { coins }, replaces);
 }
 
 function failsAs(fault: ChainFault, work: () => unknown): void {

@@ -88,7 +88,7 @@ onLitecoind("newly made coins say when they may be spent", async (fixture) => {
   const spend = async () => {
     const coins = await fixture.coins(miner.address);
     const draft = await chain.draft(pays(miner, miner.address, "all"), "fast");
-    const plan = chain.plan(draft, { nonce: null, coins });
+    const plan = chain.plan(draft, { coins });
     return await chain.broadcast(await chain.sign(plan, new Map([[miner.address, miner.key]])));
   };
   equal((await spend()).obstacle, "early");
@@ -131,7 +131,7 @@ onLitecoind(
       honest.plan.inputs.includes(`${hash}:${index}`)
     );
     const draft = await chain.draft(pays(payer, thief.address, amount), "fast");
-    const plan = chain.plan(draft, { nonce: null, coins: again });
+    const plan = chain.plan(draft, { coins: again });
     const stolen = await chain.sign(plan, new Map([[payer.address, payer.key]]));
     await chain.broadcast(honest.signed);
     await mine(2);
@@ -241,7 +241,7 @@ for (const id of ["BITCOIN_CASH"] satisfies CoinChainId[]) {
     const parent = { fee: first.plan.fee, vsize: first.plan.vsize! };
     const coin = { ...seen, address: one.address, height: null, parent };
     const draft = await chain.draft(pays(one, two.address, "all"), "fast");
-    const plan = chain.plan(draft, { nonce: null, coins: [coin] });
+    const plan = chain.plan(draft, { coins: [coin] });
     const bytes = await chain.sign(plan, new Map([[one.address, one.key]]));
     equal((await chain.broadcast(bytes)).outcome, "accepted");
     await fixture.mine();

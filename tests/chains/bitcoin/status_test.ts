@@ -50,7 +50,7 @@ async function spend(
   amount: bigint | "all",
 ): Promise<{ plan: Plan; signed: Signed }> {
   const draft = await chain.draft(pays(from, to, amount), "slow");
-  const plan = chain.plan(draft, { nonce: null, coins });
+  const plan = chain.plan(draft, { coins });
   return { plan, signed: await chain.sign(plan, new Map([[from.address, from.key]])) };
 }
 
@@ -225,7 +225,7 @@ onLitecoind("a child lifts a deposit that is stuck to the rate it asks for", asy
   const draft = await chain.draft(pays(ours, ramp.address, "all"), "fast");
   const parent = { fee: stuck.plan.fee, vsize: stuck.plan.vsize! };
   const coin = { ...seen, address: ours.address, height: null, parent };
-  const plan = chain.plan(draft, { nonce: null, coins: [coin] });
+  const plan = chain.plan(draft, { coins: [coin] });
   const child = await chain.sign(plan, new Map([[ours.address, ours.key]]));
   equal((await chain.broadcast(child)).outcome, "accepted");
   type Entry = { ancestorsize: number; fees: { ancestor: number } };

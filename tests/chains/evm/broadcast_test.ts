@@ -105,14 +105,14 @@ Deno.test("a gap in the nonces stops later transactions until a noop fills it", 
   const later = await plan(pays(payer, to, amount), 1);
   equal((await chain.broadcast(later)).outcome, "accepted");
   await mine(2);
-  deepEqual((await chain.nonces(payer.address))?.mined, 0);
+  deepEqual((await chain.nonces!.count(payer.address)).mined, 0);
   statusIs(await chain.status({ attempts: [later], since: 0, depth: 1 }), "pending");
   const filler = await plan({ kind: "noop", from: payer.address }, 0);
   deepEqual((await chain.inspect(filler.raw)).payments, []);
   await chain.broadcast(filler);
   await mine();
   statusIs(await chain.status({ attempts: [later], since: 0, depth: 1 }), "mined");
-  deepEqual(await chain.nonces(payer.address), { mined: 2, pooled: 2 });
+  deepEqual(await chain.nonces!.count(payer.address), { mined: 2, pooled: 2 });
 });
 
 Deno.test("a reverted payment is mined without success, and its fee is reported", async () => {

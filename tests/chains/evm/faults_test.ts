@@ -25,7 +25,7 @@ const WORK: Readonly<Record<string, (chain: Chain) => Promise<unknown>>> = {
   scan: (chain) => scanned(chain, 1, 1, watching([newParty().address])),
   balances: (chain) => chain.balances([{ address: newParty().address, contract: null }], null),
   quote: (chain) => chain.quote(null),
-  nonces: (chain) => chain.nonces(newParty().address),
+  nonces: (chain) => chain.nonces!.count(newParty().address),
   token: (chain) => chain.token(newParty().address),
   draft: (chain) => chain.draft(pays(newParty(), newParty().address, 1n), "fast"),
 };

@@ -46,10 +46,7 @@ export async function openEvmFixture(
     payer: rich(0),
     amount: 10n ** 17n,
     party: () => Promise.resolve(newParty()),
-    available: async (address) => ({
-      nonce: (await chain.nonces(address))?.mined ?? null,
-      coins: [],
-    }),
+    available: async (address) => ({ nonce: (await chain.nonces!.count(address)).mined }),
     pay: (to, amount) => anvil.pool({ to, value: amount, from: 1 }),
     mine: anvil.mine,
     reorganise: async (blocks) => void await anvil.rpc("anvil_reorg", blocks, []),
@@ -80,7 +77,7 @@ export function paysToken(
 /** Deploys the token that the service deploys, the whole supply in the hands of rich account 0. */
 export async function deployToken({ anvil, chain }: EvmFixture, decimals = 6): Promise<string> {
   const from = rich(0).address;
-  const nonce = (await chain.nonces(from))?.mined ?? 0;
+  const nonce = (await chain.nonces!.count(from)).mined;
   const types = ["string", "string", "uint8", "uint256"];
   const values = AbiCoder.defaultAbiCoder().encode(types, ["Plain", "PLN", decimals, 10n ** 30n]);
   await anvil.send({ data: token.bytecode.Token + values.slice(2) });

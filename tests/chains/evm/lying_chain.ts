@@ -122,7 +122,11 @@ function heldProbes(
     },
     { name: "balances", ask: (chain) => chain.balances(holdings, null), between: anything },
     { name: "a balance", ask: (chain) => chain.balance(coins, to), between: same },
-    { name: "counts", ask: (chain) => chain.counts([payee, payer.address], to), between: anything },
+    {
+      name: "counts",
+      ask: (chain) => chain.nonces!.countAt([payee, payer.address], to),
+      between: anything,
+    },
     {
       name: "what was spent",
       ask: (chain) => chain.spent({ address: payer.address, contract: null }, from, to),
@@ -170,7 +174,7 @@ function priceProbes({ payer, payee, token, to, most, plan }: EvmScene): Probe[]
       name: `another price of what was signed${cancels ? ", for nothing" : ""}`,
       ask: async (chain) => {
         const how = { speed: "fast" as const, budget: cancels ? null : budget, cancels };
-        return chain.plan(await chain.redraft(plan, how), { nonce: null, coins: [] }, plan).fee;
+        return chain.plan(await chain.redraft(plan, how), {}, plan).fee;
       },
       between: (fee, truth) => (fee as bigint) <= (truth as bigint) ? null : `costs ${fee}`,
       alone: (fee) => (fee as bigint) <= (cancels ? DEAREST : budget.units) ? null : `costs ${fee}`,
@@ -178,7 +182,7 @@ function priceProbes({ payer, payee, token, to, most, plan }: EvmScene): Probe[]
     { name: "quote of a token", ask: (chain) => chain.quote(token), between: anything },
     {
       name: "nonces",
-      ask: (chain) => chain.nonces(payer.address),
+      ask: (chain) => chain.nonces!.count(payer.address),
       between: (answer, truth) => {
         const [told, known] = [answer, truth] as { mined: number }[];
         return told.mined <= known.mined ? null : `${told.mined} are mined`;
@@ -186,7 +190,7 @@ function priceProbes({ payer, payee, token, to, most, plan }: EvmScene): Probe[]
     },
     {
       name: "counts of old blocks",
-      ask: (chain) => chain.counts([payer.address], to - 1),
+      ask: (chain) => chain.nonces!.countAt([payer.address], to - 1),
       between: anything,
     },
   ];

@@ -53,13 +53,13 @@ export async function openCoins(
   };
   const limits = { ...how.limits, timeoutMs: LIST_TIMEOUT_MS };
   const patient = openCoinNodes(id, network, urls, { ...how, limits });
-  const reader: Pick<Chain, "balances" | "counts" | "search" | "spent"> = {
+  const reader: Pick<Chain, "balances" | "nonces" | "search" | "spent"> = {
     search: (where, watch) =>
       "hash" in where
         ? searchTransaction(chain, where.hash, watch)
         : searchBlock(chain, where.height, watch),
     balances: (holdings) => balancesAt(chain, holdings),
-    counts: () => Promise.resolve(null),
+    nonces: null,
     spent: () => Promise.reject(new ChainError("unsupported", "a spent coin names its spender")),
   };
   return {
@@ -79,7 +79,6 @@ export async function openCoins(
     ...reader,
     through: () => reader,
     quote: (contract) => quote(chain, contract),
-    nonces: () => Promise.resolve(null),
     draft: (order, speed, budget) => draftOrder(chain, order, speed, budget),
     redraft: ({ order }, { speed, budget, cancels }) =>
       draftOrder(chain, cancels ? { kind: "noop", from: order.from } : order, speed, budget),
@@ -104,7 +103,6 @@ async function headOf({ nodes }: CoinChain): Promise<Head> {
 
 function traitsOf(replaceable: boolean): Traits {
   return {
-    nonces: false,
     coins: true,
     paymentsMax: PAYMENTS_MAX,
     replaceable,

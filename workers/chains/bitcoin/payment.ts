@@ -126,7 +126,7 @@ function spendOf(table: CoinTable, draft: Draft, inputs: Inputs, replaces: Plan 
     scripts: order.kind === "pay" ? priced.scripts : [priced.source],
     replaces,
     inherited,
-    offers: offersOf({ table, rate, from: order.from, coins: inputs.coins }, inherited),
+    offers: offersOf({ table, rate, from: order.from, coins: inputs.coins ?? [] }, inherited),
   };
 }
 

@@ -7,7 +7,8 @@ import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import { allOf, type NodeOptions, type Peer } from "../node_pool.ts";
 import { reachedBy } from "../quorum.ts";
-import type { Head, Nonces } from "../observations.ts";
+import type { Nonces } from "../nonces.ts";
+import type { Head } from "../observations.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import type { Evm } from "./context.ts";
 import { draftOrder, redraftPlan } from "./draft.ts";
@@ -26,7 +27,6 @@ import { tokenDetails } from "./token_details.ts";
 import { recheck } from "./transfer_proof.ts";
 
 const TRAITS: Traits = {
-  nonces: true,
   coins: false,
   paymentsMax: 1,
   replaceable: true,
@@ -65,7 +65,6 @@ export async function openEvm(
     funds: (holdings) => fundsAt(evm, holdings),
     recheck: (transfer, evidence) => recheck(evm, transfer, evidence),
     quote: (contract) => quote(evm, contract),
-    nonces: (address) => noncesOf(evm, address),
     draft: (order, speed, budget) => draftOrder(evm, order, speed, budget),
     redraft: (replaces, how) => redraftPlan(evm, replaces, how),
     plan: (draft, inputs, replaces) => planDraft(evm, draft, inputs, replaces),
@@ -80,14 +79,17 @@ export async function openEvm(
 }
 
 /** Queries that compare nodes: each `turn` asks another node first. */
-function reader(evm: Evm): Pick<Chain, "balances" | "counts" | "search" | "spent"> {
+function reader(evm: Evm): Pick<Chain, "balances" | "nonces" | "search" | "spent"> {
   return {
     search: (where, watch, enough) =>
       "hash" in where
         ? searchTransaction(evm, where.hash, watch, (transfer) => recheck(evm, transfer))
         : searchBlock(evm, where.height, watch, enough),
     balances: (holdings, height) => balancesAt(evm, holdings, height),
-    counts: (addresses, height) => evm.nodes.ask((peer) => countsAt(peer, addresses, height)),
+    nonces: {
+      count: (address) => noncesOf(evm, address),
+      countAt: (addresses, height) => evm.nodes.ask((peer) => countsAt(peer, addresses, height)),
+    },
     spent: (holding, from, to) =>
       evm.nodes.ask((peer) => spentBetween(evm, peer, holding, { from, to })),
   };

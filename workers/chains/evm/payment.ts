@@ -34,7 +34,7 @@ export function planDraft(evm: Evm, draft: Draft, inputs: Inputs, replaces?: Pla
   if (replaces && replaces.order.from !== order.from) throw refused("another sender's nonce");
   if (prior && prior.chainId !== drafted.chainId) throw refused("another chain's nonce");
   const nonce = prior?.nonce ?? inputs.nonce;
-  if (nonce === null) throw refused("a nonce is needed");
+  if (nonce === undefined) throw refused("a nonce is needed");
   let [max, tip] = [BigInt(drafted.max), BigInt(drafted.tip)];
   const sweeps = drafted.all !== null && order.kind === "pay" && order.contract === null;
   if (prior) {
