@@ -3186,15 +3186,16 @@ $function$;
 
 CREATE OR REPLACE FUNCTION rate_of(p_asset text, p_currency text)
  RETURNS numeric
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
 AS $function$
-  select case when p_asset = p_currency then 1 else coalesce(
+begin
+  return case when p_asset = p_currency then 1 else coalesce(
     (select r.rate from rates r where r.base = p_asset and r.currency = p_currency),
     (select c.rate * case when c.base = p_currency then 1 else
         (select r.rate from rates r where r.base = c.base and r.currency = p_currency) end
-      from currencies c where c.name = p_asset and c.rate is not null and c.deleted_at is null)) end
-$function$;
+      from currencies c where c.name = p_asset and c.rate is not null and c.deleted_at is null)) end;
+end $function$;
 
 CREATE OR REPLACE FUNCTION refuse_change()
  RETURNS trigger

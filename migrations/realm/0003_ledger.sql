@@ -156,15 +156,17 @@ begin
   return r;
 end $$;
 
--- The value of one unit of an asset in a currency: set directly, or over a virtual currency's base.
+-- The value of one unit of an asset in a currency: set directly, or over a virtual currency's base. In PL/pgSQL, because
+-- PostgreSQL before 18 parses and plans a function in SQL anew in each posting.
 create function rate_of(p_asset text, p_currency text) returns numeric
-language sql stable as $$
-  select case when p_asset = p_currency then 1 else coalesce(
+language plpgsql stable as $$
+begin
+  return case when p_asset = p_currency then 1 else coalesce(
     (select r.rate from rates r where r.base = p_asset and r.currency = p_currency),
     (select c.rate * case when c.base = p_currency then 1 else
         (select r.rate from rates r where r.base = c.base and r.currency = p_currency) end
-      from currencies c where c.name = p_asset and c.rate is not null and c.deleted_at is null)) end
-$$;
+      from currencies c where c.name = p_asset and c.rate is not null and c.deleted_at is null)) end;
+end $$;
 
 -- Applies moves in order inside the caller's serializable transaction, under the ledger lock.
 -- p_ids: the distinct accounts, ascending; p_source and p_destination: 1-based positions in p_ids.
