@@ -1,40 +1,11 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { Contention } from "../../db/errors.ts";
 import type { Outcome } from "../../db/ledger/posting_protocol.ts";
+import { holdLedgerLock, openProxy, waiters, waitForWaiter } from "../support/held_queues.ts";
 import { book, type OwnQueue, ownQueue } from "../support/posting_queues.ts";
 import { testDatabaseUrl } from "../support/database.ts";
-import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { rowsOf, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
-
-/** Holds the ledger lock, so that whatever a queue sends waits in mid-flight. */
-async function holdLedgerLock(realm: TestRealm): Promise<{ release(): Promise<void> }> {
-  const opened = Promise.withResolvers<void>();
-  const done = Promise.withResolvers<void>();
-  const held = realm.pool.sql.begin(async (tx) => {
-    await tx`set local idle_in_transaction_session_timeout = 0`; // longer than a process may
-    await tx`lock table ledger_lock in exclusive mode`;
-    opened.resolve();
-    await done.promise;
-  });
-  await opened.promise;
-  return {
-    async release() {
-      done.resolve();
-      await held;
-    },
-  };
-}
-
-const waiters = `select l.pid from pg_locks l
-  where l.relation = 'ledger_lock'::regclass and not l.granted`;
-
-async function waitForWaiter(realm: TestRealm, count = 1): Promise<number[]> {
-  for (;;) {
-    const rows = await rowsOf<{ pid: number }>(realm, waiters);
-    if (rows.length >= count) return rows.map(({ pid }) => pid);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 function kinds(outcomes: readonly Outcome[]): string[] {
   return outcomes.map((outcome) => Object.keys(outcome)[0]);
@@ -292,57 +263,3 @@ test("a race lost against a writer without the ledger lock is run again", async 
   ok(own.queue.stats().retries > 0);
   equal(await total(destination), "2");
 });
-
-interface Proxy {
-  url: string;
-  /** From now on, what the server says does not arrive. */
-  mute(): void;
-  /** Cuts all connections; later ones hear everything. */
-  cut(): void;
-  close(): Promise<void>;
-}
-
-function openProxy(target: URL): Proxy {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const pairs = new Set<Deno.Conn>();
-  const running: Promise<unknown>[] = [];
-  let muted = false;
-
-  async function copy(from: Deno.Conn, to: Deno.Conn, mutable: boolean): Promise<void> {
-    const buffer = new Uint8Array(65_536);
-    try {
-      for (;;) {
-        const n = await from.read(buffer);
-        if (n === null) break;
-        if (mutable && muted) continue;
-        for (let sent = 0; sent < n;) sent += await to.write(buffer.subarray(sent, n));
-      }
-    } catch { /* one of the two was cut */ }
-    for (const conn of [from, to]) if (pairs.delete(conn)) conn.close();
-  }
-
-  running.push((async () => {
-    for await (const client of listener) {
-      const server = await Deno.connect({ hostname: target.hostname, port: Number(target.port) });
-      pairs.add(client).add(server);
-      running.push(copy(client, server, false), copy(server, client, true));
-    }
-  })());
-  const url = new URL(target);
-  url.port = String(listener.addr.port);
-  const cut = () => {
-    muted = false;
-    for (const conn of pairs) conn.close();
-    pairs.clear();
-  };
-  return {
-    url: url.href,
-    mute: () => muted = true,
-    cut,
-    async close() {
-      listener.close();
-      cut();
-      await Promise.all(running);
-    },
-  };
-}

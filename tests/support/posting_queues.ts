@@ -1,6 +1,10 @@
 /** Lanes apart from the app's, and moves to put on them. @module */
 import { openDatabase, type Pool } from "../../db/database.ts";
-import { openPostingQueue, type PostingQueue } from "../../db/ledger/posting_queue.ts";
+import {
+  openPostingQueue,
+  type PostingQueue,
+  type PostingQueueOptions,
+} from "../../db/ledger/posting_queue.ts";
 import type { KeyedMove } from "../../db/ledger/posting_protocol.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { testDatabaseUrl } from "./database.ts";
@@ -15,7 +19,7 @@ export interface OwnQueue extends AsyncDisposable {
 /** Opens a queue as a process of its own would. */
 export async function ownQueue(
   realm: TestRealm,
-  options: { prepare?: boolean; url?: string; waitingMax?: number } = {},
+  options: PostingQueueOptions & { prepare?: boolean; url?: string } = {},
 ): Promise<OwnQueue> {
   const database = openDatabase({
     url: options.url ?? testDatabaseUrl(),
@@ -24,7 +28,7 @@ export async function ownQueue(
   });
   const { location } = (await realm.services.realms.find(realm.id))!;
   const pool = database.postingPool(location);
-  const queue = openPostingQueue(pool, { waitingMax: options.waitingMax });
+  const queue = openPostingQueue(pool, options);
   return { queue, pool, [Symbol.asyncDispose]: () => database.close() };
 }
 

@@ -1,0 +1,204 @@
+/**
+ * Batches on their way: each is sent until its outcome is known, or the database stays away. A batch that
+ * was lost with its connection, or lost a race, is sent again with the same keys and the same tail of ids.
+ * @module
+ */
+import type { Pool } from "../database.ts";
+import { Contention, isContention, isDisconnect, isTimeout, isUnavailable } from "../errors.ts";
+import {
+  type ApplyRow,
+  type Bulk,
+  BULK_STATEMENT,
+  bulkParameters,
+  type KeyedMove,
+  type Outcome,
+  outcomeOf,
+  outcomesOf,
+  positionsOf,
+  QUEUED_CALL,
+  QUEUED_STATEMENT,
+  queuedParameters,
+  SINGLE_CALL,
+  singleParameters,
+  type SingleRow,
+  type WrittenMoves,
+} from "./posting_protocol.ts";
+import { type BulkReplay, ownReplay } from "./replays.ts";
+import { lockedBegin, using } from "../transaction.ts";
+
+/** Counters of a queue, since the process started. */
+export interface PostingQueueStats {
+  batches: number;
+  moves: number;
+  retries: number;
+  splits: number;
+  /** Batches that were sent again because a connection was lost. */
+  resends: number;
+  /** Batches that were sent while another was in flight. */
+  followers: number;
+}
+
+/** Where batches are sent to. */
+export interface Sending {
+  pool: Pool;
+  stats: PostingQueueStats;
+  /** The end of the batch in flight that this one was sent behind, if any. */
+  ahead: Promise<void> | null;
+  /** Whether an attempt failed: then no other is sent behind it. */
+  failed: boolean;
+}
+
+/** A request that waits for its outcome. */
+export interface Wait<T> {
+  resolve: (outcome: T) => void;
+  reject: (error: unknown) => void;
+}
+
+/** A move that waits. */
+export interface Item extends Wait<Outcome> {
+  move: KeyedMove;
+}
+
+/** The ledger's answer to a batch of one request, or the stored answer of its key. */
+export type BulkRow = Omit<ApplyRow, "replay"> & { replay: BulkReplay | null };
+
+/** A batch of one request that waits. */
+export interface BulkItem extends Wait<BulkRow> {
+  bulk: Bulk;
+  written: WrittenMoves;
+}
+
+const RETRIES_MAX = 50;
+const DISCONNECTS_MAX = 40;
+const LOST_MS = 100;
+const PREPARED = { prepare: true };
+
+/** The tail of a batch's ids: 48 random bits. */
+function newTail(): string {
+  return crypto.randomUUID().slice(24);
+}
+
+/** Whether each batch is one message, so that another can be sent behind it. */
+export function isOneMessage(pool: Pool): boolean {
+  return pool.settings === "";
+}
+
+/** Runs one batch to its end; never throws. */
+export async function runBatch(
+  sending: Sending,
+  batch: Item[],
+  tail: string = newTail(),
+): Promise<void> {
+  const { pool, stats } = sending;
+  try {
+    const outcomes = await insist(sending, () => using(pool, () => send(pool, batch, tail)));
+    stats.batches++;
+    stats.moves += batch.length;
+    batch.forEach((item, i) => item.resolve(outcomes[i]));
+  } catch (error) {
+    if (batch.length === 1 || isHopeless(error)) {
+      for (const item of batch) item.reject(error);
+      return;
+    }
+    stats.splits++; // a row that PostgreSQL refuses: halve the batch until it stands alone
+    const half = batch.length >> 1;
+    await runBatch(sending, batch.slice(0, half), tail);
+    await runBatch(sending, batch.slice(half), tail);
+  }
+}
+
+/** Runs a batch of one request to its end; never throws. */
+export async function runBulk(sending: Sending, item: BulkItem): Promise<void> {
+  const { pool, stats } = sending;
+  const tail = newTail();
+  try {
+    const row = await insist(sending, () => using(pool, () => sendBulk(pool, item, tail)));
+    stats.batches++;
+    stats.moves += item.bulk.moves.length;
+    item.resolve(row);
+  } catch (error) {
+    item.reject(error);
+  }
+}
+
+/**
+ * Tries again while the cause is a lost race or a lost connection, after the batch ahead: a connection is
+ * lost for both.
+ */
+async function insist<T>(sending: Sending, attempt: () => Promise<T>): Promise<T> {
+  const { stats, ahead } = sending;
+  let disconnects = 0;
+  for (let tries = 1;; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      sending.failed = true;
+      if (isContention(error) && tries < RETRIES_MAX) {
+        stats.retries++;
+        await ahead;
+        if (tries > 3) await pause(Math.random() * Math.min(50, tries * 5));
+        continue;
+      }
+      const lost = isDisconnect(error);
+      if (lost && ++disconnects < DISCONNECTS_MAX) {
+        stats.resends++;
+        // Waits until the socket has closed: the driver never answers a query between a socket's
+        // error and its end. The driver waits as long before it connects again.
+        await Promise.all([pause(LOST_MS), ahead]);
+        continue;
+      }
+      if (!lost && !isContention(error) && !isTimeout(error)) throw error;
+      throw new Contention("the database cannot take moves now", { cause: error });
+    }
+  }
+}
+
+function isHopeless(error: unknown): boolean {
+  return error instanceof Contention || isUnavailable(error);
+}
+
+async function send(pool: Pool, batch: Item[], tail: string): Promise<Outcome[]> {
+  const moves = batch.map((item) => item.move);
+  const inOneMessage = isOneMessage(pool);
+  const single = inOneMessage ? singleParameters(moves, tail) : null;
+  if (single !== null) {
+    const [row] = await pool.sql.unsafe<SingleRow[]>(SINGLE_CALL, single, PREPARED);
+    return [outcomeOf(tail, row)];
+  }
+  const positions = positionsOf(moves);
+  const parameters = queuedParameters(moves, tail, positions);
+  const row = inOneMessage
+    ? (await pool.sql.unsafe<ApplyRow[]>(QUEUED_CALL, parameters, PREPARED))[0]
+    : await runLocked(pool, QUEUED_STATEMENT, parameters);
+  return outcomesOf(moves, positions, row, tail);
+}
+
+async function sendBulk(
+  pool: Pool,
+  { bulk, written }: BulkItem,
+  tail: string,
+): Promise<BulkRow> {
+  const row = await runLocked(pool, BULK_STATEMENT, bulkParameters(bulk, tail, written));
+  return { ...row, replay: row.replay ? ownReplay(row.replay, tail) : null };
+}
+
+/** Sends a transaction as one write: begin with the ledger lock, post, commit; and waits once. */
+async function runLocked(
+  pool: Pool,
+  statement: string,
+  parameters: (string | null)[],
+): Promise<ApplyRow> {
+  const { sql } = pool;
+  const prepare = sql.options.prepare;
+  const parts = await Promise.allSettled([
+    sql.unsafe(lockedBegin(pool)).simple().execute(),
+    sql.unsafe<ApplyRow[]>(statement, parameters, { prepare }).execute(),
+    sql.unsafe("commit").simple().execute(),
+  ]);
+  for (const part of parts) if (part.status === "rejected") throw part.reason;
+  return (parts[1] as PromiseFulfilledResult<ApplyRow[]>).value[0];
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
