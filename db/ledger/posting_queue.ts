@@ -1,7 +1,8 @@
 /**
  * Posting queue of a realm (group commit): moves that arrive while a batch is in flight form the next
  * batch, which is one serializable transaction. No timer collects: a move goes at once where nothing
- * is in flight. A batch that came in one request is a transaction of its own.
+ * is in flight. One batch at most is sent behind the one in flight, on the same connection (pipelining).
+ * A batch that came in one request is a transaction of its own; none is sent behind it or it behind another.
  *
  * The ledger lock is taken before the snapshot, so batches of several processes cannot fail against each
  * other. After a lost connection the batch is sent again. Each move has an idempotency key, of its own
@@ -52,8 +53,16 @@ export interface PostingQueueOptions {
   batchMax?: number;
   /** Moves that may wait; more are refused before memory grows. */
   waitingMax?: number;
-  /** Whether so many waiting moves go behind a batch in flight of that size. */
-  mayFollow?: (waiting: number, inFlight: number) => boolean;
+  /** Whether what waits goes behind the batch in flight. */
+  mayFollow?: (load: QueueLoad) => boolean;
+}
+
+/** How many moves a queue has. */
+export interface QueueLoad {
+  waiting: number;
+  inFlight: number;
+  /** The most that waited and were in flight together lately. */
+  peak: number;
 }
 
 /** A batch in flight. */
@@ -69,10 +78,14 @@ const BATCH_MAX = 1000;
 const WAITING_MAX = 50_000;
 /** A smaller batch costs more than the pause that it fills. */
 const FOLLOWER_MIN = 4;
+/** More moves than these form large batches by themselves, and smaller ones would cost more than the pauses. */
+const CROWD_MIN = 65;
+/** How much of the peak is left after each batch. */
+const PEAK_DECAY = 0.98;
 
-/** A batch follows if it is as large as the one in flight: so batches do not become smaller. */
-function isLarge(waiting: number, inFlight: number): boolean {
-  return waiting >= FOLLOWER_MIN && waiting >= inFlight;
+/** What waits follows if it is as much as is in flight, and no crowd. */
+function isDue({ waiting, inFlight, peak }: QueueLoad): boolean {
+  return waiting >= FOLLOWER_MIN && waiting >= inFlight && peak < CROWD_MIN;
 }
 
 /** Opens the queue of a realm on a pool of one connection. */
@@ -122,17 +135,20 @@ function openDepartures(
 ): { add(item: Item): void; addBulk(item: BulkItem): void } {
   const { pool, stats, options } = of;
   const batchMax = options.batchMax ?? BATCH_MAX;
-  const mayFollow = options.mayFollow ?? isLarge;
+  const mayFollow = options.mayFollow ?? isDue;
   let waiting: Item[] = [];
   const bulks: BulkItem[] = [];
   const flights: Flight[] = []; // at most two
   let bulkNext = false;
+  let peak = 0;
   let armed = false;
 
   function mayDepart(): boolean {
     if (flights.length === 0) return waiting.length > 0 || bulks.length > 0;
-    return flights.length === 1 && flights[0].leads() && bulks.length === 0 && waiting.length > 0 &&
-      mayFollow(waiting.length, flights[0].size);
+    if (flights.length > 1 || waiting.length === 0) return false;
+    const [{ size: inFlight, leads }] = flights;
+    peak = Math.max(peak, waiting.length + inFlight);
+    return bulks.length === 0 && leads() && mayFollow({ waiting: waiting.length, inFlight, peak });
   }
 
   function arm(): void {
@@ -162,6 +178,7 @@ function openDepartures(
       }
       const batch = waiting.length <= batchMax ? waiting : waiting.slice(0, batchMax);
       waiting = waiting.length <= batchMax ? [] : waiting.slice(batchMax);
+      peak *= PEAK_DECAY;
       const keys = batch.map(({ move }) => move.key);
       const landed = runBatch(sending, batch);
       const leads = () => isOneMessage(pool) && !sending.failed;
