@@ -20,6 +20,7 @@ import {
   type PostingQueueStats,
   runBatch,
   runBulk,
+  type Sending,
   type Wait,
 } from "./posting_batches.ts";
 import {
@@ -167,22 +168,13 @@ function openDepartures(
       const item = bulkNext || waiting.length === 0 ? bulks.shift() : undefined;
       bulkNext = item === undefined;
       if (item !== undefined) {
-        const { key, moves } = item.bulk;
-        fly({
-          size: moves.length,
-          keys: [key],
-          leads: () => false,
-          landed: runBulk(sending, item),
-        });
+        fly(sendBulk(sending, item));
         continue;
       }
       const batch = waiting.length <= batchMax ? waiting : waiting.slice(0, batchMax);
       waiting = waiting.length <= batchMax ? [] : waiting.slice(batchMax);
       peak *= PEAK_DECAY;
-      const keys = batch.map(({ move }) => move.key);
-      const landed = runBatch(sending, batch);
-      const leads = () => isOneMessage(pool) && !sending.failed;
-      fly({ size: batch.length, keys, leads, landed });
+      fly(sendBatch(sending, batch));
     }
   }
 
@@ -207,6 +199,18 @@ function openDepartures(
       arm();
     },
   };
+}
+
+function sendBatch(sending: Sending, batch: Item[]): Flight {
+  const leads = () => isOneMessage(sending.pool) && !sending.failed;
+  const keys = batch.map(({ move }) => move.key);
+  return { size: batch.length, keys, leads, landed: runBatch(sending, batch) };
+}
+
+function sendBulk(sending: Sending, item: BulkItem): Flight {
+  const { key, moves } = item.bulk;
+  const leads = () => false; // it is three messages
+  return { size: moves.length, keys: [key], leads, landed: runBulk(sending, item) };
 }
 
 /** Writes the parameters of a batch before its turn and reads its outcomes after it, so others do not wait for that. */
