@@ -35,7 +35,7 @@ export interface PostingQueueStats {
   /** Batches that were sent again because a connection was lost. */
   resends: number;
   /** Batches that were sent while another was in flight. */
-  followers: number;
+  pipelined: number;
 }
 
 /** Where batches are sent to. */

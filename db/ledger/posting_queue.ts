@@ -55,7 +55,7 @@ export interface PostingQueueOptions {
   /** Moves that may wait; more are refused before memory grows. */
   waitingMax?: number;
   /** Whether what waits goes behind the batch in flight. */
-  mayFollow?: (load: QueueLoad) => boolean;
+  mayPipeline?: (load: QueueLoad) => boolean;
 }
 
 /** How many moves a queue has. */
@@ -78,7 +78,7 @@ interface Flight {
 const BATCH_MAX = 1000;
 const WAITING_MAX = 50_000;
 /** A smaller batch costs more than the pause that it fills. */
-const FOLLOWER_MIN = 4;
+const PIPELINED_MIN = 4;
 /** More moves than these form large batches by themselves, and smaller ones would cost more than the pauses. */
 const CROWD_MIN = 65;
 /** How much of the peak is left after each batch. */
@@ -86,12 +86,12 @@ const PEAK_DECAY = 0.98;
 
 /** What waits follows if it is as much as is in flight, and no crowd. */
 function isDue({ waiting, inFlight, peak }: QueueLoad): boolean {
-  return waiting >= FOLLOWER_MIN && waiting >= inFlight && peak < CROWD_MIN;
+  return waiting >= PIPELINED_MIN && waiting >= inFlight && peak < CROWD_MIN;
 }
 
 /** Opens the queue of a realm on a pool of one connection. */
 export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}): PostingQueue {
-  const stats = { batches: 0, moves: 0, retries: 0, splits: 0, resends: 0, followers: 0 };
+  const stats = { batches: 0, moves: 0, retries: 0, splits: 0, resends: 0, pipelined: 0 };
   const waitingMax = options.waitingMax ?? WAITING_MAX;
   const ahead = new Map<string, Promise<unknown>>(); // keys that wait or are in flight
   let depth = 0;
@@ -136,7 +136,7 @@ function openDepartures(
 ): { add(item: Item): void; addBulk(item: BulkItem): void } {
   const { pool, stats, options } = of;
   const batchMax = options.batchMax ?? BATCH_MAX;
-  const mayFollow = options.mayFollow ?? isDue;
+  const mayPipeline = options.mayPipeline ?? isDue;
   let waiting: Item[] = [];
   const bulks: BulkItem[] = [];
   const flights: Flight[] = []; // at most two
@@ -149,7 +149,7 @@ function openDepartures(
     if (flights.length > 1 || waiting.length === 0) return false;
     const [{ size: inFlight, leads }] = flights;
     peak = Math.max(peak, waiting.length + inFlight);
-    return bulks.length === 0 && leads() && mayFollow({ waiting: waiting.length, inFlight, peak });
+    return bulks.length === 0 && leads() && mayPipeline({ waiting: waiting.length, inFlight, peak });
   }
 
   function arm(): void {
@@ -164,7 +164,7 @@ function openDepartures(
   function depart(): void {
     while (mayDepart()) {
       const sending = { pool, stats, ahead: flights.at(-1)?.landed ?? null, failed: false };
-      if (sending.ahead !== null) stats.followers++;
+      if (sending.ahead !== null) stats.pipelined++;
       const item = bulkNext || waiting.length === 0 ? bulks.shift() : undefined;
       bulkNext = item === undefined;
       if (item !== undefined) {

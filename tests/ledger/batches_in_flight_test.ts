@@ -7,7 +7,7 @@ import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
 const test = sharing("batches in flight in one realm");
-const FORCED = { mayFollow: () => true };
+const FORCED = { mayPipeline: () => true };
 const keyless = { key: null, fingerprint: null };
 
 function isPosted(outcome: Outcome): boolean {
@@ -26,12 +26,12 @@ async function postTwo(
   { queue }: OwnQueue,
   [first, second]: readonly (readonly KeyedMove[])[],
 ): Promise<Promise<PromiseSettledResult<Outcome>[]>[]> {
-  const before = queue.stats().followers;
+  const before = queue.stats().pipelined;
   const posted = [Promise.allSettled(first.map((move) => queue.post(move)))];
   await waitForWaiter(realm);
   posted.push(Promise.allSettled(second.map((move) => queue.post(move))));
   await new Promise((resolve) => setTimeout(resolve)); // after the microtask in which it is sent
-  equal(queue.stats().followers, before + 1);
+  equal(queue.stats().pipelined, before + 1);
   return posted;
 }
 
@@ -65,10 +65,10 @@ test("a batch behind one in flight is at the server before that ends, and is pos
     const sent = proxy.sent();
     const alone = queue.queue.post(own.move()); // fewer than follow
     await new Promise((resolve) => setTimeout(resolve));
-    equal(queue.queue.stats().followers, 0);
+    equal(queue.queue.stats().pipelined, 0);
     const second = Array.from({ length: 5 }, () => queue.queue.post(own.move()));
     while (proxy.sent() < sent + 500) await new Promise((resolve) => setTimeout(resolve, 5));
-    equal(queue.queue.stats().followers, 1);
+    equal(queue.queue.stats().pipelined, 1);
     equal((await rowsOf(realm, waiters)).length, 1);
     await lock.release();
     const posted = (await Promise.all([first, alone, ...second])).map((outcome) => {
@@ -276,7 +276,7 @@ test("with every batch behind another, balances and keys are those of a model", 
   }
   const found = await Promise.all(posts);
   await Promise.all(bulks);
-  ok(queue.queue.stats().followers > 0);
+  ok(queue.queue.stats().pipelined > 0);
   let total = 3n;
   const firsts = new Map<string, Outcome>();
   for (const [i, move] of moves.entries()) {
