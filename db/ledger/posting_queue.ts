@@ -140,16 +140,16 @@ function openDepartures(
   let waiting: Item[] = [];
   const bulks: BulkItem[] = [];
   const flights: Flight[] = []; // at most two
-  let bulkNext = false;
   let peak = 0;
-  let armed = false;
+  let [bulkNext, armed] = [false, false];
 
   function mayDepart(): boolean {
     if (flights.length === 0) return waiting.length > 0 || bulks.length > 0;
     if (flights.length > 1 || waiting.length === 0) return false;
     const [{ size: inFlight, leads }] = flights;
     peak = Math.max(peak, waiting.length + inFlight);
-    return bulks.length === 0 && leads() && mayPipeline({ waiting: waiting.length, inFlight, peak });
+    return bulks.length === 0 && leads() &&
+      mayPipeline({ waiting: waiting.length, inFlight, peak });
   }
 
   function arm(): void {
