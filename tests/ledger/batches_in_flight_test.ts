@@ -233,7 +233,7 @@ test("a queue whose database is closed settles both batches in flight", async (r
   const posted = await postTwo(realm, queue, [[own.move()], [own.move(), own.move(keyless)]]);
   const closed = queue[Symbol.asyncDispose]();
   await lock.release();
-  ok((await outcomes(posted)).every((one) => "posted" in one));
+  ok((await outcomes(posted)).every(isPosted));
   await closed;
   equal(queue.queue.depth(), 0);
   equal(await own.total(own.destination), "6");
