@@ -231,7 +231,7 @@ async function main(): Promise<void> {
     if (asked.keep !== undefined) await keep(built.stand, asked.keep, built);
   }
   if (asked.only !== undefined) return;
-  await benchPaths(asked.seconds);
+  await benchPaths(asked.quick ? 1 : asked.seconds);
   await compareOlder(asked);
   if (!asked.quick) await benchCoins();
 }
