@@ -6,6 +6,7 @@ import {
   type ConsolidatingRamp,
   feesOf,
   openConsolidatingRamp,
+  openConsolidation,
 } from "../support/consolidation_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -53,9 +54,8 @@ Deno.test({
   name: "several workers at once consolidate once",
   ignore,
   fn: async () => {
-    await using fixture = await openConsolidatingRamp(LITECOIN);
-    await fixture.fund(COIN, COIN, COIN);
-    const { body: { id } } = await fixture.consolidate();
+    await using fixture = await openConsolidation(LITECOIN, COIN, COIN, COIN);
+    const { id } = fixture;
     for (let round = 0; round < 4; round++) {
       await Promise.all([fixture.advance(), fixture.advance(), fixture.advance()]);
       await fixture.mine();
@@ -69,14 +69,9 @@ Deno.test({
   name: "a consolidation that a reorganisation takes out of its block is mined again, booked once",
   ignore,
   fn: async () => {
-    await using fixture = await openConsolidatingRamp(LITECOIN);
-    await fixture.fund(COIN, COIN, COIN);
-    const { body: { id } } = await fixture.consolidate();
-    await fixture.advance();
-    await fixture.mine();
-    await fixture.advance();
-    const { chain } = await fixture.read(id);
-    equal(chain.confirmations, 1);
+    await using fixture = await openConsolidation(LITECOIN, COIN, COIN, COIN);
+    const { id } = fixture;
+    const chain = await fixture.minedOnce();
     await fixture.node.reorganise(1);
     await fixture.mine(0);
     await fixture.advance();
@@ -93,9 +88,8 @@ Deno.test({
   name: "coins that are gone before it is planned end it, at no cost",
   ignore,
   fn: async () => {
-    await using fixture = await openConsolidatingRamp(LITECOIN);
-    await fixture.fund(COIN, COIN, COIN);
-    const { body: { id } } = await fixture.consolidate();
+    await using fixture = await openConsolidation(LITECOIN, COIN, COIN, COIN);
+    const { id } = fixture;
     await fixture.realm.command((tx) =>
       tx`
         insert into reserved_inputs (chain, network, input, order_id, created_at)
@@ -143,14 +137,9 @@ Deno.test({
   name: "one that was in a block and can never be again has cost nothing, and frees its coins",
   ignore,
   fn: async () => {
-    await using fixture = await openConsolidatingRamp(LITECOIN);
-    await fixture.fund(COIN, COIN, COIN);
-    const { body: { id } } = await fixture.consolidate();
-    await fixture.advance();
-    await fixture.mine();
-    await fixture.advance();
-    const { chain } = await fixture.read(id);
-    equal(chain.confirmations, 1);
+    await using fixture = await openConsolidation(LITECOIN, COIN, COIN, COIN);
+    const { id } = fixture;
+    const chain = await fixture.minedOnce();
     const [{ input }] = await rowsOf<{ input: string }>(
       fixture.realm,
       "select input from reserved_inputs order by input limit 1",

@@ -8,6 +8,7 @@ import {
   type ConsolidatingRamp,
   feesOf,
   openConsolidatingRamp,
+  openConsolidation,
 } from "../support/consolidation_fixture.ts";
 import { hasLitecoind, startLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -56,10 +57,8 @@ for (const utxo of UTXO_CHAINS.filter((one) => one !== LITECOIN)) {
     name: `${utxo.asset}: small coins become one; ledger, chain and solvency agree`,
     ignore: ignore && utxo.start !== startBcash,
     fn: async () => {
-      await using fixture = await openConsolidatingRamp(utxo);
-      await fixture.fund(COIN, 2n * COIN, 3n * COIN, 4n * COIN);
-      const { body: { id } } = await fixture.consolidate();
-      const done = await fixture.finish(id);
+      await using fixture = await openConsolidation(utxo, COIN, 2n * COIN, 3n * COIN, 4n * COIN);
+      const done = await fixture.finish(fixture.id);
       deepEqual([done.status, done.coins, done.amount], ["DONE", 4, "10"]);
       await consolidatedOnce(fixture);
     },
@@ -70,9 +69,8 @@ Deno.test({
   name: "a withdrawal that wants the same coins waits for the one that was made of them",
   ignore,
   fn: async () => {
-    await using fixture = await openConsolidatingRamp(LITECOIN);
-    await fixture.fund(COIN, COIN, COIN);
-    const { body: { id } } = await fixture.consolidate();
+    await using fixture = await openConsolidation(LITECOIN, COIN, COIN, COIN);
+    const { id } = fixture;
     await fixture.advance();
     const to = (await newParty("LITECOIN")).address;
     const made = await withdraw(fixture, to);
@@ -184,9 +182,8 @@ Deno.test({
   name: "a consolidation is sped up within its ceilings, and never above them",
   ignore,
   fn: async () => {
-    await using fixture = await openConsolidatingRamp(LITECOIN);
-    await fixture.fund(COIN, COIN, COIN);
-    const { body: { id } } = await fixture.consolidate();
+    await using fixture = await openConsolidation(LITECOIN, COIN, COIN, COIN);
+    const { id } = fixture;
     await fixture.advance();
     const { chain: first, fee } = await fixture.read(id);
     // Only the operator speeds it up, however long it is stuck.
@@ -218,9 +215,8 @@ Deno.test({
   name: "a replacement above the ceiling is not made, and the first stays",
   ignore,
   fn: async () => {
-    await using fixture = await openConsolidatingRamp(LITECOIN);
-    await fixture.fund(COIN, COIN, COIN);
-    const { body: { id } } = await fixture.consolidate();
+    await using fixture = await openConsolidation(LITECOIN, COIN, COIN, COIN);
+    const { id } = fixture;
     await fixture.advance();
     const { chain: first } = await fixture.read(id);
     await rowsOf(fixture.realm, "update chain_orders set speed = 'fast', replace = true");
@@ -241,9 +237,8 @@ Deno.test({
   ignore,
   fn: async () => {
     const start = () => startLitecoind("-mempoolreplacement=0");
-    await using fixture = await openConsolidatingRamp({ ...LITECOIN, start });
-    await fixture.fund(COIN, COIN, COIN);
-    const { body: { id } } = await fixture.consolidate();
+    await using fixture = await openConsolidation({ ...LITECOIN, start }, COIN, COIN, COIN);
+    const { id } = fixture;
     await fixture.advance();
     const { chain: first, fee } = await fixture.read(id);
     const path = `/v1/accounts/${fixture.ramp}/consolidations/${id}/speed-up`;

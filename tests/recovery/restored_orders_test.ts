@@ -4,7 +4,8 @@ import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/u
 import { openConsolidatingRamp } from "../support/consolidation_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { cancel, crashAt, queue, sizeOf, statesOf } from "../support/pending_withdrawals.ts";
+import { openOvertakenBatch } from "../support/overtaken_batch.ts";
+import { queue, sizeOf } from "../support/pending_withdrawals.ts";
 import { driftsOf, mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
@@ -77,25 +78,8 @@ Deno.test({
     "LTC: a withdrawal in an unsigned batch of a dump is asked about, and is not paid again once called paid",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
-    const { ids: [dropped, paid], to } = await queue(funded, LITECOIN, 2);
-    ok((await crashAt(funded, "planned")).done);
-    deepEqual(await statesOf(funded, [dropped, paid]), ["batched", "batched"]);
-    const chosen = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");
-    await keepRealm(realm);
-    // The newer database undoes the batch and pays one of the two alone, out of another coin.
-    equal((await cancel(funded, dropped)).status, 200);
-    for (const { input } of chosen) {
-      await realm.command((tx) =>
-        tx`insert into reserved_inputs (chain, network, input, order_id, created_at)
-          values ('LITECOIN', 'regtest', ${input}, gen_random_uuid(), now())`
-      );
-    }
-    await funded.advance();
-    deepEqual(await statesOf(funded, [paid]), ["sent"]);
-    await restoreRealm(realm);
+    await using funded = await openOvertakenBatch("planned");
+    const { realm, dropped, paid, to } = funded;
     await haltRealm(realm);
     const [asked] = await reconcile(realm);
     deepEqual([asked.lifted, asked.open.map(({ withdrawal }) => withdrawal)], [
@@ -123,26 +107,8 @@ Deno.test({
     "LTC: a signed batch of a dump does not leave before it is reconciled: one of its withdrawals is paid since",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
-    const { ids: [dropped, paid], to } = await queue(funded, LITECOIN, 2);
-    await funded.advance();
-    ok((await crashAt(funded, "stored")).done);
-    deepEqual(await statesOf(funded, [dropped, paid]), ["batched", "batched"]);
-    const chosen = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");
-    await keepRealm(realm);
-    // The newer database undoes the batch and pays one of the two alone, out of another coin.
-    equal((await cancel(funded, dropped)).status, 200);
-    for (const { input } of chosen) {
-      await realm.command((tx) =>
-        tx`insert into reserved_inputs (chain, network, input, order_id, created_at)
-          values ('LITECOIN', 'regtest', ${input}, gen_random_uuid(), now())`
-      );
-    }
-    await funded.advance();
-    deepEqual(await statesOf(funded, [paid]), ["sent"]);
-    await restoreRealm(realm);
+    await using funded = await openOvertakenBatch("stored");
+    const { realm, dropped, paid, to } = funded;
     await haltRealm(realm);
     await follow(funded, 2);
     const batch = "select state, error from chain_orders where purpose = 'batch'";

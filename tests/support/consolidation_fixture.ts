@@ -73,6 +73,35 @@ export async function openConsolidatingRamp(utxo: UtxoChain): Promise<Consolidat
   };
 }
 
+/** A ramp whose consolidation was asked for. */
+export interface Consolidation extends ConsolidatingRamp {
+  readonly id: string;
+  /** Signs it, sends it and mines it. Gives its transaction. */
+  minedOnce(): Promise<Answer["body"]>;
+}
+
+/** Makes a ramp that has coins, and asks for their consolidation. */
+export async function openConsolidation(
+  utxo: UtxoChain,
+  ...amounts: readonly bigint[]
+): Promise<Consolidation> {
+  const fixture = await openConsolidatingRamp(utxo);
+  await fixture.fund(...amounts);
+  const { body: { id } } = await fixture.consolidate();
+  return {
+    ...fixture,
+    id,
+    async minedOnce() {
+      await fixture.advance();
+      await fixture.mine();
+      await fixture.advance();
+      const { chain } = await fixture.read(id);
+      equal(chain.confirmations, 1);
+      return chain;
+    },
+  };
+}
+
 /** Gives what the house has earned, or borne, in whole units. */
 export async function feesOf({ realm }: ConsolidatingRamp): Promise<string> {
   const text = "select trim_scale(total)::text as total from accounts where system = 'fees'";
