@@ -7,7 +7,7 @@
  * @module
  */
 
-/** What attackers have. */
+/** Means of an attacker. */
 export interface AttackKeys {
   /** Of a user of role user and scope own. */
   user: string;

@@ -27,7 +27,7 @@ const CONNECTIONS = 4;
 const CLIENTS = new URL("attack_clients.ts", import.meta.url).pathname;
 /** Time that an attack is given to take hold. */
 const RISE_MS = 2000;
-/** What the search looks through. */
+/** Rows that the search reads. */
 const ROWS = 30_000;
 
 interface Field {

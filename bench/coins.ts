@@ -115,7 +115,7 @@ interface Line {
   readonly what: string;
   /** Median of several rounds, or the only one. */
   readonly ms: number;
-  /** What came of it. */
+  /** Its result. */
   readonly found: string;
 }
 

@@ -10,7 +10,7 @@
 import { Buffer } from "node:buffer";
 import { quantile } from "./processes.ts";
 
-/** What a run of load showed. Times in milliseconds. */
+/** Result of a run of load. Times in milliseconds. */
 export interface LoadFigures {
   requests: number;
   failed: number;

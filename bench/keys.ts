@@ -1,5 +1,5 @@
 /**
- * What a key costs: requests that are refused for their query right after the key was checked, over
+ * The cost of a key: requests that are refused for their query right after the key was checked, over
  * HTTP, beside a path that takes no key at all; and the transactions that PostgreSQL ran meanwhile.
  *
  * `deno run -A bench/keys.ts [--seconds 5] [--clients 16]`
@@ -15,7 +15,7 @@ import {
   startStand,
 } from "./stand.ts";
 
-/** What one kind of request showed. */
+/** Result of one kind of request. */
 interface Figures {
   rate: number;
   /** Transactions of PostgreSQL for each request. */

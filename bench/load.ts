@@ -3,7 +3,7 @@ import type { LoadFigures } from "./generator.ts";
 import { isInstalled, output } from "./processes.ts";
 import type { BenchRealm } from "./stand.ts";
 
-/** What is sent. */
+/** The requests. */
 export interface Load {
   connections: number;
   /** Which accounts meet: any two, or one hot account and any other. */

@@ -1,5 +1,5 @@
 /**
- * What reading a body costs beside `JSON.parse` of the same text: every digit is kept, and a megabyte
+ * The cost of reading a body beside `JSON.parse` of the same text: every digit is kept, and a megabyte
  * of digits must not hold up the event loop. `deno task bench --only=parse`
  *
  * @module
@@ -9,7 +9,7 @@ import { parseJson } from "../domain/json.ts";
 
 const MEGABYTE = 1_000_000;
 const TIMES = 25;
-/** What a megabyte of digits may cost at most: `JSON.parse` takes some 5 ms for it. */
+/** The most that a megabyte of digits may cost: `JSON.parse` takes some 5 ms for it. */
 const MUST = 6;
 
 function filled(item: string, most: number): string {

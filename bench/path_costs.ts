@@ -1,5 +1,5 @@
 /**
- * What other paths than transfers cost: requests a second, queries of each, and the processor time of the service and
+ * Costs of paths other than transfers: requests a second, queries of each, and the processor time of the service and
  * of PostgreSQL. The app runs in a process with its caller, on a realm with a ramp on a real node. A list that sends
  * more queries for more items is told.
  *
@@ -25,7 +25,7 @@ const DEPOSITS = 100;
 const COST_MAX = 2;
 const ETHER = 10n ** 18n;
 
-/** What is measured, and how it is read. */
+/** A measured path, and how its figures are read. */
 interface Ground {
   fixture: RampFixture;
   /** A process that serves and works beside the fixture's own, whose statements are counted. */

@@ -1,4 +1,4 @@
-/** What other paths than transfers cost, measured by a process of its own, which has what tests need. @module */
+/** Costs of paths other than transfers, measured in a process of its own, which has the parts that tests use. @module */
 import { removeStand, startStand } from "./stand.ts";
 
 /** Runs `path_costs.ts` on a fresh database. */

@@ -31,7 +31,7 @@ interface Pauses {
   stalls: number;
 }
 
-/** What free-form data of a batch may be made of: each fills some 500 bytes of an item. */
+/** Kinds of free-form data of a batch: each fills some 500 bytes of an item. */
 const DATA: Readonly<Record<string, (i: number) => unknown>> = {
   text: () => ({ text: "x".repeat(500) }),
   "many members": (i) =>

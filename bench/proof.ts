@@ -1,6 +1,6 @@
 /**
- * What proving the ledger costs: how fast a backlog is sealed, whether sealing keeps up with the queue
- * at its full rate, and how long audit and verify take, and how much memory, on a ledger of so many
+ * The cost of proof: how fast a backlog is linked, whether the hash chain keeps up with the posting
+ * queue at its full rate, and the time and memory of audit and verify, on a ledger of so many
  * transactions.
  *
  * `deno run -A bench/proof.ts [--transactions=100000] [--seconds=3] [--keep=folder]`
@@ -117,7 +117,7 @@ async function besideLoad(field: Field, service: Service, seconds: number): Prom
     await until(async () => (await waitingIn(stand, realm)) === 0);
     console.log(
       `${connections} connections, ${many} a request: ${Math.round(requests * many / took)}/s; ` +
-        `at most ${most} waited to be sealed, ${left} at the end, none ` +
+        `at most ${most} waited for their links, ${left} at the end, none ` +
         `${((performance.now() - start) / 1000).toFixed(1)} s later`,
     );
   }

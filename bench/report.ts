@@ -13,14 +13,14 @@ export interface Row {
   yardstick?: YardstickRun;
   /** Which row is its 1.0, where it is not the independent yardstick with 32 clients. */
   against?: string;
-  /** What must be reached, and what is aimed at. */
+  /** The figure that must be reached, and the aim. */
   must?: number;
   aim?: number;
   /** How often the 99th percentile may be the median, and how often it should be at most. */
   spread?: { must: number; aim: number };
 }
 
-/** What one run showed. Processor shares are in cores; cost is in microseconds a transfer. */
+/** Result of one run. Processor shares are in cores; cost is in microseconds a transfer. */
 export interface Figures {
   rate: number;
   ratio: number;
@@ -86,7 +86,7 @@ export function show(rows: readonly Row[], rounds: readonly Figures[][], how: Me
   ].join("\n");
 }
 
-/** What a row misses, of what it must reach or of what is aimed at. */
+/** Says which figure a row misses: the one it must reach, or the aim. */
 function missesOf(row: Row, ratio: number, spread: number): string[] {
   const found: string[] = [];
   if (row.must !== undefined) {

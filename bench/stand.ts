@@ -15,7 +15,7 @@ export interface BenchRealm {
   /** A user key of its administrator, and that user's id. */
   key: string;
   admin: string;
-  /** What every client of the realm carries. */
+  /** Keys that every client of the realm carries. */
   application: string;
   realmKey: string;
   /** Virtual accounts of one currency, each with the same total. */
@@ -75,7 +75,7 @@ export async function removeStand(stand: Stand, folder: string): Promise<void> {
   });
 }
 
-/** What every process of the service on a stand is told. */
+/** Settings of every process of the service on a stand. */
 export function settingsOf(stand: Stand): Record<string, string> {
   return {
     DATABASE_URL: stand.server.url,

@@ -28,7 +28,7 @@ export interface Yardstick {
   run(of: YardstickRun): Promise<LoadFigures & { retries: number }>;
 }
 
-/** What a run needs to know of the stand. */
+/** Facts of the stand that a run needs. */
 interface Ground {
   /** Address of the database, as its superuser. */
   url: string;

@@ -54,7 +54,7 @@ export interface PostingQueueOptions {
   batchMax?: number;
   /** Moves that may wait; more are refused before memory grows. */
   waitingMax?: number;
-  /** Whether what waits goes behind the batch in flight. */
+  /** Whether the moves that wait go behind the batch in flight. */
   mayPipeline?: (load: QueueLoad) => boolean;
 }
 
@@ -84,7 +84,7 @@ const CROWD_MIN = 65;
 /** How much of the peak is left after each batch. */
 const PEAK_DECAY = 0.98;
 
-/** What waits follows if it is as much as is in flight, and no crowd. */
+/** Moves that wait go behind a batch that is no larger, unless many came together lately. */
 function isDue({ waiting, inFlight, peak }: QueueLoad): boolean {
   return waiting >= PIPELINED_MIN && waiting >= inFlight && peak < CROWD_MIN;
 }
@@ -129,7 +129,7 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
   return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth };
 }
 
-/** Forms batches of what is added and sends them, in turns: neither kind delays the other for long. */
+/** Forms batches of added moves and sends them, in turns: neither kind delays the other for long. */
 function openDepartures(
   of: { pool: Pool; stats: PostingQueueStats; options: PostingQueueOptions },
   onLanded: (flight: Flight) => void,

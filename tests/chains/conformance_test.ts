@@ -4,7 +4,7 @@ import type { Chain } from "../../workers/chains/chain.ts";
 import type { Inputs } from "../../workers/chains/outgoing.ts";
 import { type Fixture, suite } from "./conformance.ts";
 
-/** What a family without nonces leaves out: a compiler reads this. */
+/** A family without nonces leaves these members out: a compiler reads this. */
 export const WITHOUT_NONCES = {
   inputs: { coins: [] } satisfies Inputs,
   // @ts-expect-error a chain may have no nonces
