@@ -69,7 +69,6 @@ export interface QueueLoad {
 /** A batch in flight. */
 interface Flight {
   size: number;
-  keys: readonly (string | null)[];
   /** Whether another batch may be sent behind it. */
   leads: () => boolean;
   landed: Promise<void>;
@@ -95,19 +94,26 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
   const waitingMax = options.waitingMax ?? WAITING_MAX;
   const ahead = new Map<string, Promise<unknown>>(); // keys that wait or are in flight
   let depth = 0;
-  const departures = openDepartures({ pool, stats, options }, ({ size, keys }) => {
-    depth -= size;
-    for (const key of keys) if (key !== null) ahead.delete(key);
-  });
+  const departures = openDepartures({ pool, stats, options }, ({ size }) => depth -= size);
 
   function enter<T>(key: string | null, count: number, wait: (item: Wait<T>) => void): Promise<T> {
     if (depth > 0 && depth + count > waitingMax) {
       return Promise.reject(new Contention("too many moves are waiting in this realm"));
     }
     depth += count;
-    const entered = new Promise<T>((resolve, reject) => wait({ resolve, reject }));
-    if (key !== null) ahead.set(key, entered);
-    return entered;
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    if (key === null) {
+      wait({ resolve, reject });
+      return promise;
+    }
+    ahead.set(key, promise);
+    // Not with its batch: the other half of a divided one may still run.
+    const leave = () => ahead.delete(key);
+    wait({
+      resolve: (outcome) => (leave(), resolve(outcome)),
+      reject: (error) => (leave(), reject(error)),
+    });
+    return promise;
   }
 
   function post(move: KeyedMove): Promise<Outcome> {
@@ -203,14 +209,12 @@ function openDepartures(
 
 function sendBatch(sending: Sending, batch: Item[]): Flight {
   const leads = () => isOneMessage(sending.pool) && !sending.failed;
-  const keys = batch.map(({ move }) => move.key);
-  return { size: batch.length, keys, leads, landed: runBatch(sending, batch) };
+  return { size: batch.length, leads, landed: runBatch(sending, batch) };
 }
 
 function sendBulk(sending: Sending, item: BulkItem): Flight {
-  const { key, moves } = item.bulk;
   const leads = () => false; // it is three messages
-  return { size: moves.length, keys: [key], leads, landed: runBulk(sending, item) };
+  return { size: item.bulk.moves.length, leads, landed: runBulk(sending, item) };
 }
 
 /** Writes the parameters of a batch before its turn and reads its outcomes after it, so others do not wait for that. */
