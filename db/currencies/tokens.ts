@@ -166,12 +166,11 @@ export async function markRegistered(
   return (await selectToken(tx, id))!;
 }
 
-/** Lists the contracts of the tokens of a place that are deployed or registered. */
-export async function selectContracts(db: Db, place: NetworkKey): Promise<string[]> {
+/** Lists the contracts of the tokens of a ramp that are deployed or registered. */
+export async function selectContracts(db: Db, ramp: string): Promise<string[]> {
   const rows = await db<{ contract: string }[]>`
     select contract from fungible_tokens
-    where chain = ${place.chain} and network = ${place.network}
-      and status in ('deployed', 'registered')
+    where account = ${ramp} and status in ('deployed', 'registered')
     order by id`;
   return rows.map(({ contract }) => contract);
 }

@@ -238,9 +238,9 @@ export interface TokenFindings {
   told: { decimals: number | null; supply: bigint | null; name: string | null } | null;
   /** The settled balance of the ramp's address, in base units. */
   held: bigint;
-  /** Whether it moves the value of the coin, of the ramp's own token, or of a token of the realm. */
+  /** Whether it moves the value of the coin, of the ramp's asset, or of another token of the ramp. */
   twin: boolean;
-  /** Contracts of the realm's tokens that it was compared with. */
+  /** Contracts of the ramp's tokens that it was compared with. */
   compared: readonly string[];
   /**
    * The newest block at the check: the registered supply includes transfers to the ramp up to it.
@@ -250,7 +250,7 @@ export interface TokenFindings {
 
 /**
  * Registers a third party's token, or records why it is refused, by the result of its check. False: a
- * token was deployed or registered since then, and the check must be made again.
+ * token of the ramp was deployed or registered since then, and the check must be made again.
  */
 export async function concludeCheck(
   tx: LedgerTx,
@@ -259,7 +259,7 @@ export async function concludeCheck(
 ): Promise<boolean> {
   const token = await selectToken(tx, found.id);
   if (token === null || token.status !== "pending") return true;
-  const contracts = await selectContracts(tx, token);
+  const contracts = await selectContracts(tx, token.account);
   if (contracts.some((contract) => !found.compared.includes(contract))) return false;
   const fail = (code: "token.invalid" | "currency.taken", title: string, detail: string) => {
     const error = { code, title, status: code === "currency.taken" ? 409 : 422, detail };

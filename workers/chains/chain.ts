@@ -157,8 +157,11 @@ export interface Chain {
   /** Reads the status of an order, by every attempt that was ever signed for it. */
   status(query: StatusQuery): Promise<TransactionStatus>;
 
-  /** Reads a token's own description; null if no contract lives at that address. */
-  token(contract: string): Promise<TokenDetails | null>;
+  /**
+   * Reads a token's own description; null if no contract lives at that address. With a height, it is
+   * that of the block, and the quorum agrees on the supply too.
+   */
+  token(contract: string, height?: number): Promise<TokenDetails | null>;
   /** Ends every call in flight; they fail as `unavailable`. */
   close(): void;
 }

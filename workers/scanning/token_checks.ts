@@ -27,11 +27,11 @@ export async function checkToken(
 async function examine(context: WorkerContext, row: TokenRow): Promise<TokenFindings> {
   const place = { chain: row.chain as ChainId, testnet: row.network !== "main" };
   const chain = await context.chains.open(place);
-  const told = await chain.token(row.contract!);
   const address = await reading(context.pool, (db) => findOwnAddress(db, row.account));
   const { height } = await chain.head();
+  const told = await chain.token(row.contract!, height);
   const settled = Math.max(0, height - context.chains.depth(place) + 1);
-  const compared = await reading(context.pool, (db) => selectContracts(db, row));
+  const compared = await reading(context.pool, (db) => selectContracts(db, row.account));
   const found = { id: row.id, told, held: 0n, twin: false, compared, height };
   if (told === null || told.decimals === null) return found;
   const holding = { address, contract: row.contract };
@@ -46,7 +46,9 @@ async function examine(context: WorkerContext, row: TokenRow): Promise<TokenFind
 /**
  * Tells whether a contract moves the value of another asset: some tokens have two contracts, and some
  * coins have one. Such a pair has one balance at each address, and two tokens also have one supply.
- * Each balance is the one that the quorum of the chain's nodes agrees on.
+ * Both are read at one block, as the quorum of the chain's nodes reports them: a supply changes while
+ * it is read twice. Tokens of other ramps are not compared: none of their value lies at this address,
+ * and a contract of a stranger could refuse to answer.
  */
 async function isTwin(
   context: WorkerContext,
@@ -66,7 +68,7 @@ async function isTwin(
   for (const contract of contracts) {
     if (!await isAlike(contract)) continue;
     // Round balances are often equal; a balance and a supply together seldom are by chance.
-    if ((await chain.token(contract))?.supply === at.supply) return true;
+    if ((await chain.token(contract, at.height))?.supply === at.supply) return true;
   }
   return false;
 }

@@ -73,7 +73,7 @@ export async function openEvm(
     raw: ({ hash }) => rawOf(evm, hash),
     broadcast: (signed) => broadcastRaw(evm, signed),
     status: (query) => statusOf(evm, query),
-    token: (contract) => tokenDetails(evm, contract),
+    token: (contract, height) => tokenDetails(evm, contract, height),
     close: () => evm.nodes.close(),
   };
 }

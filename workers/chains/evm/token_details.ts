@@ -9,23 +9,28 @@ import { RpcError } from "../rpc.ts";
 import type { TokenDetails } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { DETAIL_CALLS, readNumber, readText } from "./erc20.ts";
-import { bytes, isRefusal } from "./node_answers.ts";
+import { bytes, isRefusal, toHex } from "./node_answers.ts";
 
 /** The largest value that ERC-20 can state; more is nonsense. */
 const DECIMALS_MAX = 255n;
 
 /**
- * Reads a token's description as the quorum reports it; only its supply, which changes, is one node's.
- * Null if there is no contract. One node's answer ends no order.
+ * Reads a token's description as the quorum reports it; without a height its supply, which changes
+ * between blocks, is one node's. Null if there is no contract. One node's answer ends no order.
  */
-export async function tokenDetails(evm: Evm, contract: string): Promise<TokenDetails | null> {
+export async function tokenDetails(
+  evm: Evm,
+  contract: string,
+  height?: number,
+): Promise<TokenDetails | null> {
   const address = evm.ethers.getAddress(contract);
+  const block = height === undefined ? "latest" : toHex(height);
   async function read(peer: Peer): Promise<TokenDetails | null> {
-    if (bytes(await peer.call("eth_getCode", [address, "latest"])) === "0x") return null;
+    if (bytes(await peer.call("eth_getCode", [address, block])) === "0x") return null;
     const { decimals, symbol, name, totalSupply } = DETAIL_CALLS;
     const answers = await peer.batch([decimals, symbol, name, totalSupply].map((data) => ({
       method: "eth_call",
-      params: [{ to: address, data }, "latest"],
+      params: [{ to: address, data }, block],
     })));
     const [places, sign, title, supply] = answers.map(said);
     const count = places === null ? null : readNumber(places);
@@ -38,7 +43,9 @@ export async function tokenDetails(evm: Evm, contract: string): Promise<TokenDet
     };
   }
   function keyOf(told: TokenDetails | null): string {
-    return told === null ? "none" : JSON.stringify([told.decimals, told.symbol, told.name]);
+    if (told === null) return "none";
+    const supply = height === undefined ? "" : `${told.supply}`;
+    return JSON.stringify([told.decimals, told.symbol, told.name, supply]);
   }
   return await evm.nodes.agree(read, keyOf, `the token at ${address}`);
 }
