@@ -137,6 +137,7 @@ function heldProbes(
       ask: async (chain) => ({ ...await chain.token(token), supply: null }),
       between: same,
     },
+    { name: "a token at a block", ask: (chain) => chain.token(token, to), between: same },
     {
       name: "funds",
       ask: async (chain) => (await chain.funds(holdings)).amounts,
