@@ -4,9 +4,14 @@ import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { balanceCall, DETAIL_CALLS } from "../../workers/chains/evm/erc20.ts";
 import { type Anvil, CALLS, rich } from "../support/nodes/anvil.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
-import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
-import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
-import { type Answer, rowsOf } from "../support/realm.ts";
+import {
+  driftsOf,
+  mineUntil,
+  openRampFixture,
+  type RampFixture,
+  working,
+} from "../support/ramp_fixture.ts";
+import { rowsOf } from "../support/realm.ts";
 import { deployToken } from "../support/token_contracts.ts";
 
 const ETHER = 10n ** 18n;
@@ -275,37 +280,6 @@ Deno.test("a contract that is an asset's, or registered already, or moves a regi
   }
 });
 
-/** A token of 18 places: each balance is 18 units, and the supply is another one in each block. */
-const GROWING = "0x60003560e01c6318160ddd14601957601260005260206000f35b4360401b60005260206000f3";
-
-Deno.test("a second contract is found while the supply changes, and another ramp's token delays no registration", async () => {
-  let node: FaultyNode | undefined;
-  const through = (url: string) => (node = startFaultyNode(url)).url;
-  await using fixture = await openRampFixture({ testnet: false, through });
-  await using _ = node!;
-  const { anvil } = fixture;
-  const [ramp, stranger] = [await fixture.ramp(), await fixture.ramp()];
-  const [growing, second, silent] = [rich(7).address, rich(8).address, rich(9).address];
-  const relay = `0x363d3d373d3d3d363d73${growing.slice(2)}5afa503d6000803e3d6000f3`;
-  for (const contract of [growing, silent]) await anvil.rpc("anvil_setCode", contract, GROWING);
-  await anvil.rpc("anvil_setCode", second, relay);
-  await fixture.mine(4);
-  async function register(account: string, contract_address: string, symbol: string) {
-    const amounts = { supply: "0.000000000000000018", decimal_places: 18 };
-    const body = { account, contract_address, symbol, ...amounts };
-    const answer = await working(fixture, fixture.realm.admin.send("POST", REGISTER, body));
-    return [answer.status, answer.body.code ?? answer.body.status];
-  }
-  deepEqual(await register(stranger.id, silent, "SILENT"), [201, "registered"]);
-  await anvil.rpc("anvil_setCode", silent, "0x60006000fd");
-  deepEqual(await register(ramp.id, growing, "GROWING"), [201, "registered"]);
-  node!.trick = async ({ method, params }) => {
-    const [call] = params as { data?: string }[];
-    if (method === "eth_call" && call.data === TOTAL_SUPPLY) await anvil.mine();
-  };
-  deepEqual(await register(ramp.id, second, "SECOND"), [422, "token.invalid"]);
-});
-
 Deno.test("a name that is taken while its token is checked ends the registration", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const ramp = await fixture.ramp();
@@ -399,17 +373,6 @@ async function asked(anvil: Anvil, contract: string, data: string): Promise<bigi
 /** A contract made elsewhere: 6 places, 1000 in all, in the hands of rich account 0. */
 async function foreign(anvil: Anvil, supply = 1000n): Promise<string> {
   return await deployToken(anvil, { symbol: "FOREIGN", decimals: 6, supply: supply * GOLD });
-}
-
-/** Lets the workers work while an answer is waited for. */
-async function working(fixture: RampFixture, answer: Promise<Answer>): Promise<Answer> {
-  let waiting = true;
-  const done = answer.finally(() => waiting = false);
-  while (waiting) {
-    await fixture.realm.drain();
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  return await done;
 }
 
 // deno-lint-ignore no-explicit-any

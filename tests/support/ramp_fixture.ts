@@ -6,7 +6,7 @@ import { type Anvil, startAnvil } from "./nodes/anvil.ts";
 import { openTestPoller, type TestPoller } from "./scan_steps.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { workerContextOf } from "./evm_fixture.ts";
-import { rowsOf, type TestRealm, testRealm } from "./realm.ts";
+import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
 /** A realm, its node, and who follows it. */
 export interface RampFixture extends AsyncDisposable {
@@ -114,4 +114,15 @@ export async function driftsOf(fixture: RampFixture): Promise<[asset: string, dr
   context.chains.close();
   const { body } = await fixture.realm.admin.send("GET", "/v1/solvency");
   return body.map((row: { asset: string; drift: string }) => [row.asset, row.drift]);
+}
+
+/** Lets the workers work while an answer is waited for. */
+export async function working(fixture: RampFixture, answer: Promise<Answer>): Promise<Answer> {
+  let waiting = true;
+  const done = answer.finally(() => waiting = false);
+  while (waiting) {
+    await fixture.realm.drain();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return await done;
 }
