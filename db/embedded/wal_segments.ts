@@ -3,11 +3,13 @@
  * of zeros are on the disk; segments that a checkpoint recycles are there already. A new cluster has
  * none of these, so some are used up in the background, with pauses, and a checkpoint recycles them.
  *
- * As a program it does so on the server whose `{"port", "password", "pauseMs"}` it reads from standard input: the
- * process that starts PostgreSQL need not load a driver.
+ * As a program it does so on the server whose address it reads as JSON from standard input: the process that
+ * starts PostgreSQL need not load a driver.
  *
  * @module
  */
+import { statfs } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** Segments that there are afterwards: half a gigabyte, of some 400 000 transfers. */
@@ -17,23 +19,38 @@ const DELAY_MS = 10_000;
 /** Between two segments, so commits wait for one at most. */
 const PAUSE_MS = 200;
 
+/** Room on the disk without which nothing is preallocated: a server whose log finds no room stops. */
+const ROOM_MIN = 4 * 1024 ** 3;
+
 /** Address of a server, for its superuser. */
 interface Target {
   port: number;
   password: string;
   pauseMs: number;
+  /** Folder of the log. */
+  folder: string;
+  /** Least free bytes of its disk. */
+  roomMin: number;
+}
+
+/** When and how a log is preallocated. */
+export interface PreallocationOptions {
+  delayMs?: number;
+  pauseMs?: number;
+  roomMin?: number;
 }
 
 /** Preallocates the log of a server in the background. What this returns ends it. */
 export function preallocateLater(
-  { superuserUrl }: { superuserUrl: string },
-  { delayMs = DELAY_MS, pauseMs = PAUSE_MS }: { delayMs?: number; pauseMs?: number } = {},
+  { superuserUrl, clusterDir }: { superuserUrl: string; clusterDir: string },
+  { delayMs = DELAY_MS, pauseMs = PAUSE_MS, roomMin = ROOM_MIN }: PreallocationOptions = {},
 ): { done: Promise<void>; stop: () => Promise<void> } {
   const { promise: done, resolve } = Promise.withResolvers<void>();
   let child: Deno.ChildProcess | null = null;
   const timer = setTimeout(() => {
     const { port, password } = new URL(superuserUrl);
-    child = spawn({ port: Number(port), password, pauseMs });
+    const folder = join(clusterDir, "pgdata", "pg_wal");
+    child = spawn({ port: Number(port), password, pauseMs, folder, roomMin });
     child.status.then(() => resolve(), () => resolve());
   }, delayMs);
   return {
@@ -58,6 +75,8 @@ function spawn(target: Target): Deno.ChildProcess {
       ...[
         `--allow-net=127.0.0.1:${target.port}`,
         "--allow-env=PG*",
+        "--allow-sys=statfs",
+        `--allow-read=${target.folder}`,
         fileURLToPath(import.meta.url),
       ],
     ],
@@ -73,7 +92,10 @@ function spawn(target: Target): Deno.ChildProcess {
 }
 
 /** Uses segments up until there are enough of them, and has them recycled. */
-async function preallocate({ port, password, pauseMs }: Target): Promise<void> {
+async function preallocate(target: Target): Promise<void> {
+  const { port, password, pauseMs, folder, roomMin } = target;
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize < roomMin) return;
   const { default: postgres } = await import("postgres");
   const sql = postgres({
     ...{ host: "127.0.0.1", port, user: "postgres", password, database: "postgres" },

@@ -44,10 +44,7 @@ async function outcomes(
   });
 }
 
-async function transfersOf(
-  realm: TestRealm,
-  { destination }: Book,
-): Promise<number> {
+async function transfersOf(realm: TestRealm, { destination }: Book): Promise<number> {
   const [{ n }] = await rowsOf<{ n: number }>(
     realm,
     `select count(*)::int as n from transactions
@@ -69,22 +66,15 @@ test("a batch behind one in flight is at the server before that ends, and is pos
     const alone = queue.queue.post(own.move()); // fewer than follow
     await new Promise((resolve) => setTimeout(resolve));
     equal(queue.queue.stats().pipelined, 0);
-    const second = Array.from(
-      { length: 5 },
-      () => queue.queue.post(own.move()),
-    );
-    while (proxy.sent() < sent + 500) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    const second = Array.from({ length: 5 }, () => queue.queue.post(own.move()));
+    while (proxy.sent() < sent + 500) await new Promise((resolve) => setTimeout(resolve, 5));
     equal(queue.queue.stats().pipelined, 1);
     equal((await rowsOf(realm, waiters)).length, 1);
     await lock.release();
-    const posted = (await Promise.all([first, alone, ...second])).map(
-      (outcome) => {
-        ok("posted" in outcome);
-        return outcome.posted.id;
-      },
-    );
+    const posted = (await Promise.all([first, alone, ...second])).map((outcome) => {
+      ok("posted" in outcome);
+      return outcome.posted.id;
+    });
     ok(posted.slice(1).every((id) => id > posted[0]));
     equal(await own.total(own.destination), "10");
   } finally {
@@ -106,13 +96,10 @@ test("two batches whose connection is cut are posted once each, in their order",
   await realm.database.platform.sql`select pg_terminate_backend(${pid})`;
   await lock.release();
   const found = await outcomes(posted);
-  deepEqual(
-    found.map((one) => "posted" in one ? "posted" : "refused" in one && one.refused),
-    [
-      ...["posted", "posted", "insufficient"],
-      ...["posted", "posted", "insufficient", "posted"],
-    ],
-  );
+  deepEqual(found.map((one) => "posted" in one ? "posted" : "refused" in one && one.refused), [
+    ...["posted", "posted", "insufficient"],
+    ...["posted", "posted", "insufficient", "posted"],
+  ]);
   const ids = found.flatMap((one) => "posted" in one ? [one.posted.id] : []);
   deepEqual(ids, ids.toSorted());
   equal(await own.total(own.destination), "8");
@@ -141,15 +128,10 @@ test("two batches that were committed before the connection was lost are found a
     ]);
     proxy.mute();
     await lock.release();
-    while (await own.total(own.destination) !== "8") {
-      await new Promise((r) => setTimeout(r, 5));
-    }
+    while (await own.total(own.destination) !== "8") await new Promise((r) => setTimeout(r, 5));
     proxy.cut();
     const found = await outcomes(posted);
-    ok(
-      found.every((one) => "replay" in one && one.replay.own),
-      JSON.stringify(found),
-    );
+    ok(found.every((one) => "replay" in one && one.replay.own), JSON.stringify(found));
     equal(await transfersOf(realm, own), 8);
   } finally {
     await proxy.close();
@@ -171,9 +153,7 @@ test("two batches that a stalled backend runs after they were sent again are pos
     await waitForWaiter(realm, 2);
     await lock.release();
     ok((await outcomes(posted)).every(isPosted));
-    while ((await rowsOf(realm, waiters)).length > 0) {
-      await new Promise((r) => setTimeout(r, 5));
-    }
+    while ((await rowsOf(realm, waiters)).length > 0) await new Promise((r) => setTimeout(r, 5));
     equal(await own.total(own.destination), "8");
     equal(await transfersOf(realm, own), 8);
   } finally {
@@ -190,10 +170,7 @@ test("a row that PostgreSQL refuses fails alone while another batch is behind it
     const lock = await holdLedgerLock(realm);
     const ahead = queue.queue.post(own.move());
     await waitForWaiter(realm);
-    const crowd = Array.from(
-      { length: 9 },
-      (_, i) => own.move(i === 6 ? bad : {}),
-    );
+    const crowd = Array.from({ length: 9 }, (_, i) => own.move(i === 6 ? bad : {}));
     const other = Array.from({ length: 3 }, () => own.move());
     const posted = [crowd, other].toSorted(() => at === 0 ? 0 : -1)
       .map((moves) => Promise.allSettled(moves.map((move) => queue.queue.post(move))));
@@ -201,10 +178,7 @@ test("a row that PostgreSQL refuses fails alone while another batch is behind it
     ok("posted" in await ahead);
     const settled = (await Promise.all(posted)).flat();
     equal(settled.filter(({ status }) => status === "rejected").length, 1);
-    equal(
-      settled.filter((one) => one.status === "fulfilled" && "posted" in one.value).length,
-      11,
-    );
+    equal(settled.filter((one) => one.status === "fulfilled" && "posted" in one.value).length, 11);
   }
   ok(queue.queue.stats().splits > 0);
   equal(await own.total(own.destination), "27");
@@ -252,10 +226,7 @@ test("one key is never in two batches in flight", async (realm) => {
   await lock.release();
   const [posted, repeat, other, reused] = await Promise.all([first, ...others]);
   ok("posted" in posted && "posted" in other);
-  ok(
-    "replay" in repeat && repeat.replay.same &&
-      repeat.replay.transaction === posted.posted.id,
-  );
+  ok("replay" in repeat && repeat.replay.same && repeat.replay.transaction === posted.posted.id);
   ok("replay" in reused && !reused.replay.same);
   equal(await own.total(own.destination), "5");
 });
@@ -264,32 +235,18 @@ test("a race lost against a writer without the ledger lock is run again, with a 
   const own = await book(realm);
   await using queue = await ownQueue(realm, FORCED);
   await prepare(queue, own);
-  const moves = [[own.move(), own.move()], [
-    own.move(),
-    own.move(),
-    own.move(),
-  ]];
-  const posted = await realm.pool.sql.begin(
-    "isolation level serializable",
-    async (tx) => {
-      await tx`update accounts set updated_at = now() where id = ${own.source}`;
-      const first = Promise.allSettled(
-        moves[0].map((move) => queue.queue.post(move)),
-      );
-      for (;;) {
-        const [{ n }] = await realm.pool.sql`
+  const moves = [[own.move(), own.move()], [own.move(), own.move(), own.move()]];
+  const posted = await realm.pool.sql.begin("isolation level serializable", async (tx) => {
+    await tx`update accounts set updated_at = now() where id = ${own.source}`;
+    const first = Promise.allSettled(moves[0].map((move) => queue.queue.post(move)));
+    for (;;) {
+      const [{ n }] = await realm.pool.sql`
         select count(*)::int as n from pg_locks where not granted and locktype = 'transactionid'`;
-        if (n > 0) break;
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
-      return {
-        both: [
-          first,
-          Promise.allSettled(moves[1].map((move) => queue.queue.post(move))),
-        ],
-      };
-    },
-  );
+      if (n > 0) break;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return { both: [first, Promise.allSettled(moves[1].map((move) => queue.queue.post(move)))] };
+  });
   ok((await outcomes(posted.both)).every((one) => "posted" in one));
   ok(queue.queue.stats().retries > 0);
   equal(await own.total(own.destination), "8");
@@ -300,10 +257,7 @@ test("a queue whose database is closed settles both batches in flight", async (r
   const queue = await ownQueue(realm, FORCED);
   await prepare(queue, own);
   const lock = await holdLedgerLock(realm);
-  const posted = await postTwo(realm, queue, [[own.move()], [
-    own.move(),
-    own.move(keyless),
-  ]]);
+  const posted = await postTwo(realm, queue, [[own.move()], [own.move(), own.move(keyless)]]);
   const closed = queue[Symbol.asyncDispose]();
   await lock.release();
   ok((await outcomes(posted)).every(isPosted));
@@ -358,9 +312,7 @@ test("with every batch behind another, balances and keys are those of a model", 
     if (first === undefined) {
       firsts.set(move.key!, one);
       ok(!("replay" in one));
-      if ("posted" in one) {
-        total += BigInt(move.amount) * (move.source === own.source ? 1n : -1n);
-      }
+      if ("posted" in one) total += BigInt(move.amount) * (move.source === own.source ? 1n : -1n);
     } else {
       ok("replay" in one && one.replay.same);
       if ("posted" in first) equal(one.replay.transaction, first.posted.id);
