@@ -121,6 +121,28 @@ Deno.test("a resource that a node refuses is an answer of the node, which goes o
   deepEqual(await exact.ask(ASK), { amount: "9007199254740993" });
 });
 
+Deno.test("a refusal that repeats the node's address does not reveal its keys", async () => {
+  await using node = startJsonNode(({ url }) =>
+    Response.json({ id: 0, error: { code: 5, message: `nothing at ${url}` } }, { status: 404 })
+  );
+  const keys = ["0123456789abcdef", "fedcba9876543210"];
+  const nodes = open([`${node.url}v3/${keys[0]}/?key=${keys[1]}`]);
+  const address = "TLsV52sRDL79HXGGm9yzwKibb6BeruhUzy";
+  const asked: [(peer: Peer) => Promise<unknown>, kept: string][] = [
+    [
+      (peer) => peer.request({ ...BLOCK, query: { address } }),
+      `wallet/getnowblock?key=…&address=${address}`,
+    ],
+    [(peer) => peer.call("eth_chainId", []), "/v3/…/?key=…"],
+  ];
+  for (const [ask, kept] of asked) {
+    await rejects(nodes.ask(ask), ({ message }: RpcError) => {
+      ok(keys.every((key) => !message.includes(key)), message);
+      return message.includes(kept);
+    });
+  }
+});
+
 Deno.test("a resource is asked for only of a node that has proven its network, and of none after the closing", async () => {
   await using node = startJsonNode(() => Response.json({ block: "of another network" }));
   const nodes = openNodes({

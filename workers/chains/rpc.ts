@@ -87,16 +87,18 @@ export async function exchange(
   }
   const whole = answers[0];
   if (answers.length === 1 && !found.has(0) && isObject(whole) && isObject(whole.error)) {
-    throw rpcError(whole.error);
+    throw rpcError(whole.error, endpoint);
   }
   return calls.map((_, id) => {
     const item = found.get(id);
-    if (isObject(item) && isObject(item.error)) return rpcError(item.error);
+    if (isObject(item) && isObject(item.error)) return rpcError(item.error, endpoint);
     if (isObject(item) && item.result !== undefined) return item.result;
     throw unavailable(endpoint, `answered no JSON-RPC (${statusOf(reply)})`);
   });
 }
 
+/** Length from which a part of an address may be a key. */
+const KEY_MIN = 12;
 const PATH = /^[\w-]+(\/[\w-]+)*$/;
 /** Client errors that are about the node and not about the question: keys, rates and time. */
 const ABOUT_NODE: readonly number[] = [401, 402, 403, 407, 408, 425, 429];
@@ -124,9 +126,17 @@ export async function request(
   const { status } = reply;
   if (answer !== undefined && status >= 200 && status < 300) return answer;
   if (isObject(answer) && status >= 400 && status < 500 && !ABOUT_NODE.includes(status)) {
-    throw new RpcError(status, plain(reply.text), answer);
+    throw new RpcError(status, plain(withoutKeys(reply.text, endpoint)), answer);
   }
   throw unavailable(endpoint, `answered no JSON to ${path} (${statusOf(reply)})`);
+}
+
+/** Removes parts of a node's address that may be a key: some servers repeat the address in an error. */
+function withoutKeys(text: string, { url }: Endpoint): string {
+  const { pathname, searchParams } = new URL(url);
+  const parts = [...pathname.split("/"), ...searchParams.values()]
+    .filter(({ length }) => length >= KEY_MIN);
+  return parts.reduce((left, part) => left.replaceAll(part, "…"), text.slice(0, 2000));
 }
 
 function statusOf({ status, retryAfter }: Reply): string {
@@ -207,10 +217,10 @@ function keepDigits(_key: string, value: unknown, context?: { source?: string })
   return String(value) === context.source && Number.isSafeInteger(value) ? value : context.source;
 }
 
-function rpcError(error: Record<string, unknown>): RpcError {
+function rpcError(error: Record<string, unknown>, from: Endpoint): RpcError {
   const code = typeof error.code === "number" ? error.code : 0;
   const message = typeof error.message === "string" ? error.message : "no message";
-  return new RpcError(code, plain(message), error.data ?? null);
+  return new RpcError(code, plain(withoutKeys(message, from)), error.data ?? null);
 }
 
 /** Cleans untrusted text for display: one line, at most 200 characters. */
