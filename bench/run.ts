@@ -110,7 +110,9 @@ async function build(asked: Asked, server: Server | undefined, accounts: number)
   }
   const other = await makeRealm(stand, service, { name: "yardstick", accounts: 1 });
   const own = server === undefined ? await openYardstick(stand, other, how) : independent;
-  const large = await makeRealm(stand, service, { name: "large", accounts });
+  const large = accounts === ACCOUNTS
+    ? realm
+    : await makeRealm(stand, service, { name: "large", accounts });
   return {
     ...field,
     yardsticks: { independent, own },

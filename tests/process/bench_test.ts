@@ -60,7 +60,7 @@ Deno.test("audit and verify find the realm of the bench sound", async () => {
   const folder = await Deno.makeTempDir({ prefix: "purser-test-bench-" });
   try {
     const quick = ["--quick", "--own", "--rounds=1", "--seconds=0.3", "--only=uniform, 32"];
-    const bench = await task("bench", [...quick, "--workers", `--keep=${folder}`]);
+    const bench = await task("bench", [...quick, `--keep=${folder}`]);
     equal(bench.code, 0, bench.text);
     match(bench.text, /\| single, uniform, 32 \| \d+ \|/);
     const kept = Number(/(\d+) transactions are kept in/.exec(bench.text)?.[1]);
