@@ -1,7 +1,13 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { KeyedMove, Outcome } from "../../db/ledger/posting_protocol.ts";
 import { testDatabaseUrl } from "../support/database.ts";
-import { holdLedgerLock, openProxy, waiters, waitForWaiter } from "../support/held_queues.ts";
+import {
+  holdLedgerLock,
+  openProxy,
+  waiters,
+  waitForRowWaiter,
+  waitForWaiter,
+} from "../support/held_queues.ts";
 import { type Book, book, type OwnQueue, ownQueue } from "../support/posting_queues.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
@@ -239,12 +245,7 @@ test("a race lost against a writer without the ledger lock is run again, with a 
   const posted = await realm.pool.sql.begin("isolation level serializable", async (tx) => {
     await tx`update accounts set updated_at = now() where id = ${own.source}`;
     const first = Promise.allSettled(moves[0].map((move) => queue.queue.post(move)));
-    for (;;) {
-      const [{ n }] = await realm.pool.sql`
-        select count(*)::int as n from pg_locks where not granted and locktype = 'transactionid'`;
-      if (n > 0) break;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await waitForRowWaiter(realm);
     return { both: [first, Promise.allSettled(moves[1].map((move) => queue.queue.post(move)))] };
   });
   ok((await outcomes(posted.both)).every((one) => "posted" in one));

@@ -1,7 +1,13 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { Contention } from "../../db/errors.ts";
 import type { Outcome } from "../../db/ledger/posting_protocol.ts";
-import { holdLedgerLock, openProxy, waiters, waitForWaiter } from "../support/held_queues.ts";
+import {
+  holdLedgerLock,
+  openProxy,
+  waiters,
+  waitForRowWaiter,
+  waitForWaiter,
+} from "../support/held_queues.ts";
 import { book, type OwnQueue, ownQueue } from "../support/posting_queues.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
@@ -250,12 +256,7 @@ test("a race lost against a writer without the ledger lock is run again", async 
   const rival = realm.pool.sql.begin("isolation level serializable", async (tx) => {
     await tx`update accounts set updated_at = now() where id = ${source}`;
     const posting = own.queue.post(move());
-    while (true) {
-      const [{ n }] = await realm.pool.sql`
-        select count(*)::int as n from pg_locks where not granted and locktype = 'transactionid'`;
-      if (n > 0) break;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await waitForRowWaiter(realm);
     return { posting };
   });
   const outcome = await (await rival).posting;

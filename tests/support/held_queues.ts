@@ -33,6 +33,17 @@ export async function waitForWaiter(realm: TestRealm, count = 1): Promise<number
   }
 }
 
+/** Waits until a backend of this database waits for another's row: such locks are of no database. */
+export async function waitForRowWaiter(realm: TestRealm): Promise<void> {
+  for (;;) {
+    const [{ n }] = await realm.pool.sql`
+      select count(*)::int as n from pg_locks l join pg_stat_activity a using (pid)
+      where not l.granted and l.locktype = 'transactionid' and a.datname = current_database()`;
+    if (n > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 /** A way to the database that can be held up. */
 export interface Proxy {
   url: string;
