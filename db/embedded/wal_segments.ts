@@ -47,11 +47,16 @@ export function preallocateLater(
 ): { done: Promise<void>; stop: () => Promise<void> } {
   const { promise: done, resolve } = Promise.withResolvers<void>();
   let child: Deno.ChildProcess | null = null;
+  const { port, password } = new URL(superuserUrl);
+  const folder = join(clusterDir, "pgdata", "pg_wal");
   const timer = setTimeout(() => {
-    const { port, password } = new URL(superuserUrl);
-    const folder = join(clusterDir, "pgdata", "pg_wal");
-    child = spawn({ port: Number(port), password, pauseMs, folder, roomMin });
-    child.status.then(() => resolve(), () => resolve());
+    try {
+      child = spawn({ port: Number(port), password, pauseMs, folder, roomMin });
+      child.status.then(() => resolve(), () => resolve());
+    } catch (error) { // the service needs none of this
+      tellFailure(error);
+      resolve();
+    }
   }, delayMs);
   return {
     done,
@@ -76,7 +81,7 @@ function spawn(target: Target): Deno.ChildProcess {
         `--allow-net=127.0.0.1:${target.port}`,
         "--allow-env=PG*",
         "--allow-sys=statfs",
-        `--allow-read=${target.folder}`,
+        `--allow-read=${target.folder.replaceAll(",", ",,")}`,
         fileURLToPath(import.meta.url),
       ],
     ],
@@ -118,8 +123,12 @@ async function preallocate(target: Target): Promise<void> {
 
 if (import.meta.main) {
   new Response(Deno.stdin.readable).json().then(preallocate).catch((error) => {
-    const text = `the write-ahead log was not preallocated: ${error}\n`;
-    Deno.stderr.writeSync(new TextEncoder().encode(text));
+    tellFailure(error);
     Deno.exit(1);
   });
+}
+
+function tellFailure(error: unknown): void {
+  const text = `the write-ahead log was not preallocated: ${error}\n`;
+  Deno.stderr.writeSync(new TextEncoder().encode(text));
 }
