@@ -162,15 +162,35 @@ async function send(pool: Pool, batch: Item[], tail: string): Promise<Outcome[]>
   const inOneMessage = isOneMessage(pool);
   const single = inOneMessage ? singleParameters(moves, tail) : null;
   if (single !== null) {
-    const [row] = await pool.sql.unsafe<SingleRow[]>(SINGLE_CALL, single, PREPARED);
-    return [outcomeOf(tail, row)];
+    return [outcomeOf(tail, await call<SingleRow>(pool, SINGLE_CALL, single))];
   }
   const positions = positionsOf(moves);
   const parameters = queuedParameters(moves, tail, positions);
   const row = inOneMessage
-    ? (await pool.sql.unsafe<ApplyRow[]>(QUEUED_CALL, parameters, PREPARED))[0]
+    ? await call<ApplyRow>(pool, QUEUED_CALL, parameters)
     : await runLocked(pool, QUEUED_STATEMENT, parameters);
   return outcomesOf(moves, positions, row, tail);
+}
+
+/**
+ * Sends a call as one message. The driver itself sends it again where the server has lost its prepared
+ * statement; a batch behind would then wait for ever, or take the wrong columns. Both are sent again on
+ * another connection instead.
+ */
+async function call<Row>(
+  pool: Pool,
+  statement: string,
+  parameters: (string | null)[],
+): Promise<Row> {
+  const { sql } = pool;
+  const query = sql.unsafe<Row[]>(statement, parameters, PREPARED);
+  const [answer] = await Promise.allSettled([query]);
+  if ((query as { retried?: unknown }).retried) {
+    pool.renew(sql, Promise.resolve());
+    throw Object.assign(new Error("a prepared statement was lost"), { code: "CONNECTION_CLOSED" });
+  }
+  if (answer.status === "rejected") throw answer.reason;
+  return answer.value[0] as Row;
 }
 
 async function sendBulk(

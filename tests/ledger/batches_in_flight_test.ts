@@ -253,6 +253,22 @@ test("a race lost against a writer without the ledger lock is run again, with a 
   equal(await own.total(own.destination), "8");
 });
 
+test("two batches whose prepared statements the server has lost are posted once each", async (realm) => {
+  const own = await book(realm);
+  await using queue = await ownQueue(realm, FORCED);
+  for (const sizes of [[2, 3], [1, 3], [3, 1]]) {
+    await prepare(queue, own);
+    await queue.pool.sql.unsafe("deallocate all").simple();
+    const batches = [];
+    for (const size of sizes) {
+      batches.push(Promise.all(Array.from({ length: size }, () => queue.queue.post(own.move()))));
+      await new Promise((resolve) => setTimeout(resolve)); // after the microtask in which it is sent
+    }
+    ok((await Promise.all(batches)).flat().every(isPosted));
+  }
+  equal(await own.total(own.destination), "22");
+});
+
 test("a queue whose database is closed settles both batches in flight", async (realm) => {
   const own = await book(realm);
   const queue = await ownQueue(realm, FORCED);
