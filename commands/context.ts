@@ -102,12 +102,14 @@ export async function openContext(): Promise<CommandContext> {
 }
 
 /**
- * Lines for people are written one by one, as are those that OpenTelemetry takes as records, each with
- * the request that it belongs to.
+ * Lines for people are written one by one, as are those that OpenTelemetry or an edge platform takes as
+ * records of their own.
  */
 function writerOf({ logFormat }: Config): LogOptions["write"] {
-  const observed = Deno.env.get("OTEL_DENO") !== undefined;
-  return logFormat === "json" && !observed
+  const areRecords = ["OTEL_DENO", "DENO_DEPLOYMENT_ID"].some((name) =>
+    Deno.env.get(name) !== undefined
+  );
+  return logFormat === "json" && !areRecords
     ? bufferLines((lines) => console.error(lines))
     : undefined;
 }
