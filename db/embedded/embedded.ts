@@ -10,8 +10,8 @@
  * - `--allow-run`: `initdb`, `pg_ctl` and `postgres` by their exact paths in
  *   `<cacheDir>/<platform>-<version>/bin`, and Deno itself, which fetches the binaries once and asks
  *   a server that a killed process left. Such a list stops mistakes, not an intruder: `pg_ctl` alone
- *   runs any program that it is given. So the process that serves requests never has these rights: the
- * launcher   (launcher/launch.ts) starts the server and gives the service its address.
+ *   runs any program that it is given. So the process that serves requests never has these rights:
+ *   the launcher (launcher/launch.ts) starts the server and gives the service its address.
  * - `--allow-net=127.0.0.1`, `--allow-sys=uid`. No package is loaded by these modules.
  *
  * The host must have libstdc++ and glibc (no Alpine).
