@@ -22,7 +22,7 @@ interface Figures {
   transactions: number;
 }
 
-/** The two looks of a realm each half second, and what watching itself adds, for each request. */
+/** Most database transactions per request: two reads of a realm each half second, and those of the measurement. */
 const TRANSACTIONS_MAX = 0.05;
 
 if (import.meta.main) Deno.exit(await main(Deno.args));

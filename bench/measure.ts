@@ -1,4 +1,4 @@
-/** Runs one line of the table once, and reads what it cost. @module */
+/** Runs one line of the table once, and reads its cost. @module */
 import type { Generator } from "./load.ts";
 import { cpuSeconds } from "./processes.ts";
 import type { Figures, Row } from "./report.ts";

@@ -42,7 +42,7 @@ export function benchParse(): void {
       plain.push(timed(() => JSON.parse(text)));
       ours.push(timed(() => parseJson(text)));
     }
-    // The fastest of many is what it costs; the others waited for somebody else.
+    // The fastest of many runs is the cost; the others waited for other processes.
     const took = Math.min(...ours), least = Math.min(...plain);
     const verdict = name.startsWith("digits") && took / least > MUST ? ` **over ${MUST}**` : "";
     console.log(

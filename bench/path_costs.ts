@@ -1,7 +1,7 @@
 /**
  * Costs of paths other than transfers: requests a second, queries of each, and the processor time of the service and
  * of PostgreSQL. The app runs in a process with its caller, on a realm with a ramp on a real node. A list that sends
- * more queries for more items is told.
+ * more queries for more items is reported.
  *
  * `deno task bench --only=paths` runs it; its argument is how many seconds a row takes.
  *

@@ -1,4 +1,4 @@
-/** Prints what was measured as a table. @module */
+/** Prints the measurements as a table. @module */
 import type { Load } from "./load.ts";
 import { median, quantile } from "./processes.ts";
 import type { BenchRealm } from "./stand.ts";

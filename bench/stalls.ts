@@ -1,4 +1,4 @@
-/** How often the event loop of the service gives nobody a turn for more than 5 ms, beside transfers. @module */
+/** Stalls: counts how often the service's event loop is blocked for more than 5 ms during transfers. @module */
 import { join } from "node:path";
 import type { Field } from "./measure.ts";
 import { MONITOR, readPauses } from "./pauses.ts";

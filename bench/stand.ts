@@ -222,7 +222,7 @@ export async function countTransactions(stand: Stand, realm: BenchRealm): Promis
   return Number(n);
 }
 
-/** Transactions of the whole database that were rolled back: lost races, first of all. */
+/** Counts rolled-back transactions of the database, most of them serialization failures. */
 export async function countRollbacks(stand: Stand): Promise<number> {
   await stand.sql`select pg_stat_clear_snapshot()`;
   const [{ n }] = await stand.sql<{ n: string }[]>`

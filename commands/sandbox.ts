@@ -1,4 +1,4 @@
-/** The realm of the very first start, for trials. @module */
+/** The sandbox realm, which the first start creates for trying out the service. @module */
 import { countAllRealms, NewRealm } from "../domain/realms/realms.ts";
 import { check } from "../routes/http/validation.ts";
 import type { CommandContext } from "./context.ts";

@@ -22,7 +22,7 @@ const SURE: readonly string[] = [
   "units",
 ];
 
-// Money inside; at the door the same words also name header values and page totals.
+// Money in the inner layers; in the HTTP layer the same words also name header values and page totals.
 const LIKELY: readonly string[] = [
   ...SURE,
   "available",

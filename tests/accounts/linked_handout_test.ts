@@ -1,4 +1,4 @@
-/** Linked addresses that turn out to be ours: what was shown of them leaves, and is the owner's, once. */
+/** Linked addresses that turn out to be ours: their linked value is taken back and credited to the owner, once. */
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { actingAs } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";

@@ -1,4 +1,4 @@
-/** Chain and ledger are compared at every step of what comes in and is swept. */
+/** Chain and ledger are compared at every step of deposits and sweeps. */
 import { deepEqual, equal } from "node:assert/strict";
 import { newId } from "../../domain/ids.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";

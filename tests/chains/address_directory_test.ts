@@ -1,4 +1,4 @@
-/** The directory of own addresses: what one realm has, no other links; what was passed over, nobody does. */
+/** The directory of own addresses: no realm links an address of another realm, or a skipped one. */
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { deriveAddress } from "../../domain/chains/derivation.ts";

@@ -118,7 +118,7 @@ function withBody({ plan, signed }: { plan: Plan; signed: Signed }): Signed {
   return { ...signed, body: plan.body };
 }
 
-/** Questions about what came, which are asked of every family. */
+/** Questions about incoming transfers, which are asked of every family. */
 export function observationProbes({ from, to, transfers }: Scene, terms: Terms): Probe[] {
   const { watch, block, searched } = terms;
   return [
@@ -148,7 +148,7 @@ export function observationProbes({ from, to, transfers }: Scene, terms: Terms):
   ];
 }
 
-/** Questions about what leaves, which are asked of every family. */
+/** Questions about outgoing transactions, which are asked of every family. */
 export function requestProbes(scene: Scene, { minedAt, dearest }: Terms): Probe[] {
   const { from, mined, most, dead, pending } = scene;
   return [

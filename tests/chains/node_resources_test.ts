@@ -1,4 +1,4 @@
-/** Nodes that speak plain HTTP with JSON: what counts as an answer, as a refusal and as a failure. */
+/** Nodes that speak plain HTTP with JSON: the difference of an answer, a refusal and a failure. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type NodeOptions, openNodes, type Peer } from "../../workers/chains/node_pool.ts";
 import { type Resource, RpcError } from "../../workers/chains/rpc.ts";

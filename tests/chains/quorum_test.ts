@@ -1,4 +1,4 @@
-/** Nodes are witnesses: what one of them says alone neither credits nor hides anything. */
+/** Quorum: the report of a single node neither credits nor hides a deposit. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { rich } from "../support/nodes/anvil.ts";
 import type { RampFixture } from "../support/ramp_fixture.ts";
@@ -99,7 +99,7 @@ for (const nodes of ["lhh", "hlh", "hhl"]) {
   });
 }
 
-/** A node that knows nothing of a payment, and of the balance that came of it. */
+/** A node that reports neither a payment nor the balance that the payment made. */
 function withholds(url: string, hash: string, address: string): Trick {
   return async (question: Question) => {
     const { method, params } = question;
@@ -138,7 +138,7 @@ Deno.test("a deposit that one node of two keeps back is found through the other,
     await fixture.mine();
     equal((await fixture.account(ramp.id)).balance.total, "1");
     equal((await fixture.deposits())[0].error, null);
-    // As long as one node alone told of it, so did it of its sender.
+    // While one node alone reported the payment, it alone reported the sender too.
     const senders = await rowsOf<{ sender: string }>(fixture.realm, "select sender from deposits");
     deepEqual(senders.map(({ sender }) => sender), [rich(0).address]);
   } finally {

@@ -1,4 +1,4 @@
-/** Votes of nodes on what became of a transaction that expires. */
+/** Votes of nodes on the status of a transaction that expires. */
 import { deepEqual, equal } from "node:assert/strict";
 import { openNodes } from "../../workers/chains/node_pool.ts";
 import type { Expiry, StatusQuery } from "../../workers/chains/outgoing.ts";

@@ -9,7 +9,7 @@ import { tamper } from "../support/tamper.ts";
 
 const USDC = 10n ** 6n;
 const ETHER = 10n ** 18n;
-/** Where this installation's USDC lives, by its operator's word. */
+/** Contract of USDC that the operator of this installation has set. */
 const OWN = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 
 // Settings of assets hold for the whole process, hence for this whole file, from here on.

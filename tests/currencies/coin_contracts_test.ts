@@ -1,4 +1,4 @@
-/** Contracts that move what lies at a ramp already, as if it were a token of their own. */
+/** Contracts that move or mirror the chain's coin: their registration as tokens would count a ramp's balance twice. */
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { parseAddress } from "../../domain/chains/addresses.ts";
 import { CHAINS } from "../../domain/assets.ts";

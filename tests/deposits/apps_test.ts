@@ -119,7 +119,7 @@ async function openBroken(fault: "Liar" | "Refuser"): Promise<Broken> {
   };
 }
 
-/** As if the time had passed after which what failed is tried again. */
+/** Makes failed deposits and sweeps due, as if the pause before a retry had passed. */
 async function later(fixture: RampFixture): Promise<void> {
   await fixture.realm.command((tx) =>
     tx`update deposits set updated_at = now() - interval '1 hour'`

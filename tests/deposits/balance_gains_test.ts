@@ -1,4 +1,4 @@
-/** Balances that rose are explained: by transfers that were missed, or they stay in sight. */
+/** Unexplained rises of balances: a missed transfer is found, or the rise stays listed as unexplained. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { CALLS } from "../support/nodes/anvil.ts";
 import { driftsOf, mineUntil } from "../support/ramp_fixture.ts";

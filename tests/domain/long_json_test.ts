@@ -104,7 +104,7 @@ async function turnsDuring<T>(work: () => Promise<T>): Promise<{ result: T; turn
 }
 
 Deno.test("megabytes are decoded and encoded in slices, between letters and never within one", async () => {
-  const text = "a" + "€𝄞".repeat(400_000); // each stretch ends within a letter
+  const text = "a" + "€𝄞".repeat(400_000); // each slice ends within a letter
   const encoded = await turnsDuring(() => encodeLong(text));
   ok(encoded.turns > 2, "while it was encoded");
   const bytes = new TextEncoder().encode(text);

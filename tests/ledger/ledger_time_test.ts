@@ -1,4 +1,4 @@
-/** Time and order are the ledger's: what the clocks of processes, and even the database's, do is no matter. @module */
+/** The ledger gives times and order; wrong clocks of processes, and of the database, change neither. @module */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { postMove } from "../../domain/ledger/posting.ts";
 import { openChains } from "../../workers/chains/registry.ts";

@@ -51,7 +51,7 @@ function targetsOf(dataDir: string, port: number): Targets {
   };
 }
 
-/** Runs the probe and gives what it could do. */
+/** Runs the probe and gives the operations that succeeded. */
 async function probe(flags: readonly string[], targets: Targets): Promise<string[]> {
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "--no-check", "--cached-only", ...flags, PROBE, JSON.stringify(targets)],

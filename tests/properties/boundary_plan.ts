@@ -162,7 +162,7 @@ const LINES: readonly Line[] = [
   { deed: "seal" },
   ...[0, 1, 2, 3, 4, 5, 6, 7].map((n) => again(n)),
   ...[0, 2, 4, 6, 8].map((n) => again(n, true)),
-  // Trials change nothing.
+  // Dry runs change nothing.
   { what: transfer(0, 1, "3"), how: "dry" },
   { what: transfer(2, 1, "100000"), how: "dry" },
   { what: batch(true, move(0, 1, "3")), how: "dry" },
@@ -178,7 +178,7 @@ const LINES: readonly Line[] = [
   revert(1),
   revert(1),
   transfer(0, 1, "1"),
-  // Sides named otherwise, also such as nobody has.
+  // Parties named by alias or address, also by ones that do not exist.
   transfer(0, 1, "1", { named: BY_ALIAS }),
   transfer(0, 1, "1", { named: TO_ADDRESS }),
   {

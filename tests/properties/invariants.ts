@@ -12,7 +12,7 @@ import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { postedIn } from "./run_plan.ts";
 import type { Fixture, Scene } from "./fixture.ts";
 
-/** Each law, and what breaks it. */
+/** Each invariant, with the query that finds its violations. */
 export const INVARIANTS: Readonly<Record<string, string>> = {
   "entries sum to zero per asset": `
     select a.asset, sum(e.amount) from entries e join accounts a on a.id = e.account

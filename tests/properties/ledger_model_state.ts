@@ -14,13 +14,13 @@ export interface Person {
   writes: boolean;
 }
 
-/** How the sides of a move are named where not by account. */
+/** How the parties of a move are named if not by account id. */
 export interface Named {
   source?: "alias";
   destination?: "alias" | "address";
 }
 
-/** A move as it is asked for. The sides are accounts, however they are named. */
+/** A requested move. Its parties are accounts, however they are named. */
 export interface Transfer {
   named?: Named;
   source: string;
@@ -53,7 +53,7 @@ export type Act =
   | { kind: "freeze" | "unfreeze" | "deactivate" | "activate" | "read"; account: string }
   | { kind: "issue" | "destroy"; currency: string; asset: string; account: string; amount: string }
   | { kind: "revert"; transaction: string }
-  /** The service closes what is over at an age. */
+  /** The service expires blocks at an age. */
   | { kind: "expire"; age: number };
 
 /** A call: who asks what, under which idempotency key, and whether it is only tried. */

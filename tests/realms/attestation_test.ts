@@ -202,7 +202,7 @@ Deno.test("a worker that is delayed while others attest recognises their steps",
   await attest(realm);
   const { platform } = realm.database;
   let pauses = 2;
-  // Between what it reads of the realm and what it reads of the platform the others go on.
+  // The other processes continue between its read of the realm and its read of the platform.
   const sql = new Proxy(platform.sql, {
     get(target, name) {
       if (name !== "begin") return Reflect.get(target, name);
@@ -231,7 +231,7 @@ Deno.test("a ramp that was made since the dump is never made again under its num
   await keepRealm(realm);
   const lost = await fixture.ramp();
   await restoreRealm(realm);
-  // Asked for while nobody knew that the database is older, and not opened yet.
+  // A ramp requested before the older database is detected; no worker has opened it yet.
   const early = await realm.admin.send("POST", "/v1/accounts", RAMP);
   equal(early.status, 201, early.text);
   await haltRealm(realm);

@@ -29,7 +29,7 @@ Deno.test("`reconcile` lists, settles, begins a new epoch, and lets further host
   deepEqual(place.open.map((one: { withdrawal: string }) => one.withdrawal), [late]);
   equal((await rowsOf(funded.realm, quarantined)).length, 1);
 
-  // Nobody has answered yet; and a host without a record does not join what waits.
+  // No question is answered yet, and a host without a record does not join an installation in quarantine.
   equal((await first.run(["--gap", "20"])).code, 2);
   const answered = await second.run(["--join"]);
   deepEqual([answered.code, answered.out], [1, ""]);

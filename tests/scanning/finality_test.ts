@@ -48,7 +48,7 @@ async function behind(count: number): Promise<Witnessed> {
   };
 }
 
-/** Has a node tell the block at a tag or height as the final one; null: it knows none. */
+/** Makes a node report the block at a tag or height as the final one; null: it reports none. */
 function final({ anvil }: FundedRamp, at: () => string | null): Trick {
   return async ({ id, method, params }) => {
     if (method !== "eth_getBlockByNumber" || params[0] !== "finalized") return undefined;
@@ -249,7 +249,7 @@ Deno.test("answers that overtake each other, and nodes that lag behind one name,
   equal(await told(110), 110);
   // Asked before, and answered after.
   equal(await told(105, before - 1), 105);
-  // A node behind the same name that lags, and has the block by now, or does not have it yet.
+  // A lagging node behind the same name: it may or may not have the block by now.
   has = block(110);
   equal(await told(105), 105);
   has = null;

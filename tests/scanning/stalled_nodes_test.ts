@@ -1,4 +1,4 @@
-/** Nodes that take a question and say nothing until the time-out, at every place where one is asked. */
+/** Stalled nodes: a node accepts a request and never answers it, at every place that asks a node. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
 import { openChains } from "../../workers/chains/registry.ts";
@@ -17,7 +17,7 @@ const ETHER = 10n ** 18n;
 const SEND = "eth_sendRawTransaction";
 const TIMEOUT_MS = 600;
 
-/** A misbehaving node that can be put before a node which is not there yet. */
+/** A faulty node in front of a node whose URL is given later. */
 function curtain(): { faulty: () => FaultyNode; raise: (url: string) => string } {
   let faulty: FaultyNode | null = null;
   return {
@@ -202,7 +202,7 @@ async function cursorsOf(realm: TestRealm): Promise<unknown[]> {
     .filter((chain: { scanned: number | null }) => chain.scanned !== null);
 }
 
-/** So many coins arrived, as many transactions left, and the ledger agrees with the chain. */
+/** Checks the number of received coins and of sent transactions, and that ledger and chain agree. */
 async function paid(funded: FundedRamp, count: number): Promise<void> {
   const { anvil, address } = funded;
   const read = async (method: string, of: string) => BigInt(await anvil.rpc(method, of, "latest"));

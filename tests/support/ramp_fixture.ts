@@ -1,5 +1,5 @@
 /**
- * A realm with a node and a ramp, for tests of what comes in from a chain and goes out to it.
+ * A realm with a node and a ramp, for tests of deposits and withdrawals.
  * @module
  */
 import { type Anvil, startAnvil } from "./nodes/anvil.ts";
@@ -31,7 +31,7 @@ export interface RampFixture extends AsyncDisposable {
 export interface RampFixtureOptions {
   testnet?: boolean;
   env?: Record<string, string>;
-  /** Address of the node that the service sees, in place of the real one. */
+  /** Gives the URL of a proxy that the service uses in place of the node. */
   through?: (url: string) => string;
   args?: string[];
 }

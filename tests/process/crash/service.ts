@@ -112,7 +112,7 @@ function spawn(port: number, databaseUrl: string, dataDir: string): Deno.ChildPr
   }).spawn();
 }
 
-/** Reads the log until the line that says the service serves; then keeps what errors it tells. */
+/** Reads the log until the service is ready; then collects its errors. */
 async function untilServing(child: Deno.ChildProcess, errors: string[]): Promise<void> {
   const serving = Promise.withResolvers<void>();
   const reading = (async () => {
