@@ -57,7 +57,7 @@ const TOKEN = `insert into fungible_tokens (id, account, chain, network, symbol,
   select gen_random_uuid(), account, 'ETHEREUM', 'main', name, supply - 1, 18, id, '0x1', 'registered',
     false, owner, created_at from currencies where name = 'GOLD'`;
 
-/** How to break each thing that is stored twice, and what must be said of it. */
+/** Corruptions of each fact that is stored twice, with the mismatches that the audit must report. */
 const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   [
     "transaction.entries",

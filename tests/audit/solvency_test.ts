@@ -214,7 +214,7 @@ const BURNER = "0x00000000000000000000000000000000000b0b01";
 /** revert(0, 0) */
 const REVERTS = "0x60006000fd";
 
-/** Sets what lies at the ramp's address. */
+/** Sets the balance at the ramp's address. */
 async function leave(funded: FundedRamp, wei: bigint): Promise<void> {
   await funded.anvil.rpc("anvil_setBalance", funded.address, `0x${wei.toString(16)}`);
   await funded.anvil.mine();

@@ -22,7 +22,7 @@ async function found(sql: Db, query: unknown): Promise<string[]> {
   return rows.map((row) => row.id);
 }
 
-/** Adds named rows and gives what tells by name which of them a query finds. */
+/** Adds named rows; gives a function that lists the names of the rows that a query finds. */
 async function named(sql: Db, rows: Record<string, Partial<Thing>>) {
   const namesOf = await insertNamed(sql, rows);
   return async (query: unknown) => namesOf(await found(sql, query));

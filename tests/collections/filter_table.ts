@@ -102,7 +102,7 @@ export async function insertThings(sql: Db, things: readonly Thing[]): Promise<v
     from jsonb_array_elements(${JSON.stringify(rows)}::text::jsonb) as r`;
 }
 
-/** Adds rows, each with a name in the test, and gives what tells those names for ids. */
+/** Adds rows, each with a name in the test; gives a function that finds the names of ids. */
 export async function insertNamed(
   sql: Db,
   rows: Readonly<Record<string, Partial<Thing>>>,

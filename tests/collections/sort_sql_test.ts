@@ -41,7 +41,7 @@ async function paged(sql: Db, sort: string, size: number): Promise<string[]> {
   }
 }
 
-/** Adds named rows and gives what tells by name how they are listed, however large the pages. */
+/** Adds named rows; gives a function that lists their names in order, for any size of pages. */
 async function named(sql: Db, rows: Record<string, Partial<Thing>>) {
   const namesOf = await insertNamed(sql, rows);
   return async (sort: string) => {

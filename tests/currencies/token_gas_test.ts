@@ -290,7 +290,7 @@ Deno.test("the database names the coin of each chain that carries tokens as the 
   }
 });
 
-/** Says what the token and the coin are worth, so that a fee can be counted in the token. */
+/** Sets rates of the token and of the coin, so that a fee can be counted in the token. */
 async function rate({ realm }: RampFixture): Promise<void> {
   for (const [base, rate] of [["ETH", "3000"], ["GOLD_ETH", "1"]]) {
     const set = await realm.admin.send("PUT", "/v1/rates", { base, currency: "USD", rate });
@@ -298,7 +298,7 @@ async function rate({ realm }: RampFixture): Promise<void> {
   }
 }
 
-/** Withdraws, cancels once it is signed, and has what fills its nonce mined. */
+/** Withdraws, cancels the signed withdrawal, and mines the filler of its nonce. */
 async function cancelSigned(
   fixture: RampFixture,
   mine: Customer,

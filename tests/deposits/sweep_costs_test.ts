@@ -14,7 +14,7 @@ async function count(fixture: RampFixture, what: string): Promise<number> {
   return (await rowsOf(fixture.realm, `select 1 from ${what}`)).length;
 }
 
-/** Makes what waits due again, as if so many minutes had passed. */
+/** Makes waiting sweeps and deposits due, as if so many minutes had passed. */
 async function later(fixture: RampFixture, minutes: number): Promise<void> {
   const ago = `interval '${minutes} minutes'`;
   await rowsOf(fixture.realm, `update sweeps set updated_at = updated_at - ${ago}`);

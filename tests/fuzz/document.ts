@@ -43,7 +43,7 @@ export function operationsOf(document: Json): Operation[] {
   );
 }
 
-/** Finds what a reference of the document leads to. */
+/** Resolves a reference of the document. */
 export function at(document: Json, reference: string): Json {
   return reference.slice(2).split("/").reduce((found, name) => found[name], document);
 }

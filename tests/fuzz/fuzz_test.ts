@@ -24,7 +24,7 @@ Deno.test("every operation answers as the OpenAPI document says, whatever is ask
   ok(findings.failing.length < operations / 4, findings.failing.join());
 });
 
-/** Prints what a long run found, for its report. */
+/** Prints the findings of a long run. */
 function tell(findings: Findings, operations: number): void {
   const { sent, statuses, failing, narrower, faults } = findings;
   console.log(JSON.stringify({ sent, statuses, failing, narrower, faults }, null, 1));

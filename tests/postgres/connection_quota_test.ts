@@ -10,7 +10,7 @@ import { asSuperuser, superuserUrl, testDatabase, testDatabaseUrl } from "../sup
 import { type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
-/** A pool that notes what it is told. */
+/** A pool that records its calls. */
 function managedPool(quota: Quota, max: number) {
   const told: string[] = [];
   const lease = quota.admit({

@@ -47,7 +47,7 @@ async function serving<T>(
   }
 }
 
-/** Waits for what must come. */
+/** Waits for an expected result, up to a limit of time. */
 async function until(come: () => Promise<boolean>): Promise<void> {
   const late = performance.now() + 300_000;
   while (!await come()) {

@@ -158,7 +158,7 @@ function moveBody(source: string, destination: string): unknown {
   return { source: { account: source }, destination: { account: destination }, value: "1" };
 }
 
-/** Waits for what must come. */
+/** Waits for an expected result, up to a limit of time. */
 async function until(come: () => boolean): Promise<void> {
   const late = performance.now() + 300_000;
   while (!come()) {

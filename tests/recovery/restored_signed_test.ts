@@ -28,7 +28,7 @@ async function follow(funded: FundedRamp): Promise<void> {
   }
 }
 
-/** Answers that a withdrawal was paid, and keeps what was asked. */
+/** Answers that a withdrawal was paid, and records the questions. */
 function paidAnswers(): { asked: Question[]; answer: (question: Question) => Promise<boolean> } {
   const asked: Question[] = [];
   return {

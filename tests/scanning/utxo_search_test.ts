@@ -16,7 +16,7 @@ import { type FaultyNode, NodeError } from "../support/nodes/faulty_node.ts";
 const ignore = !hasLitecoind();
 const PLACE = { chain: "LITECOIN", network: "regtest" } as const;
 
-/** Passes a block over, as if the node had shown it without what it pays us. */
+/** Moves the cursor past a new block without scanning it, as if the node had left out payments to us. */
 async function passOver(funded: UtxoRamp): Promise<void> {
   await funded.node.mine();
   const height = await funded.node.rpc<number>("getblockcount");

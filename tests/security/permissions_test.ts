@@ -194,7 +194,7 @@ function outcome({ status, body }: Reply): string {
   return status === 403 ? body.code : `${status} ${body.code}`;
 }
 
-/** Prints what was found as a table: one column for each row of the specification. */
+/** Prints the results as a table: one column for each row of the specification. */
 function print(kind: string, found: Record<string, string[]>): void {
   const rows = Object.keys(found);
   const cell = (text: string) => text.padEnd(18);

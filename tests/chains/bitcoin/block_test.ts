@@ -25,7 +25,7 @@ Deno.test.afterAll(async () => {
   for (const node of nodes.values()) await node.stop();
 });
 
-/** A block with two payments to us, and what is needed to lie about it. */
+/** A block with two payments to us, and the parts for lies about it. */
 interface Scene {
   readonly fixture: UtxoFixture;
   readonly height: number;
