@@ -241,3 +241,23 @@ export async function freezeRamps(
       where a.chain = ${place.chain} and a.network = ${place.network}
         and a.address in (select jsonb_array_elements_text(${tx.json([...addresses])})))`;
 }
+
+/** Position of an address in the tree of keys. */
+export interface KeyPositionRow {
+  number: number;
+  index: number;
+  address: string;
+}
+
+/** Finds the key positions of some own addresses. */
+export async function selectKeyPositions(
+  db: Db,
+  place: { chain: string; network: string },
+  addresses: readonly string[],
+): Promise<KeyPositionRow[]> {
+  return await db<KeyPositionRow[]>`
+    select r.number, a.derivation_key as index, a.address
+    from addresses a join ramps r on r.account = a.ramp
+    where a.chain = ${place.chain} and a.network = ${place.network}
+      and a.address = any (${addresses as string[]}::text[])`;
+}

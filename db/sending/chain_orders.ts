@@ -209,23 +209,3 @@ export async function sumInFlight(
         and height > ${since.height}::integer and state in ('done', 'failed')) o`;
   return row.units;
 }
-
-/** Position of an address in the tree of keys. */
-export interface LeafRow {
-  number: number;
-  index: number;
-  address: string;
-}
-
-/** Finds the key positions of some own addresses. */
-export async function selectLeaves(
-  db: Db,
-  place: { chain: string; network: string },
-  addresses: readonly string[],
-): Promise<LeafRow[]> {
-  return await db<LeafRow[]>`
-    select r.number, a.derivation_key as index, a.address
-    from addresses a join ramps r on r.account = a.ramp
-    where a.chain = ${place.chain} and a.network = ${place.network}
-      and a.address = any (${addresses as string[]}::text[])`;
-}

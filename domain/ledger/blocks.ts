@@ -29,7 +29,7 @@ import { postMove } from "./posting.ts";
 import { type Page, parsePage } from "../collections/list_parameters.ts";
 import { Amount, assertScale, compare, DecimalText, trim } from "../money.ts";
 import { notFound, rightsOf } from "../permissions.ts";
-import { showTransaction } from "./reversals.ts";
+import { showTransaction } from "./transaction_view.ts";
 import { DestinationParty, findEndpoints } from "./parties.ts";
 
 /** The body of a request to block value. */

@@ -1,23 +1,23 @@
 /**
- * Reads, annotates and reverts posted transactions. A revert is a counter-posting; the transaction
+ * Annotates and reverts posted transactions. A revert is a counter-posting; the transaction
  * itself never changes.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
-import type { Db, Tx } from "../../db/database.ts";
+import type { Tx } from "../../db/database.ts";
 import { type CurrencyRow, selectCurrencyByName } from "../../db/currencies/currencies.ts";
-import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
+import type { TransactionRow } from "../../db/ledger/posting.ts";
 import { markIssued } from "../../db/currencies/issuance.ts";
 import { existsRevert, upsertTransactionData } from "../../db/ledger/transaction_data.ts";
 import type { Actor } from "../actor.ts";
 import { FreeForm } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
-import { isId } from "../ids.ts";
-import { type MoveType, postMove, viewTransaction } from "./posting.ts";
+import { type MoveType, postMove } from "./posting.ts";
 import { compare } from "../money.ts";
-import { assertMay, covers, mayRead, notFound, rightsOf } from "../permissions.ts";
+import { assertMay, covers, notFound, rightsOf } from "../permissions.ts";
 import { assertSupplyLaw } from "./supply.ts";
+import { findVisible, showTransaction } from "./transaction_view.ts";
 
 /** The body of a request to revert a transaction. */
 export const Revert = z.strictObject({
@@ -42,15 +42,6 @@ const REVERSIBLE: readonly string[] = [
   "destroy",
 ] satisfies MoveType[];
 
-/** Shows a transaction that the actor may see. */
-export async function showTransaction(
-  db: Db,
-  actor: Actor,
-  id: string,
-): Promise<Record<string, unknown>> {
-  return viewTransaction(await visible(db, actor, id), (owner) => mayRead(actor, owner));
-}
-
 /**
  * Replaces the data beside a transaction. Permitted to its owner and to users with write permission
  * for the whole realm.
@@ -62,7 +53,7 @@ export async function changeTransaction(
   actor: Actor,
   input: TransactionChange & { id: string },
 ): Promise<Record<string, unknown>> {
-  const row = await visible(tx, actor, input.id);
+  const row = await findVisible(tx, actor, input.id);
   if (!covers(rightsOf(actor).write, actor, row.owner)) {
     throw new DomainError("permission.owner", "the transaction was made by another user");
   }
@@ -83,7 +74,7 @@ export async function revertTransaction(
   actor: Actor,
   input: Revert & { id: string },
 ): Promise<Record<string, unknown>> {
-  const row = await visible(tx, actor, input.id);
+  const row = await findVisible(tx, actor, input.id);
   if (row.type === "revert") {
     throw new DomainError("transaction.reverted", "a revert is not reverted");
   }
@@ -135,11 +126,4 @@ async function assertSupply(tx: Tx, currency: CurrencyRow, row: TransactionRow):
   if (row.type === "destroy") return await assertSupplyLaw(tx, currency, row.amount);
   if (compare(currency.supply, row.amount) >= 0) return;
   throw new DomainError("balance.insufficient", "less than that is issued");
-}
-
-async function visible(db: Db, actor: Actor, id: string): Promise<TransactionRow> {
-  const [row] = isId(id) ? await selectTransactions(db, [id]) : [];
-  const owners = row === undefined ? [] : [row.owner, row.source_owner, row.destination_owner];
-  if (!owners.some((owner) => mayRead(actor, owner))) throw notFound("transaction.not_found");
-  return row;
 }

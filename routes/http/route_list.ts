@@ -19,7 +19,8 @@ import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "../identities.ts";
 import { issuanceRoutes } from "../issuance.ts";
 import { openapiRoutes } from "./openapi.ts";
-import { postingRoutes } from "../reversals.ts";
+import { hashChainRoutes } from "../hash_chain.ts";
+import { reversalRoutes } from "../reversals.ts";
 import { rateRoutes } from "../rates.ts";
 import { realmRoutes } from "../realms.ts";
 import type { AnyRoute } from "./route.ts";
@@ -55,7 +56,8 @@ export function allRoutes(): AnyRoute[] {
     ...currencyRoutes,
     ...issuanceRoutes,
     ...rateRoutes,
-    ...postingRoutes,
+    ...hashChainRoutes,
+    ...reversalRoutes,
     ...transactionRoutes,
     ...withdrawalRoutes,
     ...fungibleTokenRoutes,

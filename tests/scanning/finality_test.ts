@@ -1,7 +1,7 @@
 /** On a main network the return of value, or a second payment, needs a block that its nodes call final. */
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { getAddress, hexlify, SigningKey, Transaction } from "ethers";
-import { selectLeaves } from "../../db/sending/chain_orders.ts";
+import { selectKeyPositions } from "../../db/accounts/ramps.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Evm } from "../../workers/chains/evm/context.ts";
 import { finalHeight } from "../../workers/chains/evm/finality.ts";
@@ -84,7 +84,10 @@ async function taken(funded: FundedRamp): Promise<string> {
   await funded.advance();
   const { context, address } = funded;
   const order = { chain: "ETHEREUM", network: "main" } as const;
-  const rows = await reading(context.pool, (db) => selectLeaves(db, order as never, [address]));
+  const rows = await reading(
+    context.pool,
+    (db) => selectKeyPositions(db, order as never, [address]),
+  );
   const paths = rows.map((row) => ({ ...order, ...row }));
   const store = { realm: context.realm.id, pool: context.pool };
   const raw = await context.signer.withKeys(store, paths, (keys) => {

@@ -4,7 +4,7 @@
  * @module
  */
 import { equal } from "node:assert/strict";
-import { selectLeaves } from "../../db/sending/chain_orders.ts";
+import { selectKeyPositions } from "../../db/accounts/ramps.ts";
 import { reading } from "../../db/transaction.ts";
 import { scriptOf } from "../../domain/chains/addresses.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
@@ -238,7 +238,7 @@ async function theft(
   const order = { kind: "pay" as const, from: address, contract: null, payments };
   const plan = chain.plan(await chain.draft(order, "fast"), { coins: offered });
   const place = { chain: id, network: "regtest" as const };
-  const rows = await reading(context.pool, (db) => selectLeaves(db, place, [address]));
+  const rows = await reading(context.pool, (db) => selectKeyPositions(db, place, [address]));
   const store = { realm: context.realm.id, pool: context.pool };
   const paths = rows.map((row) => ({ ...place, ...row }));
   return (await context.signer.withKeys(store, paths, (keys) => chain.sign(plan, keys))).raw;

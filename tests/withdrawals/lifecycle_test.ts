@@ -1,5 +1,5 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
-import { selectLeaves } from "../../db/sending/chain_orders.ts";
+import { selectKeyPositions } from "../../db/accounts/ramps.ts";
 import { reading } from "../../db/transaction.ts";
 import { toUnits } from "../../domain/money.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
@@ -201,7 +201,7 @@ async function rivalOf({ context, address }: FundedRamp): Promise<string> {
   const chain = await context.chains.open({ chain: "ETHEREUM", testnet: false });
   const draft = await chain.draft({ kind: "noop", from: address }, "fast");
   const plan = chain.plan(draft, { nonce: 0, coins: [] });
-  const rows = await reading(context.pool, (db) => selectLeaves(db, place, plan.signers));
+  const rows = await reading(context.pool, (db) => selectKeyPositions(db, place, plan.signers));
   const paths = rows.map((row) => ({ ...place, ...row }));
   const store = { realm: context.realm.id, pool: context.pool };
   return (await context.signer.withKeys(store, paths, (keys) => chain.sign(plan, keys))).raw;

@@ -1,7 +1,7 @@
 /** Signs the plans of chain orders, unless something holds the order. @module */
 import { insertChange } from "../../db/sending/utxos.ts";
 import type { Db } from "../../db/database.ts";
-import { selectLeaves } from "../../db/sending/chain_orders.ts";
+import { selectKeyPositions } from "../../db/accounts/ramps.ts";
 import { markAttemptSigned, selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
@@ -115,7 +115,7 @@ export async function holdInTurn(
 }
 
 async function sign({ context, chain }: OrderWork, order: OrderRow, plan: Plan): Promise<Signed> {
-  const rows = await reading(context.pool, (db) => selectLeaves(db, order, plan.signers));
+  const rows = await reading(context.pool, (db) => selectKeyPositions(db, order, plan.signers));
   const network = order.network as Network;
   const paths = rows.map((row) => ({ chain: chain.id, network, ...row }));
   const store = { realm: context.realm.id, pool: context.pool };

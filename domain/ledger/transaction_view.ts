@@ -1,0 +1,24 @@
+/** One transaction, as those see it who may. @module */
+import type { Db } from "../../db/database.ts";
+import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
+import type { Actor } from "../actor.ts";
+import { isId } from "../ids.ts";
+import { mayRead, notFound } from "../permissions.ts";
+import { viewTransaction } from "./posting.ts";
+
+/** Shows a transaction that the actor may see. */
+export async function showTransaction(
+  db: Db,
+  actor: Actor,
+  id: string,
+): Promise<Record<string, unknown>> {
+  return viewTransaction(await findVisible(db, actor, id), (owner) => mayRead(actor, owner));
+}
+
+/** Finds a transaction that the actor may see. @throws {DomainError} transaction.not_found */
+export async function findVisible(db: Db, actor: Actor, id: string): Promise<TransactionRow> {
+  const [row] = isId(id) ? await selectTransactions(db, [id]) : [];
+  const owners = row === undefined ? [] : [row.owner, row.source_owner, row.destination_owner];
+  if (!owners.some((owner) => mayRead(actor, owner))) throw notFound("transaction.not_found");
+  return row;
+}
