@@ -78,7 +78,7 @@ export async function selectWorth(
  * Reads the worth of one whole unit of each asset in a currency; unknown rates, and those not set
  * since a time, are left out.
  */
-export async function selectWorths(
+export async function selectRatesSince(
   db: Db,
   assets: readonly string[],
   currency: string,

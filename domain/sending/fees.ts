@@ -8,7 +8,7 @@ import { z } from "zod";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { countCoinsFor } from "../../db/sending/utxos.ts";
 import type { Db } from "../../db/database.ts";
-import { selectWorths } from "../../db/currencies/rates.ts";
+import { selectRatesSince } from "../../db/currencies/rates.ts";
 import { type QuoteRow, selectQuote } from "../../db/sending/fee_quotes.ts";
 import { selectAddressOf } from "../../db/accounts/ramps.ts";
 import { assertAccount } from "../accounts/accounts.ts";
@@ -158,7 +158,7 @@ async function converted(
   { asset, currency, since }: Pick<Priced, "asset" | "currency"> & { since: number },
   units: bigint,
 ): Promise<string | null> {
-  const worths = await selectWorths(db, [asset.code, asset.gas.code], currency, since);
+  const worths = await selectRatesSince(db, [asset.code, asset.gas.code], currency, since);
   const [ours, theirs] = [worths.get(asset.code), worths.get(asset.gas.code)];
   if (ours === undefined || theirs === undefined) return null;
   const places = Math.max(scaleOf(ours), scaleOf(theirs));
