@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { KeyedMove, Outcome } from "../../db/ledger/posting_protocol.ts";
 import { testDatabaseUrl } from "../support/database.ts";
+import { until } from "../support/eventually.ts";
 import {
   holdLedgerLock,
   openProxy,
@@ -134,7 +135,7 @@ test("two batches that were committed before the connection was lost are found a
     ]);
     proxy.mute();
     await lock.release();
-    while (await own.total(own.destination) !== "8") await new Promise((r) => setTimeout(r, 5));
+    await until(async () => await own.total(own.destination) === "8");
     proxy.cut();
     const found = await outcomes(posted);
     ok(found.every((one) => "replay" in one && one.replay.own), JSON.stringify(found));
