@@ -22,6 +22,8 @@ const PERMISSIONS = [
   "--allow-env",
   "--allow-run",
   "--allow-sys",
+  // Solana's node is a library.
+  "--allow-ffi",
 ];
 
 const CONFIG = ["--config", "tests/deno.json"];

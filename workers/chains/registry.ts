@@ -85,6 +85,10 @@ async function openChain(
     const { openCoins } = await import("./bitcoin/chain.ts");
     return await openCoins(id, network, urls, how);
   }
+  if (id === "SOLANA") {
+    const { openSolana } = await import("./solana/chain.ts");
+    return await openSolana(network, urls, how);
+  }
   throw new ChainError("unsupported", `${id} cannot be reached yet`);
 }
 

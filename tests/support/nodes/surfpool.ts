@@ -1,0 +1,266 @@
+/**
+ * A real Solana node for tests: surfpool, in process, behind a proxy on loopback. Surfpool executes each
+ * transaction at once in a block of its own. The proxy decides which blocks are final, so a test does, and
+ * mends what surfpool 1.5.0 tells wrong: hashes of blocks do not link, times are divided by 1000, and
+ * most answers ignore the commitment. Slots may be left out, as if they were skipped.
+ * @module
+ */
+import { createRequire } from "node:module";
+import { Keypair, PublicKey, SystemProgram, Transaction } from "@solana/web3.js";
+import type { Signer, TransactionInstruction } from "@solana/web3.js";
+import surfpoolPackage from "@solana/surfpool-linux-x64-gnu/package.json" with { type: "json" };
+import { GENESIS_HASHES } from "../../../workers/chains/solana/networks.ts";
+import type { Question } from "./faulty_node.ts";
+
+/** A running node. */
+export interface Surfpool extends AsyncDisposable {
+  /** Address of the proxy. */
+  readonly url: string;
+  /** Somebody with plenty of SOL. */
+  readonly payer: Keypair;
+  /** Asks through the proxy. */
+  rpc<T = unknown>(method: string, ...params: unknown[]): Promise<T>;
+  /** Asks surfpool itself, also for its own methods (`surfnet_setAccount`). */
+  raw<T = unknown>(method: string, ...params: unknown[]): Promise<T>;
+  /** Makes all executed blocks final, or one empty one where there are none, and so many in all. */
+  mine(blocks?: number): Promise<void>;
+  /** Sends lamports from the payer, or executes instructions that it pays for. Gives the signature. */
+  pay(to: string, lamports: bigint): Promise<string>;
+  send(instructions: readonly TransactionInstruction[], signers?: Signer[]): Promise<string>;
+  /** Sends signed bytes in base64. */
+  sendRaw(raw: string): Promise<string>;
+  /** Leaves so many slots without a block above the newest one. */
+  skip(slots: number): Promise<void>;
+  /** Ends it. */
+  stop(): Promise<void>;
+}
+
+/** The parts of surfpool's own interface that are used here. */
+interface Surfnet {
+  readonly rpcUrl: string;
+  readonly payerSecretKey: number[];
+  fundSol(address: string, lamports: number): void;
+  drainEvents(): unknown;
+  stop(): void;
+}
+
+/** Slots go by only when a transaction is executed or a test says so. */
+const CONFIG = { offline: true, blockProductionMode: "transaction", slotTimeMs: 3_600_000 };
+const PUMP_MS = 50;
+/** The first slot that surfpool keeps. */
+const FIRST = 31;
+/** Hash of the first block of the test network that the proxy shows. */
+const LOCAL_GENESIS = "GEnSELRyrEKW9d8H4xra8WkRL5xvPshJpr9BjrGrrxQd";
+const PROCESSED = { commitment: "processed" } as const;
+
+/** Starts a node whose genesis hash is the main network's, or a local one's. */
+export async function startSurfpool(network: "main" | "testnet" = "testnet"): Promise<Surfpool> {
+  const folder = import.meta.resolve("@solana/surfpool-linux-x64-gnu/package.json");
+  const file = new URL(surfpoolPackage.main, folder).pathname;
+  const { Surfnet } = createRequire(import.meta.url)(file);
+  const net: Surfnet = Surfnet.startWithConfig(CONFIG);
+  // Without it surfpool's answers end after about a thousand events.
+  const pump = setInterval(() => net.drainEvents(), PUMP_MS);
+  const raw = asker(net.rpcUrl);
+  const view = await openView(raw, network);
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, view.serve);
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const rpc = asker(url);
+  const payer = Keypair.fromSecretKey(Uint8Array.from(net.payerSecretKey));
+  net.fundSol(payer.publicKey.toBase58(), 1_000_000_000_000);
+  async function sendRaw(bytes: string): Promise<string> {
+    return await raw("sendTransaction", bytes, { encoding: "base64" });
+  }
+  async function send(
+    instructions: readonly TransactionInstruction[],
+    signers: Signer[] = [],
+  ): Promise<string> {
+    const { value } = await raw<{ value: { blockhash: string; lastValidBlockHeight: number } }>(
+      "getLatestBlockhash",
+      PROCESSED,
+    );
+    const transaction = new Transaction({ feePayer: payer.publicKey, ...value });
+    transaction.add(...instructions).sign(payer, ...signers);
+    return await sendRaw(transaction.serialize().toString("base64"));
+  }
+  let running = true;
+  async function stop(): Promise<void> {
+    if (!running) return;
+    running = false;
+    await server.shutdown();
+    clearInterval(pump);
+    net.stop();
+  }
+  return {
+    ...{ url, payer, rpc, raw, send, sendRaw, stop, mine: view.mine, skip: view.skip },
+    pay: (to, lamports) =>
+      send([SystemProgram.transfer({
+        fromPubkey: payer.publicKey,
+        toPubkey: new PublicKey(to),
+        lamports,
+      })]),
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+type Asker = <T = unknown>(method: string, ...params: unknown[]) => Promise<T>;
+
+function asker(url: string): Asker {
+  return async <T>(method: string, ...params: unknown[]) => {
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const answer = await (await fetch(url, { method: "POST", headers, body })).json();
+    if (answer.error) throw new Refusal(answer.error.code, `${method}: ${answer.error.message}`);
+    return answer.result;
+  };
+}
+
+class Refusal extends Error {
+  constructor(readonly code: number, message: string) {
+    super(message);
+  }
+}
+
+/** The proxy: which slots are final, which are skipped, and how the answers are mended. */
+interface View {
+  mine(blocks?: number): Promise<void>;
+  skip(slots: number): Promise<void>;
+  serve(request: Request): Promise<Response>;
+}
+
+async function openView(raw: Asker, network: "main" | "testnet"): Promise<View> {
+  const skipped = new Set<number>();
+  const startedAt = Math.floor(Date.now() / 1000);
+  /** The slot that is being filled. */
+  const openSlot = async () => await raw<number>("getSlot", PROCESSED);
+  const travel = async (slot: number) => {
+    await raw("surfnet_timeTravel", { absoluteSlot: slot });
+  };
+  await travel(await openSlot() + 2);
+  const state = { final: await openSlot() - 1 };
+  const parentOf = (slot: number): number => {
+    for (let at = slot - 1; at >= FIRST; at--) if (!skipped.has(at)) return at;
+    return FIRST - 1;
+  };
+  const links = (slot: number) => ({
+    blockhash: hashOf(slot),
+    previousBlockhash: hashOf(parentOf(slot)),
+    parentSlot: parentOf(slot),
+    blockTime: startedAt + Math.floor((slot - FIRST) * 0.4),
+  });
+  const topOf = async (commitment: unknown) =>
+    commitment === undefined || commitment === "finalized" ? state.final : await openSlot() - 1;
+
+  /** Answers that the proxy makes or mends; undefined passes the question on. */
+  const answers: Readonly<Record<string, (params: readonly unknown[]) => Promise<unknown>>> = {
+    getGenesisHash: () => Promise.resolve(network === "main" ? GENESIS_HASHES.main : LOCAL_GENESIS),
+    getSlot: ([config]) => topOf(commitmentOf(config)),
+    async getBlockHeight([config]) {
+      const height = await raw<number>("getBlockHeight", PROCESSED);
+      if (commitmentOf(config) === "processed") return height;
+      return Math.max(0, height - (await openSlot() - await topOf(commitmentOf(config))));
+    },
+    async getBlocks([from, to, config]) {
+      const top = await topOf(commitmentOf(config));
+      const [low, high] = [Math.max(FIRST, Number(from)), Math.min(top, Number(to ?? top))];
+      const slots = Array.from({ length: Math.max(0, high - low + 1) }, (_, at) => low + at);
+      return slots.filter((slot) => !skipped.has(slot));
+    },
+    async getBlock([slot, config]) {
+      const at = Number(slot);
+      if (at > await topOf(commitmentOf(config))) {
+        throw new Refusal(-32004, `Block not available for slot ${at}`);
+      }
+      if (skipped.has(at) || at < FIRST) {
+        throw new Refusal(-32007, `Slot ${at} was skipped, or missing`);
+      }
+      const asked = { encoding: "json", ...config as object, ...PROCESSED };
+      const block = await raw<object | null>("getBlock", at, { ...asked, commitment: "confirmed" });
+      return { ...emptyBlock(config), ...block, ...links(at) };
+    },
+    async getTransaction([signature, config]) {
+      const asked = { encoding: "json", ...config as object, commitment: "confirmed" };
+      const found = await raw<{ slot: number } | null>("getTransaction", signature, asked);
+      if (found === null || found.slot > await topOf(commitmentOf(config))) return null;
+      return { ...found, blockTime: links(found.slot).blockTime };
+    },
+    async getSignaturesForAddress([address, config]) {
+      const top = await topOf(commitmentOf(config));
+      const asked = { ...config as object, commitment: "confirmed" };
+      const found = await raw<{ slot: number }[]>("getSignaturesForAddress", address, asked);
+      return found.filter(({ slot }) => slot <= top)
+        .map((one) => ({ ...one, blockTime: links(one.slot).blockTime }));
+    },
+    async getSignatureStatuses([signatures, config]) {
+      const answer = await raw<{ value: ({ slot: number } | null)[] }>(
+        "getSignatureStatuses",
+        signatures,
+        ...config === undefined ? [] : [config],
+      );
+      const final = { confirmations: null, confirmationStatus: "finalized" };
+      const open = { confirmations: 0, confirmationStatus: "confirmed" };
+      const value = answer.value.map((one) =>
+        one && { ...one, ...(one.slot <= state.final ? final : open) }
+      );
+      return { ...answer, value };
+    },
+  };
+
+  async function answerTo({ id, method, params }: Question): Promise<unknown> {
+    try {
+      const given = params ?? [];
+      const result = await (method in answers ? answers[method](given) : raw(method, ...given));
+      return { jsonrpc: "2.0", id, result: await withSlot(result, given) };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return { jsonrpc: "2.0", id, error: { code: error.code, message: error.message } };
+    }
+  }
+  /** Surfpool reads the newest state whatever the commitment, and tells its slot. */
+  async function withSlot(result: unknown, params: readonly unknown[]): Promise<unknown> {
+    if (typeof result !== "object" || result === null || !("context" in result)) return result;
+    const slot = await topOf(commitmentOf(params[params.length - 1]));
+    return { ...result, context: { ...result.context as object, slot } };
+  }
+  return {
+    async mine(blocks = 1) {
+      const tip = await openSlot() - 1;
+      const final = Math.max(tip, state.final + 1) + blocks - 1;
+      if (final > tip) await travel(final + 1);
+      state.final = final;
+    },
+    async skip(slots) {
+      const from = await openSlot();
+      await travel(from + slots);
+      for (let at = from; at < from + slots; at++) skipped.add(at);
+      // The block above them shows that they were skipped.
+      await travel(from + slots + 1);
+    },
+    async serve(request) {
+      const body = await request.json();
+      if (!Array.isArray(body)) return Response.json(await answerTo(body));
+      const all: unknown[] = [];
+      for (const question of body) all.push(await answerTo(question));
+      return Response.json(all);
+    },
+  };
+}
+
+/** A hash of its own for each slot. */
+function hashOf(slot: number): string {
+  const bytes = new Uint8Array(32).fill(7);
+  new DataView(bytes.buffer).setUint32(0, slot);
+  return new PublicKey(bytes).toBase58();
+}
+
+function commitmentOf(config: unknown): unknown {
+  return typeof config === "object" && config !== null && "commitment" in config
+    ? config.commitment
+    : undefined;
+}
+
+function emptyBlock(config: unknown): Record<string, unknown> {
+  const detail = (config as { transactionDetails?: string } | undefined)?.transactionDetails;
+  if (detail === "none") return {};
+  return detail === "signatures" ? { signatures: [] } : { transactions: [] };
+}

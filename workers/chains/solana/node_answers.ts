@@ -1,0 +1,143 @@
+/**
+ * Readers of answers of Solana nodes. Every field is checked for its shape before it is used; a malformed
+ * answer counts as none. Only raw JSON-RPC, and only the commitment `finalized` counts as a block.
+ * @module
+ */
+import type { Network } from "../../../domain/chains/addresses.ts";
+import { malformedAnswer, readRecord, readText } from "../answers.ts";
+import { ChainError } from "../chain.ts";
+import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node_pool.ts";
+import { RpcError } from "../rpc.ts";
+import type { Block } from "../observations.ts";
+import { GENESIS_HASHES } from "./networks.ts";
+
+/** Commitment of every question about what the chain holds. */
+export const FINALIZED = { commitment: "finalized" } as const;
+
+/** Text of 32 bytes in base58: a key, or the hash of a block. */
+const KEY = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
+/** Text of 64 bytes in base58: a signature, which is a transaction's id. */
+const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
+
+/** A block as its node names it. */
+export interface SolanaBlock extends Block {
+  /** Slot of the block below; the slots between were skipped. */
+  readonly parentSlot: number;
+}
+
+/** Opens the nodes of a network; each must be of the right network before it is believed. */
+export function openSolanaNodes(
+  network: Network,
+  urls: readonly string[],
+  how: NodeOptions = {},
+): Nodes {
+  let known: string | null = null;
+  let last = Promise.resolve();
+  /** Of nodes that are asked at once, the preferred one decides which test network it is. */
+  function identify(peer: Peer): Promise<void> {
+    const mine = identifyAfter(last, peer);
+    last = mine.catch(() => {});
+    return mine;
+  }
+  async function identifyAfter(earlier: Promise<void>, peer: Peer): Promise<void> {
+    const genesis = await askGenesis(peer);
+    if (network !== "main" && known === null) await earlier;
+    const isMain = genesis === GENESIS_HASHES.main;
+    if (isMain !== (network === "main") || (known !== null && known !== genesis)) {
+      const other = network === "main" ? GENESIS_HASHES.main : known ?? "a test network's";
+      throw new ChainError(
+        "wrong_chain",
+        `${peer.name} is of genesis ${genesis}, for SOLANA ${network} it must be ${other}`,
+      );
+    }
+    known = genesis;
+  }
+  return plainRefusals(openNodes({ urls, ...how, identify, blamesNode }));
+}
+
+async function askGenesis(peer: Peer): Promise<string> {
+  try {
+    return readKey(await peer.call("getGenesisHash", []));
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    throw new ChainError("unavailable", `${peer.name} does not tell its chain: ${error.message}`);
+  }
+}
+
+/** The slot holds no block: it was skipped. A node that began later says the same of older slots. */
+const SKIPPED: readonly number[] = [-32007, -32009];
+/** The slot is above the node's newest final block, or the node does not have it any more. */
+const NOT_THERE: readonly number[] = [-32001, -32004, -32014, -32011, -32016];
+
+/** Tells that a node says that a slot holds no block. */
+export function isSkipped({ code }: RpcError): boolean {
+  return SKIPPED.includes(code);
+}
+
+/** Tells that a block is above the newest final one. */
+export function isAbove({ code }: RpcError): boolean {
+  return code === -32004 || code === -32014;
+}
+
+/** Tells that a node does not offer a method at all, or not for this key. */
+export function isMissingMethod({ code }: RpcError): boolean {
+  return code === -32601 || code === -32010;
+}
+
+/** Tells whether an error is the node's fault; another node may then do better. */
+function blamesNode(error: RpcError): boolean {
+  return error.code === -32005 || error.code === 429 || NOT_THERE.includes(error.code) ||
+    isSkipped(error) || isMissingMethod(error) ||
+    /rate.?limit|too many requests|over capacity|behind|timed? ?out/i.test(error.message);
+}
+
+/** Reads a block without its transactions; null where the node has none. */
+export function readBlock(answer: unknown, slot: number): SolanaBlock | null {
+  if (answer === null) return null;
+  const fields = readRecord(answer, "a block");
+  const parentSlot = readNumber(fields.parentSlot, "a slot");
+  if (parentSlot >= slot && slot !== 0) throw malformedAnswer("a slot of a parent", parentSlot);
+  return {
+    height: slot,
+    hash: readKey(fields.blockhash),
+    parentHash: readKey(fields.previousBlockhash),
+    parentSlot,
+    // A node that did not hear the votes of a block does not know its time.
+    time: fields.blockTime === null ? 0 : readNumber(fields.blockTime, "a time"),
+  };
+}
+
+/** Reads a whole number small enough to count with. */
+export function readNumber(answer: unknown, expected: string): number {
+  if (typeof answer === "number" && Number.isSafeInteger(answer) && answer >= 0) return answer;
+  throw malformedAnswer(expected, answer);
+}
+
+/**
+ * Reads lamports. JSON numbers are exact up to 2^53, which is nine million SOL; a larger balance counts
+ * as malformed, because its last digits are gone.
+ */
+export function readLamports(answer: unknown): bigint {
+  return BigInt(readNumber(answer, "an amount"));
+}
+
+/** Reads an amount of 64 bits that stands as text. */
+export function readAmount(answer: unknown): bigint {
+  const text = readText(answer, "an amount");
+  if (!/^\d{1,20}$/.test(text) || BigInt(text) >= 2n ** 64n) {
+    throw malformedAnswer("an amount", answer);
+  }
+  return BigInt(text);
+}
+
+/** Reads 32 bytes in base58. */
+export function readKey(answer: unknown): string {
+  if (typeof answer === "string" && KEY.test(answer)) return answer;
+  throw malformedAnswer("a key", answer);
+}
+
+/** Reads a signature in base58. */
+export function readSignature(answer: unknown): string {
+  if (typeof answer === "string" && SIGNATURE.test(answer)) return answer;
+  throw malformedAnswer("a signature", answer);
+}
