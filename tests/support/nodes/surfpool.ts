@@ -128,68 +128,116 @@ interface View {
   serve(request: Request): Promise<Response>;
 }
 
-async function openView(raw: Asker, network: "main" | "testnet"): Promise<View> {
-  const skipped = new Set<number>();
-  const startedAt = Math.floor(Date.now() / 1000);
+/** Which slots a node shows, and as what. */
+interface Slots {
+  readonly network: "main" | "testnet";
+  readonly skipped: Set<number>;
+  readonly startedAt: number;
+  /** The newest final one. */
+  final: number;
   /** The slot that is being filled. */
-  const openSlot = async () => await raw<number>("getSlot", PROCESSED);
-  const travel = async (slot: number) => {
-    await raw("surfnet_timeTravel", { absoluteSlot: slot });
-  };
-  await travel(await openSlot() + 2);
-  const state = { final: await openSlot() - 1 };
-  const parentOf = (slot: number): number => {
-    for (let at = slot - 1; at >= FIRST; at--) if (!skipped.has(at)) return at;
-    return FIRST - 1;
-  };
-  const links = (slot: number) => ({
-    blockhash: hashOf(slot),
-    previousBlockhash: hashOf(parentOf(slot)),
-    parentSlot: parentOf(slot),
-    blockTime: startedAt + Math.floor((slot - FIRST) * 0.4),
-  });
-  const topOf = async (commitment: unknown) =>
-    commitment === undefined || commitment === "finalized" ? state.final : await openSlot() - 1;
+  open(): Promise<number>;
+  /** Leaves slots behind, each with an empty block. */
+  travel(slot: number): Promise<void>;
+  /** The newest slot of a commitment. */
+  top(commitment: unknown): Promise<number>;
+}
 
-  /** Answers that the proxy makes or mends; undefined passes the question on. */
-  const answers: Readonly<Record<string, (params: readonly unknown[]) => Promise<unknown>>> = {
-    getGenesisHash: () => Promise.resolve(network === "main" ? GENESIS_HASHES.main : LOCAL_GENESIS),
-    getSlot: ([config]) => topOf(commitmentOf(config)),
+async function openView(raw: Asker, network: "main" | "testnet"): Promise<View> {
+  const slots: Slots = {
+    network,
+    skipped: new Set(),
+    startedAt: Math.floor(Date.now() / 1000),
+    final: FIRST,
+    open: async () => await raw<number>("getSlot", PROCESSED),
+    travel: async (slot) => void await raw("surfnet_timeTravel", { absoluteSlot: slot }),
+    top: async (commitment) =>
+      commitment === undefined || commitment === "finalized" ? slots.final : await slots.open() - 1,
+  };
+  await slots.travel(await slots.open() + 2);
+  slots.final = await slots.open() - 1;
+  const answers = { ...answersOfBlocks(raw, slots), ...answersOfTransactions(raw, slots) };
+  async function answerTo({ id, method, params }: Question): Promise<unknown> {
+    try {
+      const given = params ?? [];
+      const result = await (method in answers ? answers[method](given) : raw(method, ...given));
+      return { jsonrpc: "2.0", id, result: await withSlot(slots, result, given) };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return { jsonrpc: "2.0", id, error: { code: error.code, message: error.message } };
+    }
+  }
+  return {
+    async mine(blocks = 1) {
+      const tip = await slots.open() - 1;
+      const final = Math.max(tip, slots.final + 1) + blocks - 1;
+      if (final > tip) await slots.travel(final + 1);
+      slots.final = final;
+    },
+    async skip(count) {
+      const from = await slots.open();
+      for (let at = from; at < from + count; at++) slots.skipped.add(at);
+      // The block above them shows that they were skipped.
+      await slots.travel(from + count + 1);
+    },
+    async serve(request) {
+      const body = await request.json();
+      if (!Array.isArray(body)) return Response.json(await answerTo(body));
+      const all: unknown[] = [];
+      for (const question of body) all.push(await answerTo(question));
+      return Response.json(all);
+    },
+  };
+}
+
+/** Answers that the proxy makes or mends. */
+type Answers = Readonly<Record<string, (params: readonly unknown[]) => Promise<unknown>>>;
+
+function answersOfBlocks(raw: Asker, slots: Slots): Answers {
+  return {
+    getGenesisHash: () =>
+      Promise.resolve(slots.network === "main" ? GENESIS_HASHES.main : LOCAL_GENESIS),
+    getSlot: ([config]) => slots.top(commitmentOf(config)),
     async getBlockHeight([config]) {
       const height = await raw<number>("getBlockHeight", PROCESSED);
       if (commitmentOf(config) === "processed") return height;
-      return Math.max(0, height - (await openSlot() - await topOf(commitmentOf(config))));
+      return Math.max(0, height - (await slots.open() - await slots.top(commitmentOf(config))));
     },
     async getBlocks([from, to, config]) {
-      const top = await topOf(commitmentOf(config));
+      const top = await slots.top(commitmentOf(config));
       const [low, high] = [Math.max(FIRST, Number(from)), Math.min(top, Number(to ?? top))];
-      const slots = Array.from({ length: Math.max(0, high - low + 1) }, (_, at) => low + at);
-      return slots.filter((slot) => !skipped.has(slot));
+      const all = Array.from({ length: Math.max(0, high - low + 1) }, (_, at) => low + at);
+      return all.filter((slot) => !slots.skipped.has(slot));
     },
     async getBlock([slot, config]) {
       const at = Number(slot);
-      if (at > await topOf(commitmentOf(config))) {
+      if (at > await slots.top(commitmentOf(config))) {
         throw new Refusal(-32004, `Block not available for slot ${at}`);
       }
-      if (skipped.has(at) || at < FIRST) {
+      if (slots.skipped.has(at) || at < FIRST) {
         throw new Refusal(-32007, `Slot ${at} was skipped, or missing`);
       }
-      const asked = { encoding: "json", ...config as object, ...PROCESSED };
-      const block = await raw<object | null>("getBlock", at, { ...asked, commitment: "confirmed" });
-      return { ...emptyBlock(config), ...block, ...links(at) };
+      const asked = { encoding: "json", ...config as object, commitment: "confirmed" };
+      const block = await raw<object | null>("getBlock", at, asked);
+      return { ...emptyBlock(config), ...block, ...linksOf(slots, at) };
     },
+  };
+}
+
+function answersOfTransactions(raw: Asker, slots: Slots): Answers {
+  return {
     async getTransaction([signature, config]) {
       const asked = { encoding: "json", ...config as object, commitment: "confirmed" };
       const found = await raw<{ slot: number } | null>("getTransaction", signature, asked);
-      if (found === null || found.slot > await topOf(commitmentOf(config))) return null;
-      return { ...found, blockTime: links(found.slot).blockTime };
+      if (found === null || found.slot > await slots.top(commitmentOf(config))) return null;
+      return { ...found, blockTime: linksOf(slots, found.slot).blockTime };
     },
     async getSignaturesForAddress([address, config]) {
-      const top = await topOf(commitmentOf(config));
+      const top = await slots.top(commitmentOf(config));
       const asked = { ...config as object, commitment: "confirmed" };
       const found = await raw<{ slot: number }[]>("getSignaturesForAddress", address, asked);
       return found.filter(({ slot }) => slot <= top)
-        .map((one) => ({ ...one, blockTime: links(one.slot).blockTime }));
+        .map((one) => ({ ...one, blockTime: linksOf(slots, one.slot).blockTime }));
     },
     async getSignatureStatuses([signatures, config]) {
       const answer = await raw<{ value: ({ slot: number } | null)[] }>(
@@ -200,49 +248,32 @@ async function openView(raw: Asker, network: "main" | "testnet"): Promise<View> 
       const final = { confirmations: null, confirmationStatus: "finalized" };
       const open = { confirmations: 0, confirmationStatus: "confirmed" };
       const value = answer.value.map((one) =>
-        one && { ...one, ...(one.slot <= state.final ? final : open) }
+        one && { ...one, ...(one.slot <= slots.final ? final : open) }
       );
       return { ...answer, value };
     },
   };
+}
 
-  async function answerTo({ id, method, params }: Question): Promise<unknown> {
-    try {
-      const given = params ?? [];
-      const result = await (method in answers ? answers[method](given) : raw(method, ...given));
-      return { jsonrpc: "2.0", id, result: await withSlot(result, given) };
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      return { jsonrpc: "2.0", id, error: { code: error.code, message: error.message } };
-    }
-  }
-  /** Surfpool reads the newest state whatever the commitment, and tells its slot. */
-  async function withSlot(result: unknown, params: readonly unknown[]): Promise<unknown> {
-    if (typeof result !== "object" || result === null || !("context" in result)) return result;
-    const slot = await topOf(commitmentOf(params[params.length - 1]));
-    return { ...result, context: { ...result.context as object, slot } };
-  }
+/** Surfpool reads the newest state whatever the commitment, and tells its slot. */
+async function withSlot(
+  slots: Slots,
+  result: unknown,
+  params: readonly unknown[],
+): Promise<unknown> {
+  if (typeof result !== "object" || result === null || !("context" in result)) return result;
+  const slot = await slots.top(commitmentOf(params[params.length - 1]));
+  return { ...result, context: { ...result.context as object, slot } };
+}
+
+function linksOf({ skipped, startedAt }: Slots, slot: number) {
+  let parentSlot = slot - 1;
+  while (skipped.has(parentSlot)) parentSlot--;
   return {
-    async mine(blocks = 1) {
-      const tip = await openSlot() - 1;
-      const final = Math.max(tip, state.final + 1) + blocks - 1;
-      if (final > tip) await travel(final + 1);
-      state.final = final;
-    },
-    async skip(slots) {
-      const from = await openSlot();
-      await travel(from + slots);
-      for (let at = from; at < from + slots; at++) skipped.add(at);
-      // The block above them shows that they were skipped.
-      await travel(from + slots + 1);
-    },
-    async serve(request) {
-      const body = await request.json();
-      if (!Array.isArray(body)) return Response.json(await answerTo(body));
-      const all: unknown[] = [];
-      for (const question of body) all.push(await answerTo(question));
-      return Response.json(all);
-    },
+    blockhash: hashOf(slot),
+    previousBlockhash: hashOf(parentSlot),
+    parentSlot,
+    blockTime: startedAt + Math.floor((slot - FIRST) * 0.4),
   };
 }
 
