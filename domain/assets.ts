@@ -111,6 +111,12 @@ export function chainInfo(chain: ChainId): ChainInfo {
   return FACTS.get(chain)!;
 }
 
+/** Whether transactions of a chain expire, so that none is replaced or canceled before its expiry. */
+export function transactionsExpire(chain: ChainId): boolean {
+  const { family } = chainInfo(chain);
+  return family === "solana" || family === "tron";
+}
+
 /** Writes the explorer page of a transaction, or null where no explorer is known. */
 export function explorerUrl(chain: ChainId, testnet: boolean, hash: string): string | null {
   const pages = chainInfo(chain).explorer[testnet ? "testnet" : "main"];

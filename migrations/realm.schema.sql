@@ -943,17 +943,22 @@ table order_attempts (
   proof text
   proof_by text
   proof_height integer
+  proof_reached bigint
   created_at timestamp with time zone not null
 )
 constraint order_attempts_attempt_check CHECK ((attempt > 0))
 constraint order_attempts_borne CHECK (((borne_by = 'sender'::text) OR cancels))
 constraint order_attempts_borne_by_check CHECK ((borne_by = ANY (ARRAY['sender'::text, 'house'::text])))
+constraint order_attempts_bounded CHECK (((raw IS NULL) OR (cardinality(inputs) > 0) OR (expires IS NOT NULL) OR (plan = '{}'::text)))
 constraint order_attempts_dropped CHECK ((dropped = (proof IS NOT NULL)))
+constraint order_attempts_expires CHECK (((expires IS NULL) OR ((((expires ->> 'height'::text))::bigint IS NULL) <> (((expires ->> 'time'::text))::bigint IS NULL))))
 constraint order_attempts_order_id_fkey FOREIGN KEY (order_id) REFERENCES chain_orders(id)
 constraint order_attempts_pkey PRIMARY KEY (order_id, attempt)
 constraint order_attempts_proof CHECK ((((proof = 'consumed'::text) IS NOT TRUE) OR ((proof_height IS NOT NULL) AND (proof_by IS DISTINCT FROM hash))))
 constraint order_attempts_proof_check CHECK ((proof = ANY (ARRAY['consumed'::text, 'expired'::text, 'orphaned'::text, 'unsigned'::text])))
 constraint order_attempts_proof_height_check CHECK ((proof_height >= 0))
+constraint order_attempts_proof_reached_check CHECK ((proof_reached >= 0))
+constraint order_attempts_reached CHECK (((proof_reached IS NULL) OR (proof = 'expired'::text)))
 constraint order_attempts_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_attempts_signed CHECK (((hash IS NULL) = (raw IS NULL)))
 CREATE UNIQUE INDEX order_attempts_hash ON order_attempts USING btree (hash) WHERE (hash IS NOT NULL)
@@ -1569,8 +1574,8 @@ begin
       when old.sent_at is null and new.sent_at is not null
           and (new.dropped or o.state not in ('signed', 'sent'))
         then 'leaves too late'
-      when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height)
-          is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height)
+      when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height, new.proof_reached)
+          is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height, old.proof_reached)
         then 'stays dropped'
       when new.dropped and not old.dropped
           and o.state not in ('sent', 'mined')
@@ -1578,10 +1583,11 @@ begin
           and not (o.state in ('planned', 'signed') and in_quarantine(o.ramp))
         then 'never left'
       when new.dropped and not old.dropped and not coalesce(case new.proof
-          when 'consumed' then not exists (
+          when 'consumed' then cardinality(new.inputs) > 0 and not exists (
             select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by)
           when 'unsigned' then new.raw is null and o.state = 'planned'
-          when 'expired' then new.raw is null or new.expires is not null
+          when 'expired' then new.raw is null or new.proof_height is not null and new.proof_reached
+            > coalesce((new.expires->>'height')::bigint, (new.expires->>'time')::bigint)
           when 'orphaned' then exists (
             select 1 from unnest(new.inputs) k
               join order_attempts p on p.hash = split_part(k, ':', 1)
@@ -3534,7 +3540,7 @@ realm may insert on stops
 realm may insert on transaction_data
 realm may insert on users
 realm may insert on withdrawals
-realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, order_id, outcome, plan, proof, proof_by, proof_height, sent_at) on order_attempts
+realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, order_id, outcome, plan, proof, proof_by, proof_height, proof_reached, sent_at) on order_attempts
 realm may select (kind) on secrets
 realm may select on account_states
 realm may select on accounts

@@ -21,7 +21,7 @@ grant select (kind) on secrets to :role;
 -- Anybody who has signed bytes can send them: a withdrawal canceled before its broadcast could be paid all the same.
 revoke select on order_attempts from :role;
 grant select (order_id, attempt, plan, inputs, hash, expires, fee, sent_at, outcome, cancels, borne_by, dropped, proof,
-    proof_by, proof_height, created_at) on order_attempts to :role;
+    proof_by, proof_height, proof_reached, created_at) on order_attempts to :role;
 
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data
   to :role;

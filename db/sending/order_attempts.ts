@@ -19,6 +19,7 @@ export interface AttemptRow {
   /** The bearer of its cost where it moves nothing. */
   borne_by: "sender" | "house";
   dropped: boolean;
+  created_at: number;
 }
 
 /** The proof that no attempt of an order can be mined any more. */
@@ -28,10 +29,12 @@ export interface DropProof {
   by: string | null;
   /** The height of its block. */
   height: number | null;
+  /** Of an expiry, the final height or time that the chain has passed, in the unit of `expires`. */
+  reached?: number | null;
 }
 
 const MADE =
-  "order_id attempt plan inputs hash expires fee sent_at outcome cancels borne_by dropped"
+  "order_id attempt plan inputs hash expires fee sent_at outcome cancels borne_by dropped created_at"
     .split(" ");
 const SIGNED = [...MADE, "raw"];
 
@@ -109,11 +112,11 @@ export async function markAttemptOutcome(
 export async function markAttemptsDropped(
   tx: Tx,
   order: string,
-  { proof, by, height }: DropProof,
+  { proof, by, height, reached = null }: DropProof,
 ): Promise<void> {
   await tx`
     update order_attempts set dropped = true, proof = ${proof}, proof_by = ${by},
-      proof_height = ${height}
+      proof_height = ${height}, proof_reached = ${reached}
     where order_id = ${order} and not dropped`;
 }
 

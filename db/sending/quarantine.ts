@@ -69,7 +69,10 @@ export async function selectStolenCoins(
     order by g.input`;
 }
 
-/** Selects the own nonces that a transaction of no order of ours used; with their ramps. */
+/**
+ * Selects the own nonces that a transaction of no order of ours used, and our signatures under such
+ * transactions where there are no nonces (`address:hash`); with their ramps.
+ */
 export async function selectStolenNonces(
   tx: Tx,
   place: NetworkKey,

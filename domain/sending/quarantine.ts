@@ -68,7 +68,11 @@ export async function checkConsumed(
     ...nonces.map(({ input, hash, ramp }) => ({
       ramp,
       hash,
-      detail: `${hash} used our nonce ${input}, and nothing here knows of it`,
+      detail: input.endsWith(`:${hash}`)
+        ? `our key of ${
+          input.slice(0, input.indexOf(":"))
+        } signed ${hash}, and nothing here knows of it`
+        : `${hash} used our nonce ${input}, and nothing here knows of it`,
     })),
   ];
   await act(tx, actor, place, evidence);

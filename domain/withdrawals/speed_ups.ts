@@ -20,7 +20,7 @@ import {
 } from "../../db/withdrawals/withdrawals.ts";
 import { assertAccount, availableOf } from "../accounts/accounts.ts";
 import type { Actor, RequestActor } from "../actor.ts";
-import type { ChainId } from "../assets.ts";
+import { type ChainId, transactionsExpire } from "../assets.ts";
 import { freeBlock, openBlock } from "../ledger/blocks.ts";
 import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
 import { DomainError } from "../errors.ts";
@@ -73,7 +73,7 @@ export async function speedUpWithdrawal(
     throw new DomainError("withdrawal.not_cancelable", "it is in a block, or has ended");
   }
   if (order.state === "sent" && WITHOUT_REPLACEMENT.has(order.chain as ChainId)) {
-    throw new DomainError("withdrawal.not_cancelable", "the chain does not replace transactions");
+    throw new DomainError("withdrawal.not_cancelable", whyNotReplaced(order.chain as ChainId));
   }
   const head = await nextBlock(tx, order);
   const account = await selectAccount(tx, row.account);
@@ -96,6 +96,12 @@ export async function speedUpWithdrawal(
   const changed = await updateWithdrawal(tx, row.id, { ...change, speed }, entry, actor.at);
   await announce(tx, actor, changed);
   return changed;
+}
+
+function whyNotReplaced(chain: ChainId): string {
+  if (!transactionsExpire(chain)) return "the chain does not replace transactions";
+  return "the chain does not replace transactions: this one is mined or expires within minutes, and" +
+    " only after its expiry the withdrawal can be sped up";
 }
 
 /** Locks the order whose transaction pays a withdrawal: its batch, or its own. */

@@ -17,6 +17,7 @@ import {
   type WithdrawalRow,
 } from "../../db/withdrawals/withdrawals.ts";
 import type { Actor, RequestActor } from "../actor.ts";
+import { type ChainId, transactionsExpire } from "../assets.ts";
 import { sendingRamp } from "../chains/onchain_assets.ts";
 import { DomainError } from "../errors.ts";
 import { newIds } from "../ids.ts";
@@ -183,7 +184,12 @@ export async function cancelWithdrawal(
   await assertMayDiscard(tx, actor, row);
   const order = row.status === "PROCESSING" ? await cancelOrder(tx, actor, row.order_id) : null;
   if (order === null) {
-    throw new DomainError("withdrawal.not_cancelable", "it has been sent, or has ended");
+    const expires = row.status === "PROCESSING" && transactionsExpire(row.chain as ChainId);
+    const until =
+      ": its transaction is mined or expires within minutes, and only after its expiry" +
+      " the withdrawal can be canceled";
+    const why = expires ? `it has been sent${until}` : "it has been sent, or has ended";
+    throw new DomainError("withdrawal.not_cancelable", why);
   }
   await returnCharge(tx, actor, row);
   const entry: HistoryEntry = { at: actor.at, event: "canceled" };

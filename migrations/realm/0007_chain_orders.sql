@@ -125,12 +125,17 @@ create table order_attempts (
   proof text check (proof in ('consumed', 'expired', 'orphaned', 'unsigned')),
   proof_by text,
   proof_height integer check (proof_height >= 0),
+  proof_reached bigint check (proof_reached >= 0),
   created_at timestamptz not null,
   primary key (order_id, attempt),
   constraint order_attempts_signed check ((hash is null) = (raw is null)),
   constraint order_attempts_sent check (sent_at is null or raw is not null),
   constraint order_attempts_borne check (borne_by = 'sender' or cancels),
   constraint order_attempts_dropped check (dropped = (proof is not null)),
+  constraint order_attempts_expires check
+    (expires is null or ((expires->>'height')::bigint is null) <> ((expires->>'time')::bigint is null)),
+  constraint order_attempts_bounded check (raw is null or cardinality(inputs) > 0 or expires is not null or plan = '{}'),
+  constraint order_attempts_reached check (proof_reached is null or proof = 'expired'),
   constraint order_attempts_proof check
     ((proof = 'consumed') is not true or (proof_height is not null and proof_by is distinct from hash))
 );
@@ -152,7 +157,9 @@ comment on column order_attempts.sent_at is 'Written before the first broadcast:
 comment on column order_attempts.cancels is 'Moves nothing: once it is mined, nothing else of the order can be.';
 comment on column order_attempts.borne_by is 'Who bears its cost where it moves nothing: the house, unless the destination caused the cancellation.';
 comment on column order_attempts.dropped is 'Proven never to be mined.';
-comment on column order_attempts.proof is 'Consumed: another transaction took an input, as deep as a deposit must be. Orphaned: it spends what a dropped transaction should have made. Unsigned: the plan was given up.';
+comment on column order_attempts.proof is 'Consumed: another transaction took an input, as deep as a deposit must be. Expired: the final chain is beyond its last point and does not have it. Orphaned: it spends what a dropped transaction should have made. Unsigned: the plan was given up.';
+comment on column order_attempts.expires is 'The last point at which the chain takes it: {"height": block} or {"time": milliseconds}; null: it does not expire.';
+comment on column order_attempts.proof_reached is 'Of an expiry, the final point that the chain has passed, in the unit of expires.';
 comment on column order_attempts.proof_by is 'The transaction that took an input, where the chain tells.';
 
 create table nonces (
@@ -336,8 +343,8 @@ create trigger chain_orders_change before insert or update on chain_orders
 create trigger chain_orders_stay before delete or truncate on chain_orders
   for each statement execute function refuse_change();
 
--- Stored bytes stay, and stay marked as sent. Two attempts of an order share an input, so only one can be mined. An
--- attempt is dropped for a reason that the rows show. The lock on the order keeps it from ending meanwhile.
+-- Stored bytes stay, and stay marked as sent. Two attempts of an order share an input, so only one can be mined: on
+-- chains without inputs, whose transactions expire, an order has one attempt that is not proven expired. An attempt is dropped for a reason that the rows show. The lock on the order keeps it from ending meanwhile.
 create function check_attempt() returns trigger language plpgsql as $$
 declare
   o chain_orders;
@@ -370,8 +377,8 @@ begin
       when old.sent_at is null and new.sent_at is not null
           and (new.dropped or o.state not in ('signed', 'sent'))
         then 'leaves too late'
-      when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height)
-          is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height)
+      when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height, new.proof_reached)
+          is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height, old.proof_reached)
         then 'stays dropped'
       when new.dropped and not old.dropped
           and o.state not in ('sent', 'mined')
@@ -379,10 +386,11 @@ begin
           and not (o.state in ('planned', 'signed') and in_quarantine(o.ramp))
         then 'never left'
       when new.dropped and not old.dropped and not coalesce(case new.proof
-          when 'consumed' then not exists (
+          when 'consumed' then cardinality(new.inputs) > 0 and not exists (
             select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by)
           when 'unsigned' then new.raw is null and o.state = 'planned'
-          when 'expired' then new.raw is null or new.expires is not null
+          when 'expired' then new.raw is null or new.proof_height is not null and new.proof_reached
+            > coalesce((new.expires->>'height')::bigint, (new.expires->>'time')::bigint)
           when 'orphaned' then exists (
             select 1 from unnest(new.inputs) k
               join order_attempts p on p.hash = split_part(k, ':', 1)

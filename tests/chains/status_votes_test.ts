@@ -14,13 +14,21 @@ const NOTHING = { mined: null, pending: null, dropped: null };
 /** A node that takes its newest blocks for the proof of an expiry. */
 function expired(height: number, expiry: Expiry): NodeReport {
   const settled = height - QUERY.depth + 1;
-  const proof = { proof: "expired", by: null, expiry, height: settled } as const;
+  const reached = "height" in expiry ? settled : expiry.time + settled;
+  const proof = { proof: "expired", by: null, expiry, height: settled, reached } as const;
   return { ...NOTHING, height, settled, dropped: { state: "dropped", ...proof } };
 }
 
 function consumed(height: number, by: string, at: number): NodeReport {
   const proof = { proof: "consumed", by, height: at } as const;
   return { ...NOTHING, height, settled: height, dropped: { state: "dropped", ...proof } };
+}
+
+function mined(height: number, at: number): NodeReport {
+  const block = { height: at, hash: `block ${at}`, parentHash: `block ${at - 1}`, time: at };
+  const confirmations = height - at + 1;
+  const done = { confirmations, final: true, success: true, fee: 1n, feeContract: null };
+  return { ...open(height), mined: { state: "mined", hash: "one", block, ...done } };
 }
 
 function open(height: number): NodeReport {
@@ -43,14 +51,22 @@ Deno.test("nodes with other newest blocks agree that a transaction has expired, 
   const expiry = { height: 90 };
   const dropped = { state: "dropped", proof: "expired", by: null, expiry };
   const { status, reports } = await vote(expired(100, expiry), expired(103, expiry));
-  deepEqual(status, { ...dropped, height: 98 });
+  deepEqual(status, { ...dropped, height: 98, reached: 98 });
   deepEqual(reports, []);
   // The height of a node alone, which may be made up, is not believed.
   const { status: told } = await vote(expired(10 ** 9, expiry), expired(100, expiry));
-  deepEqual(told, { ...dropped, height: 98 });
+  deepEqual(told, { ...dropped, height: 98, reached: 98 });
   const late = { time: 1_790_000_000_000 };
   const { status: timed } = await vote(expired(100, late), expired(101, late));
-  deepEqual(timed, { ...dropped, expiry: late, height: 98 });
+  deepEqual(timed, { ...dropped, expiry: late, height: 98, reached: late.time + 98 });
+});
+
+Deno.test("a transaction that one node shows in a block is not expired, whatever the others say", async () => {
+  const expiry = { height: 90 };
+  const [first, second] = [expired(100, expiry), expired(101, expiry)];
+  const { status, reports } = await vote(first, second, mined(100, 89));
+  deepEqual([status.state, status.state === "mined" && status.confirmations], ["mined", 0]);
+  deepEqual(reports, ["127.0.0.1:3 show a transaction in a block that the others call expired"]);
 });
 
 Deno.test("one node, or nodes that tell other expiries, do not drop a transaction", async () => {

@@ -250,6 +250,47 @@ Deno.test("the database keeps signed and sent bytes, and demands a proof of a dr
   }
 });
 
+Deno.test("an order without inputs has one transaction at a time: the next demands that the final chain is beyond the expiry of the first", async () => {
+  await using funded = await openFundedRamp();
+  await funded.withdraw("1");
+  const plan = (attempt: number) =>
+    `insert into order_attempts (order_id, attempt, plan, inputs, created_at)
+    select id, ${attempt}, '{"n": 1}', '{}', now() from chain_orders`;
+  const change = (columns: string) => `update order_attempts set ${columns} where not dropped`;
+  const enter = (columns: string) => `update chain_orders set ${columns}`;
+  const sign = "hash = 'one', raw = 'bytes'";
+  await rowsOf(funded.realm, `${plan(1)}; ${enter("state = 'planned'")}`);
+  equal(await refusedBy(funded, plan(2)), "order_attempts_change");
+  // Bytes without an expiry, and of two kinds at once: their end could never be proven.
+  equal(await refusedBy(funded, change(sign)), "order_attempts_bounded");
+  for (const expires of ["{}", '{"height": 90, "time": 90}']) {
+    const refused = await refusedBy(funded, change(`${sign}, expires = '${expires}'`));
+    equal(refused, "order_attempts_expires");
+  }
+  const expiring = change(`${sign}, expires = '{"height": 90}'`);
+  await rowsOf(funded.realm, `${expiring}; ${enter("state = 'signed', hash = 'one'")}`);
+  await rowsOf(funded.realm, `${change("sent_at = now()")}; ${enter("state = 'sent'")}`);
+  for (
+    const proof of [
+      "proof = 'expired', proof_height = 100",
+      "proof = 'expired', proof_height = 100, proof_reached = 90",
+      "proof = 'expired', proof_reached = 91",
+      "proof = 'consumed', proof_by = 'other', proof_height = 100",
+      "proof = 'orphaned', proof_height = 100",
+      "proof = 'unsigned', proof_height = 100",
+    ]
+  ) equal(await refusedBy(funded, change(`dropped = true, ${proof}`)), "order_attempts_change");
+  equal(await refusedBy(funded, plan(2)), "order_attempts_change");
+  equal(await refusedBy(funded, enter("state = 'new'")), "chain_orders_transition");
+  equal(await refusedBy(funded, change(`expires = '{"height": 1}'`)), "order_attempts_change");
+  const proven = "dropped = true, proof = 'expired', proof_height = 100, proof_reached = 91";
+  await rowsOf(funded.realm, `${change(proven)}; ${enter("state = 'new', hash = null")}`);
+  const forgotten =
+    "update order_attempts set dropped = false, proof = null, proof_reached = null, proof_height = null";
+  equal(await refusedBy(funded, forgotten), "order_attempts_change");
+  equal(await refusedBy(funded, plan(2)), null);
+});
+
 Deno.test("a transaction that only the chain knows is taken in while its ramp is in quarantine, not else", async () => {
   await using funded = await openFundedRamp();
   await funded.withdraw("1");

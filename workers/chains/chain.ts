@@ -55,6 +55,22 @@ export interface Traits {
   readonly feePayer: boolean;
   /** Tokens can be deployed and read. */
   readonly tokens: boolean;
+  /**
+   * Time limits of a transaction, on chains where it expires: these have neither coins nor nonces, so
+   * only the proven expiry of one transaction permits another. Null where none expires.
+   */
+  readonly validity: Validity | null;
+}
+
+/** Time limits of a transaction that expires, in milliseconds. */
+export interface Validity {
+  /** The age of a plan up to which it is signed; an older one is given up, and made anew. */
+  readonly signWithinMs: number;
+  /**
+   * The age of a transaction beyond which no final block can show it for the first time, by the clock of
+   * the blocks and with a margin: a reconciliation waits for so long for transactions in flight.
+   */
+  readonly minedWithinMs: number;
 }
 
 /** One chain on one network, behind one or more nodes that have proven to be of that network. */

@@ -76,7 +76,12 @@ export interface Scanned {
   readonly block: Block;
   /** In the order of the block. */
   readonly transfers: readonly Transfer[];
-  /** Watched inputs that a transaction of this block used up, whether or not it is ours. */
+  /**
+   * Watched inputs that a transaction of this block used up, whether or not it is ours. On chains where
+   * transactions expire (`Traits.validity`) every transaction that a watched address signed is in
+   * it, failed ones included, with the input `address:hash`: nothing else shows that somebody else uses
+   * our keys.
+   */
   readonly consumed: readonly Consumed[];
 }
 

@@ -150,7 +150,10 @@ export interface Plan {
 /** Private keys by address, for one call of `sign`; the signer wipes them after it. */
 export type Keys = ReadonlyMap<Address, Uint8Array>;
 
-/** From when on a chain takes a transaction no more. */
+/**
+ * The last point at which a chain takes a transaction: a block height (on Solana the height of blocks,
+ * which is below that of slots), or milliseconds since 1970 by the clock of the chain's blocks.
+ */
 export type Expiry = { readonly height: number } | { readonly time: number };
 
 /** A transaction ready to be sent. It is stored before it is broadcast, and never made again. */
@@ -161,7 +164,7 @@ export interface Signed {
   readonly raw: string;
   /** As the plan has them. */
   readonly inputs: readonly string[];
-  /** When the chain no longer takes it, as a height or a time; null: never. */
+  /** The last point at which the chain takes it; null: it does not expire. */
   readonly expires: Expiry | null;
   /** Its fee, where bytes and chain alone do not tell (coins): stored like the rest. */
   readonly fee?: bigint;
@@ -263,6 +266,8 @@ export type DropStatus =
       readonly by: null;
       /** The expiry of the last of them, on which nodes agree whose newest blocks differ. */
       readonly expiry: Expiry;
+      /** The final point that the quorum has passed, in the unit of `expiry`: always above it. */
+      readonly reached: number;
     }
   );
 

@@ -68,11 +68,26 @@ function droppedKey(dropped: Dropped): string {
   return "height" in expiry ? `expired at height ${expiry.height}` : `expired at ${expiry.time}`;
 }
 
-/** The drop that a group of nodes proves: an expiry at the height that the quorum has reached. */
+/** The drop that a group of nodes proves: an expiry at the point that the quorum has reached. */
 function provenBy(group: readonly Heard<Dropped>[], quorum: number): Dropped {
   const [{ answer }] = group;
   if (answer.proof === "consumed") return answer;
-  return { ...answer, height: reachedBy(group.map((one) => one.answer.height), quorum) };
+  const points = group.flatMap(({ answer: one }) => one.proof === "expired" ? one.reached : []);
+  return {
+    ...answer,
+    height: reachedBy(group.map((one) => one.answer.height), quorum),
+    reached: reachedBy(points, quorum),
+  };
+}
+
+/**
+ * Tells whether a drop is contradicted by a node that shows the transaction in a block. An expiry proves
+ * that nothing is in the chain, and nothing but the word of nodes proves that: one node that shows the
+ * opposite keeps the order waiting. The spender of an input is proven by its signature, and the chain
+ * keeps only one of two.
+ */
+function isDenied(proven: readonly Heard<Dropped>[], mined: readonly Heard<Mined>[]): boolean {
+  return proven[0].answer.proof === "expired" && mined.length > 0;
 }
 
 /** Combines the reports of nodes. */
@@ -97,12 +112,17 @@ function combine(
   );
   const proven = agreedGroupOf(groupsOf(dropped, droppedKey), quorum);
   const pending = heard.find(({ answer }) => answer.pending !== null)?.answer.pending ?? null;
-  if (proven !== null) return provenBy(proven, quorum);
+  const inBlock = proven !== null && isDenied(proven, mined);
+  if (proven !== null && !inBlock) return provenBy(proven, quorum);
+  if (inBlock) {
+    const names = mined.map(({ peer }) => peer.name).join(", ");
+    nodes.report(`${names} show a transaction in a block that the others call expired`);
+  }
   const denied = dropped.length > 0 &&
     heard.some(({ answer }) =>
       answer.dropped === null && answer.settled >= dropped[0].answer.height
     );
-  if (denied && heard.length >= quorum) {
+  if (denied && !inBlock && heard.length >= quorum) {
     const names = dropped.map(({ peer }) => peer.name).join(", ");
     const [{ answer: { proof, by } }] = dropped;
     nodes.report(

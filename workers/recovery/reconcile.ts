@@ -42,6 +42,7 @@ import type { Transfer } from "../chains/observations.ts";
 import { readFound } from "../sending/found_transactions.ts";
 import { loadWatch, scanNetwork } from "../scanning/scanner.ts";
 import { advanceOrder } from "../sending/sender.ts";
+import { findUnknownSignatures, waitForInFlight } from "./unknown_signatures.ts";
 
 /** A withdrawal that may have been paid. */
 export interface Question {
@@ -146,6 +147,8 @@ async function reconcilePlace(
   if (!await catchUp(work)) obstacles.push("the chain could not be read up to its head");
   await followSigned(work);
   const taken = await takeAll(work, obstacles);
+  const inFlight = waitForInFlight(chain, ramps, await chain.head());
+  if (inFlight !== null) obstacles.push(inFlight);
   const open = obstacles.length > 0 ? [] : await ask(work);
   const lifted = obstacles.length === 0 && open.length === 0 && options.keep !== true;
   if (lifted) await lift(work);
@@ -248,9 +251,11 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   const { context, chain, place, ramps } = work;
   const ids = ramps.map(({ account }) => account);
   const taken: Taken[] = [];
-  const mined = chain.nonces === null
+  const mined = chain.nonces !== null
+    ? await usedNonces(work, chain.nonces, ids, obstacles)
+    : chain.traits.coins
     ? await reading(context.pool, (db) => selectUnknownSpends(db, place, ids))
-    : await usedNonces(work, chain.nonces, ids, obstacles);
+    : await findUnknownSignatures(context, chain, { place, ramps: ids, from: work.from });
   for (const one of mined) {
     const found = await readFound(context, chain, place, one);
     if (found === null) obstacles.push(`${one.hash} is not signed by an address of ours`);

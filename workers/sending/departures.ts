@@ -47,7 +47,10 @@ export async function assertScanned(
 ): Promise<void> {
   const cursor = await reading(context.pool, (db) => selectCursor(db, order));
   if (cursor !== null && cursor.height >= height) return;
-  throw new ChainError("held", `its replacement is in block ${height}, not scanned yet`);
+  throw new ChainError(
+    "held",
+    `block ${height} proves that it is not mined, and is not scanned yet`,
+  );
 }
 
 /**
@@ -74,7 +77,8 @@ export async function endInTurn<T>(
 
 /**
  * Tells whether the quorum reports that the bytes were sent before; one node alone could claim that and
- * cause the broadcast. Where their nonce is used up, the bytes can never pay any more.
+ * cause the broadcast. Where their nonce is used up, or they have expired, the bytes can never pay any
+ * more.
  */
 async function hasLeft(
   { context, chain, place }: OrderWork,
@@ -84,7 +88,7 @@ async function hasLeft(
   const depth = context.chains.depth(place);
   const since = order.since ?? 0;
   const status = await chain.status({ attempts: [signedOf(attempt)], since, depth });
-  if (status.state === "dropped") return chain.nonces !== null;
+  if (status.state === "dropped") return chain.nonces !== null || status.proof === "expired";
   if (status.state === "mined") return status.confirmations > 0;
   return status.state === "pending" && status.few !== true;
 }

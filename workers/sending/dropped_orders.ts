@@ -4,6 +4,7 @@
  * @module
  */
 import { selectOldest } from "../../db/sending/utxos.ts";
+import { selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { AttemptRow, DropProof, OrderRow } from "../../domain/sending/chain_orders.ts";
@@ -13,7 +14,7 @@ import { assertScanned } from "./departures.ts";
 import { signedOf } from "./signing.ts";
 import type { OrderWork } from "./order_work.ts";
 
-/** Most restarts of an order whose transactions expired. */
+/** Most transactions that are signed for an order, where each expired unmined. */
 const ATTEMPTS_MAX = 5;
 
 /** The reason why no attempt can be mined, and whether the order restarts. */
@@ -23,15 +24,31 @@ export interface Drop {
   readonly proof: DropProof;
 }
 
-function dropOf(
-  status: TransactionStatus & { state: "dropped" },
-  living: readonly AttemptRow[],
-): Drop {
+/**
+ * Makes the drop of an order whose transaction expired. Whether it restarts is decided by the
+ * transactions that were signed for it. Blocks up to the proof are scanned first: they show a transaction
+ * of our keys that only a newer database knows, which puts the ramp in quarantine before anything new is
+ * signed or given back.
+ *
+ * @throws {ChainError} `held`
+ */
+async function expiryOf(
+  { context }: OrderWork,
+  order: OrderRow,
+  status: TransactionStatus & { state: "dropped"; proof: "expired" },
+): Promise<Drop> {
+  await assertScanned(context, order, status.height);
+  const all = await reading(context.pool, (db) => selectAttempts(db, order.id));
+  const { proof, by, height, reached } = status;
+  return {
+    error: "it expired unmined",
+    again: all.filter(({ raw }) => raw !== null).length < ATTEMPTS_MAX,
+    proof: { proof, by, height, reached },
+  };
+}
+
+function dropOf(status: TransactionStatus & { state: "dropped" }): Drop {
   const proof = { proof: status.proof, by: status.by, height: status.height };
-  if (status.proof === "expired") {
-    const again = living.at(-1)!.attempt < ATTEMPTS_MAX;
-    return { error: "it ran out of time unmined", again, proof };
-  }
   const error = `another transaction took its place: ${status.by ?? "unknown"}`;
   return { error, again: false, proof };
 }
@@ -44,12 +61,14 @@ function dropOf(
  * @throws {ChainError} `held`
  */
 export async function lossOf(
-  { context, chain, place }: OrderWork,
+  work: OrderWork,
   order: OrderRow,
   status: TransactionStatus & { state: "dropped" },
   living: readonly AttemptRow[],
 ): Promise<Drop> {
-  const drop = dropOf(status, living);
+  const { context, chain, place } = work;
+  if (status.proof === "expired") return await expiryOf(work, order, status);
+  const drop = dropOf(status);
   if (!chain.traits.coins) return drop;
   const inputs = [...new Set(living.flatMap((one) => one.inputs))];
   const own = new Set(living.flatMap(({ hash }) => hash ?? []));

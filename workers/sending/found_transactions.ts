@@ -128,13 +128,17 @@ const SEARCHED = 5_000;
 /** No transaction has this hash. */
 const NONE = `0x${"0".repeat(64)}`;
 
+/** The scanner has reached the newest block within this time. */
+const SCANNED_WITHIN_MS = 60_000;
+
 /** Coins checked before a plan, largest first: the coins that a lost plan would have spent. */
 const COINS_ASKED = 100;
 
 /**
  * Refuses to plan where the chain shows an unknown transaction that only our key can have signed: a
  * mined nonce beyond ours, or a spent coin of ours. A block that shows it puts the ramp into
- * quarantine; without such a block, the node may be wrong, or the scanner is about to find it.
+ * quarantine; without such a block, the node may be wrong, or the scanner is about to find it. Where
+ * transactions have neither, only the scanner shows it, and planning waits for it.
  *
  * @throws {ChainError} `held`
  */
@@ -144,7 +148,20 @@ export async function assertKnown(
   quote: { mined: number | null; head: number },
 ): Promise<void> {
   if (work.chain.traits.coins) return await assertCoins(work, order);
+  if (work.chain.traits.validity !== null) return await assertCaughtUp(work.context, order);
   await assertNonces(work, order, quote);
+}
+
+/**
+ * Refuses to plan while the scanner has not reached the newest block within the last minute: the payment
+ * of a newer database may be in the blocks that it lacks.
+ */
+async function assertCaughtUp({ pool, actor }: WorkerContext, order: OrderRow): Promise<void> {
+  const cursor = await reading(pool, (db) => selectCursor(db, order));
+  const current = cursor !== null && cursor.halted === null && cursor.height >= cursor.head &&
+    actor.at - cursor.scanned_at <= SCANNED_WITHIN_MS;
+  if (current) return;
+  throw new ChainError("held", "the newest blocks are not scanned yet: nothing is planned before");
 }
 
 async function assertCoins({ context, chain }: OrderWork, order: OrderRow): Promise<void> {

@@ -124,6 +124,7 @@ async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null>
   if (order.state === "mined") return await follow(work, order);
   order = await signPending(work, order);
   if (!isOpen(order)) return null;
+  if (order.state === "new") return 0; // its plan was too old to be signed
   return await sendPending(work, order) ? POLL_MS : await follow(work, order);
 }
 
@@ -199,18 +200,15 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
     case "pending":
       await unmine(work, order);
       await unblock(work, order);
-      return pauseOf(context, order);
+      return pauseOf(work, order);
     case "unseen": {
       const latest = living.findLast((one) => one.raw !== null);
       if (latest === undefined) return WAIT_MS;
       await unmine(work, order);
       if (chain.traits.coins && await reading(context.pool, (db) => selectOrphaned(db, order.id))) {
         const proof: DropProof = { proof: "orphaned", by: null, height: null };
-        return await dropOrRestart(work, {
-          error: "its input will never exist",
-          again: true,
-          proof,
-        });
+        const drop = { error: "its input will never exist", again: true, proof };
+        return await dropOrRestart(work, drop, living);
       }
       const answer = await broadcast(work, order, latest);
       if (answer.obstacle === "early") await fillGaps(work, order);
@@ -220,7 +218,7 @@ async function follow(work: OrderWork, order: OrderRow): Promise<number | null> 
         const old = await earlierDropOf(work, order, living, depth);
         if (old !== null) return await buried(work, order, old, living);
       }
-      return pauseOf(context, order, answer);
+      return pauseOf(work, order, answer);
     }
   }
 }
@@ -254,7 +252,7 @@ async function mined(
     await ORDER_HANDLERS[next.purpose].progress?.(tx, context.actor, next);
     return next;
   });
-  return pauseOf(context, current);
+  return pauseOf(work, current);
 }
 
 /**
@@ -289,7 +287,7 @@ async function buried(
 ): Promise<number | null> {
   await unmine(work, order); // its own block is gone: only a sent order can be replaced
   if (await takeReplacement(work, order, { status, living })) return POLL_MS;
-  return await dropOrRestart(work, await lossOf(work, order, status, living));
+  return await dropOrRestart(work, await lossOf(work, order, status, living), living);
 }
 
 /**
@@ -299,22 +297,38 @@ async function buried(
 async function dropOrRestart(
   work: OrderWork,
   { error, again, proof }: Drop,
+  living: readonly AttemptRow[],
 ): Promise<number | null> {
   const { context } = work;
   const renewed = again && await stepInTurn(work, async (tx, current) => {
+    await assertProven(tx, current, living);
     if (ORDER_HANDLERS[current.purpose].endsDropped) return false;
     await renewOrder(tx, context.actor, current, proof);
     return true;
   });
   if (renewed) return 0;
-  return await finish(work, { state: "dropped", error, proof });
+  return await finish(work, { state: "dropped", error, proof, living });
+}
+
+/**
+ * Makes sure that a proof is about every attempt that it drops: another run may have signed one while the
+ * nodes were asked.
+ *
+ * @throws {Outdated}
+ */
+async function assertProven(tx: Tx, { id }: OrderRow, of: readonly AttemptRow[]): Promise<void> {
+  const living = (await selectAttempts(tx, id)).filter((one) => !one.dropped);
+  if (living.map(({ attempt }) => attempt).join() === of.map(({ attempt }) => attempt).join()) {
+    return;
+  }
+  throw new Outdated(`order ${id} has another attempt than the nodes were asked about`);
 }
 
 /** The end of an order whose bytes were sent. */
 type Ending =
   | { state: "done"; block: Inclusion }
   | { state: "failed"; block: Inclusion; error: string }
-  | { state: "dropped"; error: string; proof: DropProof };
+  | { state: "dropped"; error: string; proof: DropProof; living: readonly AttemptRow[] };
 
 async function endOrder(tx: Tx, order: OrderRow, end: Ending): Promise<OrderRow> {
   switch (end.state) {
@@ -323,6 +337,7 @@ async function endOrder(tx: Tx, order: OrderRow, end: Ending): Promise<OrderRow>
     case "failed":
       return await failOrder(tx, order, end.block, end.error);
     case "dropped":
+      await assertProven(tx, order, end.living);
       return await dropOrder(tx, order, end.error, end.proof);
   }
 }
@@ -368,8 +383,12 @@ async function livingOf(context: WorkerContext, order: OrderRow): Promise<Attemp
   return all.filter((one) => !one.dropped);
 }
 
-/** Gives the pause until the next run; it grows for bytes that no node takes. */
-function pauseOf(context: WorkerContext, order: OrderRow, answer?: Broadcast): number {
+/**
+ * Gives the pause until the next run; it grows for bytes that no node takes. Bytes that expire are sent
+ * again until then, also those of an order that has waited for hours.
+ */
+function pauseOf({ context, chain }: OrderWork, order: OrderRow, answer?: Broadcast): number {
+  if (chain.traits.validity !== null) return POLL_MS;
   const age = context.actor.at - order.created_at;
   const untaken = answer?.obstacle === "malformed" || answer?.obstacle === "other";
   if (untaken) return Math.min(UNTAKEN_POLL_MS, Math.max(POLL_MS, age / 10));

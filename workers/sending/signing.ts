@@ -1,6 +1,7 @@
 /** Signs the plans of chain orders, unless something holds the order. @module */
 import { insertChange } from "../../db/sending/utxos.ts";
 import type { Db } from "../../db/database.ts";
+import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { selectKeyPositions } from "../../db/accounts/ramps.ts";
 import { markAttemptSigned, selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
@@ -54,6 +55,7 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
   if (pending === undefined) return order;
   const held = await holdOf(context, order, pending.cancels);
   if (held !== null) return await holdBack(work, order, held);
+  if (isTooOld(work, pending)) return await giveUpPlan(work);
   const plan = readPlan(pending.plan);
   const signed = await sign(work, order, plan);
   await onCheckpoint("signed");
@@ -89,6 +91,23 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
   if (typeof stored === "string") return await holdBack(work, order, stored);
   await onCheckpoint("stored");
   return stored;
+}
+
+/**
+ * Tells whether a plan waited for so long that its transaction would expire too soon, after a stop of the
+ * process for example. A wrong clock only costs a further plan, or a transaction that expires unmined.
+ */
+function isTooOld({ context, chain }: OrderWork, { created_at }: AttemptRow): boolean {
+  const { validity } = chain.traits;
+  return validity !== null && context.actor.at - created_at > validity.signWithinMs;
+}
+
+/** Gives up a plan that was never signed: the order is new again, and planned at once. */
+async function giveUpPlan(work: OrderWork): Promise<OrderRow> {
+  return await stepInTurn(work, async (tx, current) => {
+    await unplanOrder(tx, work.context.actor, current);
+    return (await selectOrder(tx, current.id))!;
+  });
 }
 
 /**

@@ -108,5 +108,6 @@ function traitsOf(replaceable: boolean): Traits {
     replaceable,
     feePayer: false,
     tokens: false,
+    validity: null,
   };
 }

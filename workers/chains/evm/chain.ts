@@ -32,6 +32,7 @@ const TRAITS: Traits = {
   replaceable: true,
   feePayer: false,
   tokens: true,
+  validity: null,
 };
 
 /** Opens a chain of this family. No node is asked before the first use. */
