@@ -42,6 +42,11 @@ export interface ChainConfig {
   testnetNetwork: "testnet" | "signet" | "regtest";
   /** Milliseconds after which a node that is silent counts as away; null for the default. */
   timeoutMs: number | null;
+  /**
+   * First block of the main network, on chains that nodes do not name otherwise (Solana, Tron): null for
+   * the public network's, `any` for a local one.
+   */
+  genesisHash: string | null;
 }
 
 /** All settings of a process. */
@@ -108,11 +113,16 @@ const SUFFIXES = [
   "TESTNET_NETWORK",
   "TIMEOUT_MS",
 ];
-const CHAIN_VARIABLES = new Set(
-  CHAIN_NAMES.flatMap((chain) => SUFFIXES.map((suffix) => `${chain}_${suffix}`)),
-);
+/** Chains whose main network is told by its first block. */
+const WITH_GENESIS: readonly ChainName[] = ["SOLANA", "TRON"];
+const CHAIN_VARIABLES = new Set([
+  ...CHAIN_NAMES.flatMap((chain) => SUFFIXES.map((suffix) => `${chain}_${suffix}`)),
+  ...WITH_GENESIS.map((chain) => `${chain}_GENESIS_HASH`),
+]);
 const LOOKS_LIKE_CHAIN = new RegExp(
-  `^(CHAIN|${CHAIN_NAMES.join("|")})_|_(RPC_URL|CONFIRMATIONS|QUORUM|TESTNET_NETWORK|TIMEOUT_MS)$`,
+  `^(CHAIN|${
+    CHAIN_NAMES.join("|")
+  })_|_(RPC_URL|CONFIRMATIONS|QUORUM|TESTNET_NETWORK|TIMEOUT_MS|GENESIS_HASH)$`,
 );
 
 /**
@@ -319,7 +329,16 @@ function readChains(
     timeoutMs: read.text(`${chain}_TIMEOUT_MS`) === null
       ? null
       : read.whole(`${chain}_TIMEOUT_MS`, 1, 600_000, 0),
+    genesisHash: WITH_GENESIS.includes(chain) ? genesisHash(read, chain) : null,
   }])) as Record<ChainName, ChainConfig>;
+}
+
+function genesisHash(read: Reader, chain: ChainName): string | null {
+  const name = `${chain}_GENESIS_HASH`;
+  const given = read.text(name);
+  if (given === null || /^(any|[0-9A-Za-z]{32,64})$/.test(given)) return given;
+  read.faults.push(`${name} is neither the hash of a block nor "any"`);
+  return null;
 }
 
 function checkRpcUrl(read: Reader, name: string, url: string): boolean {

@@ -6,6 +6,7 @@
 import { type ChainId, chainInfo, isCoinContract, tokenByContract } from "../assets.ts";
 import { type Network, parseBitcoin, type Payee, type Refusal } from "./bitcoin_addresses.ts";
 import { DomainError } from "../errors.ts";
+import { parseTron } from "./tron_addresses.ts";
 
 export { type Network } from "./bitcoin_addresses.ts";
 
@@ -58,7 +59,7 @@ export async function parseContract(chain: ChainId, address: string): Promise<Pa
     case "evm":
       return await evm(address);
     case "tron":
-      return await tron(address);
+      return await parseTron(address);
     case "solana":
       return await solana(address);
     case "bitcoin":
@@ -121,24 +122,6 @@ async function evm(text: string): Promise<ParsedAddress> {
   const address = getAddress(lower);
   if (text !== lower && text !== address) return refuse("the checksum (EIP-55) is wrong");
   return { ok: true, address };
-}
-
-async function tron(text: string): Promise<ParsedAddress> {
-  if (/^(0x)?41[0-9a-f]{40}$/i.test(text)) {
-    return refuse("it is in hexadecimal; write it in the form that starts with T");
-  }
-  const { address } = await import("bitcoinjs-lib");
-  let decoded: { version: number; hash: Uint8Array };
-  try {
-    decoded = address.fromBase58Check(text);
-  } catch (error) {
-    return refuse(
-      /checksum/i.test(String(error)) ? "the checksum is wrong" : "the form is unknown",
-    );
-  }
-  if (decoded.version !== 0x41) return refuse("it is an address of another chain");
-  if (decoded.hash.every((byte) => byte === 0)) return refuse("it is the zero address");
-  return { ok: true, address: text };
 }
 
 async function solana(text: string): Promise<ParsedAddress> {

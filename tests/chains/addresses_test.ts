@@ -84,6 +84,7 @@ Deno.test("Tron takes base58check addresses that start with T and nothing else",
   deepEqual(await parseAddress("TRON", "main", address), { ok: true, address });
   match(await refusal("TRON", "415cbdd86a2fa8dc4bddd8a8f69dba48572eec07fb"), /hexadecimal/);
   match(await refusal("TRON", "0x415cbdd86a2fa8dc4bddd8a8f69dba48572eec07fb"), /hexadecimal/);
+  match(await refusal("TRON", "0x5cbdd86a2fa8dc4bddd8a8f69dba48572eec07fb"), /Ethereum/);
   match(await refusal("TRON", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"), /another chain/);
   match(await refusal("TRON", "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb"), /zero address/);
   match(await refusal("TRON", "TJRabPrwbZy45sbavfcjinPJC18kjpRTv9"), /checksum/);

@@ -153,6 +153,17 @@ Deno.test("user and password travel as basic authentication, not in the address"
   });
 });
 
+Deno.test("a user without password is a provider's key where the chain has a header for it", () => {
+  deepEqual(endpointOf("https://a-key%2B@node.test/v1", "X-KEY"), {
+    url: "https://node.test/v1",
+    authorization: null,
+    key: { header: "X-KEY", value: "a-key+" },
+    name: "node.test",
+  });
+  equal(endpointOf("https://me:word@node.test", "X-KEY").key, undefined);
+  equal(endpointOf("https://me@node.test").key, undefined);
+});
+
 Deno.test("a node's own error is an answer; only one about the node makes another be asked", async () => {
   await using first = startFaultyNode(null, () => {
     throw new NodeError(-32000, "you are wrong\u0007\n");

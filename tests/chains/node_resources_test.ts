@@ -1,7 +1,8 @@
 /** Nodes that speak plain HTTP with JSON: the difference of an answer, a refusal and a failure. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type NodeOptions, openNodes, type Peer } from "../../workers/chains/node_pool.ts";
-import { type Resource, RpcError } from "../../workers/chains/rpc.ts";
+import { openSingle } from "../../workers/chains/peer.ts";
+import { endpointOf, type Resource, RpcError } from "../../workers/chains/rpc.ts";
 import { failsAs } from "./conformance.ts";
 
 /** A node on loopback. */
@@ -154,4 +155,34 @@ Deno.test("a resource is asked for only of a node that has proven its network, a
   nodes.close();
   await failsAs("unavailable", nodes.ask(ASK));
   equal(node.asked.length, 2);
+});
+
+Deno.test("a provider's key travels in its header, and in no message that repeats it", async () => {
+  await using node = startJsonNode((request) =>
+    Response.json({ error: `no such key: ${request.headers.get("x-key")}` }, { status: 400 })
+  );
+  const url = new URL(node.url);
+  url.username = "0123-4567-89ab-cdef";
+  const identify = () => Promise.resolve();
+  const nodes = openNodes({ urls: [url.href], keyHeader: "x-key", identify });
+  await rejects(nodes.ask(ASK), (error: Error) => {
+    ok(error instanceof RpcError);
+    equal(error.message, '{"error":"no such key: …"}');
+    return true;
+  });
+});
+
+Deno.test("a node that asks for a pause is left alone for it, within ten minutes", async () => {
+  const limits = { timeoutMs: 20_000, bytesMax: 4000, exactNumbers: false };
+  const settings = { identify: () => Promise.resolve() };
+  const pauses = [["90", 35_000, 90_000], ["7200", 300_000, 600_000]] as const;
+  for (const [retryAfter, leastMs, mostMs] of pauses) {
+    await using node = startJsonNode(() =>
+      Response.json({}, { status: 429, headers: { "retry-after": retryAfter } })
+    );
+    const single = openSingle(endpointOf(node.url), settings, limits, new AbortController());
+    await failsAs("unavailable", single.request(BLOCK));
+    const restMs = single.restsUntil - performance.now();
+    ok(restMs > leastMs && restMs <= mostMs, `${restMs}`);
+  }
 });

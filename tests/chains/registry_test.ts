@@ -4,10 +4,11 @@ import { openChains } from "../../workers/chains/registry.ts";
 import { failsAs } from "./conformance.ts";
 import { startAnvil } from "../support/nodes/anvil.ts";
 
+const ALIKE = { timeoutMs: null, genesisHash: null };
 const NONE = { rpcUrls: [], confirmations: null, quorum: 1 };
 
 function settings(some: Partial<Config["chains"]>): Config["chains"] {
-  const empty = { main: NONE, testnet: NONE, testnetNetwork: "testnet", timeoutMs: null } as const;
+  const empty = { main: NONE, testnet: NONE, testnetNetwork: "testnet", ...ALIKE } as const;
   const all = Object.fromEntries(CHAIN_NAMES.map((name) => [name, empty]));
   return { ...all, ...some } as Config["chains"];
 }
@@ -19,7 +20,7 @@ Deno.test("openChains() opens the configured chains, once, and nothing else", as
       main: NONE,
       testnet: { rpcUrls: [anvil.url], confirmations: 5, quorum: 1 },
       testnetNetwork: "testnet",
-      timeoutMs: null,
+      ...ALIKE,
     },
   }));
   const place = { chain: "ETHEREUM", testnet: true } as const;
@@ -39,9 +40,9 @@ Deno.test("depths and networks are known without a node", () => {
       main: { rpcUrls: [], confirmations: 40, quorum: 1 },
       testnet: NONE,
       testnetNetwork: "regtest",
-      timeoutMs: null,
+      ...ALIKE,
     },
-    BITCOIN: { main: NONE, testnet: NONE, testnetNetwork: "regtest", timeoutMs: null },
+    BITCOIN: { main: NONE, testnet: NONE, testnetNetwork: "regtest", ...ALIKE },
   }));
   equal(chains.depth({ chain: "ETHEREUM", testnet: false }), 40);
   equal(chains.depth({ chain: "ETHEREUM", testnet: true }), 1);

@@ -47,6 +47,7 @@ Deno.test("readConfig() names every fault at once and shows no secret", () => {
     TOKEN_TTL_SECONDS: "0",
     ETHEREUM_RPC_URL: "ftp://user:hunter2@node",
     BITCOIN_TESTNET_NETWORK: "moon",
+    TRON_GENESIS_HASH: "the first",
   });
   const named = faults.map((fault) => fault.split(" ")[0]).sort();
   deepEqual(named, [
@@ -60,6 +61,7 @@ Deno.test("readConfig() names every fault at once and shows no secret", () => {
     "PLATFORM_KEY",
     "PORT",
     "TOKEN_TTL_SECONDS",
+    "TRON_GENESIS_HASH",
     "WORKERS",
   ]);
   equal(faults.join().includes("hunter2"), false);
@@ -72,6 +74,7 @@ Deno.test("readConfig() refuses names that resemble a chain's setting", () => {
       "ETHERUM_RPC_URL",
       "ETHEREUM_RCP_URL",
       "BITCOINCASH_CONFIRMATIONS",
+      "ETHEREUM_GENESIS_HASH",
     ]
   ) {
     deepEqual(faultsOf({ [name]: "1" }), [`${name} is not a known setting of a chain`]);

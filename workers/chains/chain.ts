@@ -197,8 +197,16 @@ export class ChainError extends Error {
   /** Tells it apart from other errors. */
   override readonly name = "ChainError";
 
+  /** Milliseconds after which the node wants to be asked again; null where it does not say. */
+  readonly retryAfterMs: number | null;
+
   /** Makes a failure. */
-  constructor(readonly fault: ChainFault, message: string, options?: ErrorOptions) {
+  constructor(
+    readonly fault: ChainFault,
+    message: string,
+    options?: ErrorOptions & { retryAfterMs?: number | null },
+  ) {
     super(message, options);
+    this.retryAfterMs = options?.retryAfterMs ?? null;
   }
 }

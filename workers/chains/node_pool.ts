@@ -37,12 +37,17 @@ export interface NodeSettings extends PeerSettings {
   readonly quorum?: number;
   /** Milliseconds that one node is waited for before the next is asked too. */
   readonly nextNodeAfterMs?: number;
+  /** Header for the key of a node whose address has a user and no password; else that is a user. */
+  readonly keyHeader?: string;
   /** Tells an error about the node ("rate limit", "header not found") from one about the question. */
   blamesNode?(error: RpcError): boolean;
 }
 
 /** Settings of a chain's nodes that an operator may change. */
-export type NodeOptions = Pick<NodeSettings, "limits" | "quorum">;
+export type NodeOptions = Pick<NodeSettings, "limits" | "quorum"> & {
+  /** First block of the main network, where the public one's is not expected; `any` for a local one. */
+  readonly genesisHash?: string | null;
+};
 
 /** All nodes of a chain. */
 export interface Nodes {
@@ -122,7 +127,7 @@ export function openNodes(settings: NodeSettings): Nodes {
   if (settings.urls.length === 0) throw new ChainError("unavailable", "no node is configured");
   const closing = new AbortController();
   const limits = { ...LIMITS, ...settings.limits };
-  const singles = endpointsOf(settings.urls).map((endpoint) =>
+  const singles = endpointsOf(settings).map((endpoint) =>
     openSingle(endpoint, settings, limits, closing)
   );
   const quorum = settings.quorum ?? Math.min(2, singles.length);
@@ -152,10 +157,10 @@ export function openNodes(settings: NodeSettings): Nodes {
 }
 
 /** Reads addresses; nodes of the same host and port are told apart by a number. */
-function endpointsOf(urls: readonly string[]): Endpoint[] {
+function endpointsOf({ urls, keyHeader }: NodeSettings): Endpoint[] {
   const seen = new Map<string, number>();
   return urls.map((url) => {
-    const endpoint = endpointOf(url);
+    const endpoint = endpointOf(url, keyHeader);
     const before = seen.get(endpoint.name) ?? 0;
     seen.set(endpoint.name, before + 1);
     return before === 0 ? endpoint : { ...endpoint, name: `${endpoint.name} (${before + 1})` };

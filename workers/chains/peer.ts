@@ -64,6 +64,8 @@ export interface RevocableWork<T> {
 
 /** Milliseconds that a node rests, or trails. */
 const REST_MS = 30_000;
+/** The longest rest that a node may ask for by `Retry-After`. */
+const RETRY_AFTER_MAX_MS = 600_000;
 /** The server behind a name may be replaced; the node must prove its network again after this time. */
 const IDENTITY_MS = 600_000;
 const BATCH_MAX = 50;
@@ -144,7 +146,8 @@ export function openSingle(
     request: (resource) => probing(() => raw.request(resource)),
     rest(because) {
       fault = because;
-      single.restsUntil = performance.now() + (settings.restMs ?? REST_MS);
+      const asked = Math.min(because.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
+      single.restsUntil = performance.now() + Math.max(settings.restMs ?? REST_MS, asked);
     },
     trail() {
       single.trailsUntil = performance.now() + (settings.restMs ?? REST_MS);

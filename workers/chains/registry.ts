@@ -25,7 +25,7 @@ export interface Chains {
   readonly configured: readonly ConfiguredNetwork[];
   /**
    * Opens a chain, once.
-   * @throws {ChainError} `unavailable` if it has no node, `unsupported` if its adapter is not built yet
+   * @throws {ChainError} `unavailable` if it has no node
    */
   open(of: ConfiguredNetwork): Promise<Chain>;
   /** Gives the network, which decides the form of its addresses; it need not be configured. */
@@ -55,10 +55,10 @@ export function openChains(config: Config["chains"]): Chains {
       const key = `${of.chain} ${of.testnet}`;
       const known = opened.get(key);
       if (known) return known;
-      const { timeoutMs } = config[of.chain];
+      const { timeoutMs, genesisHash } = config[of.chain];
       const { rpcUrls, quorum } = nodesAt(of);
       const limits = timeoutMs === null ? {} : { timeoutMs };
-      const chain = openChain(of.chain, network(of), rpcUrls, { limits, quorum });
+      const chain = openChain(of.chain, network(of), rpcUrls, { limits, quorum, genesisHash });
       opened.set(key, chain);
       // A failed opening is not kept, so the next call tries again; the caller gets the error either way.
       chain.catch(() => opened.delete(key));
@@ -89,7 +89,8 @@ async function openChain(
     const { openSolana } = await import("./solana/chain.ts");
     return await openSolana(network, urls, how);
   }
-  throw new ChainError("unsupported", `${id} cannot be reached yet`);
+  const { openTron } = await import("./tron/chain.ts");
+  return await openTron(network, urls, how);
 }
 
 function nodesOf(config: ChainConfig, testnet: boolean) {

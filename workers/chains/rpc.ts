@@ -39,6 +39,8 @@ export interface Endpoint {
   readonly url: string;
   /** The header's value, or null. */
   readonly authorization: string | null;
+  /** A provider's key, in a header of its own. */
+  readonly key?: { readonly header: string; readonly value: string };
   /** Host and port, for messages; a path may hold an API key. */
   readonly name: string;
 }
@@ -54,11 +56,19 @@ export class RpcError extends Error {
   }
 }
 
-/** Splits the credentials off a node's address. */
-export function endpointOf(address: string): Endpoint {
+/**
+ * Splits the credentials off a node's address.
+ *
+ * @param keyHeader header of a provider's key; the key stands in the address as a user without password
+ */
+export function endpointOf(address: string, keyHeader?: string): Endpoint {
   const url = new URL(address);
   const { username, password } = url;
   url.username = url.password = "";
+  if (keyHeader !== undefined && username !== "" && password === "") {
+    const key = { header: keyHeader, value: decodeURIComponent(username) };
+    return { url: url.href, authorization: null, key, name: url.host };
+  }
   const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   const authorization = username || password ? `Basic ${base64(pair)}` : null;
   return { url: url.href, authorization, name: url.host };
@@ -93,7 +103,7 @@ export async function exchange(
     const item = found.get(id);
     if (isObject(item) && isObject(item.error)) return rpcError(item.error, endpoint);
     if (isObject(item) && item.result !== undefined) return item.result;
-    throw unavailable(endpoint, `answered no JSON-RPC (${statusOf(reply)})`);
+    throw unavailable(endpoint, `answered no JSON-RPC (${statusOf(reply)})`, reply);
   });
 }
 
@@ -128,13 +138,13 @@ export async function request(
   if (isObject(answer) && status >= 400 && status < 500 && !ABOUT_NODE.includes(status)) {
     throw new RpcError(status, plain(withoutKeys(reply.text, endpoint)), answer);
   }
-  throw unavailable(endpoint, `answered no JSON to ${path} (${statusOf(reply)})`);
+  throw unavailable(endpoint, `answered no JSON to ${path} (${statusOf(reply)})`, reply);
 }
 
 /** Removes parts of a node's address that may be a key: some servers repeat the address in an error. */
-function withoutKeys(text: string, { url }: Endpoint): string {
+function withoutKeys(text: string, { url, key }: Endpoint): string {
   const { pathname, searchParams } = new URL(url);
-  const parts = [...pathname.split("/"), ...searchParams.values()]
+  const parts = [...pathname.split("/"), ...searchParams.values(), key?.value ?? ""]
     .filter(({ length }) => length >= KEY_MIN);
   return parts.reduce((left, part) => left.replaceAll(part, "…"), text.slice(0, 2000));
 }
@@ -164,6 +174,7 @@ async function send(
     if (closing.aborted) throw unavailable(endpoint, "is not asked any more");
     const headers = new Headers(body === null ? {} : { "content-type": "application/json" });
     if (endpoint.authorization !== null) headers.set("authorization", endpoint.authorization);
+    if (endpoint.key !== undefined) headers.set(endpoint.key.header, endpoint.key.value);
     const init = {
       method: body === null ? "GET" : "POST",
       headers,
@@ -246,8 +257,20 @@ export function shownBriefly(answer: unknown): string {
   return plain(String(answer)).slice(0, 60);
 }
 
-function unavailable(endpoint: Endpoint, what: string): ChainError {
-  return new ChainError("unavailable", `${endpoint.name} ${what}`);
+function unavailable(
+  endpoint: Endpoint,
+  what: string,
+  { retryAfter }: Pick<Reply, "retryAfter"> = { retryAfter: null },
+): ChainError {
+  const retryAfterMs = retryAfter === null ? null : pauseOf(retryAfter);
+  return new ChainError("unavailable", `${endpoint.name} ${what}`, { retryAfterMs });
+}
+
+/** Milliseconds that a `Retry-After` asks for, in its form of seconds or of a date; null for neither. */
+function pauseOf(retryAfter: string): number | null {
+  if (/^\d{1,9}$/.test(retryAfter)) return parseInt(retryAfter, 10) * 1_000;
+  const until = Date.parse(retryAfter);
+  return Number.isNaN(until) ? null : Math.max(0, until - Date.now());
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
