@@ -8,6 +8,7 @@ import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import type { NodeOptions, Peer } from "../node_pool.ts";
 import type { Block, Head } from "../observations.ts";
 import type { Tron } from "./context.ts";
+import { MINED_WITHIN_MS, SIGN_WITHIN_MS } from "./networks.ts";
 import { blockAt, newestBlock, openTronNodes, type TronBlock } from "./node_answers.ts";
 
 const TRAITS: Traits = {
@@ -16,6 +17,7 @@ const TRAITS: Traits = {
   replaceable: false,
   feePayer: false,
   tokens: true,
+  validity: { signWithinMs: SIGN_WITHIN_MS, minedWithinMs: MINED_WITHIN_MS },
 };
 
 /** Opens Tron. No node is asked before the first use. */
