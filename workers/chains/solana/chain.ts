@@ -17,6 +17,8 @@ const TRAITS: Traits = {
   replaceable: false,
   feePayer: true,
   tokens: true,
+  // 150 blocks are about a minute.
+  validity: { signWithinMs: 20_000, minedWithinMs: 300_000 },
 };
 
 /** Opens the chain. No node is asked before the first use. */
