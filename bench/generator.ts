@@ -59,7 +59,7 @@ async function generate(plan: Plan): Promise<LoadFigures> {
     while (now < until) {
       const bytes = requestOf(plan, `${run}${count++}`);
       for (let sent = 0; sent < bytes.length;) sent += await conn.write(bytes.subarray(sent));
-      if (!await response(conn, scratch)) failed++;
+      if (!await readAnswer(conn, scratch)) failed++;
       const then = now;
       now = performance.now();
       times.push(now - then);
@@ -124,7 +124,7 @@ function pairOf({ accounts, hot }: Plan): [string, string] {
 }
 
 /** Reads one answer whole; tells whether it was a good one. */
-async function response(conn: Deno.Conn, scratch: Buffer): Promise<boolean> {
+export async function readAnswer(conn: Deno.Conn, scratch: Buffer): Promise<boolean> {
   let have = 0;
   let end = -1;
   let good = false;

@@ -1,7 +1,7 @@
 /**
  * Costs of paths other than transfers: requests a second, queries of each, and the processor time of the service and
- * of PostgreSQL. The app runs in a process with its caller, on a realm with a ramp on a real node. A list that sends
- * more queries for more items is reported.
+ * of PostgreSQL. The caller is a process of its own; the service runs in this one, on a realm with a ramp on a real
+ * node. A list that sends more queries for more items is reported.
  *
  * `deno task bench --only=paths` runs it; its argument is how many seconds a row takes.
  *
@@ -14,8 +14,8 @@ import { openSigner } from "../workers/keys/signer.ts";
 import { startChainPoller } from "../workers/scanning/chain_poller.ts";
 import { OUTSIDE } from "../tests/support/evm_fixture.ts";
 import { openRampFixture, type RampFixture } from "../tests/support/ramp_fixture.ts";
-import type { Answer, Send, TestProcess } from "../tests/support/realm.ts";
-import { cpuSeconds } from "./processes.ts";
+import type { Send, TestProcess } from "../tests/support/realm.ts";
+import { cpuSeconds, output } from "./processes.ts";
 import { verdictOf } from "./report.ts";
 
 /** Requests that are under way at once. */
@@ -34,7 +34,16 @@ interface Ground {
   postgres: number;
   /** Statements that were sent until now. */
   sent(): number;
+  /** Where the service listens. */
+  port: number;
   seconds: number;
+}
+
+/** A kind of request. */
+interface Question {
+  method: string;
+  path: string;
+  body?: unknown;
 }
 
 interface Cost {
@@ -53,23 +62,25 @@ async function main(): Promise<void> {
     ETHEREUM_TESTNET_CONFIRMATIONS: "2",
   };
   await using other = fixture.realm.another(env, () => sent++);
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    (request) => other.app(request, "127.0.0.1"),
+  );
   const ground: Ground = {
     fixture,
     other,
     send: other.send(fixture.realm.admin.key),
     postgres: Number(Deno.env.get("BENCH_POSTGRES")),
     sent: () => sent,
+    port: server.addr.port,
     seconds: Number(Deno.args[0]),
   };
   console.log(
     "| path | requests/s | queries each | us of service | us of PostgreSQL | both, of PostgreSQL's |\n" +
       "|---|--:|--:|--:|--:|--:|",
   );
-  await path(
-    ground,
-    "POST /v1/accounts",
-    () => ground.send("POST", "/v1/accounts", { type: "virtual", asset: "ETH", testnet: true }),
-  );
+  const account = { type: "virtual", asset: "ETH", testnet: true };
+  await path(ground, { method: "POST", path: "/v1/accounts", body: account });
   for (let i = 0; i < 200; i++) await fixture.realm.user();
   for (const list of ["accounts", "users", "identities"]) await pages(ground, list);
   await withdrawals(ground);
@@ -77,20 +88,29 @@ async function main(): Promise<void> {
 }
 
 /** Measures one kind of request. */
-async function path(ground: Ground, name: string, ask: () => Promise<Answer>): Promise<void> {
-  let count = 0;
-  for (let i = 0; i < 20; i++) check(name, await ask());
-  const cost = await costOf(ground, async () => {
-    const until = performance.now() + ground.seconds * 1000;
-    await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-      while (performance.now() < until) {
-        check(name, await ask());
-        count++;
-      }
-    }));
-    return count;
-  });
-  print(name, cost);
+async function path(ground: Ground, question: Question): Promise<void> {
+  await call(ground, question, ground.seconds / 4); // warms it up
+  print(
+    `${question.method} ${question.path}`,
+    await costOf(ground, () => call(ground, question, ground.seconds)),
+  );
+}
+
+/** Lets the calling process send requests, and gives their number. */
+async function call(
+  ground: Ground,
+  { method, path, body }: Question,
+  seconds: number,
+): Promise<number> {
+  const { key } = ground.fixture.realm.admin;
+  const text = await output(Deno.execPath(), [
+    ...["run", "-A", new URL("path_caller.ts", import.meta.url).pathname],
+    ...[`${ground.port}`, `${AT_ONCE}`, `${seconds}`, key, method, path],
+    ...(body === undefined ? [] : [JSON.stringify(body)]),
+  ]);
+  const { requests, failed } = JSON.parse(text);
+  if (failed > 0) throw new Error(`${method} ${path}: ${failed} of ${requests} were refused`);
+  return requests;
 }
 
 /** Pages of a list with few items and with many: both send as many queries. */
@@ -98,7 +118,7 @@ async function pages(ground: Ground, list: string): Promise<void> {
   const queries: number[] = [];
   for (const limit of [10, 100]) {
     const at = `/v1/${list}/all?scope=all&limit=${limit}`;
-    await path(ground, `GET ${at}`, () => ground.send("GET", at));
+    await path(ground, { method: "GET", path: at });
     const before = ground.sent();
     await ground.send("GET", at);
     queries.push(ground.sent() - before);
@@ -108,17 +128,17 @@ async function pages(ground: Ground, list: string): Promise<void> {
 }
 
 async function withdrawals(ground: Ground): Promise<void> {
-  const { fixture, send } = ground;
+  const { fixture } = ground;
   const ramp = await fixture.ramp();
   await fixture.anvil.pool({ to: ramp.address, value: 100n * ETHER });
   await fixture.mine(3);
   await fixture.mine(3);
-  const order = {
+  const body = {
     source: { account: ramp.id },
     destination: { address: OUTSIDE },
     value: "0.0001",
   };
-  await path(ground, "POST /v1/withdrawals", () => send("POST", "/v1/withdrawals", order));
+  await path(ground, { method: "POST", path: "/v1/withdrawals", body });
 }
 
 /** Deposits that arrive in one block, each at an address of its own, until they are credited. */
@@ -135,6 +155,8 @@ async function deposits(ground: Ground): Promise<void> {
     wake: () => {},
   };
   const only = { loop: false, only: fixture.realm.id };
+  const run = () => startRunner({ ...options, pollMs: 1000 }, only).drain(600_000);
+  await run(); // the orders of the withdrawals
   const places: string[] = [];
   for (let i = 0; i < DEPOSITS; i++) places.push((await fixture.address(ramp.id)).address);
   for (const to of places) await fixture.anvil.pool({ to, value: ETHER / 100n });
@@ -147,7 +169,7 @@ async function deposits(ground: Ground): Promise<void> {
   });
   print(`a deposit, ${DEPOSITS} of them in a block, until it is credited`, credited);
   const started = await costOf(ground, async () => {
-    await startRunner({ ...options, pollMs: 1000 }, only).drain(120_000);
+    await run();
     return DEPOSITS;
   });
   print("its sweep, until it is sent", started);
@@ -171,11 +193,6 @@ async function costOf(ground: Ground, work: () => Promise<number>): Promise<Cost
     service: (used.user + used.system) / count,
     postgres: (await cpuSeconds(ground.postgres) - postgres) / count * 1e6,
   };
-}
-
-function check(name: string, answer: Answer): Answer {
-  if (answer.status >= 300) throw new Error(`${name}: ${answer.status} ${answer.text}`);
-  return answer;
 }
 
 function print(name: string, { count, seconds, queries, service, postgres }: Cost): void {

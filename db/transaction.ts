@@ -45,6 +45,11 @@ export function optionsOf<Locked extends boolean, Options>(
 
 /** How a transaction begins. */
 export type TransactionOptions<Locked extends boolean> = LockOption<Locked> & {
+  /**
+   * Takes the order lock before the snapshot is taken: transactions that advance chain orders read many of the same
+   * rows, so two at once nearly always fail against each other.
+   */
+  lockOrders?: boolean;
   /** Told of every run that lost a race. */
   onRetry?: () => void;
 };
@@ -59,6 +64,8 @@ const DEADLINE_MS = 60_000;
 const LONG_DEADLINE_MS = 24 * 3_600_000;
 const BEGIN = "begin isolation level serializable";
 const LOCK_LEDGER = "lock table ledger_lock in exclusive mode";
+/** Taken before the ledger lock by all that take both, so no posting waits while an order waits for its turn. */
+const LOCK_ORDERS = "lock table order_lock in exclusive mode";
 
 /**
  * Runs `work` in a serializable transaction, again where it lost a race.
@@ -71,22 +78,36 @@ export async function serializable<T, Locked extends boolean = false>(
   ...given: OptionsFor<Locked, TransactionOptions<Locked>>
 ): Promise<T> {
   const options = optionsOf<Locked, TransactionOptions<Locked>>(given);
-  return await using(pool, (sql) => insist(pool, sql, work, options));
+  const run = () => using(pool, (sql) => insist(pool, sql, work, options));
+  return await (options.lockOrders ? inTurn(pool, run) : run());
+}
+
+/** The last transaction of a pool that takes the order lock. */
+const lastInTurn = new WeakMap<Pool, Promise<unknown>>();
+
+/** Runs transactions of a process that take the order lock one by one: none holds a connection while it waits. */
+async function inTurn<T>(pool: Pool, run: () => Promise<T>): Promise<T> {
+  const before = lastInTurn.get(pool) ?? Promise.resolve();
+  const turn = before.then(run);
+  lastInTurn.set(pool, turn.catch(() => {}));
+  return await turn;
 }
 
 async function insist<T, Locked extends boolean>(
   pool: Pool,
   sql: Sql,
   work: (tx: TxFor<Locked>) => Promise<T>,
-  options: { lockLedger?: boolean; onRetry?: () => void },
+  options: { lockLedger?: boolean; lockOrders?: boolean; onRetry?: () => void },
 ): Promise<T> {
+  const opening = [
+    pool.settings,
+    options.lockOrders ? LOCK_ORDERS : "",
+    options.lockLedger ? LOCK_LEDGER : "",
+  ].filter((text) => text !== "").join("; ");
   for (let attempt = 1;; attempt++) {
     try {
       return await sql.begin("isolation level serializable", async (tx) => {
-        const opening = [pool.settings, options.lockLedger ? LOCK_LEDGER : ""].filter((text) =>
-          text !== ""
-        );
-        if (opening.length > 0) await tx.unsafe(opening.join("; "));
+        if (opening !== "") await tx.unsafe(opening);
         return await work(tx as Tx as TxFor<Locked>);
       }) as T;
     } catch (error) {

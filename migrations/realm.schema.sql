@@ -966,6 +966,9 @@ CREATE TRIGGER order_attempts_change BEFORE INSERT OR UPDATE ON order_attempts F
 CREATE TRIGGER order_attempts_quarantined BEFORE UPDATE OF raw ON order_attempts FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL) AND (old.plan <> '{}'::text))) EXECUTE FUNCTION refuse_signature()
 CREATE TRIGGER order_attempts_stay BEFORE DELETE OR TRUNCATE ON order_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
+table order_lock (
+)
+
 table order_transitions (
   before text not null
   after text not null
@@ -3586,6 +3589,7 @@ realm may select on logins
 realm may select on migrations
 realm may select on nonces
 realm may select on onchain_balances
+realm may select on order_lock
 realm may select on order_transitions
 realm may select on ramp_costs
 realm may select on ramps
@@ -3727,6 +3731,7 @@ realm_worker may select on migrations
 realm_worker may select on nonces
 realm_worker may select on onchain_balances
 realm_worker may select on order_attempts
+realm_worker may select on order_lock
 realm_worker may select on order_transitions
 realm_worker may select on ramp_costs
 realm_worker may select on ramps
@@ -3770,6 +3775,7 @@ realm_worker may update on login_attempts
 realm_worker may update on nonces
 realm_worker may update on onchain_balances
 realm_worker may update on order_attempts
+realm_worker may update on order_lock
 realm_worker may update on ramp_costs
 realm_worker may update on ramps
 realm_worker may update on rates

@@ -62,6 +62,7 @@ grant insert (chain, network, address, contract, height, nonce, seen_at) on onch
 grant delete on coins to :role;
 -- LOCK asks for a right to write; the table has no columns.
 grant update on ledger_lock to :role, :worker;
+grant update on order_lock to :worker;
 
 grant :role to :worker;
 grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, unmatched_deposits,

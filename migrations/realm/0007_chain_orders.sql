@@ -186,6 +186,10 @@ comment on table ramp_costs is 'Withdrawals, batches, fillers of nonces and CPFP
 comment on column ramp_costs.contract is 'The asset that paid the network: '''' is the chain''s own coin.';
 comment on column ramp_costs.held_at is 'When the limit of the day was first met: told once.';
 
+create table order_lock ();
+comment on table order_lock is
+  'Has no rows. Each job that advances a chain order or plans a sweep locks it before its snapshot is taken, and so cannot fail with 40001 against another. It is locked before ledger_lock.';
+
 -- Every transition of an order's state, with the proof that the rows must show. No transition leaves an end state.
 create table order_transitions (
   before text not null,

@@ -25,6 +25,13 @@ export interface RunnerDependencies extends WorkerDependencies {
   leaseS: number;
 }
 
+/** Jobs that advance chain orders: their steps take the order lock, and lose no race against each other. */
+const ORDER_JOBS: ReadonlySet<string> = new Set<JobName>([
+  "order.advance",
+  "deposit.sweep",
+  "deposit.swept",
+]);
+
 /** Another attempt holds the job: this one may write nothing more. */
 class LeaseLost extends Error {
   override readonly name = "LeaseLost";
@@ -48,7 +55,10 @@ export async function attemptJob(
     const context: WorkerContext = {
       ...workerContext(dependencies, target, job.id),
       signal: AbortSignal.any([signal, heartbeat.lost]),
-      step: (work, ...options) => serializable(pool, (tx) => fenced(tx, job, work), ...options),
+      step: (work, ...options) => {
+        const given = [{ ...options[0], lockOrders: ORDER_JOBS.has(job.name) }] as typeof options;
+        return serializable(pool, (tx) => fenced(tx, job, work), ...given);
+      },
     };
     await task(context, job.payload as never);
     await writing(pool, (db) => markDone(db, job));
