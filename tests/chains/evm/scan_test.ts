@@ -6,6 +6,7 @@ import { failsAs, scanned, watching } from "../conformance.ts";
 import { CALLS, rich } from "../../support/nodes/anvil.ts";
 import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import strange from "../../support/contracts/Strange.json" with { type: "json" };
+import tether from "../../support/contracts/Tether.json" with { type: "json" };
 import { deployToken, type EvmFixture, newParty, openEvmFixture } from "./fixture.ts";
 
 const CELO_TOKEN = "0x471EcE3750Da237f93B8E339c536989b8978a438";
@@ -331,6 +332,7 @@ Deno.test("a receipt of another block than the one read is not believed", async 
 Deno.test("compiled contracts belong to the sources beside them", async () => {
   const tools = {
     "tests/support/contracts/Strange.sol": strange,
+    "tests/support/contracts/Tether.sol": tether,
     "workers/chains/evm/token/Token.sol": product,
   };
   for (const [path, { built }] of Object.entries(tools)) {

@@ -36,13 +36,16 @@ function calledData(body: Body): string {
   return keccak256(toUtf8Bytes(selector)).slice(2, 10) + bytesIn(body, "parameter");
 }
 
-interface Trial {
+interface DryRun {
   readonly executed: Executed;
   readonly transaction: Transaction;
 }
 
 /** Carries out a call on a copy of the state. Gives an answer instead where the call is unusable. */
-async function attempt({ ledger, top, world }: View, body: Body): Promise<Trial | { no: unknown }> {
+async function attempt(
+  { ledger, top, world }: View,
+  body: Body,
+): Promise<DryRun | { no: unknown }> {
   const caller = bytesIn(body, "owner_address");
   const target = bytesIn(body, "contract_address");
   const data = calledData(body);

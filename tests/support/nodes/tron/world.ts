@@ -146,9 +146,7 @@ export function worldStore(now: () => bigint): WorldStore {
       return Promise.resolve();
     },
     clearStorage(address) {
-      const { storage } = top();
-      const prefix = `${tronAddress(address)}/`;
-      for (const key of storage.keys()) if (key.startsWith(prefix)) storage.delete(key);
+      clearStorage(top(), tronAddress(address));
       return Promise.resolve();
     },
     checkpoint() {
@@ -177,6 +175,10 @@ export function worldStore(now: () => bigint): WorldStore {
     shallowCopy: () => worldStore(now),
   };
   return store;
+}
+
+function clearStorage({ storage }: World, address: string): void {
+  for (const key of storage.keys()) if (key.startsWith(`${address}/`)) storage.delete(key);
 }
 
 function readAccount(world: World, address: string): Account | undefined {
