@@ -71,9 +71,8 @@ async function licenceOf(cache: string, { name, version }: LockedPackage): Promi
   try {
     const text = await Deno.readTextFile(`${cache}${name}/${version}/package.json`);
     const { license, licenses } = JSON.parse(text);
-    return license?.type ?? license ?? licenses?.map((one: { type: string }) => one.type).join(
-      " OR ",
-    ) ?? null;
+    const named = (one: string | { type: string }) => typeof one === "string" ? one : one.type;
+    return license?.type ?? license ?? licenses?.map(named).join(" OR ") ?? null;
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return null;
     throw error;

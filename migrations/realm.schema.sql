@@ -103,6 +103,7 @@ CREATE TRIGGER addresses_noted AFTER INSERT ON addresses REFERENCING NEW TABLE A
 CREATE TRIGGER addresses_noted_change AFTER UPDATE OF id, account, ramp, target_account, chain, network, address, derivation_key, xpub, asset, owner, created_at ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_noted_end AFTER DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_stay BEFORE DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION keep_facts()
+CREATE TRIGGER addresses_stock BEFORE INSERT ON addresses FOR EACH ROW WHEN ((new.xpub IS NULL)) EXECUTE FUNCTION check_stock()
 
 table aliases (
   id uuid not null
@@ -1033,6 +1034,7 @@ table reserved_addresses (
   shared boolean not null default false
 )
 constraint reserved_addresses_derivation_key_check CHECK ((derivation_key >= 0))
+constraint reserved_addresses_index UNIQUE (ramp, derivation_key)
 constraint reserved_addresses_pkey PRIMARY KEY (address)
 constraint reserved_addresses_ramp_fkey FOREIGN KEY (ramp) REFERENCES ramps(account)
 CREATE INDEX reserved_addresses_unshared ON reserved_addresses USING btree (address) WHERE (NOT shared)
@@ -1970,6 +1972,20 @@ begin
       using errcode = 'check_violation', constraint = 'withdrawals_sponsored';
   end if;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_stock()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from reserved_addresses r where r.address = new.address and r.ramp = new.ramp
+    and r.derivation_key = new.derivation_key) then
+    raise exception 'no worker has derived this address'
+      using errcode = 'check_violation', constraint = 'addresses_stock';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION check_taken_back()

@@ -90,12 +90,15 @@ export interface UnprovenRow {
   chain: string;
   network: string;
   xpub: string | null;
+  /** The ramp's number. */
+  number: number;
 }
 
 /** Reads the addresses of some deposits that no worker has derived. */
 export async function selectUnproven(db: Db, deposits: readonly string[]): Promise<UnprovenRow[]> {
   return await db<UnprovenRow[]>`
-    select distinct a.id, a.ramp, a.asset, a.address, a.derivation_key, a.chain, a.network, r.xpub
+    select distinct a.id, a.ramp, a.asset, a.address, a.derivation_key, a.chain, a.network, r.xpub,
+      r.number
     from deposits d
       join addresses a on a.chain = d.chain and a.network = d.network and a.address = d.address
       join ramps r on r.account = a.ramp
@@ -113,7 +116,8 @@ export async function selectUnreserved(
   limit: number,
 ): Promise<UnprovenRow[]> {
   return await db<UnprovenRow[]>`
-    select a.id, a.ramp, a.asset, a.address, a.derivation_key, a.chain, a.network, r.xpub
+    select a.id, a.ramp, a.asset, a.address, a.derivation_key, a.chain, a.network, r.xpub,
+      r.number
     from ramps r join addresses a on a.ramp = r.account and a.derivation_key >= r.reserved
     where r.account = ${ramp} and not is_derived(a.address, a.derivation_key, a.ramp)
     order by a.derivation_key limit ${limit}`;

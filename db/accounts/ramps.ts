@@ -10,7 +10,7 @@ export interface RampRow {
   network: string;
   /** The account step of the derivation path. */
   number: number;
-  /** Null until derived. */
+  /** Null until derived, and always on Solana. */
   xpub: string | null;
   next_index: number;
   /** Addresses below this index are reserved. */
@@ -111,19 +111,20 @@ export async function selectPlaces(db: Db): Promise<{ chain: string; network: st
     where deleted_at is null order by chain, network`;
 }
 
+/** A ramp with an index that was taken, and the address that a worker derived for it, if any. */
+export type TakenRow = RampRow & { taken: number; reserved_address: string | null };
+
 /**
- * Takes the next index of a ramp; it is never given again. Null while the ramp has no xpub or is in
+ * Takes the next index of a ramp; it is never given again. Null while the ramp is not open or in
  * quarantine, the realm has no seed, or no worker has recently attested this database.
  */
-export async function takeIndex(
-  tx: Tx,
-  account: string,
-): Promise<(RampRow & { taken: number; xpub: string }) | null> {
-  const [row] = await tx<(RampRow & { taken: number; xpub: string })[]>`
+export async function takeIndex(tx: Tx, account: string): Promise<TakenRow | null> {
+  const [row] = await tx<TakenRow[]>`
     update ramps set next_index = next_index + 1
-    where account = ${account} and xpub is not null and next_index > 0 and quarantined is null
+    where account = ${account} and next_index > 0 and quarantined is null
       and exists (select 1 from secrets where kind = 'seed') and is_attested()
-    returning ${tx(RAMP)}, next_index - 1 as taken`;
+    returning ${tx(RAMP)}, next_index - 1 as taken, (select r.address from reserved_addresses r
+      where r.ramp = ramps.account and r.derivation_key = ramps.next_index - 1) as reserved_address`;
   return row ?? null;
 }
 
@@ -131,7 +132,7 @@ export async function takeIndex(
 export async function markOpened(
   tx: Tx,
   { account, number }: Pick<RampRow, "account" | "number">,
-  xpub: string,
+  xpub: string | null,
 ): Promise<boolean> {
   const rows = await tx`
     update ramps set xpub = ${xpub}, next_index = 1

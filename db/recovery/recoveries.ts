@@ -7,7 +7,9 @@ import type { Quarantine } from "../accounts/ramps.ts";
 /** A ramp that is to be reconciled. */
 export interface QuarantinedRamp extends NetworkKey {
   account: string;
-  xpub: string;
+  /** The account step of the derivation path. */
+  number: number;
+  xpub: string | null;
   next_index: number;
   quarantined: Quarantine;
 }
@@ -15,7 +17,7 @@ export interface QuarantinedRamp extends NetworkKey {
 /** Lists the ramps in quarantine. */
 export async function selectQuarantinedRamps(db: Db): Promise<QuarantinedRamp[]> {
   return await db<QuarantinedRamp[]>`
-    select account, chain, network, xpub, next_index, quarantined from ramps
+    select account, chain, network, number, xpub, next_index, quarantined from ramps
     where quarantined is not null and next_index > 0 order by chain, network, number`;
 }
 

@@ -51,6 +51,11 @@ export function hdVersion(network: Network): HdVersion {
   return { wif: main ? 0x80 : 0xef, bip32 };
 }
 
+/** Tells whether a chain's addresses derive from an xpub; on Solana each step needs the seed. */
+export function hasXpubs(chain: ChainId): boolean {
+  return chainInfo(chain).family !== "solana";
+}
+
 /** Writes the path of an account, as `m/84'/0'/7'`. Test networks have coin type 1. */
 export function accountPath(chain: ChainId, network: Network, account: number): string {
   const { purpose, coinType } = chainInfo(chain);

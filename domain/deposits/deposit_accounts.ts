@@ -1,7 +1,7 @@
 /**
  * Deposit accounts: each has an address of its own below a ramp, so that deposits can be told
- * apart. The address is derived from the ramp's xpub, without a key. A deposit account belongs to
- * the owner and the holder of the account that its deposits are forwarded to.
+ * apart. The address is derived from the ramp's xpub, or taken from those that the signer has derived
+ * ahead; neither needs a key. A deposit account belongs to the owner and the holder of the account that its deposits are forwarded to.
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
@@ -16,6 +16,7 @@ import {
   selectAddresses,
   selectRamp,
   takeIndex,
+  type TakenRow,
 } from "../../db/accounts/ramps.ts";
 import { selectOwnPlaces } from "../../db/recovery/recoveries.ts";
 import { viewAddress } from "../accounts/account_views.ts";
@@ -231,7 +232,7 @@ async function addAddressRow(
     throw new DomainError("chain.quarantined", why);
   }
   const { chain, network, xpub, taken } = branch;
-  const address = await deriveAddress(chain as ChainId, network as Network, xpub, taken);
+  const address = await addressOf(branch);
   const contract = findAsset(of.account.asset)?.contract ?? null;
   await insertEmptyBalance(tx, { chain, network }, { address, contract }, actor.at);
   await handOutAddress(tx, actor, {
@@ -253,17 +254,24 @@ async function addAddressRow(
   await enqueue(tx, actor, "ramp.reserve", { account: of.ramp.id }, { dedupe: of.ramp.id });
 }
 
+/** Addresses that a worker derived for a ramp. */
+export interface DerivedRamp {
+  /** Null on Solana. */
+  xpub: string | null;
+  /** The ramp's own address, then the reserved ones. */
+  addresses: readonly string[];
+}
+
 /**
  * Stores the addresses that a worker derived for a ramp. Repeating it changes nothing.
  *
- * @param derived.addresses the ramp's own address, then the reserved ones
  * @returns the account that is ready now; null if it was ready before
  */
 async function openRamp(
   tx: LedgerTx,
   actor: Actor,
   ramp: RampRow,
-  derived: { xpub: string; addresses: readonly string[] },
+  derived: DerivedRamp,
 ): Promise<AccountRow | null> {
   const { xpub, addresses } = derived;
   if (!await markOpened(tx, ramp, xpub)) return null;
@@ -290,6 +298,21 @@ async function openRamp(
 }
 
 /**
+ * Gives the address of an index that was taken.
+ *
+ * @throws {DomainError} chain.stale where no xpub exists and the addresses derived ahead are used up
+ */
+async function addressOf(branch: TakenRow): Promise<string> {
+  const { chain, network, xpub, taken, reserved_address } = branch;
+  if (xpub !== null) {
+    return await deriveAddress(chain as ChainId, network as Network, xpub, taken);
+  }
+  if (reserved_address !== null) return reserved_address;
+  const why = "the addresses that were derived ahead are used up: a worker has to derive more";
+  throw new DomainError("chain.stale", why);
+}
+
+/**
  * Stores the addresses that a worker derived for a ramp account, enables it and emits the event.
  * Repeating it changes nothing.
  */
@@ -297,7 +320,7 @@ export async function openRampAccount(
   tx: LedgerTx,
   actor: Actor,
   ramp: RampRow,
-  derived: { xpub: string; addresses: readonly string[] },
+  derived: DerivedRamp,
 ): Promise<void> {
   const row = await openRamp(tx, actor, ramp, derived);
   if (row === null) return;

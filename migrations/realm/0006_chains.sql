@@ -50,7 +50,7 @@ create table ramps (
   constraint ramps_number unique (chain, network, number)
 );
 comment on column ramps.number is 'The account step of the derivation path; two ramps of a chain share nothing.';
-comment on column ramps.xpub is 'Null until the signer has derived it, and always on Solana.';
+comment on column ramps.xpub is 'Null until the signer has derived it, and always on Solana, whose addresses come from reserved_addresses.';
 comment on column ramps.next_index is 'The next address to hand out. It only grows.';
 comment on column ramps.reserved is 'Addresses below this index are in reserved_addresses, unless the index was passed over.';
 comment on column ramps.quarantined is 'Why nothing is signed and no address handed out until the ramp is reconciled.';
@@ -114,7 +114,8 @@ create table reserved_addresses (
   ramp uuid not null references ramps (account),
   derivation_key integer not null check (derivation_key >= 0),
   created_at timestamptz not null,
-  shared boolean not null default false
+  shared boolean not null default false,
+  constraint reserved_addresses_index unique (ramp, derivation_key)
 );
 create index reserved_addresses_unshared on reserved_addresses (address) where not shared;
 comment on column reserved_addresses.shared is 'The directory of the installation has its digest, so that no other realm links it.';
@@ -149,6 +150,19 @@ create trigger addresses_linked before insert or update of address on addresses
   for each row execute function refuse_linked_own();
 create trigger reserved_addresses_linked before insert or update of address on reserved_addresses
   for each row execute function refuse_linked_own();
+
+-- Where no xpub exists, an address is handed out only from those that a worker has derived.
+create function check_stock() returns trigger language plpgsql as $$
+begin
+  if not exists (select from reserved_addresses r where r.address = new.address and r.ramp = new.ramp
+    and r.derivation_key = new.derivation_key) then
+    raise exception 'no worker has derived this address'
+      using errcode = 'check_violation', constraint = 'addresses_stock';
+  end if;
+  return new;
+end $$;
+create trigger addresses_stock before insert on addresses for each row when (new.xpub is null)
+  execute function check_stock();
 
 create table chain_cursors (
   chain text not null,

@@ -1,7 +1,14 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { base58 } from "@scure/base";
 import { deriveAddress } from "../../domain/chains/derivation.ts";
-import { accountXpub, addressKey, seedOf, slip10, wipe } from "../../workers/chains/keys.ts";
+import {
+  accountXpub,
+  addressKey,
+  seedOf,
+  slip10,
+  solanaAddresses,
+  wipe,
+} from "../../workers/chains/keys.ts";
 
 const PHRASE = "abandon ".repeat(11) + "about";
 
@@ -80,6 +87,15 @@ Deno.test("Solana has no xpub, and its addresses come from hardened steps", asyn
   const first = await addressKey(seed, "SOLANA", "main", 0, 0);
   equal(first.address, "HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk");
   notEqual(first.address, (await addressKey(seed, "SOLANA", "main", 0, 1)).address);
+});
+
+Deno.test("addresses of Solana that are derived ahead are those of their keys", async () => {
+  const seed = await seedOf(PHRASE);
+  const of = { network: "testnet", account: 3, from: 5, count: 3 } as const;
+  const singly = [5, 6, 7].map(async (at) =>
+    (await addressKey(seed, "SOLANA", "testnet", 3, at)).address
+  );
+  deepEqual(await solanaAddresses(seed, of), await Promise.all(singly));
 });
 
 Deno.test("wipe() leaves zeros", async () => {

@@ -5,8 +5,14 @@
  * @module
  */
 import type { Network } from "../../domain/chains/addresses.ts";
-import { type ChainId, chainInfo } from "../../domain/assets.ts";
-import { accountPath, addressOfKey, hdKeys, hdVersion } from "../../domain/chains/derivation.ts";
+import type { ChainId } from "../../domain/assets.ts";
+import {
+  accountPath,
+  addressOfKey,
+  hasXpubs,
+  hdKeys,
+  hdVersion,
+} from "../../domain/chains/derivation.ts";
 
 /** A private key with the address it signs for. Wipe it after use. */
 export interface AddressKey {
@@ -41,7 +47,7 @@ export async function accountXpub(
   network: Network,
   account: number,
 ): Promise<string | null> {
-  if (chainInfo(chain).family === "solana") return null;
+  if (!hasXpubs(chain)) return null;
   const root = await rootOf(seed, network);
   return root.derivePath(accountPath(chain, network, account)).neutered().toBase58();
 }
@@ -55,11 +61,35 @@ export async function addressKey(
   index: number,
 ): Promise<AddressKey> {
   const path = accountPath(chain, network, account);
-  if (chainInfo(chain).family === "solana") return await solanaKey(seed, `${path}/${index}'`);
+  if (!hasXpubs(chain)) return await solanaKey(seed, `${path}/${index}'`);
   const node = (await rootOf(seed, network)).derivePath(`${path}/0/${index}`);
   if (!node.privateKey) throw new TypeError("the seed gave no private key");
   const address = await addressOfKey(chain, network, node.publicKey);
   return { address, key: new Uint8Array(node.privateKey) };
+}
+
+/**
+ * Derives addresses of consecutive numbers below an account of Solana; every step is hardened, so this
+ * needs the seed.
+ */
+export async function solanaAddresses(
+  seed: Uint8Array,
+  of: { network: Network; account: number; from: number; count: number },
+): Promise<string[]> {
+  const { ed25519 } = await import("@noble/curves/ed25519.js");
+  const { base58 } = await import("@scure/base");
+  const branch = await slip10Node(seed, accountPath("SOLANA", of.network, of.account));
+  try {
+    const addresses: string[] = [];
+    for (let at = of.from; at < of.from + of.count; at++) {
+      const node = await slip10Child(branch, at);
+      addresses.push(base58.encode(ed25519.getPublicKey(node.subarray(0, 32))));
+      wipe(node);
+    }
+    return addresses;
+  } finally {
+    wipe(branch);
+  }
 }
 
 /** Overwrites a secret. */
@@ -72,21 +102,39 @@ export async function slip10(
   seed: Uint8Array,
   path: string,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  const node = await slip10Node(seed, path);
+  const key = node.slice(0, 32);
+  wipe(node);
+  return key;
+}
+
+/** A key, and the chain code behind it. */
+async function slip10Node(seed: Uint8Array, path: string): Promise<Uint8Array<ArrayBuffer>> {
   let node = await hmac(new TextEncoder().encode("ed25519 seed"), seed);
   for (const step of path.split("/").slice(1)) {
     const match = /^(\d+)'$/.exec(step);
     if (!match) throw new RangeError("ed25519 derives hardened steps only");
-    const data = new Uint8Array(37);
-    data.set(node.subarray(0, 32), 1);
-    new DataView(data.buffer).setUint32(33, Number(match[1]) + 2 ** 31);
-    const next = await hmac(node.slice(32), data);
+    const next = await slip10Child(node, Number(match[1]));
     wipe(node);
-    wipe(data);
     node = next;
   }
-  const key = node.slice(0, 32);
-  wipe(node);
-  return key;
+  return node;
+}
+
+async function slip10Child(
+  node: Uint8Array<ArrayBuffer>,
+  index: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const data = new Uint8Array(37);
+  data.set(node.subarray(0, 32), 1);
+  new DataView(data.buffer).setUint32(33, index + 2 ** 31);
+  const code = node.slice(32);
+  try {
+    return await hmac(code, data);
+  } finally {
+    wipe(code);
+    wipe(data);
+  }
 }
 
 async function solanaKey(seed: Uint8Array, path: string): Promise<AddressKey> {

@@ -13,6 +13,7 @@ import {
 import { reading, serializable } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
+import { hasXpubs } from "../../domain/chains/derivation.ts";
 import { newId } from "../../domain/ids.ts";
 import {
   decryptSecret,
@@ -21,7 +22,7 @@ import {
   readMasterKey,
 } from "../../domain/security/envelope.ts";
 import { ChainError } from "../chains/chain.ts";
-import { accountXpub, addressKey, seedOf, wipe } from "../chains/keys.ts";
+import { accountXpub, addressKey, seedOf, solanaAddresses, wipe } from "../chains/keys.ts";
 import type { Keys } from "../chains/outgoing.ts";
 
 /** Storage of a realm's encrypted seed. */
@@ -62,6 +63,12 @@ export interface Signer {
   ensureSeed(store: KeyStore): Promise<void>;
   /** Derives the xpub of a ramp; null on Solana. */
   xpub(store: KeyStore, path: AccountPath): Promise<string | null>;
+  /** Derives addresses below a ramp of Solana, which has no xpub: so many from an index on. */
+  addresses(
+    store: KeyStore,
+    path: AccountPath,
+    of: { from: number; count: number },
+  ): Promise<string[]>;
   /**
    * Derives the keys of addresses for one call and wipes them after it.
    *
@@ -137,6 +144,10 @@ export function openSigner(
     },
     xpub: (store, { chain, network, number }) =>
       withSeed(store, (seed) => accountXpub(seed, chain, network, number)),
+    addresses: (store, { chain, network, number }, of) => {
+      if (hasXpubs(chain)) throw new TypeError(`the addresses of ${chain} come from its xpub`);
+      return withSeed(store, (seed) => solanaAddresses(seed, { network, account: number, ...of }));
+    },
     withKeys: (store, paths, use) => withSeed(store, (seed) => useKeys(seed, paths, use)),
   };
 }

@@ -27,7 +27,6 @@ import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import { recoverAddress } from "../../domain/deposits/deposit_accounts.ts";
-import { deriveAddresses } from "../../domain/chains/derivation.ts";
 import { enqueue } from "../../domain/jobs.ts";
 import { type OrderRow, scheduleOrder } from "../../domain/sending/chain_orders.ts";
 import { reserveAddresses } from "../../domain/accounts/own_addresses.ts";
@@ -35,6 +34,7 @@ import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import { settlePaid } from "../../domain/withdrawals/withdrawal_settlement.ts";
+import { ownAddresses } from "../keys/own_addresses.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { NonceCounter } from "../chains/nonces.ts";
@@ -161,10 +161,12 @@ async function reconcilePlace(
 async function passOverIndices(work: Work): Promise<{ index: number; address: string }[]> {
   const { context, ramps, options } = work;
   const derived = new Map<string, { ramp: string; index: number }>();
-  for (const { account, chain, network, xpub, next_index } of ramps) {
+  const store = { realm: context.realm.id, pool: context.pool };
+  for (const ramp of ramps) {
+    const { account, next_index } = ramp;
     for (let at = next_index; at < next_index + options.gap; at += AT_ONCE) {
       const part = { from: at, count: Math.min(AT_ONCE, next_index + options.gap - at) };
-      const some = await deriveAddresses(chain as ChainId, network as Network, xpub, part);
+      const some = await ownAddresses(context.signer, store, ramp, part);
       for (const [step, address] of some.entries()) {
         derived.set(address, { ramp: account, index: at + step });
       }

@@ -20,13 +20,13 @@ import {
 } from "../../db/deposits/deposits.ts";
 import { selectUnproven, type UnprovenRow } from "../../db/accounts/own_addresses.ts";
 import { reading, writing } from "../../db/transaction.ts";
-import type { Network } from "../../domain/chains/addresses.ts";
 import { type ChainId, findAsset, takesDeposits } from "../../domain/assets.ts";
-import { deriveAddress } from "../../domain/chains/derivation.ts";
+import { hasXpubs } from "../../domain/chains/derivation.ts";
 import { creditDeposits, orphanDeposit, type Proof } from "../../domain/deposits/deposits.ts";
 import { toUnits } from "../../domain/money.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
+import { ownAddresses } from "../keys/own_addresses.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import {
@@ -128,7 +128,7 @@ async function derived(
   const unproven = await reading(context.pool, (db) => selectUnproven(db, ids));
   if (unproven.length === 0) return { proven: ripe, deferred: [] };
   const ours: UnprovenRow[] = [];
-  for (const row of unproven) if (await isOurs(row)) ours.push(row);
+  for (const row of unproven) if (await isOurs(context, row)) ours.push(row);
   await context.step((tx) => proveAddresses(tx, context.actor, ours), { lockLedger: true });
   const foreign = new Set(
     unproven.filter((row) => !ours.includes(row)).map(({ address }) => address),
@@ -152,12 +152,13 @@ async function derived(
   };
 }
 
-/** Whether an address is derived from its ramp's xpub. */
-export async function isOurs(row: UnprovenRow): Promise<boolean> {
-  if (row.xpub === null) return false;
-  const { chain, network, xpub, derivation_key } = row;
-  return row.address ===
-    await deriveAddress(chain as ChainId, network as Network, xpub, derivation_key);
+/** Whether an address is derived from its ramp's xpub, or on Solana from the realm's seed. */
+export async function isOurs(context: WorkerContext, row: UnprovenRow): Promise<boolean> {
+  if (row.xpub === null && hasXpubs(row.chain as ChainId)) return false;
+  const store = { realm: context.realm.id, pool: context.pool };
+  const of = { from: row.derivation_key, count: 1 };
+  const [address] = await ownAddresses(context.signer, store, row, of);
+  return row.address === address;
 }
 
 /**

@@ -1,4 +1,8 @@
-/** Opens ramps: derives the xpub and addresses of a ramp account, and starts the scan. @module */
+/**
+ * Opens ramps: derives the xpub and addresses of a ramp account, and starts the scan. Where no xpub
+ * exists, the addresses derived ahead are all that can be handed out.
+ * @module
+ */
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { insertCursor, selectCursor } from "../../db/chains/cursors.ts";
 import { selectUnreserved, type UnprovenRow } from "../../db/accounts/own_addresses.ts";
@@ -7,13 +11,13 @@ import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import { type ChainId, findAsset } from "../../domain/assets.ts";
 import { openRampAccount } from "../../domain/deposits/deposit_accounts.ts";
-import { deriveAddresses } from "../../domain/chains/derivation.ts";
 import {
   needsReserve,
   reserveAddresses,
   RESERVED_AHEAD,
 } from "../../domain/accounts/own_addresses.ts";
 import { refuseRamp } from "../../domain/accounts/ramps.ts";
+import { type DerivedFrom, ownAddresses } from "../keys/own_addresses.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { isOurs } from "./deposit_confirmations.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
@@ -50,8 +54,7 @@ export async function openRampJob(
   const network = ramp.network as Network;
   const store = { realm: context.realm.id, pool: context.pool };
   const xpub = await context.signer.xpub(store, { chain, network, number: ramp.number });
-  if (xpub === null) throw new TypeError(`${chain} has no xpubs`);
-  const addresses = await deriveRange(context, { chain, network, xpub }, 0, 1 + RESERVED_AHEAD);
+  const addresses = await deriveRange(context, { ...ramp, xpub }, 0, 1 + RESERVED_AHEAD);
   // A withdrawal right after the opening finds a fee quote.
   await refreshFees(context, { chain, network });
   const derived = { xpub, addresses };
@@ -66,15 +69,10 @@ export async function reserveJob(
   { account }: { account: string },
 ): Promise<void> {
   const ramp = await reading(context.pool, (db) => selectRamp(db, account));
-  if (ramp === null || ramp.xpub === null || !needsReserve(ramp)) return;
+  if (ramp === null || ramp.next_index === 0 || !needsReserve(ramp)) return;
   const from = Math.max(ramp.next_index, ramp.reserved);
-  const place = {
-    chain: ramp.chain as ChainId,
-    network: ramp.network as Network,
-    xpub: ramp.xpub,
-  };
   const to = ramp.next_index + RESERVED_AHEAD;
-  const addresses = await deriveRange(context, place, from, to);
+  const addresses = await deriveRange(context, ramp, from, to);
   await proveUnreserved(context, account);
   await context.step((tx) =>
     reserveAddresses(tx, context.actor, { ramp: account, from, addresses })
@@ -85,7 +83,7 @@ export async function reserveJob(
 async function proveUnreserved(context: WorkerContext, ramp: string): Promise<void> {
   const rows = await reading(context.pool, (db) => selectUnreserved(db, ramp, UNRESERVED_MAX));
   const ours: UnprovenRow[] = [];
-  for (const row of rows) if (await isOurs(row)) ours.push(row);
+  for (const row of rows) if (await isOurs(context, row)) ours.push(row);
   if (ours.length === 0) return;
   await context.step((tx) => proveAddresses(tx, context.actor, ours), { lockLedger: true });
 }
@@ -93,14 +91,15 @@ async function proveUnreserved(context: WorkerContext, ramp: string): Promise<vo
 /** Derives the addresses from one index up to another, and yields to other work in between. */
 async function deriveRange(
   context: WorkerContext,
-  of: { chain: ChainId; network: Network; xpub: string },
+  ramp: DerivedFrom,
   from: number,
   to: number,
 ): Promise<string[]> {
+  const store = { realm: context.realm.id, pool: context.pool };
   const addresses: string[] = [];
   for (let at = from; at < to; at += AT_ONCE) {
     const part = { from: at, count: Math.min(AT_ONCE, to - at) };
-    addresses.push(...await deriveAddresses(of.chain, of.network, of.xpub, part));
+    addresses.push(...await ownAddresses(context.signer, store, ramp, part));
     await sleep(0, context.signal);
   }
   return addresses;

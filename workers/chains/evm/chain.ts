@@ -4,6 +4,7 @@
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
+import { agreedBalance, agreedFunds } from "../agreed_balances.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import { allOf, type NodeOptions, type Peer } from "../node_pool.ts";
 import { reachedBy } from "../quorum.ts";
@@ -21,7 +22,7 @@ import { inspectRaw, planDraft, signPlan } from "./payment.ts";
 import { rawOf } from "./raw_transaction.ts";
 import { scanRange, searchBlock } from "./scan_range.ts";
 import { bare } from "./scan.ts";
-import { agreedBalance, balancesAt, fundsAt, searchTransaction } from "./search.ts";
+import { balancesAt, balancesOf, searchTransaction } from "./search.ts";
 import { countsAt, spentBetween } from "./outflow.ts";
 import { tokenDetails } from "./token_details.ts";
 import { recheck } from "./transfer_proof.ts";
@@ -62,8 +63,8 @@ export async function openEvm(
     through: (turn) => reader({ ...evm, nodes: { ...evm.nodes, ...evm.nodes.from(turn) } }),
     reports: () => evm.nodes.reports(),
     mempool: () => Promise.resolve([]),
-    balance: (holding, height) => agreedBalance(evm, holding, height),
-    funds: (holdings) => fundsAt(evm, holdings),
+    balance: (holding, height) => agreedBalance(evm.nodes, holding, height, balancesOf),
+    funds: (holdings) => agreedFunds(evm.nodes, holdings, balancesOf),
     recheck: (transfer, evidence) => recheck(evm, transfer, evidence),
     quote: (contract) => quote(evm, contract),
     draft: (order, speed, budget) => draftOrder(evm, order, speed, budget),

@@ -12,7 +12,7 @@ import type { Block, Transfer, WatchList } from "../observations.ts";
 import { bitsOf, type BloomBits, mayContain } from "./bloom.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
-import type { Told } from "./scan_quorum.ts";
+import type { Told } from "../scan_quorum.ts";
 import {
   type EvmBlock,
   type EvmReceipt,

@@ -8,7 +8,7 @@ import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import type { Block, Scanned, Transfer, WatchList } from "../observations.ts";
 import type { Evm } from "./context.ts";
-import { mergedPart, type Told } from "./scan_quorum.ts";
+import { mergedPart, type Told } from "../scan_quorum.ts";
 import { hash } from "./node_answers.ts";
 import { BLOCKS_AT_ONCE, indexOf, loggedIn, scanPart } from "./scan.ts";
 import { findTransaction, inside, traced, TRACER } from "./search.ts";
@@ -44,7 +44,7 @@ async function readPart(evm: Evm, from: number, to: number, watch: WatchList): P
     logs: (peer: Peer, blocks: readonly Told[]) => readLogs(evm, peer, blocks, watch),
     recheck: (transfer: Transfer) => recheck(evm, transfer),
   };
-  return await mergedPart(evm, watch, readers, `the blocks ${from} to ${to}`);
+  return await mergedPart(evm.nodes, watch, readers, `the blocks ${from} to ${to}`);
 }
 
 /** Reads the transfers to watched addresses in the logs of some blocks. */

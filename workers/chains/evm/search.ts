@@ -6,7 +6,6 @@
 import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
-import { agreedGroupOf, groupsOf, heldAtLeast, unconfirmed } from "../quorum.ts";
 import { type Call, RpcError } from "../rpc.ts";
 import type { Balances, Block, Checked, Holding, Transfer, WatchList } from "../observations.ts";
 import type { Evm } from "./context.ts";
@@ -108,50 +107,8 @@ export async function balancesAt(
   return await evm.nodes.ask((peer) => balancesOf(peer, holdings, height));
 }
 
-/**
- * Reads the amounts that as many nodes as the quorum confirm at least, and their block.
- *
- * @throws {ChainError} `refused` if the quorum answers that a contract reports no balance
- */
-export async function fundsAt(evm: Evm, holdings: readonly Holding[]): Promise<Balances> {
-  const { nodes } = evm;
-  const { heard } = await nodes.hear(async (peer) => {
-    try {
-      return { told: await balancesOf(peer, holdings, null), refusal: null };
-    } catch (error) {
-      if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
-      return { told: null, refusal: error };
-    }
-  });
-  const refusals = heard.flatMap(({ answer }) => answer.refusal ?? []);
-  const told = heard.flatMap(({ answer }) => answer.told ?? []);
-  if (refusals.length >= nodes.quorum) throw refusals[0];
-  if (told.length === 0) throw new ChainError("unavailable", refusals[0].message);
-  return heldAtLeast(told, nodes.quorum);
-}
-
-/**
- * Reads a balance that as many nodes as the quorum agree on.
- *
- * @throws {ChainError} `refused` if the nodes contradict each other, `unavailable` if too few answer
- */
-export async function agreedBalance(evm: Evm, holding: Holding, height: number): Promise<bigint> {
-  const { nodes } = evm;
-  const what = `the balance of ${holding.address} at block ${height}`;
-  const { heard, failures } = await nodes.hear(async (peer) =>
-    (await balancesOf(peer, [holding], height)).amounts[0]
-  );
-  const groups = groupsOf(heard, String);
-  const group = agreedGroupOf(groups, nodes.quorum);
-  const names = heard.map(({ peer }) => peer.name).join(", ");
-  if (groups.length > 1) nodes.report(`${names} contradict each other on ${what}`);
-  if (group !== null) return group[0].answer;
-  if (groups.length > 1) throw new ChainError("refused", `${names} contradict each other`);
-  const count = { confirm: heard.length, nodes: nodes.peers.length, quorum: nodes.quorum };
-  throw unconfirmed(count, what, failures);
-}
-
-async function balancesOf(
+/** Reads balances through one node. */
+export async function balancesOf(
   peer: Peer,
   holdings: readonly Holding[],
   height: number | null,

@@ -4,17 +4,19 @@
  * again, so no single node hides or invents one.
  * @module
  */
-import { ChainError } from "../chain.ts";
-import type { Peer } from "../node_pool.ts";
-import { agreedGroupOf, groupsOf, type Heard, unconfirmed, type Witness } from "../quorum.ts";
-import type { Checked, Consumed, Scanned, Transfer, WatchList } from "../observations.ts";
-import type { Evm } from "./context.ts";
+import { ChainError } from "./chain.ts";
+import type { Nodes, Peer } from "./node_pool.ts";
+import { agreedGroupOf, groupsOf, type Heard, unconfirmed, type Witness } from "./quorum.ts";
+import type { Checked, Consumed, Scanned, Transfer, WatchList } from "./observations.ts";
 
 /** One node's report on a block. */
 export interface Told extends Scanned {
   /** Inputs whose use is proven: the consumer bears the signature of the input's own address. */
   readonly proven: ReadonlySet<string>;
-  /** True if its bloom filter permits a log that concerns us, and the node reported none. */
+  /**
+   * True if its bloom filter permits a log that concerns us, and the node reported none; false on chains
+   * without such filters.
+   */
   readonly doubtful: boolean;
 }
 
@@ -42,7 +44,7 @@ const OPEN_MAX = 64;
 
 /** Reads the blocks of a part. */
 export async function mergedPart(
-  { nodes }: Pick<Evm, "nodes">,
+  nodes: Nodes,
   watch: WatchList,
   readers: Readers,
   what: string,
@@ -104,7 +106,7 @@ function idsOf(blocks: readonly Told[]): string {
  * may hide its own.
  */
 async function fromOthers(
-  nodes: Evm["nodes"],
+  nodes: Nodes,
   heard: readonly Heard<Told[]>[],
   group: readonly Heard<Told[]>[],
   readers: Readers,
@@ -151,7 +153,7 @@ function disputesOf(group: readonly Teller[], late: readonly Teller[]): Disputed
  * @throws {ChainError} `unavailable` where more stay open than can be kept
  */
 async function judged(
-  nodes: Evm["nodes"],
+  nodes: Nodes,
   { transfers, tellers }: Disputed,
   readers: Readers,
   what: string,
@@ -220,7 +222,7 @@ function distinct(transfers: readonly Transfer[]): Transfer[] {
 
 /** Lists the nonces of ours that are used up, by the proof of a signature or by the quorum. */
 function consumedOf(
-  nodes: Evm["nodes"],
+  nodes: Nodes,
   versions: readonly Told[],
 ): Consumed[] {
   const all = new Map<string, { one: Consumed; tellers: number; proven: boolean }>();
