@@ -206,6 +206,10 @@ Deno.test("what is not there is an empty object, and what cannot be read an Erro
   const nobody = newTronParty().hex;
   deepEqual(await ask(node, "wallet/getaccount", { address: nobody }), {});
   deepEqual(await ask(node, "wallet/getblockbynum", { num: 7n }), {});
+  deepEqual(await ask(node, "wallet/getblock", { id_or_num: "7" }), {});
+  match((await ask(node, "wallet/getblock", { id_or_num: "ab" })).Error, /legal block hash/);
+  const { blockID } = await ask(node, "wallet/getblock", { detail: false });
+  equal((await ask(node, "walletsolidity/getblock", { id_or_num: blockID })).blockID, blockID);
   deepEqual(await ask(node, "wallet/gettransactioninfobyblocknum", { num: 0n }), {});
   deepEqual(await ask(node, "wallet/gettransactioninfobyblocknum", { num: 7n }), []);
   match((await ask(node, "wallet/getaccount", { address: "zz" })).Error, /ParseException/);

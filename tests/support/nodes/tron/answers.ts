@@ -67,8 +67,8 @@ export function bytesIn(body: Body, name: string): string {
   return value.toLowerCase();
 }
 
-function printBlock(block: TronBlock): Message {
-  const transactions = block.processed.map(({ transaction, contractRet }) =>
+function printBlock(block: TronBlock, detail = true): Message {
+  const transactions = (detail ? block.processed : []).map(({ transaction, contractRet }) =>
     printTransaction(transaction, contractRet)
   );
   const witness_signature = block.id.slice(16).padEnd(130, "0");
@@ -87,6 +87,22 @@ function blockById(view: View, id: string): TronBlock | null {
   if (id.length !== HASH_DIGITS) return null;
   const block = blockAt(view, BigInt(`0x${id.slice(0, 16)}`));
   return block?.id === id ? block : null;
+}
+
+/** By number or id; the newest without either. Transactions only with `detail`. */
+function anyBlock(view: View, body: Body): unknown {
+  const which = String(body.id_or_num ?? "");
+  const isNumber = /^-?\d+$/.test(which);
+  if (isNumber && which.startsWith("-")) return { Error: "num must be non-positive number." };
+  if (!isNumber && which !== "" && !/^[0-9a-f]{64}$/i.test(which)) {
+    return { Error: "id must be legal block hash." };
+  }
+  const block = which === ""
+    ? view.top
+    : isNumber
+    ? blockAt(view, BigInt(which))
+    : blockById(view, which.toLowerCase());
+  return block ? printBlock(block, body.detail === true) : {};
 }
 
 function minedIn(view: View, id: string): { block: TronBlock; processed: Processed } | null {
@@ -235,7 +251,7 @@ function blocksBetween(view: View, body: Body): unknown {
   if (from < 0n || end <= from || end - from > 100n) return {};
   const found = view.ledger.blocks.slice(Number(from), Number(end))
     .filter(({ number }) => number <= view.top.number);
-  return found.length > 0 ? { block: found.map(printBlock) } : {};
+  return found.length > 0 ? { block: found.map((one) => printBlock(one)) } : {};
 }
 
 function nodeInfo({ ledger, top }: View): unknown {
@@ -250,6 +266,7 @@ function nodeInfo({ ledger, top }: View): unknown {
 /** Answers of both surfaces. */
 export const SHARED_ANSWERS: Readonly<Record<string, Answer>> = {
   getnowblock: ({ top }) => printBlock(top),
+  getblock: anyBlock,
   getblockbynum(view, body) {
     const block = blockAt(view, numberOf(body, "num"));
     return block ? printBlock(block) : {};
