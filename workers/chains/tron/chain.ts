@@ -7,9 +7,15 @@ import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import type { NodeOptions, Peer } from "../node_pool.ts";
 import type { Block, Head } from "../observations.ts";
+import { broadcastRaw } from "./broadcast.ts";
 import type { Tron } from "./context.ts";
+import { draftOrder } from "./draft.ts";
+import { quote } from "./fees.ts";
 import { MINED_WITHIN_MS, SIGN_WITHIN_MS } from "./networks.ts";
 import { blockAt, newestBlock, openTronNodes, type TronBlock } from "./node_answers.ts";
+import { inspectRaw, planDraft, signPlan } from "./payment.ts";
+import { rawOf } from "./raw_transaction.ts";
+import { statusOf } from "./status.ts";
 
 const TRAITS: Traits = {
   coins: false,
@@ -43,8 +49,21 @@ export async function openTron(
     reports: () => tron.nodes.reports(),
     mempool: () => Promise.resolve([]),
     ...unbuilt(),
+    quote: (contract) => quote(tron, contract),
+    draft: (order, speed, budget) => draftOrder(tron, order, speed, budget),
+    redraft: () => Promise.reject(irreplaceable()),
+    plan: (draft, _inputs, replaces) => planDraft(tron, draft, replaces),
+    sign: async (plan, keys) => await Promise.resolve(signPlan(tron, plan, keys)),
+    inspect: async (raw) => await Promise.resolve(inspectRaw(tron, raw)),
+    raw: ({ hash }) => rawOf(tron, hash),
+    broadcast: (signed) => broadcastRaw(tron, signed),
+    status: (query) => statusOf(tron, query),
     close: () => tron.nodes.close(),
   };
+}
+
+function irreplaceable(): ChainError {
+  return new ChainError("unsupported", "a transaction of Tron replaces no other");
 }
 
 /** Reads the newest block that the quorum has, the same one in all its nodes. */
@@ -69,7 +88,8 @@ function bare({ height, hash, parentHash, time }: TronBlock): Block {
 type Unbuilt = Omit<
   Chain,
   | ("id" | "network" | "traits" | "quorum" | "coins" | "nonces" | "head" | "block" | "reports")
-  | ("mempool" | "close")
+  | ("mempool" | "close" | "quote" | "draft" | "redraft" | "plan" | "sign" | "inspect" | "raw")
+  | ("broadcast" | "status")
 >;
 
 /** Parts of the adapter that are not built. */
@@ -87,15 +107,6 @@ function unbuilt(): Unbuilt {
     recheck: refuse,
     balance: refuse,
     funds: refuse,
-    quote: refuse,
-    draft: refuse,
-    redraft: refuse,
-    plan: fail,
-    sign: refuse,
-    inspect: refuse,
-    raw: refuse,
-    broadcast: refuse,
-    status: refuse,
     token: refuse,
   };
 }
