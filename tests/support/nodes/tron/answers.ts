@@ -246,20 +246,6 @@ function chainParameters({ ledger }: View): unknown {
   };
 }
 
-/** `GetBlockServlet`: the newest block without `id_or_num`, and transactions only with `detail`. */
-function anyBlock(view: View, body: Body): unknown {
-  const asked = body.id_or_num ?? "";
-  if (typeof asked !== "string") throw new MalformedMessage("id_or_num: not text");
-  const found = asked === ""
-    ? view.top
-    : /^\d{1,18}$/.test(asked)
-    ? blockAt(view, BigInt(asked))
-    : blockById(view, asked);
-  if (!found) return {};
-  const { transactions, ...header } = printBlock(found);
-  return body.detail === true && transactions !== undefined ? { ...header, transactions } : header;
-}
-
 function blocksBetween(view: View, body: Body): unknown {
   const [from, end] = [numberOf(body, "startNum"), numberOf(body, "endNum")];
   if (from < 0n || end <= from || end - from > 100n) return {};
