@@ -295,3 +295,17 @@ function emptyBlock(config: unknown): Record<string, unknown> {
   if (detail === "none") return {};
   return detail === "signatures" ? { signatures: [] } : { transactions: [] };
 }
+
+/** Lets every transaction that is signed by now expire: 151 blocks are executed, none of them final. */
+export async function expireTransactions(node: Surfpool): Promise<void> {
+  const height = () => node.raw<number>("getBlockHeight", PROCESSED);
+  const end = await height() + VALID_BLOCKS + 1;
+  const payer = node.payer.publicKey;
+  for (let at = 1n; await height() <= end; at++) {
+    await node.send([
+      SystemProgram.transfer({ fromPubkey: payer, toPubkey: payer, lamports: at }),
+    ]);
+  }
+}
+/** Blocks from one to the last that takes a transaction which names it. */
+const VALID_BLOCKS = 151;

@@ -10,10 +10,19 @@ import type { NodeOptions } from "../node_pool.ts";
 import { headOf, readBlockAt } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { openSolanaNodes } from "./node_answers.ts";
+import type { Speed } from "../../../domain/speeds.ts";
+import type { Budget, Keys, Plan, SendRequest, Signed, StatusQuery } from "../outgoing.ts";
+import type { Contract } from "../observations.ts";
+import { broadcastRaw } from "./broadcast.ts";
+import { draftOrder } from "./draft.ts";
+import { quote } from "./fees.ts";
+import { inspectRaw, PAYMENTS_MAX, planDraft, signPlan } from "./payment.ts";
+import { rawOf } from "./raw_transaction.ts";
+import { statusOf } from "./status.ts";
 
 const TRAITS: Traits = {
   coins: false,
-  paymentsMax: 1,
+  paymentsMax: PAYMENTS_MAX,
   replaceable: false,
   feePayer: true,
   tokens: true,
@@ -45,7 +54,7 @@ export async function openSolana(
     mempool: () => Promise.resolve([]),
     close: () => nodes.close(),
     ...reading(),
-    ...sending(),
+    ...sending(solana),
   };
 }
 
@@ -65,17 +74,18 @@ function reading() {
 }
 
 /** Parts that make and follow transactions. */
-function sending() {
+function sending(solana: Solana) {
   return {
-    quote: unsupported,
-    draft: unsupported,
-    redraft: unsupported,
-    plan: unsupported,
-    sign: unsupported,
-    inspect: unsupported,
-    raw: unsupported,
-    broadcast: unsupported,
-    status: unsupported,
+    quote: (contract: Contract) => quote(solana, contract),
+    draft: (order: SendRequest, speed: Speed, budget?: Budget | null) =>
+      draftOrder(solana, order, speed, budget),
+    redraft: () => Promise.reject(new ChainError("unsupported", "SOLANA replaces no transaction")),
+    plan: planDraft,
+    sign: async (plan: Plan, keys: Keys) => await Promise.resolve(signPlan(solana, plan, keys)),
+    inspect: async (raw: string) => await Promise.resolve(inspectRaw(solana, raw)),
+    raw: ({ hash }: { hash: string }) => rawOf(solana, hash),
+    broadcast: (signed: Signed) => broadcastRaw(solana, signed),
+    status: (query: StatusQuery) => statusOf(solana, query),
   };
 }
 

@@ -1,0 +1,297 @@
+/**
+ * Turns an order into a priced, tried transaction that lacks only its signatures. A node runs it first: a
+ * transaction that would fail is refused before anything is signed.
+ * @module
+ */
+import { readList, readRecord } from "../answers.ts";
+import { ChainError } from "../chain.ts";
+import { agreedDryRun } from "../dry_run.ts";
+import type { Peer } from "../node_pool.ts";
+import type { Budget, Draft, SendRequest } from "../outgoing.ts";
+import type { Speed } from "../../../domain/speeds.ts";
+import { reachedBy } from "../quorum.ts";
+import {
+  type Account,
+  EXTENSIONS,
+  type Mint,
+  notWallet,
+  readAccounts,
+  readMint,
+  tokenAccountIn,
+  tokenAccountRent,
+  tokenAddress,
+  transferHookOf,
+} from "./accounts.ts";
+import type { Solana } from "./context.ts";
+import { agreedPrices, feeFor, type Prices } from "./fees.ts";
+import { WALLET_RENT } from "./networks.ts";
+import { FINALIZED, readKey, readNumber } from "./node_answers.ts";
+import {
+  amountsOf,
+  type Body,
+  costOf,
+  PAYMENTS_MAX,
+  type PayOrder,
+  toBytes,
+  transactionOf,
+} from "./payment.ts";
+import { whyRefused } from "./refusals.ts";
+
+/** Terms of a draft that do not come from its node. */
+interface Terms {
+  readonly order: PayOrder;
+  readonly prices: Prices;
+  readonly speed: Speed;
+  readonly budget: Budget | null;
+  /** Height of the newest final block, by the quorum. */
+  readonly height: number;
+}
+
+/** The holdings of a sender, and what its receivers lack. Base units, and lamports. */
+interface Standing {
+  /** The token; null for SOL. */
+  readonly mint: Mint | null;
+  /** The sender's balance of the asset. */
+  readonly held: bigint;
+  /** Lamports of the payer of the fee. */
+  readonly coins: bigint;
+  /** Of each payment, whether its receiver has no token account yet. */
+  readonly creates: readonly boolean[];
+}
+
+/** The recent block that a transaction names, by which it expires. */
+interface Recent {
+  readonly blockhash: string;
+  readonly lastValid: number;
+  readonly slot: number;
+}
+
+/** Blocks from the newest final one to the last that takes a transaction: 150, and some for nodes ahead. */
+const VALID_MAX = 300;
+/** Compute units of a dry run; then a third more than it took is asked for, because state may change. */
+const UNITS_TRIED = 400_000;
+const UNITS_MARGIN = { times: 4, of: 3, more: 2_000 };
+
+/**
+ * Tries and prices an order.
+ *
+ * @throws {ChainError} `refused`, `insufficient`, `exceeded`, `held`, `unavailable`
+ */
+export async function draftOrder(
+  solana: Solana,
+  order: SendRequest,
+  speed: Speed,
+  budget: Budget | null = null,
+): Promise<Draft> {
+  if (order.kind !== "pay") throw new ChainError("unsupported", "SOLANA makes no such transaction");
+  assertPayments(order);
+  const { nodes } = solana;
+  const payer = order.feePayer ?? order.from;
+  const prices = await agreedPrices(solana, [payer]);
+  const { heard } = await nodes.hear(readFinalHeight);
+  const height = reachedBy(heard.map(({ answer }) => answer), nodes.quorum);
+  const terms = { order, prices, speed, budget, height };
+  return await agreedDryRun(nodes, order, (peer) => draftThrough(solana, peer, terms));
+}
+
+function assertPayments({ payments }: PayOrder): void {
+  if (payments.length > PAYMENTS_MAX) {
+    throw refused(`${payments.length} payments do not fit a transaction: at most ${PAYMENTS_MAX}`);
+  }
+  if (payments.length > 1 && payments.some(({ amount }) => amount === "all")) {
+    throw refused("everything can only be paid to one receiver");
+  }
+}
+
+/** Reads the height of the newest final block: the unit in which transactions expire. */
+export async function readFinalHeight(peer: Peer): Promise<number> {
+  return readNumber(await peer.call("getBlockHeight", [FINALIZED]), "a height");
+}
+
+async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<Draft> {
+  const { order, prices, speed } = terms;
+  const standing = await standingOf(solana, peer, order);
+  const recent = await recentOf(peer, terms.height);
+  const { mint, creates } = standing;
+  const body: Body = {
+    ...recent,
+    feePayer: order.feePayer ?? order.from,
+    units: UNITS_TRIED,
+    price: `${prices[speed]}`,
+    token: mint === null ? null : { program: mint.program, decimals: mint.decimals },
+    creates,
+    rent: `${mint === null ? 0n : rentFor(mint, creates)}`,
+    all: order.payments[0].amount === "all" ? `${standing.held}` : null,
+    budget: terms.budget === null ? null : `${terms.budget.units}`,
+  };
+  const most = draftOf(terms, standing, body);
+  // A node cannot run a transaction whose payer cannot pay for it.
+  if (most.lacking > 0n) return most;
+  const units = await unitsFor(solana, peer, order, { body, standing });
+  return draftOf(terms, standing, { ...body, units });
+}
+
+function rentFor(mint: Mint, creates: readonly boolean[]): bigint {
+  return tokenAccountRent(mint) * BigInt(creates.filter(Boolean).length);
+}
+
+/** Prices a transaction, and makes sure that it leaves its payer at nothing or at the rent's minimum. */
+function draftOf({ order, budget }: Terms, standing: Standing, body: Body): Draft {
+  const fee = costOf(order, body);
+  if (budget !== null && fee > budget.units) {
+    throw new ChainError(
+      "exceeded",
+      `it would cost ${fee} lamports, at most ${budget.units} may be spent`,
+    );
+  }
+  const { feePayer } = body;
+  const paid = order.contract === null && feePayer === order.from
+    ? amountsOf(order, body, fee)
+    : [];
+  const needed = paid.reduce((sum, amount) => sum + amount, fee);
+  const left = standing.coins - needed;
+  const lacking = left === 0n || left >= WALLET_RENT ? 0n : left < 0n ? -left : WALLET_RENT - left;
+  return {
+    order,
+    fee: feeFor(order.contract, fee),
+    feePayer,
+    lacking,
+    body: JSON.stringify(body),
+  };
+}
+
+/** Reads the accounts of a payment, and refuses receivers that would lose it. */
+async function standingOf(solana: Solana, peer: Peer, order: PayOrder): Promise<Standing> {
+  const { from, contract, payments } = order;
+  const feePayer = order.feePayer ?? from;
+  const receivers = payments.map(({ to }) => to);
+  const mint = contract === null ? null : await readMint(solana, peer, contract);
+  if (mint !== null) assertMovable(solana, mint);
+  const derive = (wallet: string) =>
+    tokenAddress(solana.web3, { wallet, mint: contract!, program: mint!.program });
+  const holders = mint === null ? [] : [from, ...receivers].map(derive);
+  const [paying, source, ...rest] = await readAccounts(peer, [
+    feePayer,
+    from,
+    ...receivers,
+    ...holders,
+  ]);
+  const wallets = rest.slice(0, receivers.length);
+  const tokens = rest.slice(receivers.length);
+  for (const [at, wallet] of wallets.entries()) {
+    const fault = notWallet(solana.web3, wallet);
+    if (fault !== null) throw refused(`${receivers[at]} cannot be paid: ${fault}`);
+  }
+  const coins = paying?.lamports ?? 0n;
+  if (mint === null || contract === null) {
+    assertRent(order, wallets);
+    const held = source?.lamports ?? 0n;
+    assertHeld(order, held);
+    return { mint, held, coins, creates: receivers.map(() => false) };
+  }
+  const held = heldIn(solana, { wallet: from, mint: contract }, tokens[0]);
+  assertHeld(order, held);
+  const creates = receivers.map((wallet, at) =>
+    isMissing(solana, { wallet, mint: contract }, tokens[at + 1])
+  );
+  return { mint, held, coins, creates };
+}
+
+/** A receiver below the minimum would be taken off the chain with the payment; no node takes that. */
+function assertRent({ payments }: PayOrder, wallets: readonly (Account | null)[]): void {
+  for (const [at, { to, amount }] of payments.entries()) {
+    if (amount === "all") continue; // the dry run tells
+    if ((wallets[at]?.lamports ?? 0n) + amount >= WALLET_RENT) continue;
+    throw refused(`${to} would hold less than ${WALLET_RENT} lamports, the rent-exempt minimum`);
+  }
+}
+
+/** @throws {ChainError} `insufficient` */
+function assertHeld({ from, payments }: PayOrder, held: bigint): void {
+  const asked = payments.reduce((sum, { amount }) => amount === "all" ? sum : sum + amount, 0n);
+  const all = payments.some(({ amount }) => amount === "all");
+  if (all ? held > 0n : held >= asked) return;
+  throw new ChainError("insufficient", `${from} holds ${held}, ${all ? "nothing to pay" : asked}`);
+}
+
+/** Refuses tokens that do not arrive as they are sent. */
+function assertMovable(solana: Solana, mint: Mint): void {
+  const hook = transferHookOf(solana.web3, mint);
+  if (hook !== null) throw refused(`the token runs the program ${hook} at each transfer`);
+  if (mint.extensions.has(EXTENSIONS.nonTransferable)) throw refused("the token cannot be moved");
+}
+
+/** Reads what a sender holds of a token; a frozen account cannot be spent. */
+function heldIn(
+  { web3 }: Solana,
+  of: { wallet: string; mint: string },
+  account: Account | null,
+): bigint {
+  const holding = account === null ? null : tokenAccountIn(web3, account);
+  if (holding === null) return 0n;
+  if (holding.isFrozen) throw refused(`the issuer has frozen the token account of ${of.wallet}`);
+  return holding.owner === of.wallet && holding.mint === of.mint ? holding.amount : 0n;
+}
+
+/** Tells whether a receiver's token account has to be made; refuses one that cannot be paid. */
+function isMissing(
+  { web3 }: Solana,
+  { wallet, mint }: { wallet: string; mint: string },
+  account: Account | null,
+): boolean {
+  // Lamports that somebody sent there make no account of it.
+  if (account === null || account.data.length === 0) return true;
+  const holding = tokenAccountIn(web3, account);
+  if (holding === null || holding.mint !== mint || holding.owner !== wallet) {
+    throw refused(`${wallet} gave its token account away: the payment would reach somebody else`);
+  }
+  if (holding.isFrozen) throw refused(`the issuer has frozen the token account of ${wallet}`);
+  if (!holding.wantsMemo) return false;
+  throw refused(`${wallet} takes only payments with a memo, and withdrawals carry none`);
+}
+
+/**
+ * Asks for the newest final block hash. Its end is checked against the quorum's height, so a node cannot
+ * make a transaction that never expires; that the hash is no longer valid is asked again before the
+ * transaction counts as expired.
+ */
+async function recentOf(peer: Peer, height: number): Promise<Recent> {
+  const answer = readRecord(await peer.call("getLatestBlockhash", [FINALIZED]), "a block hash");
+  const value = readRecord(answer.value, "a block hash");
+  const lastValid = readNumber(value.lastValidBlockHeight, "a height");
+  if (lastValid <= height || lastValid > height + VALID_MAX) {
+    throw new ChainError("unavailable", `${peer.name} gave a block hash valid to ${lastValid}`);
+  }
+  const context = readRecord(answer.context, "a context");
+  return {
+    blockhash: readKey(value.blockhash),
+    lastValid,
+    slot: readNumber(context.slot, "a slot"),
+  };
+}
+
+/** Has a node run a transaction. Gives the compute units to ask for. */
+async function unitsFor(
+  solana: Solana,
+  peer: Peer,
+  order: PayOrder,
+  { body, standing }: { body: Body; standing: Standing },
+): Promise<number> {
+  const fee = costOf(order, body);
+  const transaction = transactionOf(solana, { order, amounts: amountsOf(order, body, fee) }, body);
+  const how = { encoding: "base64", sigVerify: false, commitment: "confirmed" };
+  const answer = readRecord(
+    await peer.call("simulateTransaction", [toBytes(transaction), how]),
+    "a dry run",
+  );
+  const { err, logs, unitsConsumed } = readRecord(answer.value, "a dry run");
+  if (err !== null) {
+    throw whyRefused(err, logs === null ? [] : readList(logs), standing.mint !== null);
+  }
+  const { times, of, more } = UNITS_MARGIN;
+  return Math.ceil(readNumber(unitsConsumed, "compute units") * times / of) + more;
+}
+
+function refused(why: string): ChainError {
+  return new ChainError("refused", why);
+}
