@@ -149,8 +149,10 @@ async function expiryOf(
 
 /** Asks whether transactions may still name a block, as of a final block not older than the standing. */
 async function isValid(peer: Peer, blockhash: string, slot: number): Promise<boolean> {
-  const how = { ...FINALIZED, minContextSlot: slot };
-  const answer = readRecord(await peer.call("isBlockhashValid", [blockhash, how]), "a validity");
+  const answer = readRecord(
+    await peer.call("isBlockhashValid", [blockhash, FINALIZED]),
+    "a validity",
+  );
   const context = readRecord(answer.context, "a context");
   return answer.value !== false || readNumber(context.slot, "a slot") < slot;
 }
