@@ -5,7 +5,7 @@ import type { Chain } from "../../../workers/chains/chain.ts";
 import { openSolana } from "../../../workers/chains/solana/chain.ts";
 import type { Signed, TransactionStatus } from "../../../workers/chains/outgoing.ts";
 import { failsAs, statusIs } from "../conformance.ts";
-import { expireTransactions, startSurfpool } from "../../support/nodes/surfpool.ts";
+import { expireTransactions, startSurfpool, type Surfpool } from "../../support/nodes/surfpool.ts";
 import { type FaultyNode, NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 
 const SOL = 1_000_000_000n;
@@ -29,14 +29,23 @@ const ALL_EXPIRED: Lies = {
   isBlockhashValid: () => ({ context: { slot: FAR }, value: false }),
 };
 
-Deno.test("a transaction is dropped only when as many nodes as the quorum prove that it expired unmined", async (t) => {
-  await using node = await startSurfpool();
-  await using one = startFaultyNode(node.url);
-  await using two = startFaultyNode(node.url);
-  await using three = startFaultyNode(node.url);
-  const nodes = [one, two, three];
-  const urls = nodes.map(({ url }) => url);
-  const chain = await openSolana("testnet", urls, { quorum: 2 });
+/** Three nodes that may lie, over one chain, and two payments: one is sent. */
+interface Scene extends AsyncDisposable {
+  readonly node: Surfpool;
+  readonly nodes: readonly FaultyNode[];
+  readonly chain: Chain;
+  readonly unsent: Signed;
+  readonly sent: Signed;
+  sign(): Promise<Signed>;
+  ask(signed: Signed): Promise<TransactionStatus>;
+  /** Height of the newest final block. */
+  height(): Promise<number>;
+}
+
+async function openScene(): Promise<Scene> {
+  const node = await startSurfpool();
+  const nodes = Array.from({ length: 3 }, () => startFaultyNode(node.url));
+  const chain = await openSolana("testnet", nodes.map(({ url }) => url), { quorum: 2 });
   const key = node.payer.secretKey.slice(0, 32);
   const from = node.payer.publicKey.toBase58();
   async function sign(): Promise<Signed> {
@@ -46,113 +55,116 @@ Deno.test("a transaction is dropped only when as many nodes as the quorum prove 
     const plan = chain.plan(draft, {});
     return { ...await chain.sign(plan, new Map([[from, key]])), body: plan.body };
   }
-  const ask = (...attempts: Signed[]) => statusOf(chain, attempts);
-  function honest(): void {
-    for (const each of nodes) lie(each, {});
-  }
-  const [unsent, sent] = [await sign(), await sign()];
-
-  await t.step("one node that claims so is not believed", async () => {
-    lie(one, ALL_EXPIRED);
-    statusIs(await ask(unsent), "unseen");
-    honest();
-  });
-
-  await t.step(
-    "a node that claims too early an end makes nothing that can be paid twice",
-    async () => {
-      const early = await node.rpc<number>("getBlockHeight", { commitment: "finalized" }) + 1;
-      const told = async () => {
-        const answer = await node.rpc<{ value: object }>("getLatestBlockhash");
-        return { ...answer, value: { ...answer.value, lastValidBlockHeight: early } };
-      };
-      for (const each of nodes) lie(each, { getLatestBlockhash: told });
-      const short = await sign();
-      honest();
-      deepEqual(short.expires, { height: early });
-      const height = () => node.rpc<number>("getBlockHeight", { commitment: "finalized" });
-      for (let amount = 1n; await height() <= early; amount++) {
-        await node.pay(from, amount);
-        await node.mine();
-      }
-      // It is beyond the end that the node told, and can still be mined.
-      statusIs(await ask(short), "unseen");
-      equal((await chain.broadcast(short)).outcome, "accepted");
-      await node.mine();
-      statusIs(await ask(short), "mined");
+  return {
+    ...{ node, nodes, chain, sign },
+    unsent: await sign(),
+    sent: await sign(),
+    ask: (signed) => chain.status({ attempts: [signed], since: 0, depth: 1 }),
+    height: () => node.rpc<number>("getBlockHeight", { commitment: "finalized" }),
+    [Symbol.asyncDispose]: async () => {
+      chain.close();
+      for (const one of nodes) await one[Symbol.asyncDispose]();
+      await node.stop();
     },
-  );
+  };
+}
 
-  await t.step("a node that claims no end at all is not asked for a block hash", async () => {
-    const told = async () => {
-      const answer = await node.rpc<{ value: object }>("getLatestBlockhash");
-      return { ...answer, value: { ...answer.value, lastValidBlockHeight: FAR } };
-    };
-    for (const each of nodes) lie(each, { getLatestBlockhash: told });
-    await failsAs("unavailable", sign());
-    honest();
-  });
+/** Has every node claim another end of the newest block hash. */
+async function withEnd({ node, nodes }: Scene, end: number): Promise<void> {
+  const answer = await node.rpc<{ value: object }>("getLatestBlockhash");
+  const told = { ...answer, value: { ...answer.value, lastValidBlockHeight: end } };
+  for (const each of nodes) lie(each, { getLatestBlockhash: () => told });
+}
 
-  equal((await chain.broadcast(sent)).outcome, "accepted");
-  await expireTransactions(node);
+/** Answers by which two nodes prove nothing. */
+const NO_PROOF: readonly Lies[] = [
+  { getFirstAvailableBlock: () => FAR },
+  { getSignatureStatuses: () => ({ context: { slot: 1 }, value: [null] }) },
+  { isBlockhashValid: () => ({ context: { slot: 1 }, value: false }) },
+  { isBlockhashValid: () => ({ context: { slot: FAR }, value: true }) },
+  { getBlockHeight: () => 1 },
+  {
+    getSignatureStatuses: () => {
+      throw new NodeError(-32011, "Transaction history is not available from this node");
+    },
+  },
+];
 
-  await t.step("before its final block passes the end, nothing is proven", async () => {
+/** In this order; after each the nodes are honest again. */
+const STEPS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
+  "one node that claims so is not believed": async ({ nodes, ask, unsent }) => {
+    lie(nodes[0], ALL_EXPIRED);
     statusIs(await ask(unsent), "unseen");
-  });
-  await node.mine();
-
-  await t.step("then it is, by the height that the quorum has reached", async () => {
-    lie(three, ALL_EXPIRED);
+  },
+  "a node that claims too early an end makes nothing that can be paid twice": async (scene) => {
+    const { node, nodes, chain, ask, height } = scene;
+    const early = await height() + 1;
+    await withEnd(scene, early);
+    const short = await scene.sign();
+    for (const each of nodes) lie(each, {});
+    deepEqual(short.expires, { height: early });
+    const payer = node.payer.publicKey.toBase58();
+    for (let amount = 1n; await height() <= early; amount++) {
+      await node.pay(payer, amount);
+      await node.mine();
+    }
+    // It is beyond the end that the node told, and can still be mined.
+    statusIs(await ask(short), "unseen");
+    equal((await chain.broadcast(short)).outcome, "accepted");
+    await node.mine();
+    statusIs(await ask(short), "mined");
+  },
+  "a node that claims no end at all is not asked for a block hash": async (scene) => {
+    await withEnd(scene, FAR);
+    await failsAs("unavailable", scene.sign());
+  },
+  "before a final block passes the end, nothing is proven": async (scene) => {
+    const { node, chain, ask, unsent, sent } = scene;
+    equal((await chain.broadcast(sent)).outcome, "accepted");
+    await expireTransactions(node);
+    statusIs(await ask(unsent), "unseen");
+  },
+  "then it is, by the height that the quorum has reached": async (scene) => {
+    const { node, nodes, ask, unsent, height } = scene;
+    await node.mine();
+    lie(nodes[2], ALL_EXPIRED);
     const dropped = statusIs(await ask(unsent), "dropped");
-    deepEqual([dropped.proof, dropped.by], ["expired", null]);
-    if (dropped.proof !== "expired") return;
-    deepEqual(dropped.expiry, unsent.expires);
-    const height = await node.rpc<number>("getBlockHeight", { commitment: "finalized" });
-    equal(dropped.reached, height);
-    ok("height" in dropped.expiry && dropped.reached > dropped.expiry.height);
-    honest();
-  });
-
-  await t.step("not while nodes lack its history, or answer as of an older block", async () => {
-    const some: readonly Lies[] = [
-      { getFirstAvailableBlock: () => FAR },
-      { getSignatureStatuses: () => ({ context: { slot: 1 }, value: [null] }) },
-      { isBlockhashValid: () => ({ context: { slot: 1 }, value: false }) },
-      { isBlockhashValid: () => ({ context: { slot: FAR }, value: true }) },
-      { getBlockHeight: () => 1 },
-      {
-        getSignatureStatuses: () => {
-          throw new NodeError(-32011, "Transaction history is not available from this node");
-        },
-      },
-    ];
-    for (const lies of some) {
-      for (const each of [one, two]) lie(each, lies);
+    const { proof, by, expiry, reached } = dropped as typeof dropped & { proof: "expired" };
+    deepEqual([proof, by, expiry], ["expired", null, unsent.expires]);
+    equal(reached, await height());
+    ok("height" in expiry && reached > expiry.height);
+  },
+  "not while nodes lack its history, or answer as of an older block": async (scene) => {
+    const { nodes, ask, unsent } = scene;
+    for (const lies of NO_PROOF) {
+      for (const each of nodes.slice(0, 2)) lie(each, lies);
       const status = await ask(unsent).catch(() => null);
       ok(status === null || status.state === "unseen", JSON.stringify([lies, status]));
     }
-    honest();
-  });
-
-  await t.step("and not what one node shows in a block, though two deny it", async () => {
+  },
+  "and not what one node shows in a block, though two deny it": async (scene) => {
+    const { nodes, chain, ask, sent } = scene;
     statusIs(await ask(sent), "mined");
-    for (const each of [one, two]) {
-      lie(each, { getSignatureStatuses: ALL_EXPIRED.getSignatureStatuses });
-    }
+    const { getSignatureStatuses } = ALL_EXPIRED;
+    for (const each of nodes.slice(0, 2)) lie(each, { getSignatureStatuses });
     const status = await ask(sent);
     ok(status.state === "mined" ? status.confirmations === 0 : status.state === "pending");
     ok(chain.reports().some((report) => /in a block that the others call expired/.test(report)));
-    honest();
-  });
-
-  await t.step("the bytes of an expired one are refused, and never mined", async () => {
+  },
+  "the bytes of an expired one are refused, and never mined": async (scene) => {
+    const { node, chain, ask, unsent } = scene;
     equal((await chain.broadcast(unsent)).outcome, "unknown");
     await node.mine();
     statusIs(await ask(unsent), "dropped");
-  });
-  chain.close();
-});
+  },
+};
 
-async function statusOf(chain: Chain, attempts: readonly Signed[]): Promise<TransactionStatus> {
-  return await chain.status({ attempts, since: 0, depth: 1 });
-}
+Deno.test("a transaction is dropped only when as many nodes as the quorum prove that it expired unmined", async (t) => {
+  await using scene = await openScene();
+  for (const [name, step] of Object.entries(STEPS)) {
+    await t.step(name, async () => {
+      await step(scene);
+      for (const each of scene.nodes) lie(each, {});
+    });
+  }
+});

@@ -69,8 +69,8 @@ interface Recent {
 /** Blocks from the newest final one to the last that takes a transaction: 150, and some for nodes ahead. */
 const VALID_MAX = 300;
 /** Compute units of a dry run; then a third more than it took is asked for, because state may change. */
-const UNITS_TRIED = 400_000;
-const UNITS_MARGIN = { times: 4, of: 3, more: 2_000 };
+const COMPUTE_TRIED = 400_000;
+const COMPUTE_MARGIN = { times: 4, of: 3, more: 2_000 };
 
 /**
  * Tries and prices an order.
@@ -116,7 +116,7 @@ async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<D
   const body: Body = {
     ...recent,
     feePayer: order.feePayer ?? order.from,
-    units: UNITS_TRIED,
+    computeLimit: COMPUTE_TRIED,
     price: `${prices[speed]}`,
     token: mint === null ? null : { program: mint.program, decimals: mint.decimals },
     creates,
@@ -127,8 +127,8 @@ async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<D
   const most = draftOf(terms, standing, body);
   // A node cannot run a transaction whose payer cannot pay for it.
   if (most.lacking > 0n) return most;
-  const units = await unitsFor(solana, peer, order, { body, standing });
-  return draftOf(terms, standing, { ...body, units });
+  const computeLimit = await computeFor(solana, peer, order, { body, standing });
+  return draftOf(terms, standing, { ...body, computeLimit });
 }
 
 function rentFor(mint: Mint, creates: readonly boolean[]): bigint {
@@ -271,7 +271,7 @@ async function recentOf(peer: Peer, height: number): Promise<Recent> {
 }
 
 /** Has a node run a transaction. Gives the compute units to ask for. */
-async function unitsFor(
+async function computeFor(
   solana: Solana,
   peer: Peer,
   order: PayOrder,
@@ -288,7 +288,7 @@ async function unitsFor(
   if (err !== null) {
     throw whyRefused(err, logs === null ? [] : readList(logs), standing.mint !== null);
   }
-  const { times, of, more } = UNITS_MARGIN;
+  const { times, of, more } = COMPUTE_MARGIN;
   return Math.ceil(readNumber(unitsConsumed, "compute units") * times / of) + more;
 }
 

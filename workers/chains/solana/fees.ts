@@ -29,8 +29,8 @@ const LEAST: Prices = { slow: 1_000n, medium: 10_000n, fast: 50_000n };
  */
 const PRICE_MAX = 5_000_000n;
 /** Compute units of a typical payment, for the estimate. */
-const UNITS_COIN = 1_000n;
-const UNITS_TOKEN = 60_000n;
+const COMPUTE_COIN = 1_000;
+const COMPUTE_TOKEN = 60_000;
 const MICRO = 1_000_000n;
 
 /**
@@ -69,9 +69,9 @@ function percentile(bids: readonly bigint[], percent: number): bigint {
 }
 
 /** The fee that the chain takes of a transaction that it includes, whether or not it succeeds. */
-export function chainFee(of: { signatures: number; units: number; price: bigint }): bigint {
-  const { signatures, units, price } = of;
-  return SIGNATURE_FEE * BigInt(signatures) + (BigInt(units) * price + MICRO - 1n) / MICRO;
+export function chainFee(of: { signatures: number; computeLimit: number; price: bigint }): bigint {
+  const { signatures, computeLimit, price } = of;
+  return SIGNATURE_FEE * BigInt(signatures) + (BigInt(computeLimit) * price + MICRO - 1n) / MICRO;
 }
 
 /** Makes a fee that does not depend on the number of coins. */
@@ -89,9 +89,9 @@ export async function quote(solana: Solana, contract: Contract): Promise<Record<
   const rent = contract === null
     ? 0n
     : tokenAccountRent(await solana.nodes.ask((peer) => readMint(solana, peer, contract)));
-  const units = Number(contract === null ? UNITS_COIN : UNITS_TOKEN);
+  const computeLimit = contract === null ? COMPUTE_COIN : COMPUTE_TOKEN;
   const fee = (speed: Speed) =>
-    feeFor(contract, chainFee({ signatures: 1, units, price: prices[speed] }), rent);
+    feeFor(contract, chainFee({ signatures: 1, computeLimit, price: prices[speed] }), rent);
   return { slow: fee("slow"), medium: fee("medium"), fast: fee("fast") };
 }
 

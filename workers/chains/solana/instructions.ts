@@ -11,7 +11,7 @@ import { ASSOCIATED_TOKEN_PROGRAM, SYSTEM_PROGRAM, TOKEN_PROGRAMS } from "./netw
 /** The limits that a transaction asks for, and pays for by its price. */
 export interface Limits {
   /** Compute units. */
-  readonly units: number;
+  readonly computeLimit: number;
   /** Micro-lamports for each of them. */
   readonly price: bigint;
 }
@@ -29,7 +29,7 @@ export interface TokenTransfer {
 
 /** One effect of a transaction. */
 export type Effect =
-  | { readonly kind: "units"; readonly units: number }
+  | { readonly kind: "limit"; readonly computeLimit: number }
   | { readonly kind: "price"; readonly price: bigint }
   | { readonly kind: "coin"; readonly from: string; readonly to: string; readonly amount: bigint }
   | ({ readonly kind: "token" } & TokenTransfer)
@@ -41,7 +41,7 @@ export type Effect =
   };
 
 const COMPUTE_PROGRAM = "ComputeBudget111111111111111111111111111111";
-const UNITS = 2;
+const COMPUTE = 2;
 const PRICE = 3;
 const TRANSFER = 2;
 const TRANSFER_CHECKED = 12;
@@ -49,10 +49,13 @@ const TRANSFER_CHECKED = 12;
 const CREATE_IDEMPOTENT = 1;
 
 /** Asks for limits. */
-export function limitInstructions(web3: Web3, { units, price }: Limits): TransactionInstruction[] {
+export function limitInstructions(
+  web3: Web3,
+  { computeLimit, price }: Limits,
+): TransactionInstruction[] {
   const { ComputeBudgetProgram } = web3;
   return [
-    ComputeBudgetProgram.setComputeUnitLimit({ units }),
+    ComputeBudgetProgram.setComputeUnitLimit({ units: computeLimit }),
     ComputeBudgetProgram.setComputeUnitPrice({ microLamports: price }),
   ];
 }
@@ -150,8 +153,8 @@ export function readEffect(
 }
 
 function readLimit(view: DataView): Effect | null {
-  if (view.byteLength === 5 && view.getUint8(0) === UNITS) {
-    return { kind: "units", units: view.getUint32(1, true) };
+  if (view.byteLength === 5 && view.getUint8(0) === COMPUTE) {
+    return { kind: "limit", computeLimit: view.getUint32(1, true) };
   }
   if (view.byteLength === 9 && view.getUint8(0) === PRICE) {
     return { kind: "price", price: view.getBigUint64(1, true) };

@@ -33,7 +33,7 @@ export interface Body {
   readonly slot: number;
   readonly feePayer: string;
   /** Compute units. */
-  readonly units: number;
+  readonly computeLimit: number;
   /** Micro-lamports for each unit. */
   readonly price: string;
   /** The token's program and decimals; null for SOL. */
@@ -92,7 +92,7 @@ export function signersOf({ from }: PayOrder, { feePayer }: Body): string[] {
 export function costOf(order: PayOrder, body: Body): bigint {
   const price = BigInt(body.price);
   const signatures = signersOf(order, body).length;
-  return chainFee({ signatures, units: body.units, price }) + BigInt(body.rent);
+  return chainFee({ signatures, computeLimit: body.computeLimit, price }) + BigInt(body.rent);
 }
 
 /**
@@ -181,7 +181,10 @@ export function transactionOf(
       ? [accountInstruction(web3, { payer, wallet: to, mint, program }), move]
       : [move];
   });
-  const limits = limitInstructions(web3, { units: body.units, price: BigInt(body.price) });
+  const limits = limitInstructions(web3, {
+    computeLimit: body.computeLimit,
+    price: BigInt(body.price),
+  });
   return new VersionedTransaction(
     new TransactionMessage({
       payerKey: new PublicKey(payer),
@@ -238,9 +241,9 @@ function paymentsIn(effects: readonly Effect[]): Inspection["payments"] {
 }
 
 function feeIn(signers: readonly string[], effects: readonly Effect[]): bigint {
-  const units = effects.find((one) => one.kind === "units")?.units ?? 0;
+  const computeLimit = effects.find((one) => one.kind === "limit")?.computeLimit ?? 0;
   const price = effects.find((one) => one.kind === "price")?.price ?? 0n;
-  return chainFee({ signatures: signers.length, units, price });
+  return chainFee({ signatures: signers.length, computeLimit, price });
 }
 
 /** Names the first difference between signed bytes and their plan, or null. */
