@@ -25,10 +25,11 @@ import { type Moment, momentOf } from "./moment.ts";
 import { FEE_LIMIT_DEPLOY_MAX, FEE_LIMIT_MAX } from "./networks.ts";
 import { accountOf, assertPayable, assertTransfers, type Parties } from "./recipients.ts";
 import { tokenBalance } from "./token_calls.ts";
+import { reachedBy } from "../quorum.ts";
 import { bandwidthOf, type TronContract, type TronRaw } from "./transaction.ts";
 
 /** A drafted transaction; amounts are decimal text, because it is stored as JSON. */
-export interface Body {
+interface Body {
   /** What is to be signed. */
   readonly raw: StoredRaw;
   /** Base units that leave, of the coin or token of the order; null where none do. */
@@ -38,7 +39,7 @@ export interface Body {
 }
 
 /** A transaction as JSON: its numbers are decimal text. */
-export type StoredRaw = {
+type StoredRaw = {
   readonly [field in keyof TronRaw]: TronRaw[field] extends bigint ? string
     : field extends "contract" ? Readonly<Record<string, string>>
     : TronRaw[field];
@@ -84,12 +85,42 @@ export async function draftOrder(
     momentOf(tron),
   ]);
   const terms: Terms = { order, budget, prices, resources, moment };
-  return await agreedDryRun(
+  const draft = await agreedDryRun(
     tron.nodes,
     order,
     (peer) =>
       order.kind === "deploy" ? deploy(tron, peer, terms, order.token) : pay(tron, peer, terms),
   );
+  return await confirmedEnergy(tron, terms, draft);
+}
+
+/**
+ * Prices a contract's run by the energy that the quorum counts. One node that counts too little would cause a
+ * transaction that fails and burns TRX all the same, so of two counts the higher one holds, of three the middle.
+ */
+async function confirmedEnergy(tron: Tron, terms: Terms, draft: Draft): Promise<Draft> {
+  const { raw: { contract }, amount } = readBody(draft.body);
+  if (contract.type === "TransferContract" || tron.nodes.quorum === 1) return draft;
+  const call = contract.type === "CreateSmartContract"
+    ? { from: contract.owner, contract: null, data: contract.bytecode }
+    : { from: contract.owner, contract: contract.contract, data: contract.data };
+  const { heard } = await tron.nodes.hear(async (peer) => ({
+    tried: await tryCall(peer, call),
+    balance: (await accountOf(peer, contract.owner)).balance,
+  }));
+  const works = heard.map(({ answer }) => answer).filter(({ tried }) => tried.fault === null)
+    .toSorted((one, other) => one.tried.energy < other.tried.energy ? 1 : -1);
+  if (works.length < tron.nodes.quorum) {
+    throw new ChainError("held", "too few nodes say that it would work: it waits until they do");
+  }
+  const { tried } = works[Math.floor((works.length - 1) / 2)];
+  return runContract(terms, {
+    contract,
+    tried,
+    amount,
+    held: reachedBy(works.map(({ balance }) => balance), tron.nodes.quorum),
+    feeLimitMax: contract.type === "CreateSmartContract" ? FEE_LIMIT_DEPLOY_MAX : FEE_LIMIT_MAX,
+  });
 }
 
 async function pay(tron: Tron, peer: Peer, terms: Terms): Promise<Draft> {
@@ -279,8 +310,20 @@ function storedRaw({ contract, ...raw }: TronRaw): StoredRaw {
   };
 }
 
+/** Reads a draft's or plan's transaction, and the amount that it moves. */
+export function readBody(
+  text: string,
+): { readonly raw: TronRaw; readonly amount: bigint | null; readonly fee: bigint } {
+  const { raw, amount, fee }: Body = JSON.parse(text);
+  return {
+    raw: rawOfStored(raw),
+    amount: amount === null ? null : BigInt(amount),
+    fee: BigInt(fee),
+  };
+}
+
 /** Reads a transaction as JSON held it. */
-export function rawOfStored({ contract, ...raw }: StoredRaw): TronRaw {
+function rawOfStored({ contract, ...raw }: StoredRaw): TronRaw {
   return {
     refBlockBytes: raw.refBlockBytes,
     refBlockHash: raw.refBlockHash,

@@ -7,8 +7,15 @@ import { readTransferCall } from "../evm/erc20.ts";
 import type { Draft, Inspection, Keys, Plan, Signed } from "../outgoing.ts";
 import { toBase58Address } from "./address_forms.ts";
 import type { Ethers, Tron } from "./context.ts";
-import { type Body, rawOfStored } from "./draft.ts";
-import { createdBy, readSigned, type SignedTron, writeRaw, writeSigned } from "./transaction.ts";
+import { readBody } from "./draft.ts";
+import {
+  createdBy,
+  readSigned,
+  type SignedTron,
+  type TronRaw,
+  writeRaw,
+  writeSigned,
+} from "./transaction.ts";
 
 /** Makes the plan of a draft, which is whole already. Tron replaces no transaction. */
 export function planDraft(tron: Tron, draft: Draft, replaces?: Plan): Plan {
@@ -16,8 +23,7 @@ export function planDraft(tron: Tron, draft: Draft, replaces?: Plan): Plan {
     throw new ChainError("unsupported", "a transaction of Tron replaces no other");
   }
   const { order } = draft;
-  const body: Body = JSON.parse(draft.body);
-  const raw = rawOfStored(body.raw);
+  const { raw, amount, fee } = readBody(draft.body);
   const creates = raw.contract.type === "CreateSmartContract"
     ? createdBy(tron.ethers, idOf(tron.ethers, writeRaw(raw)), raw.contract.owner)
     : null;
@@ -25,10 +31,10 @@ export function planDraft(tron: Tron, draft: Draft, replaces?: Plan): Plan {
     order,
     inputs: [],
     signers: [order.from],
-    amounts: body.amount === null ? [] : [BigInt(body.amount)],
+    amounts: amount === null ? [] : [amount],
     outputs: order.kind === "pay" && order.contract === null ? [-1] : null,
     change: null,
-    fee: BigInt(body.fee),
+    fee,
     feeContract: null,
     creates: creates === null ? null : toBase58Address(tron.ethers, creates),
     body: draft.body,
@@ -38,7 +44,6 @@ export function planDraft(tron: Tron, draft: Draft, replaces?: Plan): Plan {
 /** Signs a plan and makes sure that the bytes carry out exactly this plan. */
 export function signPlan(tron: Tron, plan: Plan, keys: Keys): Signed {
   const { SigningKey, computeAddress } = tron.ethers;
-  const body: Body = JSON.parse(plan.body);
   const [signer] = plan.signers;
   const key = keys.get(signer);
   if (!key) throw refused(`the key of ${signer} is missing`);
@@ -46,13 +51,13 @@ export function signPlan(tron: Tron, plan: Plan, keys: Keys): Signed {
   if (toBase58Address(tron.ethers, hexFormOf(computeAddress(signing.publicKey))) !== signer) {
     throw refused(`the key given is not that of ${signer}`);
   }
-  const meant = rawOfStored(body.raw);
+  const { raw: meant } = readBody(plan.body);
   const written = writeRaw(meant);
   const { r, s, v } = signing.sign(`0x${idOf(tron.ethers, written)}`);
   const signature = r.slice(2) + s.slice(2) + v.toString(16).padStart(2, "0");
   const raw = writeSigned(written, signature);
   const signed = readSigned(tron.ethers, raw);
-  const fault = faultOf(plan, body, inspectSigned(tron, signed), signed);
+  const fault = faultOf(plan, meant, inspectSigned(tron, signed), signed);
   if (fault !== null) throw refused(`the signed bytes differ from the plan: ${fault}`);
   return { hash: signed.id, raw, inputs: [], expires: { time: Number(meant.expiration) } };
 }
@@ -98,12 +103,17 @@ function inspectSigned({ ethers }: Tron, { raw, id, signature }: SignedTron): In
 }
 
 /** Names the first difference between signed bytes and their plan, or null. */
-function faultOf(plan: Plan, body: Body, seen: Inspection, { raw }: SignedTron): string | null {
+function faultOf(
+  plan: Plan,
+  meantRaw: TronRaw,
+  seen: Inspection,
+  { raw }: SignedTron,
+): string | null {
   const { order } = plan;
   if (seen.from.join() !== order.from) return "sender";
   if (seen.creates !== plan.creates) return "contract";
   if (raw.feeLimit > plan.fee) return "fee";
-  if (`${raw.expiration}` !== body.raw.expiration) return "expiry";
+  if (raw.expiration !== meantRaw.expiration) return "expiry";
   const meant = order.kind === "pay" ? order.payments : [];
   if (seen.payments.length !== meant.length) return "number of payments";
   const wrong = seen.payments.some((payment, at) =>

@@ -10,7 +10,7 @@ import { type Dropped, type Mined, type NodeReport, voteOnStatus } from "../stat
 import { readList, readRecord, readText } from "../answers.ts";
 import { readLogs, showTransfer } from "./calls.ts";
 import type { Tron } from "./context.ts";
-import type { Body } from "./draft.ts";
+import { readBody } from "./draft.ts";
 import { absenceOf } from "./expiry_proof.ts";
 import {
   askRecord,
@@ -78,7 +78,7 @@ async function minedStatus(
     throw new ChainError("unavailable", `the chain is changing around ${signed.hash}`);
   }
   const fee = units(info.fee, "a fee");
-  const most = signed.body === undefined ? null : BigInt((JSON.parse(signed.body) as Body).fee);
+  const most = signed.body === undefined ? null : readBody(signed.body).fee;
   if (most !== null && fee > FEE_FACTOR * most) {
     throw new ChainError(
       "unavailable",
