@@ -149,6 +149,8 @@ export interface TokenDetails {
   readonly decimals: number | null;
   /** Base units. */
   readonly supply: bigint | null;
+  /** The key that may freeze balances; null for none, absent on chains where contracts decide that. */
+  readonly freezeAuthority?: string | null;
 }
 
 /** Tells the newest height that is deep enough: `depth` 1 is the head itself. */

@@ -10,6 +10,7 @@ import { Keypair, PublicKey, SystemProgram, Transaction } from "@solana/web3.js"
 import type { Signer, TransactionInstruction } from "@solana/web3.js";
 import surfpoolPackage from "@solana/surfpool-linux-x64-gnu/package.json" with { type: "json" };
 import { GENESIS_HASHES } from "../../../workers/chains/solana/networks.ts";
+import { until } from "../eventually.ts";
 import type { Question } from "./faulty_node.ts";
 
 /** A running node. */
@@ -69,7 +70,7 @@ export async function startSurfpool(network: "main" | "testnet" = "testnet"): Pr
   const payer = Keypair.fromSecretKey(Uint8Array.from(net.payerSecretKey));
   net.fundSol(payer.publicKey.toBase58(), 1_000_000_000_000);
   async function sendRaw(bytes: string): Promise<string> {
-    return await raw("sendTransaction", bytes, { encoding: "base64" });
+    return await rpc("sendTransaction", bytes, { encoding: "base64" });
   }
   async function send(
     instructions: readonly TransactionInstruction[],
@@ -226,6 +227,18 @@ function answersOfBlocks(raw: Asker, slots: Slots): Answers {
 
 function answersOfTransactions(raw: Asker, slots: Slots): Answers {
   return {
+    // Surfpool answers before the block is made.
+    async sendTransaction(params) {
+      const signature = await raw<string>("sendTransaction", ...params);
+      await until(async () => {
+        const { value: [status] } = await raw<{ value: ({ slot: number } | null)[] }>(
+          "getSignatureStatuses",
+          [signature],
+        );
+        return status !== null && status.slot < await slots.open();
+      }, 2);
+      return signature;
+    },
     async getTransaction([signature, config]) {
       const asked = { encoding: "json", ...config as object, commitment: "confirmed" };
       const found = await raw<{ slot: number } | null>("getTransaction", signature, asked);

@@ -125,7 +125,8 @@ export async function readAccounts(
   return listed.map((one) => one === null ? null : readAccount(one));
 }
 
-function readAccount(answer: unknown): Account {
+/** Reads an account by the fields of its answer. */
+export function readAccount(answer: unknown): Account {
   const fields = readRecord(answer, "an account");
   const [text, encoding] = readList(fields.data);
   if (encoding !== "base64") throw new ChainError("unavailable", "an account came in another form");

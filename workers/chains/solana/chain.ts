@@ -4,9 +4,11 @@
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
+import { agreedBalance, agreedFunds, type BalancesOf } from "../agreed_balances.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { followedBlock } from "../head.ts";
-import type { NodeOptions } from "../node_pool.ts";
+import type { NodeOptions, Nodes } from "../node_pool.ts";
+import { balancesOf, spentBetween } from "./balances.ts";
 import { headOf, readBlockAt } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { openSolanaNodes } from "./node_answers.ts";
@@ -19,6 +21,9 @@ import { quote } from "./fees.ts";
 import { inspectRaw, PAYMENTS_MAX, planDraft, signPlan } from "./payment.ts";
 import { rawOf } from "./raw_transaction.ts";
 import { statusOf } from "./status.ts";
+import { recheck, searchTransaction } from "./recheck.ts";
+import { scanRange, searchBlock } from "./scan.ts";
+import { tokenDetails } from "./token_details.ts";
 
 const TRAITS: Traits = {
   coins: false,
@@ -41,35 +46,44 @@ export async function openSolana(
   }
   const nodes = openSolanaNodes(network, urls, how);
   const solana: Solana = { network, nodes, web3: await import("@solana/web3.js") };
+  const read: BalancesOf = (peer, holdings, height) => balancesOf(solana, peer, holdings, height);
   return {
     id: "SOLANA",
     network,
     traits: TRAITS,
     quorum: nodes.quorum,
     coins: null,
-    nonces: null,
     head: () => headOf(solana),
     block: (height) => followedBlock(nodes, height, readBlockAt),
     reports: () => nodes.reports(),
     mempool: () => Promise.resolve([]),
     close: () => nodes.close(),
-    ...reading(),
+    ...reader(solana, nodes),
+    through: (turn) => reader(solana, nodes.from(turn)),
+    scan: (from, to, watch) => scanRange(solana, from, to, watch),
+    recheck: (transfer, evidence) => recheck(solana, transfer, evidence),
+    funds: (holdings) => agreedFunds(nodes, holdings, read),
+    balance: (holding, height) => agreedBalance(nodes, holding, height, read),
+    token: (contract, height) => tokenDetails(solana, contract, height),
     ...sending(solana),
   };
 }
 
-/** Parts that read transfers and balances. */
-function reading() {
+/** Questions that compare nodes: each `turn` asks another node first. */
+function reader(
+  solana: Solana,
+  nodes: Nodes,
+): Pick<Chain, "balances" | "nonces" | "search" | "spent"> {
+  const asked = { ...solana, nodes };
   return {
-    scan: unsupported,
-    search: unsupported,
-    recheck: unsupported,
-    balances: unsupported,
-    funds: unsupported,
-    balance: unsupported,
-    spent: unsupported,
-    through: unsupported,
-    token: unsupported,
+    nonces: null,
+    search: (where, watch) =>
+      "hash" in where
+        ? searchTransaction(asked, where.hash, watch)
+        : searchBlock(asked, where.height, watch),
+    balances: (holdings, height) => nodes.ask((peer) => balancesOf(solana, peer, holdings, height)),
+    spent: (holding, from, to) =>
+      nodes.ask((peer) => spentBetween(solana, peer, holding, { from, to })),
   };
 }
 
