@@ -102,7 +102,3 @@ function sending(solana: Solana) {
     status: (query: StatusQuery) => statusOf(solana, query),
   };
 }
-
-function unsupported(): never {
-  throw new ChainError("unsupported", "SOLANA cannot do this yet");
-}
