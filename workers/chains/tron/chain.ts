@@ -3,10 +3,12 @@
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
+import { agreedBalance, agreedFunds, type BalancesOf } from "../agreed_balances.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import type { NodeOptions, Peer } from "../node_pool.ts";
 import type { Block, Head } from "../observations.ts";
+import { balancesOf, spentBetween } from "./balances.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import type { Tron } from "./context.ts";
 import { draftOrder } from "./draft.ts";
@@ -15,7 +17,11 @@ import { MINED_WITHIN_MS, SIGN_WITHIN_MS } from "./networks.ts";
 import { blockAt, newestBlock, openTronNodes, type TronBlock } from "./node_answers.ts";
 import { inspectRaw, planDraft, signPlan } from "./payment.ts";
 import { rawOf } from "./raw_transaction.ts";
+import { recheck } from "./recheck.ts";
+import { scanRange } from "./scan.ts";
+import { search } from "./search.ts";
 import { statusOf } from "./status.ts";
+import { tokenDetails } from "./token_details.ts";
 
 const TRAITS: Traits = {
   coins: false,
@@ -37,18 +43,25 @@ export async function openTron(
   }
   const ethers = await import("ethers");
   const tron: Tron = { network, nodes: openTronNodes(network, urls, how), ethers };
+  const readBalances: BalancesOf = (peer, holdings, height) =>
+    balancesOf(tron, peer, holdings, height);
   return {
     id: "TRON",
     network,
     traits: TRAITS,
     quorum: tron.nodes.quorum,
     coins: null,
-    nonces: null,
     head: () => headOf(tron),
     block: (height) => followedBlock(tron.nodes, height, readBlockAt),
     reports: () => tron.nodes.reports(),
     mempool: () => Promise.resolve([]),
-    ...unbuilt(),
+    scan: (from, to, watch) => scanRange(tron, from, to, watch),
+    ...readerOf(tron),
+    through: (turn) => readerOf({ ...tron, nodes: tron.nodes.from(turn) }),
+    balance: (holding, height) => agreedBalance(tron.nodes, holding, height, readBalances),
+    funds: (holdings) => agreedFunds(tron.nodes, holdings, readBalances),
+    recheck: (transfer, evidence) => recheck(tron, transfer, evidence),
+    token: (contract, height) => tokenDetails(tron, contract, height),
     quote: (contract) => quote(tron, contract),
     draft: (order, speed, budget) => draftOrder(tron, order, speed, budget),
     redraft: () => Promise.reject(irreplaceable()),
@@ -85,28 +98,14 @@ function bare({ height, hash, parentHash, time }: TronBlock): Block {
   return { height, hash, parentHash, time };
 }
 
-type Unbuilt = Omit<
-  Chain,
-  | ("id" | "network" | "traits" | "quorum" | "coins" | "nonces" | "head" | "block" | "reports")
-  | ("mempool" | "close" | "quote" | "draft" | "redraft" | "plan" | "sign" | "inspect" | "raw")
-  | ("broadcast" | "status")
->;
-
-/** Parts of the adapter that are not built. */
-function unbuilt(): Unbuilt {
-  const refuse = () => Promise.reject(new ChainError("unsupported", "TRON cannot do this yet"));
-  const fail = () => {
-    throw new ChainError("unsupported", "TRON cannot do this yet");
-  };
+/** Queries that compare nodes: each `turn` asks another node first. */
+function readerOf(tron: Tron): Pick<Chain, "balances" | "nonces" | "search" | "spent"> {
   return {
-    scan: fail,
-    search: refuse,
-    balances: refuse,
-    spent: refuse,
-    through: fail,
-    recheck: refuse,
-    balance: refuse,
-    funds: refuse,
-    token: refuse,
+    nonces: null,
+    search: (where, watch) => search(tron, where, watch),
+    balances: (holdings, height) =>
+      tron.nodes.ask((peer) => balancesOf(tron, peer, holdings, height)),
+    spent: (holding, from, to) =>
+      tron.nodes.ask((peer) => spentBetween(tron, peer, holding, { from, to })),
   };
 }

@@ -1,0 +1,54 @@
+/**
+ * Description that a TRC-20 contract gives of itself. Anybody can write one, so it is untrusted: it is compared
+ * with the registry, or shown.
+ * @module
+ */
+import { DETAIL_CALLS, readNumber, readText } from "../evm/erc20.ts";
+import type { Peer } from "../node_pool.ts";
+import type { TokenDetails } from "../observations.ts";
+import { toHexAddress } from "./address_forms.ts";
+import { tryCall } from "./calls.ts";
+import type { Tron } from "./context.ts";
+import { askRecord } from "./node_answers.ts";
+
+/** The largest value that TRC-20 can state; more is nonsense. */
+const DECIMALS_MAX = 255n;
+
+/**
+ * Reads a token's description as the quorum reports it, at the newest block; with a height the quorum agrees on
+ * the supply too. Null if there is no contract.
+ */
+export async function tokenDetails(
+  tron: Tron,
+  contract: string,
+  height?: number,
+): Promise<TokenDetails | null> {
+  const target = toHexAddress(tron.ethers, contract);
+  async function read(peer: Peer): Promise<TokenDetails | null> {
+    const there = await askRecord(peer, "wallet/getcontract", { value: target });
+    if (Object.keys(there).length === 0) return null;
+    const { decimals, symbol, name, totalSupply } = DETAIL_CALLS;
+    const said = await Promise.all(
+      [decimals, symbol, name, totalSupply].map(async (data) => {
+        const call = { from: target, contract: target, data: data.slice(2) };
+        const { fault, returned } = await tryCall(peer, call);
+        return fault === null ? returned : null;
+      }),
+    );
+    const [places, sign, title, supply] = said;
+    const count = places === null ? null : readNumber(places);
+    return {
+      contract,
+      symbol: sign === null ? null : readText(sign),
+      name: title === null ? null : readText(title),
+      decimals: count === null || count > DECIMALS_MAX ? null : parseInt(`${count}`, 10),
+      supply: supply === null ? null : readNumber(supply),
+    };
+  }
+  function keyOf(told: TokenDetails | null): string {
+    if (told === null) return "none";
+    const supply = height === undefined ? "" : `${told.supply}`;
+    return JSON.stringify([told.decimals, told.symbol, told.name, supply]);
+  }
+  return await tron.nodes.agree(read, keyOf, `the token at ${contract}`);
+}
