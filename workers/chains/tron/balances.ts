@@ -23,7 +23,7 @@ const TRIES = 4;
 const MISSING = /contract is not exist|no contract or not a/i;
 
 /** An address and a contract as nodes write them. */
-interface Place {
+interface HexHolding {
   readonly owner: string;
   readonly contract: string | null;
 }
@@ -35,14 +35,14 @@ export async function balancesOf(
   holdings: readonly Holding[],
   height: number | null,
 ): Promise<Balances> {
-  const places = holdings.map(({ address, contract }) => ({
+  const wanted = holdings.map(({ address, contract }) => ({
     owner: toHexAddress(tron.ethers, address),
     contract: contract === null ? null : toHexAddress(tron.ethers, contract),
   }));
   const head = height ?? (await newestBlock(peer)).height;
   const amounts: bigint[] = [];
-  for (let at = 0; at < places.length; at += AT_ONCE) {
-    const some = places.slice(at, at + AT_ONCE);
+  for (let at = 0; at < wanted.length; at += AT_ONCE) {
+    const some = wanted.slice(at, at + AT_ONCE);
     const told = height === null
       ? await Promise.all(some.map((one) => saidBalance(peer, "wallet", one)))
       : await heldAt(tron, peer, some, height);
@@ -51,8 +51,8 @@ export async function balancesOf(
   return { height: head, amounts };
 }
 
-async function saidBalance(peer: Peer, space: Space, place: Place): Promise<bigint> {
-  const amount = await balanceNow(peer, space, place);
+async function saidBalance(peer: Peer, space: Space, one: HexHolding): Promise<bigint> {
+  const amount = await balanceNow(peer, space, one);
   if (amount !== null) return amount;
   throw new ChainError("refused", "the contract does not tell balances");
 }
@@ -61,13 +61,13 @@ async function saidBalance(peer: Peer, space: Space, place: Place): Promise<bigi
 async function heldAt(
   tron: Tron,
   peer: Peer,
-  places: readonly Place[],
+  wanted: readonly HexHolding[],
   height: number,
 ): Promise<bigint[]> {
   for (let tries = 0; tries < TRIES; tries++) {
     const final = await newestBlock(peer, true);
     const told = await Promise.all(
-      places.map((one) => balanceNow(peer, "walletsolidity", one)),
+      wanted.map((one) => balanceNow(peer, "walletsolidity", one)),
     );
     if ((await newestBlock(peer, true)).hash !== final.hash) continue;
     if (Math.abs(height - final.height) > BETWEEN_MAX) {
@@ -75,8 +75,8 @@ async function heldAt(
       throw new ChainError("unavailable", why);
     }
     const blocks = await blocksBetween(tron, peer, final, height);
-    return places.map((place, at) => {
-      const moved = blocks.reduce((sum, block) => sum + movedIn(block, place), 0n);
+    return wanted.map((one, at) => {
+      const moved = blocks.reduce((sum, block) => sum + movedIn(block, one), 0n);
       const known = told[at] ?? (height > final.height && moved > 0n ? 0n : null);
       if (known === null) throw new ChainError("refused", "the contract does not tell balances");
       return height >= final.height ? known + moved : known - moved;
@@ -133,26 +133,26 @@ export async function spentBetween(
   const top = await blockAt(peer, to);
   if (top === null) throw new ChainError("unavailable", `${peer.name} has no block ${to} yet`);
   const owner = toHexAddress(tron.ethers, address);
-  const place = { owner, contract: contract && toHexAddress(tron.ethers, contract) };
+  const holding = { owner, contract: contract && toHexAddress(tron.ethers, contract) };
   const blocks = await blocksDown(tron, peer, top, from);
   const own = blocks.flatMap(({ transactions }) => transactions)
     .filter((one) => one.owner === owner);
-  return own.reduce((sum, one) => sum + outOf(one, place), 0n);
+  return own.reduce((sum, one) => sum + outOf(one, holding), 0n);
 }
 
-function movedIn({ transactions }: FullBlock, place: Place): bigint {
-  return transactions.reduce((sum, one) => sum + into(one, place) - outOf(one, place), 0n);
+function movedIn({ transactions }: FullBlock, holding: HexHolding): bigint {
+  return transactions.reduce((sum, one) => sum + into(one, holding) - outOf(one, holding), 0n);
 }
 
 /** What a transaction took from an address, its fee included. */
-function outOf(one: TronTransaction, { owner, contract }: Place): bigint {
+function outOf(one: TronTransaction, { owner, contract }: HexHolding): bigint {
   if (contract !== null) return logged(one, contract, "from", owner);
   const fee = one.owner === owner ? one.fee : 0n;
   return fee + movesOf(one).filter(({ from }) => from === owner)
     .reduce((sum, { amount }) => sum + amount, 0n);
 }
 
-function into(one: TronTransaction, { owner, contract }: Place): bigint {
+function into(one: TronTransaction, { owner, contract }: HexHolding): bigint {
   if (contract !== null) return logged(one, contract, "to", owner);
   return movesOf(one).filter(({ to }) => to === owner)
     .reduce((sum, { amount }) => sum + amount, 0n);
@@ -178,7 +178,7 @@ function logged(
 async function balanceNow(
   peer: Peer,
   space: Space,
-  { owner, contract }: Place,
+  { owner, contract }: HexHolding,
 ): Promise<bigint | null> {
   if (contract !== null) return await tokenBalance(peer, space, contract, owner);
   const account = await askRecord(peer, `${space}/getaccount`, { address: owner });
