@@ -117,6 +117,15 @@ export function moves(
   ], [12, ...units(of.amount), mint.decimals]);
 }
 
+/** Freezes a token account; the payer may. */
+export function freezes(node: Surfpool, mint: TestMint, account: string): TransactionInstruction {
+  return instruction(mint.program, [
+    writes(new PublicKey(account)),
+    reads(mint.address),
+    { ...reads(node.payer.publicKey.toBase58()), isSigner: true },
+  ], [10]);
+}
+
 /** Gives the payer tokens in the payer's usual account, whose address it gives. */
 export async function fillPayer(node: Surfpool, mint: TestMint, amount: bigint): Promise<string> {
   const payer = node.payer.publicKey.toBase58();

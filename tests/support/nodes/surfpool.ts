@@ -2,7 +2,7 @@
  * A real Solana node for tests: surfpool, in process, behind a proxy on loopback. Surfpool executes each
  * transaction at once in a block of its own. The proxy decides which blocks are final, so a test does, and
  * mends what surfpool 1.5.0 tells wrong: hashes of blocks do not link, times are divided by 1000, and
- * most answers ignore the commitment. Slots may be left out, as if they were skipped.
+ * most answers ignore the commitment, and a closed token account keeps its tokens. Slots may be left out, as if they were skipped.
  * @module
  */
 import { createRequire } from "node:module";
@@ -219,8 +219,12 @@ function answersOfBlocks(raw: Asker, slots: Slots): Answers {
         throw new Refusal(-32007, `Slot ${at} was skipped, or missing`);
       }
       const asked = { encoding: "json", ...config as object, commitment: "confirmed" };
-      const block = await raw<object | null>("getBlock", at, asked);
-      return { ...emptyBlock(config), ...block, ...linksOf(slots, at) };
+      const block = await raw<{ transactions?: Executed[] } | null>("getBlock", at, asked);
+      const transactions = block?.transactions?.map(withoutClosed);
+      return {
+        ...{ ...emptyBlock(config), ...block, ...linksOf(slots, at) },
+        ...transactions === undefined ? {} : { transactions },
+      };
     },
   };
 }
@@ -241,9 +245,13 @@ function answersOfTransactions(raw: Asker, slots: Slots): Answers {
     },
     async getTransaction([signature, config]) {
       const asked = { encoding: "json", ...config as object, commitment: "confirmed" };
-      const found = await raw<{ slot: number } | null>("getTransaction", signature, asked);
+      const found = await raw<Executed & { slot: number } | null>(
+        "getTransaction",
+        signature,
+        asked,
+      );
       if (found === null || found.slot > await slots.top(commitmentOf(config))) return null;
-      return { ...found, blockTime: linksOf(slots, found.slot).blockTime };
+      return { ...withoutClosed(found), blockTime: linksOf(slots, found.slot).blockTime };
     },
     async getSignaturesForAddress([address, config]) {
       const top = await slots.top(commitmentOf(config));
@@ -266,6 +274,24 @@ function answersOfTransactions(raw: Asker, slots: Slots): Answers {
       return { ...answer, value };
     },
   };
+}
+
+/** A transaction with its result, as far as it is mended. */
+interface Executed {
+  readonly meta: {
+    readonly postBalances: number[];
+    readonly postTokenBalances: { accountIndex: number }[];
+  };
+}
+
+/** Leaves out the tokens of accounts that are not there any more. */
+function withoutClosed<T extends Executed>(transaction: T): T {
+  const { meta } = transaction;
+  if (meta?.postTokenBalances === undefined) return transaction;
+  const isThere = ({ accountIndex }: { accountIndex: number }) =>
+    meta.postBalances[accountIndex] > 0;
+  const postTokenBalances = meta.postTokenBalances.filter(isThere);
+  return { ...transaction, meta: { ...meta, postTokenBalances } };
 }
 
 /** Surfpool reads the newest state whatever the commitment, and tells its slot. */

@@ -48,11 +48,14 @@ export interface TokenAccount {
   readonly isFrozen: boolean;
   /** Whether it takes only transfers that carry a memo. */
   readonly wantsMemo: boolean;
+  /** Fees of transfers that wait there for the token's issuer: it cannot be closed with them. */
+  readonly withheld: bigint;
 }
 
 /** Numbers of the extensions of Token-2022 that matter to a transfer. */
 export const EXTENSIONS = {
   transferFee: 1,
+  withheldFee: 2,
   memoTransfer: 8,
   nonTransferable: 9,
   transferHook: 14,
@@ -181,13 +184,16 @@ export function tokenAccountIn(web3: Web3, { program, data }: Account): TokenAcc
   if (!TOKEN_PROGRAMS.includes(program)) return null;
   const plain = data.length === TOKEN_ACCOUNT_BYTES;
   if (!plain && !(data.length > KIND_AT && data[KIND_AT] === KINDS.account)) return null;
-  const memo = plain ? undefined : extensionsIn(data).get(EXTENSIONS.memoTransfer);
+  const extensions = plain ? new Map<number, Uint8Array>() : extensionsIn(data);
+  const memo = extensions.get(EXTENSIONS.memoTransfer);
+  const withheld = extensions.get(EXTENSIONS.withheldFee);
   return {
     mint: keyAt(web3, data, 0),
     owner: keyAt(web3, data, 32),
     amount: viewOf(data).getBigUint64(64, true),
     isFrozen: data[108] === 2,
     wantsMemo: memo?.[0] === 1,
+    withheld: withheld?.length === 8 ? viewOf(withheld).getBigUint64(0, true) : 0n,
   };
 }
 

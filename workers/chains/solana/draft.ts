@@ -32,10 +32,12 @@ import {
   costOf,
   PAYMENTS_MAX,
   type PayOrder,
+  type Source,
   toBytes,
   transactionOf,
 } from "./payment.ts";
 import { whyRefused } from "./refusals.ts";
+import { isSweep, sourcesOf } from "./sweep_sources.ts";
 
 /** Terms of a draft that do not come from its node. */
 interface Terms {
@@ -57,6 +59,8 @@ interface Standing {
   readonly coins: bigint;
   /** Of each payment, whether its receiver has no token account yet. */
   readonly creates: readonly boolean[];
+  /** The token accounts that a sweep takes from; null for any other payment. */
+  readonly sources: readonly Source[] | null;
 }
 
 /** The recent block that a transaction names, by which it expires. */
@@ -120,6 +124,7 @@ async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<D
     price: `${prices[speed]}`,
     token: mint === null ? null : { program: mint.program, decimals: mint.decimals },
     creates,
+    sources: standing.sources,
     rent: `${mint === null ? 0n : rentFor(mint, creates)}`,
     all: order.payments[0].amount === "all" ? `${standing.held}` : null,
     budget: terms.budget === null ? null : `${terms.budget.units}`,
@@ -187,14 +192,17 @@ async function standingOf(solana: Solana, peer: Peer, order: PayOrder): Promise<
     assertRent(order, wallets);
     const held = source?.lamports ?? 0n;
     assertHeld(order, held);
-    return { mint, held, coins, creates: receivers.map(() => false) };
+    return { mint, held, coins, creates: receivers.map(() => false), sources: null };
   }
-  const held = heldIn(solana, { wallet: from, mint: contract }, tokens[0]);
+  const sources = isSweep(order) ? await sourcesOf(solana, peer, order) : null;
+  const held = sources === null
+    ? heldIn(solana, { wallet: from, mint: contract }, tokens[0])
+    : sources.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
   assertHeld(order, held);
   const creates = receivers.map((wallet, at) =>
     isMissing(solana, { wallet, mint: contract }, tokens[at + 1])
   );
-  return { mint, held, coins, creates };
+  return { mint, held, coins, creates, sources };
 }
 
 /** A receiver below the minimum would be taken off the chain with the payment; no node takes that. */

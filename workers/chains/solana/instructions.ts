@@ -25,6 +25,17 @@ export interface TokenTransfer {
   readonly decimals: number;
   /** Base units. */
   readonly amount: bigint;
+  /** The sender's token account; the associated one unless given. */
+  readonly account?: string;
+}
+
+/** A token account that is closed when it is empty: its rent goes to a wallet. */
+export interface Closing {
+  readonly account: string;
+  readonly owner: string;
+  readonly program: string;
+  /** The wallet that gets the rent. */
+  readonly to: string;
 }
 
 /** One effect of a transaction. */
@@ -32,7 +43,8 @@ export type Effect =
   | { readonly kind: "limit"; readonly computeLimit: number }
   | { readonly kind: "price"; readonly price: bigint }
   | { readonly kind: "coin"; readonly from: string; readonly to: string; readonly amount: bigint }
-  | ({ readonly kind: "token" } & TokenTransfer)
+  | ({ readonly kind: "token" } & Required<TokenTransfer>)
+  | ({ readonly kind: "close" } & Closing)
   | {
     readonly kind: "account";
     readonly payer: string;
@@ -45,6 +57,7 @@ const COMPUTE = 2;
 const PRICE = 3;
 const TRANSFER = 2;
 const TRANSFER_CHECKED = 12;
+const CLOSE_ACCOUNT = 9;
 /** Makes an account unless it is there. */
 const CREATE_IDEMPOTENT = 1;
 
@@ -73,7 +86,7 @@ export function coinInstruction(
 }
 
 /**
- * Moves a token between the associated accounts of two wallets. The receiving wallet is named as one more
+ * Moves a token to the associated account of a wallet. The receiving wallet is named as one more
  * account, which the token program ignores: the bytes alone then tell who is paid.
  */
 export function tokenInstruction(web3: Web3, of: TokenTransfer): TransactionInstruction {
@@ -88,13 +101,31 @@ export function tokenInstruction(web3: Web3, of: TokenTransfer): TransactionInst
   return new TransactionInstruction({
     programId: new PublicKey(program),
     keys: [
-      { pubkey: account(of.from), isSigner: false, isWritable: true },
+      {
+        pubkey: of.account === undefined ? account(of.from) : new PublicKey(of.account),
+        isSigner: false,
+        isWritable: true,
+      },
       { pubkey: new PublicKey(mint), isSigner: false, isWritable: false },
       { pubkey: account(of.to), isSigner: false, isWritable: true },
       { pubkey: new PublicKey(of.from), isSigner: true, isWritable: false },
       { pubkey: new PublicKey(of.to), isSigner: false, isWritable: false },
     ],
     data: data as never,
+  });
+}
+
+/** Closes an empty token account. */
+export function closeInstruction(web3: Web3, of: Closing): TransactionInstruction {
+  const { PublicKey, TransactionInstruction } = web3;
+  return new TransactionInstruction({
+    programId: new PublicKey(of.program),
+    keys: [
+      { pubkey: new PublicKey(of.account), isSigner: false, isWritable: true },
+      { pubkey: new PublicKey(of.to), isSigner: false, isWritable: true },
+      { pubkey: new PublicKey(of.owner), isSigner: true, isWritable: false },
+    ],
+    data: Uint8Array.of(CLOSE_ACCOUNT) as never,
   });
 }
 
@@ -143,13 +174,15 @@ export function readEffect(
     return isOurs ? { kind: "account", payer, account, wallet } : null;
   }
   if (!TOKEN_PROGRAMS.includes(program)) return null;
+  if (data.length === 1 && data[0] === CLOSE_ACCOUNT && accounts.length === 3) {
+    const [account, to, owner] = accounts;
+    return { kind: "close", account, to, owner, program };
+  }
   if (data.length !== 10 || data[0] !== TRANSFER_CHECKED || accounts.length !== 5) return null;
   const [source, mint, destination, from, to] = accounts;
-  const isOurs = tokenAddress(web3, { wallet: from, mint, program }) === source &&
-    tokenAddress(web3, { wallet: to, mint, program }) === destination;
-  if (!isOurs) return null;
+  if (tokenAddress(web3, { wallet: to, mint, program }) !== destination) return null;
   const [amount, decimals] = [view.getBigUint64(1, true), data[9]];
-  return { kind: "token", from, to, mint, program, decimals, amount };
+  return { kind: "token", from, to, mint, program, decimals, amount, account: source };
 }
 
 function readLimit(view: DataView): Effect | null {

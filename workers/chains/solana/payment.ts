@@ -8,11 +8,12 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { base58 } from "@scure/base";
 import { ChainError } from "../chain.ts";
 import type { Draft, Inputs, Inspection, Keys, Plan, SendRequest, Signed } from "../outgoing.ts";
-import { bytesOf } from "./accounts.ts";
+import { bytesOf, tokenAddress } from "./accounts.ts";
 import type { Solana } from "./context.ts";
 import { chainFee } from "./fees.ts";
 import {
   accountInstruction,
+  closeInstruction,
   coinInstruction,
   type Effect,
   limitInstructions,
@@ -22,6 +23,14 @@ import {
 
 /** A payment. */
 export type PayOrder = SendRequest & { readonly kind: "pay" };
+
+/** A token account that a sweep empties; the amount is decimal text. */
+export interface Source {
+  readonly account: string;
+  readonly amount: string;
+  /** Whether nothing stays in it: it is closed, and its rent goes to the payer of the fee. */
+  readonly closes: boolean;
+}
 
 /** A transaction without signatures; amounts are decimal text, because it is stored as JSON. */
 export interface Body {
@@ -42,6 +51,8 @@ export interface Body {
   readonly creates: readonly boolean[];
   /** Lamports that the new token accounts keep. */
   readonly rent: string;
+  /** The token accounts that a sweep takes from; null for the sender's associated one. */
+  readonly sources: readonly Source[] | null;
   /** If everything is moved: the amount that the sender held. */
   readonly all: string | null;
   /** Lamports that it may cost; null for no limit. */
@@ -126,7 +137,7 @@ export function signPlan(solana: Solana, plan: Plan, keys: Keys): Signed {
   for (const pair of pairs) pair.secretKey.fill(0);
   const raw = toBytes(transaction);
   const decoded = decode(solana, raw);
-  const fault = faultOf(plan, body, decoded);
+  const fault = faultOf(solana, plan, body, decoded);
   if (fault) throw refused(`the signed bytes differ from the plan: ${fault}`);
   return { hash: decoded.hash, raw, inputs: [], expires: { height: body.lastValid } };
 }
@@ -176,10 +187,16 @@ export function transactionOf(
     const amount = amounts[at];
     if (token === null || mint === null) return [coinInstruction(web3, { from, to, amount })];
     const { program, decimals } = token;
-    const move = tokenInstruction(web3, { from, to, mint, program, decimals, amount });
-    return body.creates[at]
-      ? [accountInstruction(web3, { payer, wallet: to, mint, program }), move]
-      : [move];
+    const transfer = { from, to, mint, program, decimals };
+    return [
+      ...body.creates[at] ? [accountInstruction(web3, { payer, wallet: to, mint, program })] : [],
+      ...body.sources === null
+        ? [tokenInstruction(web3, { ...transfer, amount })]
+        : body.sources.flatMap(({ account, amount, closes }) => [
+          tokenInstruction(web3, { ...transfer, account, amount: BigInt(amount) }),
+          ...closes ? [closeInstruction(web3, { account, owner: from, program, to: payer })] : [],
+        ]),
+    ];
   });
   const limits = limitInstructions(web3, {
     computeLimit: body.computeLimit,
@@ -233,7 +250,15 @@ function isSignatureOf(signature: Uint8Array, message: Uint8Array, signer: strin
   }
 }
 
+/** Lists payments; what one receiver gets from several accounts of the sender is one payment. */
 function paymentsIn(effects: readonly Effect[]): Inspection["payments"] {
+  const moves = effects.filter((one) => one.kind === "token");
+  const isSweep = new Set(moves.map(({ account }) => account)).size > 1;
+  const [first] = moves;
+  if (isSweep && moves.every(({ to, mint }) => to === first.to && mint === first.mint)) {
+    const amount = moves.reduce((sum, one) => sum + one.amount, 0n);
+    return [{ to: first.to, contract: first.mint, amount }];
+  }
   return effects.flatMap((one) => {
     if (one.kind === "coin") return { to: one.to, contract: null, amount: one.amount };
     return one.kind === "token" ? { to: one.to, contract: one.mint, amount: one.amount } : [];
@@ -247,7 +272,12 @@ function feeIn(signers: readonly string[], effects: readonly Effect[]): bigint {
 }
 
 /** Names the first difference between signed bytes and their plan, or null. */
-function faultOf(plan: Plan, body: Body, { blockhash, signers, effects }: Decoded): string | null {
+function faultOf(
+  solana: Solana,
+  plan: Plan,
+  body: Body,
+  { blockhash, signers, effects }: Decoded,
+): string | null {
   const order = payOf(plan.order);
   if (blockhash !== body.blockhash) return "expiry";
   if (signers.join() !== plan.signers.join()) return "signers";
@@ -257,12 +287,40 @@ function faultOf(plan: Plan, body: Body, { blockhash, signers, effects }: Decode
   if (made.some(({ payer }) => payer !== body.feePayer)) return "payer of accounts";
   const moves = effects.filter((one) => one.kind === "coin" || one.kind === "token");
   if (moves.some(({ from }) => from !== order.from)) return "sender";
+  if (sourcesIn(effects) !== sourcesOf(solana, plan, body)) return "token accounts";
   const payments = paymentsIn(effects);
   if (payments.length !== order.payments.length) return "number of payments";
   const wrong = payments.some(({ to, amount, contract }, at) =>
     to !== order.payments[at].to || amount !== plan.amounts[at] || contract !== order.contract
   );
   return wrong ? "payment" : null;
+}
+
+/** The accounts that a plan takes tokens from, each with what happens to it. */
+function sourcesOf({ web3 }: Solana, { order, amounts }: Plan, body: Body): string {
+  const { from: wallet, contract: mint } = payOf(order);
+  if (mint === null || body.token === null) return "";
+  const { program } = body.token;
+  const associated = { account: tokenAddress(web3, { wallet, mint, program }), closes: false };
+  const sources = body.sources ?? amounts.map((amount) => ({ ...associated, amount: `${amount}` }));
+  return sources.map(({ account, amount, closes }) =>
+    `${account} ${amount}${closes ? ` closed by ${wallet} for ${body.feePayer}` : ""}`
+  ).join();
+}
+
+/** The accounts that signed bytes take tokens from; a closed one must be the last that was emptied. */
+function sourcesIn(effects: readonly Effect[]): string {
+  return effects.flatMap((one, at) => {
+    if (one.kind === "close") {
+      const before = effects[at - 1];
+      const isLast = before?.kind === "token" && before.account === one.account;
+      return isLast ? [] : ["another account is closed"];
+    }
+    if (one.kind !== "token") return [];
+    const next = effects[at + 1];
+    const closing = next?.kind === "close" ? ` closed by ${next.owner} for ${next.to}` : "";
+    return [`${one.account} ${one.amount}${closing}`];
+  }).join();
 }
 
 function payOf(order: SendRequest): PayOrder {

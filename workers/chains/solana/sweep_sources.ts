@@ -1,0 +1,61 @@
+/**
+ * Sources of a sweep: the token accounts of a deposit address. Value that arrived at any of them is taken;
+ * an account that is emptied is closed, and its rent goes to the payer of the fee.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import type { Peer } from "../node_pool.ts";
+import { tokenAddress } from "./accounts.ts";
+import type { Solana } from "./context.ts";
+import type { PayOrder, Source } from "./payment.ts";
+import { type OwnedAccount, tokenAccountsOf } from "./token_accounts.ts";
+
+/** Accounts that fit one transaction, each with its transfer and its end; the others wait for the next. */
+const SOURCES_MAX = 6;
+
+/** Tells whether an order empties a deposit address: of a token, and somebody else pays the fee. */
+export function isSweep({ from, contract, feePayer, payments }: PayOrder): boolean {
+  return contract !== null && feePayer !== undefined && feePayer !== from && payments.length === 1;
+}
+
+/**
+ * Chooses the token accounts that an order takes from, until its amount is covered.
+ *
+ * @throws {ChainError} `refused` where the issuer has frozen all that the address holds
+ */
+export async function sourcesOf(
+  { web3 }: Solana,
+  peer: Peer,
+  { from: owner, contract, payments: [{ amount }] }: PayOrder,
+): Promise<Source[]> {
+  const mint = contract!;
+  const { accounts } = await tokenAccountsOf(web3, peer, { owner, mint });
+  const filled = accounts.filter((one) => one.amount > 0n);
+  const free = filled.filter(({ isFrozen }) => !isFrozen).toSorted(byRank(associated));
+  if (filled.length > 0 && free.length === 0) {
+    throw new ChainError("refused", `the issuer has frozen the token account of ${owner}`);
+  }
+  const sources: Source[] = [];
+  let left = amount === "all" ? null : amount;
+  for (const one of free.slice(0, SOURCES_MAX)) {
+    if (left === 0n) break;
+    const taken = left === null || left > one.amount ? one.amount : left;
+    if (left !== null) left -= taken;
+    const closes = taken === one.amount && one.withheld === 0n;
+    sources.push({ account: one.address, amount: `${taken}`, closes });
+  }
+  return sources;
+  function associated({ address, program }: OwnedAccount): boolean {
+    return address === tokenAddress(web3, { wallet: owner, mint, program });
+  }
+}
+
+/** The associated account first, then by amount, the largest first. */
+function byRank(first: (account: OwnedAccount) => boolean) {
+  return (one: OwnedAccount, other: OwnedAccount): number => {
+    const rank = Number(first(other)) - Number(first(one));
+    if (rank !== 0) return rank;
+    if (one.amount !== other.amount) return one.amount > other.amount ? -1 : 1;
+    return one.address < other.address ? -1 : 1;
+  };
+}
