@@ -51,6 +51,8 @@ export interface ChainInfo {
    * `finalized`, so there the first observation is enough.
    */
   readonly confirmations: { readonly main: number; readonly testnet: number };
+  /** Base units of the coin that an address must keep, unless it keeps nothing at all. */
+  readonly addressMinimum?: bigint;
   /** Public explorers; null where no lasting one is known. */
   readonly explorer: { readonly main: Explorer; readonly testnet: Explorer | null };
 }
@@ -172,6 +174,8 @@ export const CHAINS: readonly ChainInfo[] = [
     purpose: 44,
     coinType: 501,
     confirmations: { main: 1, testnet: 1 },
+    // Rent of an account without data; the chain takes no payment that leaves less.
+    addressMinimum: 890_880n,
     explorer: {
       main: explorer("https://explorer.solana.com"),
       testnet: explorer("https://explorer.solana.com", "tx", "address", "?cluster=devnet"),

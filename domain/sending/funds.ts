@@ -92,8 +92,14 @@ export async function assertOnChain(
   }
   const amount = toUnits(wanted.amount, asset.decimals);
   const needed = amount + (price.gas === null ? price.units : 0n);
-  if (await freeOf(db, place, sender, asset.contract ?? "") < needed) {
+  const left = await freeOf(db, place, sender, asset.contract ?? "") - needed;
+  if (left < 0n) {
     throw new DomainError("ramp.assets_insufficient", "the ramp's address does not hold enough");
+  }
+  const { addressMinimum = 0n } = chainInfo(place.chain);
+  if (asset.contract === null && left > 0n && left < addressMinimum) {
+    const why = "the ramp's address would keep less than the chain's minimum";
+    throw new DomainError("ramp.assets_insufficient", why);
   }
   if (asset.contract === null) await assertFewCoins(db, place, sender, needed);
   if (price.gas === null) return;
@@ -125,7 +131,8 @@ export async function assertGas(
   sender: string,
   gas: { code: string; units: bigint },
 ): Promise<void> {
-  if (await freeOf(db, place, sender, "") >= gas.units) return;
+  const { addressMinimum = 0n } = chainInfo(place.chain);
+  if (await freeOf(db, place, sender, "") >= gas.units + addressMinimum) return;
   const why = `the ramp's address does not hold enough ${gas.code} for the fee`;
   throw new DomainError("ramp.gas_insufficient", why);
 }

@@ -47,7 +47,10 @@ import type {
 export interface Traits {
   /** Transactions spend coins. */
   readonly coins: boolean;
-  /** Payments that fit one transaction. */
+  /**
+   * Payments that fit one transaction. Withdrawals share one only on chains with coins: elsewhere one
+   * receiver can make it fail for all.
+   */
   readonly paymentsMax: number;
   /** A transaction may be replaced by one with the same inputs. */
   readonly replaceable: boolean;

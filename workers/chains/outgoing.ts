@@ -178,7 +178,7 @@ export interface Inspection {
   readonly hash: string;
   /** The inputs that it uses up. */
   readonly inputs: readonly string[];
-  /** The addresses that signed it. */
+  /** The addresses that signed it; those whose value moves come before one that only pays the fee. */
   readonly from: readonly Address[];
   /** Every payment out of the inputs, change included. */
   readonly payments: readonly {

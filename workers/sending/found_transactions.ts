@@ -45,7 +45,8 @@ export async function readFound(
   const paid = seen.payments.reduce((sum, one) => sum + one.amount, 0n);
   return {
     ...{ ...mined, raw, inputs: seen.inputs, payments: seen.payments },
-    from: own[0].address,
+    // The first names whose value moved: another may only have paid the fee.
+    from: seen.from.find((one) => own.some(({ address }) => address === one))!,
     fee: spent === null ? null : BigInt(spent) - paid,
   };
 }
