@@ -5,6 +5,7 @@
  */
 import { Keypair, PublicKey, SystemProgram, TransactionInstruction } from "@solana/web3.js";
 import * as web3 from "@solana/web3.js";
+import { findAsset } from "../../domain/assets.ts";
 import { rentOf, tokenAddress } from "../../workers/chains/solana/accounts.ts";
 import { accountInstruction } from "../../workers/chains/solana/instructions.ts";
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from "../../workers/chains/solana/networks.ts";
@@ -33,6 +34,8 @@ export interface SplOptions {
   readonly decimals?: number;
   /** The program that runs at each transfer. */
   readonly hook?: string;
+  /** The symbol that the mint gives of itself. */
+  readonly symbol?: string;
 }
 
 const MINT_BYTES = 82;
@@ -44,22 +47,28 @@ const REALLOCATE = 29;
 const MEMO_TRANSFER = 30;
 const TRANSFER_HOOK = 36;
 const MEMO_EXTENSION = 8;
+const METADATA_POINTER = 39;
+const POINTER_BYTES = 165 + 1 + 4 + 64;
+/** The instruction that writes name and symbol into a mint. */
+const WRITE_METADATA = [210, 225, 30, 162, 88, 184, 77, 141];
+/** Lamports for whatever a mint writes into itself. */
+const METADATA_RENT = 5_000_000;
 
 /** Makes a token. */
 export async function createToken(node: Surfpool, options: SplOptions = {}): Promise<SplToken> {
-  const { decimals = 6, hook } = options;
-  const program = options.modern || hook ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM;
+  const { decimals = 6, hook, symbol } = options;
+  const program = options.modern || hook || symbol ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM;
   const { payer } = node;
   const key = Keypair.generate();
   const mint = key.publicKey.toBase58();
-  const space = hook === undefined ? MINT_BYTES : HOOK_BYTES;
+  const space = hook !== undefined ? HOOK_BYTES : symbol !== undefined ? POINTER_BYTES : MINT_BYTES;
   const authority = payer.publicKey.toBytes();
   const programId = new PublicKey(program);
   await node.send([
     SystemProgram.createAccount({
       fromPubkey: payer.publicKey,
       newAccountPubkey: key.publicKey,
-      lamports: Number(rentOf(space)),
+      lamports: Number(rentOf(space)) + (symbol === undefined ? 0 : METADATA_RENT),
       space,
       programId,
     }),
@@ -69,8 +78,45 @@ export async function createToken(node: Surfpool, options: SplOptions = {}): Pro
         ...new PublicKey(hook).toBytes(),
       ]),
     ],
+    ...symbol === undefined ? [] : [
+      act(program, [key.publicKey], [
+        ...[METADATA_POINTER, 0, ...authority],
+        ...key.publicKey.toBytes(),
+      ]),
+    ],
     act(program, [key.publicKey], [INITIALIZE_MINT, decimals, ...authority, 1, ...authority]),
+    ...symbol === undefined ? [] : [describe(program, key.publicKey, payer.publicKey, symbol)],
   ], [key]);
+  return tokenAt(node, { mint, program, decimals });
+}
+
+/**
+ * Puts a token of the registry on the node: a mint with its symbol stands at the mint's real address, and
+ * the node's payer makes as much of it as a test pays.
+ */
+export async function installSplToken(node: Surfpool, code: string): Promise<SplToken> {
+  const { contract, decimals, symbols } = findAsset(code)!;
+  const { mint, program } = await createToken(node, { decimals, symbol: symbols[0] });
+  const how = { encoding: "base64", commitment: "processed" };
+  const { value } = await node.raw<{ value: { data: [string]; lamports: number } }>(
+    "getAccountInfo",
+    mint,
+    how,
+  );
+  const data = Array.from(
+    atob(value.data[0]),
+    (letter) => letter.charCodeAt(0).toString(16).padStart(2, "0"),
+  ).join("");
+  const { lamports } = value;
+  await node.raw("surfnet_setAccount", contract, { lamports, data, owner: program });
+  return tokenAt(node, { mint: contract!, program, decimals });
+}
+
+function tokenAt(
+  node: Surfpool,
+  { mint, program, decimals }: Pick<SplToken, "mint" | "program" | "decimals">,
+): SplToken {
+  const { payer } = node;
   const account = (wallet: string) => tokenAddress(web3, { wallet, mint, program });
   return {
     ...{ mint, program, decimals, account },
@@ -121,6 +167,26 @@ export async function demandMemo(node: Surfpool, token: SplToken, owner: Keypair
     }),
     act(token.program, [account], [MEMO_TRANSFER, 0], owner.publicKey),
   ], [owner]);
+}
+
+function describe(
+  program: string,
+  mint: PublicKey,
+  authority: PublicKey,
+  symbol: string,
+): TransactionInstruction {
+  const text = (said: string) => {
+    const bytes = new TextEncoder().encode(said);
+    return [bytes.length, 0, 0, 0, ...bytes];
+  };
+  const named = (pubkey: PublicKey, isWritable = false, isSigner = false) => ({
+    ...{ pubkey, isWritable, isSigner },
+  });
+  return new TransactionInstruction({
+    programId: new PublicKey(program),
+    keys: [named(mint, true), named(authority), named(mint), named(authority, false, true)],
+    data: Uint8Array.from([...WRITE_METADATA, ...[symbol, symbol, ""].flatMap(text)]) as never,
+  });
 }
 
 function act(

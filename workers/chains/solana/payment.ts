@@ -9,7 +9,7 @@ import { base58 } from "@scure/base";
 import { ChainError } from "../chain.ts";
 import type { Draft, Inputs, Inspection, Keys, Plan, SendRequest, Signed } from "../outgoing.ts";
 import { bytesOf, tokenAddress } from "./accounts.ts";
-import type { Solana } from "./context.ts";
+import type { Solana, Web3 } from "./context.ts";
 import { chainFee } from "./fees.ts";
 import {
   accountInstruction,
@@ -216,26 +216,41 @@ export function toBytes(transaction: VersionedTransaction): string {
   return btoa(String.fromCharCode(...transaction.serialize()));
 }
 
-/** Reads a transaction, each of whose signatures must be right. */
-function decode({ web3 }: Solana, raw: string): Decoded {
+/** The signatures of a transaction, each of which is right. */
+interface Signatures {
+  readonly transaction: VersionedTransaction;
+  readonly hash: string;
+  readonly keys: readonly string[];
+  readonly signers: readonly string[];
+}
+
+/** Reads who signed a transaction, whatever it does; null where a signature is missing or wrong. */
+export function signaturesOf(web3: Web3, raw: string): Signatures | null {
   let transaction: VersionedTransaction;
   try {
     transaction = web3.VersionedTransaction.deserialize(bytesOf(raw));
   } catch {
-    throw refused("not a signed transaction");
+    return null;
   }
   const { message, signatures } = transaction;
-  if (message.addressTableLookups.length > 0) throw refused("it names accounts by a table");
   const keys = message.staticAccountKeys.map((key) => key.toBase58());
   const signers = keys.slice(0, message.header.numRequiredSignatures);
   const signed = message.serialize();
   const isSigned = signatures.length === signers.length && signatures.length > 0 &&
     signers.every((signer, at) => isSignatureOf(signatures[at], signed, signer));
-  if (!isSigned) throw refused("a signature is missing or wrong");
+  return isSigned ? { transaction, hash: base58.encode(signatures[0]), keys, signers } : null;
+}
+
+/** Reads a transaction, each of whose signatures must be right. */
+function decode({ web3 }: Solana, raw: string): Decoded {
+  const read = signaturesOf(web3, raw);
+  if (read === null) throw refused("it is no transaction, or a signature is missing or wrong");
+  const { transaction: { message }, hash, keys, signers } = read;
+  if (message.addressTableLookups.length > 0) throw refused("it names accounts by a table");
   const effects = message.compiledInstructions.map((one) => readEffect(web3, keys, one));
   if (effects.includes(null)) throw refused("the transaction does something unknown");
   return {
-    hash: base58.encode(signatures[0]),
+    hash,
     blockhash: message.recentBlockhash,
     signers,
     effects: effects.flatMap((one) => one ?? []),

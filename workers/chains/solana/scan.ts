@@ -6,12 +6,14 @@
 import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
-import type { Block, Scanned, Transfer, WatchList } from "../observations.ts";
+import type { Block, Consumed, Scanned, Transfer, WatchList } from "../observations.ts";
 import { mergedPart, type Told } from "../scan_quorum.ts";
 import { bare, finalSlot, slotsWithBlocks, VERSIONS } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { mayConcern, readMovement, transfersOf } from "./movements.ts";
-import { FINALIZED, readBlock } from "./node_answers.ts";
+import { FINALIZED, readBlock, readKey, readSignature } from "./node_answers.ts";
+import { signaturesOf } from "./payment.ts";
+import { finalTransaction } from "./raw_transaction.ts";
 import { recheck } from "./recheck.ts";
 
 /** Slots of one part; a full block is about ten megabytes of JSON, and one is read at a time. */
@@ -51,7 +53,7 @@ async function readPart(
   watch: WatchList,
 ): Promise<Scanned[]> {
   const readers = {
-    part: (peer: Peer) => scanPart(peer, from, to, watch),
+    part: (peer: Peer) => scanPart(solana, peer, { from, to }, watch),
     logs: () => Promise.resolve([]),
     recheck: (transfer: Transfer) => recheck(solana, transfer),
   };
@@ -60,9 +62,9 @@ async function readPart(
 
 /** Reads the blocks of a short range from one node. */
 async function scanPart(
+  solana: Solana,
   peer: Peer,
-  from: number,
-  to: number,
+  { from, to }: { from: number; to: number },
   watch: WatchList,
 ): Promise<Told[]> {
   if (await finalSlot(peer) < to) {
@@ -74,9 +76,25 @@ async function scanPart(
     if (told.length > 0 && one.block.parentHash !== told[told.length - 1].block.hash) {
       throw new ChainError("unavailable", `${peer.name} lacks a block below ${slot}`);
     }
-    told.push(one);
+    told.push({ ...one, proven: await provenIn(solana, peer, one.consumed) });
   }
   return told;
+}
+
+/** Reads the bytes of transactions that our keys are said to have signed: their signatures prove it. */
+async function provenIn(
+  { web3 }: Solana,
+  peer: Peer,
+  signed: readonly Consumed[],
+): Promise<Set<string>> {
+  const proven = new Set<string>();
+  for (const { input, hash } of signed) {
+    const found = await finalTransaction(peer, hash);
+    const read = found === null ? null : signaturesOf(web3, found.raw);
+    const address = input.slice(0, input.indexOf(":"));
+    if (read?.hash === hash && read.signers.includes(address)) proven.add(`${input} ${hash}`);
+  }
+  return proven;
 }
 
 /** Finds the transfers of a block to watched addresses. */
@@ -99,5 +117,18 @@ export function readWhole(answer: unknown, slot: number, watch: WatchList): Told
   const listed = readList(readRecord(answer, "a block").transactions);
   const transfers = listed.filter((one) => mayConcern(one, watch))
     .flatMap((one) => transfersOf(readMovement(one), bare(block), watch));
-  return { block: bare(block), transfers, consumed: [], proven: new Set(), doubtful: false };
+  const consumed = listed.flatMap((one) => signedBy(one, watch));
+  return { block: bare(block), transfers, consumed, proven: new Set(), doubtful: false };
+}
+
+/** Names the watched addresses that signed a transaction; a failed one was signed too. */
+function signedBy(answer: unknown, { addresses }: WatchList): Consumed[] {
+  const { transaction } = readRecord(answer, "a transaction");
+  const { signatures, accountKeys } = readRecord(transaction, "a transaction");
+  const signers = readList(accountKeys).map((one) => readRecord(one, "an account"))
+    .filter(({ pubkey, signer }) => signer === true && addresses.has(String(pubkey)));
+  return signers.map(({ pubkey }) => {
+    const hash = readSignature(readList(signatures)[0]);
+    return { input: `${readKey(pubkey)}:${hash}`, hash };
+  });
 }
