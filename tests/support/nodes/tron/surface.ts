@@ -113,7 +113,11 @@ export function startSurface(ledger: Ledger, turns: Turns): TronSurface {
     const text = await request.text();
     const body = bodyOf(text, searchParams);
     if (body === null) return Response.json(fault("syntax error"));
-    const question = { path, body, honest: (as = path, asked = body) => honest(as, asked) };
+    // A copy: what a test makes of it is no part of the chain.
+    const question: TronQuestion = {
+      ...{ path, body },
+      honest: async (as = path, asked = body) => structuredClone(await honest(as, asked)),
+    };
     const tricked = await surface.trick(question);
     if (tricked instanceof Response) return tricked;
     const answer = tricked === undefined ? await honest(path, body) : tricked;
