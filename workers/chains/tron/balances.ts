@@ -39,6 +39,7 @@ export async function balancesOf(
     owner: toHexAddress(tron.ethers, address),
     contract: contract === null ? null : toHexAddress(tron.ethers, contract),
   }));
+  // Alone, because a node that rests after a failure answers one question at a time.
   const head = height ?? (await newestBlock(peer)).height;
   const amounts: bigint[] = [];
   for (let at = 0; at < wanted.length; at += AT_ONCE) {

@@ -63,18 +63,16 @@ const KEPT = new WeakMap<readonly Peer[], Map<string, Map<string, FullBlock>>>()
 
 /** Reads a block that a node must have, with all that its transactions moved. */
 export async function fullBlockAt(peer: Peer, height: number): Promise<FullBlock> {
-  const [told, results] = await Promise.all([
-    askRecord(peer, "wallet/getblockbynum", { num: height }),
-    ask(peer, "wallet/gettransactioninfobyblocknum", { num: height }),
-  ]);
+  const told = await askRecord(peer, "wallet/getblockbynum", { num: height });
   const block = readBlock(told);
   if (block?.height !== height) {
     throw new ChainError("unavailable", `${peer.name} does not have block ${height}`);
   }
-  // The first block has no results.
-  const infos = height === 0 ? [] : readList(results).map((one) => readRecord(one, "a result"));
   const listed = readList(told.transactions ?? []).map((one) => readRecord(one, "a transaction"));
-  if (height === 0) return { ...block, transactions: [] };
+  // The transactions of the first block have no results: nothing moved there but what began there.
+  if (listed.length === 0 || height === 0) return { ...block, transactions: [] };
+  const results = await ask(peer, "wallet/gettransactioninfobyblocknum", { num: height });
+  const infos = readList(results).map((one) => readRecord(one, "a result"));
   const ids = new Set(infos.map(({ id }) => hash32(id, "a transaction id")));
   const whole = ids.size === listed.length && infos.length === listed.length;
   if (!whole || listed.some(({ txID }) => !ids.has(hash32(txID, "a transaction id")))) {
