@@ -89,7 +89,10 @@ export async function openRampFixture(options: RampFixtureOptions = {}): Promise
 }
 
 /** Mines and follows until a condition holds. */
-export async function mineUntil(fixture: RampFixture, done: () => Promise<boolean>): Promise<void> {
+export async function mineUntil(
+  fixture: Pick<RampFixture, "realm" | "mine">,
+  done: () => Promise<boolean>,
+): Promise<void> {
   for (let round = 0; round < 40; round++) {
     if (await done()) return;
     await fixture.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
@@ -108,7 +111,9 @@ export async function mineUntil(fixture: RampFixture, done: () => Promise<boolea
 }
 
 /** Compares chain and ledger as the timetable does: what they differ by, asset by asset. */
-export async function driftsOf(fixture: RampFixture): Promise<[asset: string, drift: string][]> {
+export async function driftsOf(
+  fixture: Pick<RampFixture, "realm">,
+): Promise<[asset: string, drift: string][]> {
   const context = await workerContextOf(fixture.realm);
   await checkSolvency({ ...context, actor: { ...context.actor, at: Date.now() } });
   context.chains.close();

@@ -59,6 +59,11 @@ export interface Traits {
   /** Tokens can be deployed and read. */
   readonly tokens: boolean;
   /**
+   * Blocks are reported before they are final, and a deposit counts only in a final one, at whatever
+   * depth.
+   */
+  readonly finalOnly: boolean;
+  /**
    * Time limits of a transaction, on chains where it expires: these have neither coins nor nonces, so
    * only the proven expiry of one transaction permits another. Null where none expires.
    */

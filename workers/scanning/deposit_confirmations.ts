@@ -71,7 +71,8 @@ export async function settleDeposits(
   await writing(context.pool, (db) => updateConfirmations(db, place, head.height));
   await holdBack(context, chain, place);
   if (scan.caughtUp) await askAgain(context, chain, scan);
-  const settled = Math.min(scan.reached, settledHeight(head, scan.depth));
+  const final = chain.traits.finalOnly ? head.finalized ?? -1 : Infinity;
+  const settled = Math.min(scan.reached, settledHeight(head, scan.depth), final);
   for (let after: string | null = null;;) {
     const at = { settled, head: head.height, after, limit: BATCH };
     const ripe: PendingRow[] = await reading(context.pool, (db) => selectRipe(db, place, at));

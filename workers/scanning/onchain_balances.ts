@@ -130,10 +130,7 @@ async function isExplained(
   const risen = now.amount - BigInt(last.amount);
   try {
     // Outgoing value hides as much incoming value.
-    const spent = last.nonce === now.nonce
-      ? 0n
-      : await reader.spent(now.holding, last.height, height);
-    const gained = risen + spent;
+    const gained = risen + await spentSince(pass, last, now);
     if (gained <= await arrivedIn(pass, gain)) return true;
     const disputed = await isDisputed(pass, now);
     await explainGain(pass, { ...gain, gained }, disputed);
@@ -144,6 +141,28 @@ async function isExplained(
     await recordGain(pass, { ...gain, gained: risen > 0n ? risen : 1n }, error.message);
   }
   return true;
+}
+
+/**
+ * Value that left since the last reading. A nonce that stands still proves that nothing did; without nonces a
+ * balance that stands still is taken for as much, and one that cannot be told for none.
+ */
+async function spentSince(
+  { reader, height }: Pass,
+  last: OnchainBalanceRow,
+  now: { holding: Holding; amount: bigint; nonce: number | null },
+): Promise<bigint> {
+  if (now.nonce !== null) {
+    if (last.nonce === now.nonce) return 0n;
+    return await reader.spent(now.holding, last.height, height);
+  }
+  if (BigInt(last.amount) === now.amount) return 0n;
+  try {
+    return await reader.spent(now.holding, last.height, height);
+  } catch (error) {
+    if (error instanceof ChainError) return 0n;
+    throw error;
+  }
 }
 
 /** Whether nodes contradict a balance. Too few answers are no contradiction. */

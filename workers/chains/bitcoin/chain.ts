@@ -108,6 +108,7 @@ function traitsOf(replaceable: boolean): Traits {
     replaceable,
     feePayer: false,
     tokens: false,
+    finalOnly: false,
     validity: null,
   };
 }

@@ -33,6 +33,7 @@ const TRAITS: Traits = {
   replaceable: true,
   feePayer: false,
   tokens: true,
+  finalOnly: false,
   validity: null,
 };
 

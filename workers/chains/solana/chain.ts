@@ -31,6 +31,7 @@ const TRAITS: Traits = {
   replaceable: false,
   feePayer: true,
   tokens: true,
+  finalOnly: false,
   // 150 blocks are about a minute.
   validity: { signWithinMs: 20_000, minedWithinMs: 300_000 },
 };

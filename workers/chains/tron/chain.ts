@@ -29,6 +29,7 @@ const TRAITS: Traits = {
   replaceable: false,
   feePayer: false,
   tokens: true,
+  finalOnly: true,
   validity: { signWithinMs: SIGN_WITHIN_MS, minedWithinMs: MINED_WITHIN_MS },
 };
 
