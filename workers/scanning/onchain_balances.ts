@@ -121,7 +121,7 @@ async function isExplained(
   last: OnchainBalanceRow,
   now: { holding: Holding; amount: bigint; nonce: number | null },
 ): Promise<boolean> {
-  const { height, reader } = pass;
+  const { height } = pass;
   if (last.height >= height) return true;
   const { address, contract } = now.holding;
   const decimals = pass.decimals(contract);
