@@ -85,8 +85,9 @@ const SUFFIXES: Readonly<Partial<Record<ChainId, string>>> = {
   TRON: "_TRON",
   SOLANA: "_SOL",
 };
-/** The cost of a deployment, in payments of the chain's coin. */
-const DEPLOYS_AS_PAYMENTS = 45n;
+/** The cost of a deployment, in payments of the chain's coin; on Tron every byte of code costs energy. */
+const DEPLOY_AS_PAYMENTS = 45n;
+const DEPLOY_AS_TRON_PAYMENTS = 120n;
 
 /** The ramp and network of a token. */
 interface Home {
@@ -123,7 +124,8 @@ export async function deployToken(
     sender,
     currency,
   });
-  const units = price.units * DEPLOYS_AS_PAYMENTS;
+  const payments = place.chain === "TRON" ? DEPLOY_AS_TRON_PAYMENTS : DEPLOY_AS_PAYMENTS;
+  const units = price.units * payments;
   await assertGas(tx, place, sender, { code: coin.code, units });
   const id = newId(actor.at);
   const charge = await chargeRamp(tx, actor, { ramp: account, units });

@@ -35,6 +35,10 @@ export interface TronRamp extends AsyncDisposable {
   follow(): Promise<void>;
   /** Takes a step of each open order, now; tells of each checkpoint that it passes. */
   advance(onCheckpoint?: OnCheckpoint): Promise<void>;
+  /** Prices payments at this moment. */
+  refreshFees(): Promise<void>;
+  /** Mines and follows until something holds. */
+  until(done: () => Promise<boolean>): Promise<void>;
   /** Mines and follows until a withdrawal has ended. */
   ended(id: string): Promise<Answer["body"]>;
   /** Demands that the ledger is sound, and that it says of each asset what the chain holds. */
@@ -119,7 +123,7 @@ type Parts =
   & Pick<TronRamp, "node" | "realm" | "context" | "ramp" | "address" | "virtual">
   & { readonly poller: ReturnType<typeof openTestPoller> };
 
-function assemble(parts: Parts): TronRamp & { until(done: () => Promise<boolean>): Promise<void> } {
+function assemble(parts: Parts): TronRamp {
   const { node, realm, context, poller, ramp, address, virtual } = parts;
   const { send } = realm.admin;
   const withdrawal = async (id: string) => (await send("GET", `/v1/withdrawals/${id}`)).body;
@@ -147,6 +151,7 @@ function assemble(parts: Parts): TronRamp & { until(done: () => Promise<boolean>
         ...more,
       }),
     follow: () => poller.follow(),
+    refreshFees: () => refreshFees(context),
     async advance(onCheckpoint = () => {}) {
       const orders = await rowsOf<{ order: string; version: number }>(
         realm,

@@ -4,6 +4,7 @@ import type { Checkpoint } from "../../workers/sending/order_work.ts";
 import { parseTransaction } from "../support/nodes/tron/messages.ts";
 import { newTronParty, richTron, toBase58, toHex } from "../support/nodes/tron/wallet.ts";
 import { rowsOf } from "../support/realm.ts";
+import { SOON } from "../support/own_token.ts";
 import { openTronRamp, type TronRamp } from "../support/tron_fixture.ts";
 
 const USDT = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
@@ -27,9 +28,9 @@ async function sunOf({ node }: TronRamp, address: string): Promise<bigint> {
   return BigInt((await answer.json()).balance ?? 0);
 }
 
-async function usdtOf({ node }: TronRamp, address: string): Promise<bigint> {
+async function tokenOf({ node }: TronRamp, token: string, address: string): Promise<bigint> {
   const data = "70a08231" + toHex(address).slice(2).padStart(64, "0");
-  const call = { owner_address: richTron().hex, contract_address: toHex(USDT), data };
+  const call = { owner_address: richTron().hex, contract_address: toHex(token), data };
   const answer = await fetch(`${node.url}/wallet/triggerconstantcontract`, {
     method: "POST",
     body: JSON.stringify(call),
@@ -77,6 +78,7 @@ Deno.test("TRX on Tron, from a deposit to withdrawals", async (t) => {
     "bytes that a node swallows are signed anew only after their expiry is proven": swallowed,
     "the ramp's own address, other forms and too little are refused at once": badInput,
     "a contract as receiver is refused before anything is signed": contractReceiver,
+    "an own token is deployed, registered and withdrawn": ownToken,
   });
 });
 
@@ -165,6 +167,41 @@ async function contractReceiver(ramped: TronRamp): Promise<void> {
   equal(failed.chain, undefined);
 }
 
+async function ownToken(ramped: TronRamp): Promise<void> {
+  const { node, realm, ramp } = ramped;
+  const { send } = realm.admin;
+  await node.pay(ramped.address, 300_000_000n);
+  await ramped.until(async () => (await ramped.account(ramp)).balance.total === "300");
+  const body = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6, account: ramp };
+  const made = await send("POST", "/v1/fungible/token/deploy", body, SOON);
+  equal(made.status, 201, made.text);
+  const path = `/v1/fungible/token/${made.body.id}`;
+  await ramped.until(async () => (await send("GET", path)).body.status === "deployed");
+  const registered = await send(
+    "POST",
+    "/v1/fungible/token/register",
+    { account: ramp, symbol: "GOLD" },
+    SOON,
+  );
+  equal(registered.status, 201, registered.text);
+  const { virtualCurrency, contractAddress } = (await send("GET", path)).body;
+  match(contractAddress, /^T\w{33}$/);
+  const { account } = (await send("GET", `/v1/currencies/${virtualCurrency}`)).body;
+  await node.mine();
+  await ramped.follow();
+  await ramped.refreshFees();
+  const to = newTronParty();
+  const drawn = await send("POST", "/v1/withdrawals", {
+    source: { account },
+    destination: { address: to.address },
+    value: "2.5",
+  });
+  equal(drawn.status, 201, drawn.text);
+  const done = await ramped.ended(drawn.body.id);
+  equal(done.status, "DONE", JSON.stringify(done));
+  equal(await tokenOf(ramped, contractAddress, to.address), 2_500_000n);
+}
+
 Deno.test("USDT on Tron, from a deposit to withdrawals", async (t) => {
   await using ramped = await openTronRamp({ asset: "USDT_TRON" });
   await play(t, ramped, {
@@ -182,7 +219,7 @@ async function tokenPaid(ramped: TronRamp): Promise<void> {
   equal(made.status, 201, made.text);
   const done = await ramped.ended(made.body.id);
   deepEqual([done.status, done.error], ["DONE", null], JSON.stringify(done));
-  equal(await usdtOf(ramped, to.address), 10_000_000n);
+  equal(await tokenOf(ramped, USDT, to.address), 10_000_000n);
   ok(await sunOf(ramped, ramped.address) < gas);
 }
 
