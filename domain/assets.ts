@@ -53,8 +53,8 @@ interface AssetBook {
   readonly byContract: ReadonlyMap<string, Asset>;
 }
 
-/** The registry as it ships. Solana's coin is no asset: it pays fees but has no accounts. */
-const SHIPPED = [...NATIVES.values()].filter((native) => native.code !== "SOL").concat(tokens());
+/** The registry as it ships. */
+const SHIPPED = [...NATIVES.values(), ...tokens()];
 
 let book = bookOf(SHIPPED);
 
@@ -101,7 +101,7 @@ export function takesWithdrawals({ state }: Pick<Asset, "state">): boolean {
   return state === "active" || state === "withdraw-only";
 }
 
-/** Describes a chain's native coin, the one that pays its fees; Solana's is no account asset. */
+/** Describes a chain's native coin, the one that pays its fees. */
 export function nativeAsset(chain: ChainId): Asset {
   return NATIVES.get(chain)!;
 }

@@ -30,7 +30,7 @@ import {
 /** Latest issues and destructions that a currency shows. */
 export const ISSUES_SHOWN = 1000;
 /** Display symbols of native coins that a currency must not be mistaken for. */
-const RESERVED = ["SOL", "BNB", "TRX"];
+const RESERVED = ["BNB", "TRX"];
 /** Endings of names that are reserved for tokens on a chain. */
 const CHAIN_SUFFIXES = ["_ETH", "_MATIC", "_CELO", "_BSC", "_TRON", "_SOL"];
 

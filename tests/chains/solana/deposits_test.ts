@@ -1,0 +1,118 @@
+/** Deposits and sweeps of SOL and of a token, from the API to the real node and back. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { openSolanaFixture, type SolanaFixture } from "../../support/solana_deposit_fixture.ts";
+import { rowsOf } from "../../support/realm.ts";
+import {
+  fillPayer,
+  makeOther,
+  makesUsual,
+  moves,
+  plantMint,
+  usualAccount,
+} from "../../support/nodes/solana_tokens.ts";
+import { findAsset } from "../../../domain/assets.ts";
+
+const SOL = 1_000_000_000n;
+
+async function lamportsOf({ node }: SolanaFixture, address: string): Promise<bigint> {
+  const { value } = await node.rpc<{ value: number }>("getBalance", address);
+  return BigInt(value);
+}
+
+/** Follows blocks until something holds; what a sweep needs is a few of them. */
+async function mineUntil(
+  fixture: SolanaFixture,
+  holds: () => Promise<boolean>,
+): Promise<void> {
+  for (let block = 0; block < 40; block++) {
+    if (await holds()) return;
+    await fixture.mine();
+  }
+  throw new Error("it did not come true within 40 blocks");
+}
+
+Deno.test("a deposit of SOL is credited when its block is final, and swept less the fee", async () => {
+  await using fixture = await openSolanaFixture();
+  const { node, mine } = fixture;
+  const ramp = await fixture.ramp();
+  const deposit = await fixture.address(ramp.id);
+  await mine();
+  await node.pay(deposit.address, 2n * SOL);
+  const { height } = { height: await node.raw<number>("getSlot", { commitment: "processed" }) };
+  ok(height > 0);
+  deepEqual(await fixture.deposits(), [], "its block is not final yet");
+  await mine();
+  deepEqual(await fixture.deposits(), [
+    { address: deposit.address, asset: "SOL", amount: "2", status: "CONFIRMED" },
+  ]);
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total !== "0");
+  const held = await lamportsOf(fixture, ramp.address);
+  equal(await lamportsOf(fixture, deposit.address), 0n);
+  ok(held < 2n * SOL && held > 2n * SOL - 1_000_000n, `${held}`);
+  const { balance } = await fixture.account(ramp.id);
+  equal(BigInt(Math.round(Number(balance.total) * 1e9)), held);
+  equal((await fixture.deposits()).length, 1, "the sweep is no deposit");
+});
+
+Deno.test("a token is credited at any account of its owner; its sweep is paid by the ramp, which gets the rent", async () => {
+  await using fixture = await openSolanaFixture({ main: true });
+  const { node, mine } = fixture;
+  const { contract: address, decimals } = findAsset("PYUSD_SOL")!;
+  const mint = await plantMint(node, { address: address!, symbol: "PYUSD", decimals });
+  const ramp = await fixture.ramp("PYUSD_SOL");
+  const deposit = await fixture.address(ramp.id);
+  await node.pay(ramp.address, SOL);
+  await mine();
+  const source = await fillPayer(node, mint, 100_000_000n);
+  const other = await makeOther(node, deposit.address, mint);
+  const usual = usualAccount(deposit.address, mint);
+  await node.send([
+    makesUsual(node, deposit.address, mint),
+    moves(node, mint, { from: source, to: usual, amount: 30_000_000n }),
+  ]);
+  await node.send([moves(node, mint, { from: source, to: other, amount: 12_000_000n })]);
+  await mine();
+  deepEqual((await fixture.deposits()).map(({ amount, status }) => `${amount} ${status}`), [
+    "30 CONFIRMED",
+    "12 CONFIRMED",
+  ]);
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "42");
+  deepEqual([await lamportsOf(fixture, usual), await lamportsOf(fixture, other)], [0n, 0n]);
+  const orders = await rowsOf<{ purpose: string; state: string }>(
+    fixture.realm,
+    "select purpose, state from chain_orders order by id",
+  );
+  deepEqual(orders.map((one) => `${one.purpose} ${one.state}`), ["sweep done"], "no gas is sent");
+  await mine();
+  equal((await fixture.account(ramp.id)).balance.assets, "42");
+  const gains = await rowsOf(fixture.realm, "select address from unexplained_gains");
+  deepEqual(gains, [], "the rent that came back is explained");
+});
+
+Deno.test("an address of Solana comes from those derived ahead, and more are derived before they run out", async () => {
+  await using fixture = await openSolanaFixture();
+  const ramp = await fixture.ramp();
+  const stock = async () => {
+    const [row] = await rowsOf<{ next: number; reserved: number; xpub: string | null }>(
+      fixture.realm,
+      "select next_index as next, reserved, xpub from ramps",
+    );
+    return row;
+  };
+  deepEqual(await stock(), { next: 1, reserved: 201, xpub: null });
+  const first = await fixture.address(ramp.id);
+  const [row] = await rowsOf<{ key: number; address: string }>(
+    fixture.realm,
+    "select derivation_key as key, address from reserved_addresses where derivation_key = 1",
+  );
+  deepEqual(row, { key: 1, address: first.address });
+  await fixture.realm.command((tx) => tx`update ramps set next_index = 110`);
+  await fixture.address(ramp.id);
+  const { next, reserved } = await stock();
+  deepEqual([next, reserved], [111, 311]);
+  // Used up, before a worker came: no address, rather than one without a key.
+  await fixture.realm.command((tx) => tx`update ramps set next_index = 311`);
+  const refused = await fixture.realm.admin.send("POST", `/v1/account/${ramp.id}/address`, {});
+  deepEqual([refused.status, refused.body.code], [503, "chain.stale"]);
+  deepEqual((await stock()).next, 311, "no index is lost");
+});
