@@ -92,14 +92,14 @@ Deno.test("a token is credited at any account of its owner; its sweep is paid by
 Deno.test("an address of Solana comes from those derived ahead, and more are derived before they run out", async () => {
   await using fixture = await openSolanaFixture();
   const ramp = await fixture.ramp();
-  const stock = async () => {
+  const indices = async () => {
     const [row] = await rowsOf<{ next: number; reserved: number; xpub: string | null }>(
       fixture.realm,
       "select next_index as next, reserved, xpub from ramps",
     );
     return row;
   };
-  deepEqual(await stock(), { next: 1, reserved: 201, xpub: null });
+  deepEqual(await indices(), { next: 1, reserved: 201, xpub: null });
   const first = await fixture.address(ramp.id);
   const [row] = await rowsOf<{ key: number; address: string }>(
     fixture.realm,
@@ -108,11 +108,11 @@ Deno.test("an address of Solana comes from those derived ahead, and more are der
   deepEqual(row, { key: 1, address: first.address });
   await fixture.realm.command((tx) => tx`update ramps set next_index = 110`);
   await fixture.address(ramp.id);
-  const { next, reserved } = await stock();
+  const { next, reserved } = await indices();
   deepEqual([next, reserved], [111, 311]);
   // Used up, before a worker came: no address, rather than one without a key.
   await fixture.realm.command((tx) => tx`update ramps set next_index = 311`);
   const refused = await fixture.realm.admin.send("POST", `/v1/account/${ramp.id}/address`, {});
   deepEqual([refused.status, refused.body.code], [503, "chain.stale"]);
-  deepEqual((await stock()).next, 311, "no index is lost");
+  deepEqual((await indices()).next, 311, "no index is lost");
 });
