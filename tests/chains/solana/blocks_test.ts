@@ -46,6 +46,8 @@ Deno.test("a node of another Solana network is refused, by its first block", asy
   ];
   await failsAs("wrong_chain", asMain.head());
   await failsAs("wrong_chain", asTest.head());
-  for (const chain of [asMain, asTest]) chain.close();
+  const local = await openSolana("main", [node.url], { genesisHash: "any" });
+  equal((await local.head()).finalized, (await local.head()).height);
+  for (const chain of [asMain, asTest, local]) chain.close();
   await failsAs("unsupported", openSolana("regtest", [node.url]));
 });

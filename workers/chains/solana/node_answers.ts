@@ -29,11 +29,11 @@ export interface SolanaBlock extends Block {
 export function openSolanaNodes(
   network: Network,
   urls: readonly string[],
-  how: NodeOptions = {},
+  { genesisHash = null, ...how }: NodeOptions = {},
 ): Nodes {
   let known: string | null = null;
   let last = Promise.resolve();
-  /** Of nodes that are asked at once, the preferred one decides which test network it is. */
+  /** Of nodes that are asked at once, the preferred one decides which of several networks it is. */
   function identify(peer: Peer): Promise<void> {
     const mine = identifyAfter(last, peer);
     last = mine.catch(() => {});
@@ -41,10 +41,13 @@ export function openSolanaNodes(
   }
   async function identifyAfter(earlier: Promise<void>, peer: Peer): Promise<void> {
     const genesis = await askGenesis(peer);
-    if (network !== "main" && known === null) await earlier;
-    const isMain = genesis === GENESIS_HASHES.main;
-    if (isMain !== (network === "main") || (known !== null && known !== genesis)) {
-      const other = network === "main" ? GENESIS_HASHES.main : known ?? "a test network's";
+    if (known === null) await earlier;
+    const main = genesisHash ?? GENESIS_HASHES.main;
+    const fits = network === "main"
+      ? main === "any" || genesis === main
+      : genesis !== GENESIS_HASHES.main;
+    if (!fits || (known !== null && known !== genesis)) {
+      const other = known ?? (network === "main" ? main : "a test network's");
       throw new ChainError(
         "wrong_chain",
         `${peer.name} is of genesis ${genesis}, for SOLANA ${network} it must be ${other}`,
