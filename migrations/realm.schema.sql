@@ -40,36 +40,25 @@ table accounts (
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
 )
-constraint accounts_blocked CHECK ((blocked >= (0)::numeric))
 constraint accounts_covered CHECK (((total >= (blocked + linked)) OR (type = 'system'::text)))
-constraint accounts_currency_places_check CHECK (((currency_places >= 0) AND (currency_places <= 18)))
-constraint accounts_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
-constraint accounts_decimals_check CHECK (((decimals >= 0) AND (decimals <= 77)))
-constraint accounts_default_type CHECK (((NOT is_default) OR (type = 'virtual'::text)))
-constraint accounts_frozen_by CHECK ((frozen OR ((frozen_by IS NULL) AND (NOT frozen_by_realm))))
-constraint accounts_held CHECK (((type = 'system'::text) OR ((holder IS NOT NULL) AND (owner IS NOT NULL))))
-constraint accounts_linked CHECK (((linked = (0)::numeric) OR ((linked > (0)::numeric) AND (type = 'virtual'::text))))
 constraint accounts_pkey PRIMARY KEY (id)
 constraint accounts_scale CHECK ((scale(trim_scale(total)) <= decimals))
-constraint accounts_system CHECK (((type = 'system'::text) = (system IS NOT NULL)))
-constraint accounts_system_check CHECK ((system = ANY (ARRAY['world'::text, 'fees'::text])))
-constraint accounts_type_check CHECK ((type = ANY (ARRAY['virtual'::text, 'ramp'::text, 'deposit'::text, 'system'::text])))
-constraint accounts_unblocked CHECK (((type <> 'deposit'::text) OR (blocked = (0)::numeric)))
 CREATE UNIQUE INDEX accounts_counterparty ON accounts USING btree (asset, testnet, system) WHERE (type = 'system'::text)
 CREATE UNIQUE INDEX accounts_default ON accounts USING btree (holder, asset, testnet) WHERE (is_default AND (deleted_at IS NULL))
 CREATE INDEX accounts_deleted ON accounts USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX accounts_holder ON accounts USING btree (holder, asset)
 CREATE INDEX accounts_owner ON accounts USING btree (owner, id)
-CREATE TRIGGER accounts_asset BEFORE INSERT OR UPDATE OF asset, type ON accounts FOR EACH ROW WHEN ((new.type = 'ramp'::text)) EXECUTE FUNCTION check_asset_once()
+CREATE TRIGGER accounts_asset AFTER INSERT OR UPDATE OF asset, type ON accounts FOR EACH ROW WHEN ((new.type = 'ramp'::text)) EXECUTE FUNCTION check_asset_once()
 CREATE TRIGGER accounts_count_changed_rows AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
 CREATE TRIGGER accounts_count_new_rows AFTER INSERT ON accounts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
-CREATE TRIGGER accounts_deletable BEFORE UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL))) EXECUTE FUNCTION check_deletion()
-CREATE TRIGGER accounts_facts BEFORE UPDATE OF type, asset, testnet, decimals, currency, currency_places, holder, owner, system, ramp ON accounts FOR EACH ROW WHEN (((((((((((old.type IS DISTINCT FROM new.type) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.testnet IS DISTINCT FROM new.testnet)) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.currency IS DISTINCT FROM new.currency)) OR (old.currency_places IS DISTINCT FROM new.currency_places)) OR (old.holder IS DISTINCT FROM new.holder)) OR (old.owner IS DISTINCT FROM new.owner)) OR (old.system IS DISTINCT FROM new.system)) OR ((old.type <> 'virtual'::text) AND (old.ramp IS DISTINCT FROM new.ramp)))) EXECUTE FUNCTION keep_facts()
+CREATE TRIGGER accounts_deletable AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL))) EXECUTE FUNCTION check_deletion()
+CREATE TRIGGER accounts_facts AFTER UPDATE OF type, asset, testnet, decimals, currency, currency_places, holder, owner, system, ramp ON accounts FOR EACH ROW WHEN (((((((((((old.type IS DISTINCT FROM new.type) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.testnet IS DISTINCT FROM new.testnet)) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.currency IS DISTINCT FROM new.currency)) OR (old.currency_places IS DISTINCT FROM new.currency_places)) OR (old.holder IS DISTINCT FROM new.holder)) OR (old.owner IS DISTINCT FROM new.owner)) OR (old.system IS DISTINCT FROM new.system)) OR ((old.type <> 'virtual'::text) AND (old.ramp IS DISTINCT FROM new.ramp)))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER accounts_frozen AFTER UPDATE OF frozen ON accounts FOR EACH ROW WHEN ((old.frozen IS DISTINCT FROM new.frozen)) EXECUTE FUNCTION note_frozen()
-CREATE TRIGGER accounts_linked_stays BEFORE UPDATE OF linked ON accounts FOR EACH ROW WHEN ((new.linked < old.linked)) EXECUTE FUNCTION keep_linked()
+CREATE TRIGGER accounts_linked_stays AFTER UPDATE OF linked ON accounts FOR EACH ROW WHEN ((new.linked < old.linked)) EXECUTE FUNCTION keep_linked()
 CREATE TRIGGER accounts_noted AFTER INSERT ON accounts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER accounts_noted_change AFTER UPDATE OF id, type, asset, testnet, decimals, active, frozen, frozen_by, frozen_by_realm, enabled, is_default, currency, currency_places, country, holder, owner, system, ramp, reference, deleted_at, created_at ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER accounts_noted_end AFTER DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER accounts_rules AFTER INSERT OR UPDATE OF blocked, linked, type, decimals, frozen, frozen_by, frozen_by_realm, is_default, currency_places, holder, owner, system, data ON accounts FOR EACH ROW EXECUTE FUNCTION check_account()
 
 table addresses (
   id uuid not null
@@ -1503,6 +1492,33 @@ AS $function$
     when 'BSC' then 'BSC' when 'TRON' then 'TRON' when 'SOLANA' then 'SOL' end
 $function$;
 
+CREATE OR REPLACE FUNCTION check_account()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  broken text := case
+    when not new.type in ('virtual', 'ramp', 'deposit', 'system') then 'type'
+    when not new.decimals between 0 and 77 then 'decimals'
+    when not new.currency_places between 0 and 18 then 'currency_places'
+    when not jsonb_typeof(new.data) = 'object' then 'data'
+    when not new.blocked >= 0 then 'blocked'
+    when not (new.type <> 'deposit' or new.blocked = 0) then 'unblocked'
+    when not (new.linked = 0 or new.linked > 0 and new.type = 'virtual') then 'linked'
+    when not new.system in ('world', 'fees') or (new.type = 'system') <> (new.system is not null) then 'system'
+    when not (new.type = 'system' or new.holder is not null and new.owner is not null) then 'held'
+    when not (new.frozen or new.frozen_by is null and not new.frozen_by_realm) then 'frozen_by'
+    when not (not new.is_default or new.type = 'virtual') then 'default_type' end;
+begin
+  if broken is not null then
+    broken := 'accounts_' || broken;
+    raise exception 'a row of accounts breaks the rule %', broken
+      using errcode = 'check_violation', constraint = broken, table = 'accounts', schema = tg_table_schema;
+  end if;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_address()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2504,11 +2520,11 @@ declare
   source_seq bigint[] := array_fill(null::bigint, array[n]);
   destination_seq bigint[] := source_seq;
   reference_group integer[]; reference_taken boolean[];
+  v_row tid[];
   unlinks boolean := p_type = 'revert' and p_force;
   stopped boolean[]; m jsonb; s integer; d integer; a numeric; why text;
   rate numeric; rate_asset text; rate_currency text;
-  newest uuid := ledger_newest();
-  v_head text := ledger_head(newest);
+  newest uuid; v_head text;
   v_tail text := coalesce(p_tail, right(gen_random_uuid()::text, 12));
   v_id uuid[]; v_at timestamptz; updated integer;
 begin
@@ -2520,7 +2536,10 @@ begin
     <> (1, 1, 1, 1) or (cardinality(p_source), cardinality(p_destination)) <> (n, n) then
     raise exception 'positions begin with 1';
   end if;
-  if p_head is not null then
+  select t.id into newest from transactions t order by t.id desc limit 1;
+  if p_head is null then
+    v_head := ledger_head(newest);
+  else
     -- The head is read back from an id, because a UUID has several spellings. A clock put back while the head was drawn
     -- leaves it ahead; a head further ahead would shift the ledger's time.
     v_head := left(replace(ledger_id(p_head, 1, v_tail)::text, '-', ''), 16);
@@ -2536,7 +2555,7 @@ begin
   destination_total := source_total;
   select array_agg(x.total), array_agg(x.total - x.blocked - x.linked), array_agg(nullif(x.linked, 0)),
       array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked end),
-      array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked + x.linked end), array_agg(x.seq),
+      array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked + x.linked end), array_agg(x.seq), array_agg(x.row),
       array_agg(x.asset), array_agg(x.testnet), array_agg(x.owner), array_agg(x.type <> 'system'),
       array_agg(x.decimals), array_agg(x.currency), array_agg(x.currency_places),
       array_agg(case when x.id is null or x.deleted_at is not null and not p_force then 4
@@ -2544,9 +2563,9 @@ begin
         when x.type = 'deposit' and p_type not in ('deposit', 'forward', 'fee') then 6
         when p_force then 0 when not x.enabled then 3 when not x.active then 2
         when x.frozen then 1 else 0 end)
-    into v_total, v_free, v_linked, v_blocked, blocked, v_number, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
+    into v_total, v_free, v_linked, v_blocked, blocked, v_number, v_row, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
     from (select y.* from unnest(p_ids) with ordinality u(id, ord)
-      left join lateral (select i.id, i.total, i.blocked, i.linked, i.seq, i.asset, i.testnet, i.owner, i.type,
+      left join lateral (select i.ctid as row, i.id, i.total, i.blocked, i.linked, i.seq, i.asset, i.testnet, i.owner, i.type,
           i.decimals, i.currency, i.currency_places, i.enabled, i.active, i.frozen, i.deleted_at
         from accounts i where i.id = u.id offset 0) y on true order by u.ord) x;
   v_before := v_number;
@@ -2628,19 +2647,24 @@ begin
   end loop;
 
   if (p_atomic and refusals is not null) or not (true = any (go)) then return; end if;
+  -- Accounts are found where they were read: nothing else of this transaction has moved their rows since. Arrays are
+  -- unnested in the select list, because each one in FROM goes through a tuple store of its own.
   if unlinks then
     update accounts x set total = q.total, seq = q.seq, linked = coalesce(q.linked, 0)
-      from unnest(p_ids, v_total, v_number, v_before, v_linked) q(id, total, seq, before, linked)
-      where x.id = q.id and q.seq <> q.before;
+      from (select unnest(p_ids) as id, unnest(v_total) as total, unnest(v_number) as seq, unnest(v_before) as before,
+        unnest(v_linked) as linked) q
+      where x.ctid = any (v_row) and x.id = q.id and q.seq <> q.before;
   else
     update accounts x set total = q.total, seq = q.seq
-      from unnest(p_ids, v_total, v_number, v_before) q(id, total, seq, before)
-      where x.id = q.id and q.seq <> q.before;
+      from (select unnest(p_ids) as id, unnest(v_total) as total, unnest(v_number) as seq, unnest(v_before) as before) q
+      where x.ctid = any (v_row) and x.id = q.id and q.seq <> q.before;
   end if;
   get diagnostics updated = row_count;
   -- An account that is named twice would keep one of its two balances, and value would be created or lost.
-  if updated <> (select count(*) from unnest(v_number, v_before) q(seq, before) where q.seq <> q.before) then
-    raise exception 'each account is named once';
+  if updated <> cardinality(p_ids) then
+    if updated <> (select count(*) from unnest(v_number, v_before) q(seq, before) where q.seq <> q.before) then
+      raise exception 'each account is named once';
+    end if;
   end if;
   if true = any (v_watches) then
     update accounts x set linked = q.linked from unnest(p_ids, v_linked) q(id, linked)
@@ -2651,15 +2675,17 @@ begin
     select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.client_ip, q.api_key,
       case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
       case when p_type = 'revert' then (q.extras ->> 'reverts')::uuid end, q.seal, q.extras -> 'address_data', v_at
-    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_client_ip, p_api_key,
-      fiat_rate, fiat_value, p_reference, p_seal, p_extras, go)
-      q(id, s, d, ss, ds, amount, actor, client_ip, api_key, fiat_rate, fiat_value, reference, seal, extras, go)
+    from (select unnest(v_id) as id, unnest(p_source) as s, unnest(p_destination) as d, unnest(source_seq) as ss,
+        unnest(destination_seq) as ds, unnest(p_amount) as amount, unnest(p_actor) as actor, unnest(p_client_ip) as client_ip,
+        unnest(p_api_key) as api_key, unnest(fiat_rate) as fiat_rate, unnest(fiat_value) as fiat_value,
+        unnest(p_reference) as reference, unnest(p_seal) as seal, unnest(p_extras) as extras, unnest(go) as go) q
     where q.go;
   insert into entries (account, seq, transaction, amount, balance, blocked, linked)
     select p_ids[q.a], q.seq, q.id, case when q.ord > n then q.amount else -q.amount end, q.total, v_blocked[q.a],
       coalesce(entry_linked[q.ord], v_linked[q.a])
-    from unnest(v_id || v_id, p_source || p_destination, source_seq || destination_seq, p_amount || p_amount,
-      source_total || destination_total, go || go) with ordinality q(id, a, seq, amount, total, go, ord)
+    from (select unnest(v_id || v_id) as id, unnest(p_source || p_destination) as a,
+        unnest(source_seq || destination_seq) as seq, unnest(p_amount || p_amount) as amount,
+        unnest(source_total || destination_total) as total, unnest(go || go) as go, generate_series(1, 2 * n) as ord) q
     where q.go;
   if array_remove(p_data, null) <> '{}' then
     insert into transaction_data (transaction, data)
@@ -2859,11 +2885,11 @@ CREATE OR REPLACE FUNCTION ledger_queued(p_key uuid[], p_fingerprint uuid[], p_t
 AS $function$
 declare
   claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount);
-  head text := ledger_head(ledger_newest());
+  head text := ledger_head((select t.id from transactions t order by t.id desc limit 1));
 begin
   insert into idempotency (key, fingerprint, transaction)
-    select q.key, q.fingerprint, ledger_id(head, q.ord::integer, p_tail)
-    from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
+    select q.key, q.fingerprint, ledger_id(head, q.ord, p_tail)
+    from (select unnest(p_key) as key, unnest(p_fingerprint) as fingerprint, generate_series(1, n) as ord) q
     where q.key is not null
     on conflict do nothing;
   get diagnostics claimed = row_count;

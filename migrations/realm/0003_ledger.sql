@@ -200,11 +200,11 @@ declare
   source_seq bigint[] := array_fill(null::bigint, array[n]);
   destination_seq bigint[] := source_seq;
   reference_group integer[]; reference_taken boolean[];
+  v_row tid[];
   unlinks boolean := p_type = 'revert' and p_force;
   stopped boolean[]; m jsonb; s integer; d integer; a numeric; why text;
   rate numeric; rate_asset text; rate_currency text;
-  newest uuid := ledger_newest();
-  v_head text := ledger_head(newest);
+  newest uuid; v_head text;
   v_tail text := coalesce(p_tail, right(gen_random_uuid()::text, 12));
   v_id uuid[]; v_at timestamptz; updated integer;
 begin
@@ -216,7 +216,10 @@ begin
     <> (1, 1, 1, 1) or (cardinality(p_source), cardinality(p_destination)) <> (n, n) then
     raise exception 'positions begin with 1';
   end if;
-  if p_head is not null then
+  select t.id into newest from transactions t order by t.id desc limit 1;
+  if p_head is null then
+    v_head := ledger_head(newest);
+  else
     -- The head is read back from an id, because a UUID has several spellings. A clock put back while the head was drawn
     -- leaves it ahead; a head further ahead would shift the ledger's time.
     v_head := left(replace(ledger_id(p_head, 1, v_tail)::text, '-', ''), 16);
@@ -232,7 +235,7 @@ begin
   destination_total := source_total;
   select array_agg(x.total), array_agg(x.total - x.blocked - x.linked), array_agg(nullif(x.linked, 0)),
       array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked end),
-      array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked + x.linked end), array_agg(x.seq),
+      array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked + x.linked end), array_agg(x.seq), array_agg(x.row),
       array_agg(x.asset), array_agg(x.testnet), array_agg(x.owner), array_agg(x.type <> 'system'),
       array_agg(x.decimals), array_agg(x.currency), array_agg(x.currency_places),
       array_agg(case when x.id is null or x.deleted_at is not null and not p_force then 4
@@ -240,9 +243,9 @@ begin
         when x.type = 'deposit' and p_type not in ('deposit', 'forward', 'fee') then 6
         when p_force then 0 when not x.enabled then 3 when not x.active then 2
         when x.frozen then 1 else 0 end)
-    into v_total, v_free, v_linked, v_blocked, blocked, v_number, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
+    into v_total, v_free, v_linked, v_blocked, blocked, v_number, v_row, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
     from (select y.* from unnest(p_ids) with ordinality u(id, ord)
-      left join lateral (select i.id, i.total, i.blocked, i.linked, i.seq, i.asset, i.testnet, i.owner, i.type,
+      left join lateral (select i.ctid as row, i.id, i.total, i.blocked, i.linked, i.seq, i.asset, i.testnet, i.owner, i.type,
           i.decimals, i.currency, i.currency_places, i.enabled, i.active, i.frozen, i.deleted_at
         from accounts i where i.id = u.id offset 0) y on true order by u.ord) x;
   v_before := v_number;
@@ -324,19 +327,24 @@ begin
   end loop;
 
   if (p_atomic and refusals is not null) or not (true = any (go)) then return; end if;
+  -- Accounts are found where they were read: nothing else of this transaction has moved their rows since. Arrays are
+  -- unnested in the select list, because each one in FROM goes through a tuple store of its own.
   if unlinks then
     update accounts x set total = q.total, seq = q.seq, linked = coalesce(q.linked, 0)
-      from unnest(p_ids, v_total, v_number, v_before, v_linked) q(id, total, seq, before, linked)
-      where x.id = q.id and q.seq <> q.before;
+      from (select unnest(p_ids) as id, unnest(v_total) as total, unnest(v_number) as seq, unnest(v_before) as before,
+        unnest(v_linked) as linked) q
+      where x.ctid = any (v_row) and x.id = q.id and q.seq <> q.before;
   else
     update accounts x set total = q.total, seq = q.seq
-      from unnest(p_ids, v_total, v_number, v_before) q(id, total, seq, before)
-      where x.id = q.id and q.seq <> q.before;
+      from (select unnest(p_ids) as id, unnest(v_total) as total, unnest(v_number) as seq, unnest(v_before) as before) q
+      where x.ctid = any (v_row) and x.id = q.id and q.seq <> q.before;
   end if;
   get diagnostics updated = row_count;
   -- An account that is named twice would keep one of its two balances, and value would be created or lost.
-  if updated <> (select count(*) from unnest(v_number, v_before) q(seq, before) where q.seq <> q.before) then
-    raise exception 'each account is named once';
+  if updated <> cardinality(p_ids) then
+    if updated <> (select count(*) from unnest(v_number, v_before) q(seq, before) where q.seq <> q.before) then
+      raise exception 'each account is named once';
+    end if;
   end if;
   if true = any (v_watches) then
     update accounts x set linked = q.linked from unnest(p_ids, v_linked) q(id, linked)
@@ -347,15 +355,17 @@ begin
     select q.id, p_ids[q.s], p_ids[q.d], q.ss, q.ds, q.amount, p_type, v_testnet[q.s], v_asset[q.s], q.actor, q.client_ip, q.api_key,
       case when q.fiat_value is not null then v_currency[q.s] end, q.fiat_rate, q.fiat_value, q.reference,
       case when p_type = 'revert' then (q.extras ->> 'reverts')::uuid end, q.seal, q.extras -> 'address_data', v_at
-    from unnest(v_id, p_source, p_destination, source_seq, destination_seq, p_amount, p_actor, p_client_ip, p_api_key,
-      fiat_rate, fiat_value, p_reference, p_seal, p_extras, go)
-      q(id, s, d, ss, ds, amount, actor, client_ip, api_key, fiat_rate, fiat_value, reference, seal, extras, go)
+    from (select unnest(v_id) as id, unnest(p_source) as s, unnest(p_destination) as d, unnest(source_seq) as ss,
+        unnest(destination_seq) as ds, unnest(p_amount) as amount, unnest(p_actor) as actor, unnest(p_client_ip) as client_ip,
+        unnest(p_api_key) as api_key, unnest(fiat_rate) as fiat_rate, unnest(fiat_value) as fiat_value,
+        unnest(p_reference) as reference, unnest(p_seal) as seal, unnest(p_extras) as extras, unnest(go) as go) q
     where q.go;
   insert into entries (account, seq, transaction, amount, balance, blocked, linked)
     select p_ids[q.a], q.seq, q.id, case when q.ord > n then q.amount else -q.amount end, q.total, v_blocked[q.a],
       coalesce(entry_linked[q.ord], v_linked[q.a])
-    from unnest(v_id || v_id, p_source || p_destination, source_seq || destination_seq, p_amount || p_amount,
-      source_total || destination_total, go || go) with ordinality q(id, a, seq, amount, total, go, ord)
+    from (select unnest(v_id || v_id) as id, unnest(p_source || p_destination) as a,
+        unnest(source_seq || destination_seq) as seq, unnest(p_amount || p_amount) as amount,
+        unnest(source_total || destination_total) as total, unnest(go || go) as go, generate_series(1, 2 * n) as ord) q
     where q.go;
   if array_remove(p_data, null) <> '{}' then
     insert into transaction_data (transaction, data)
@@ -379,11 +389,11 @@ create function ledger_queued(
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount);
-  head text := ledger_head(ledger_newest());
+  head text := ledger_head((select t.id from transactions t order by t.id desc limit 1));
 begin
   insert into idempotency (key, fingerprint, transaction)
-    select q.key, q.fingerprint, ledger_id(head, q.ord::integer, p_tail)
-    from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
+    select q.key, q.fingerprint, ledger_id(head, q.ord, p_tail)
+    from (select unnest(p_key) as key, unnest(p_fingerprint) as fingerprint, generate_series(1, n) as ord) q
     where q.key is not null
     on conflict do nothing;
   get diagnostics claimed = row_count;

@@ -241,7 +241,7 @@ begin
   raise exception 'account % cannot be deleted: %', new.id, tie
     using errcode = 'check_violation', constraint = 'accounts_deletable';
 end $$;
-create trigger accounts_deletable before update of deleted_at on accounts
+create trigger accounts_deletable after update of deleted_at on accounts
   for each row when (old.deleted_at is null and new.deleted_at is not null) execute function check_deletion();
 
 -- The last comparison of each asset; missing assets stop its withdrawals until they are there again.

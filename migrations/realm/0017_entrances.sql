@@ -111,7 +111,7 @@ begin
 end $$;
 create trigger currencies_asset before insert or update of name on currencies
   for each row execute function check_asset_once();
-create trigger accounts_asset before insert or update of asset, type on accounts
+create trigger accounts_asset after insert or update of asset, type on accounts
   for each row when (new.type = 'ramp') execute function check_asset_once();
 
 -- An answer is stored once. The ledger's own rows tell the state of a transfer.
