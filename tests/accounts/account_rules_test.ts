@@ -32,8 +32,7 @@ Deno.test("the rules of an account's columns hold also where a session has switc
     realm,
     "select current_schema() as schema",
   );
-  const read = () =>
-    rowsOf(realm, "select * from accounts where id = $1", [account]);
+  const read = () => rowsOf(realm, "select * from accounts where id = $1", [account]);
   const before = await read();
   const inReplica = (statement: string) =>
     asSuperuser(
@@ -44,8 +43,7 @@ Deno.test("the rules of an account's columns hold also where a session has switc
     const update = `update accounts set ${change} where id = '${account}'`;
     await rejects(inReplica(update), new RegExp(`${rule}\\b`), update);
   }
-  const columns =
-    "id, type, asset, decimals, currency, currency_places, country, created_at";
+  const columns = "id, type, asset, decimals, currency, currency_places, country, created_at";
   const insert =
     `insert into accounts (${columns}) select gen_random_uuid(), type, asset, decimals, currency,
     currency_places, country, now() from accounts where id = '${account}'`;
