@@ -34,6 +34,8 @@ export interface LyingNode extends AsyncDisposable {
 
 /** Answers of a kind that fields are collected from. */
 const SAMPLES = 4;
+/** Whom a question goes to, a second address of the same, and the path of a node of plain HTTP. */
+const FACE = /^\/([^/]+)(?:\/too)?(?:\/(.+))?$/;
 const LONG = 5 * 2 ** 20;
 /** Stands for a list in a list and so on, which has to be written by hand. */
 const DEEP = "a list of great depth";
@@ -74,17 +76,26 @@ export function startLyingNode(
     },
   };
   async function serve(request: Request): Promise<Response> {
-    const { pathname } = new URL(request.url);
+    const [, face, path] = FACE.exec(new URL(request.url).pathname)!;
     const body = await request.json();
-    const questions: Question[] = Array.isArray(body) ? body : [body];
-    const lie = lies[parseInt(pathname.slice(1), 10)]?.() ?? null;
-    const told: unknown[] = [];
-    // One after the other: a real node refuses what its queue has no room for.
-    for (const one of questions) told.push(await answer(one, lie));
-    const text = JSON.stringify(Array.isArray(body) ? told : told[0]);
+    const lie = lies[parseInt(face, 10)]?.() ?? null;
+    const text = JSON.stringify(
+      path === undefined ? await rpcAnswer(body, lie) : await plainAnswer(path, body, lie),
+    ) ?? "";
     return new Response(text.replaceAll(`"${DEEP}"`, "[".repeat(DEPTH) + "]".repeat(DEPTH)), {
       headers: { "content-type": "application/json" },
     });
+  }
+  async function rpcAnswer(body: Question | Question[], lie: Lie | null): Promise<unknown> {
+    const questions = Array.isArray(body) ? body : [body];
+    const told: unknown[] = [];
+    // One after the other: a real node refuses what its queue has no room for.
+    for (const one of questions) told.push(await answer(one, lie));
+    return Array.isArray(body) ? told : told[0];
+  }
+  /** A node of plain HTTP: the path is the question, and nothing stands around the answer. */
+  async function plainAnswer(path: string, body: unknown, lie: Lie | null): Promise<unknown> {
+    return (await answer({ id: null, method: path, params: [body] }, lie)).result;
   }
   async function answer(question: Question, lie: Lie | null): Promise<Record<string, unknown>> {
     const { id, method, params } = question;
