@@ -88,7 +88,7 @@ export function readLogs(answer: unknown): TronLog[] {
   return readList(answer).map((one) => {
     const log = readRecord(one, "a log");
     const topics = readList(log.topics ?? []).map((topic) => `0x${hexOf(topic, "a topic")}`);
-    const address = hexOf(log.address, "an address").slice(-40);
+    const address = hexOf(log.address, "an address").slice(-40).padStart(40, "0");
     return { address: `0x${address}`, topics, data: `0x${hexOf(log.data, "data")}` };
   });
 }

@@ -28,6 +28,8 @@ export interface WatchIndex {
 
 /** Blocks of one part; a full block and its results are about a megabyte of JSON. */
 const BLOCKS_AT_ONCE = 16;
+/** Blocks that one node is asked for beside each other. */
+const READ_AT_ONCE = 4;
 /** Before the number of a TRC-10 asset. */
 const ASSET = "TRC10:";
 const ZERO = `0x${"0".repeat(40)}`;
@@ -88,16 +90,29 @@ async function scanPart(
   watch: WatchList,
 ): Promise<Told[]> {
   const index = indexOf(tron, watch);
-  const told: Told[] = [];
-  for (let height = from; height <= to; height++) {
-    const block = remember(tron.nodes.peers, peer, await fullBlockAt(peer, height));
-    const below = told[told.length - 1]?.block.hash ?? block.parentHash;
-    if (block.parentHash !== below) {
+  const blocks: FullBlock[] = [];
+  while (blocks.length <= to - from) {
+    const next = from + blocks.length;
+    // The first alone, because a node that rests after a failure answers one question at a time.
+    const last = blocks.length === 0 ? next : Math.min(to, next + READ_AT_ONCE - 1);
+    const heights = Array.from({ length: last - next + 1 }, (_, step) => next + step);
+    blocks.push(...await allRead(heights.map((height) => fullBlockAt(peer, height))));
+  }
+  return blocks.map((block, at) => {
+    if (at > 0 && block.parentHash !== blocks[at - 1].hash) {
       throw new ChainError("unavailable", `${peer.name} is changing its chain`);
     }
-    told.push(reportOf(tron, block, index));
-  }
-  return told;
+    return reportOf(tron, remember(tron.nodes.peers, peer, block), index);
+  });
+}
+
+/** Waits for all, then throws the first failure: no promise stays unhandled. */
+async function allRead(asked: readonly Promise<FullBlock>[]): Promise<FullBlock[]> {
+  const settled = await Promise.allSettled(asked);
+  return settled.map((one) => {
+    if (one.status === "rejected") throw one.reason;
+    return one.value;
+  });
 }
 
 function reportOf({ ethers }: Tron, block: FullBlock, index: WatchIndex): Told {
