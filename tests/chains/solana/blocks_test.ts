@@ -15,7 +15,7 @@ Deno.test("the newest block of Solana is the newest final one, and a skipped slo
   await node.pay(OTHER, 1_000_000n);
   equal((await chain.head()).height, before.height, "an executed block is not final yet");
   await node.skip(3);
-  await node.mine();
+  await node.mine(5);
   const head = await chain.head();
   notEqual(head.height, before.height);
   const blocks = [];

@@ -17,8 +17,9 @@ import { accountsQuestion, readTokenAccounts } from "./token_accounts.ts";
 
 /** Accounts of one question. */
 const ACCOUNTS_AT_ONCE = 100;
-/** Signatures of one page, and most pages of one account that are read. */
-const PAGE = 1000;
+/** Signatures of one page. */
+export const PAGE = 1000;
+/** Most pages of one account that are read. */
 const PAGES_MAX = 20;
 /** Transactions of one account that are read for one answer. */
 const READ_MAX = 2_000;

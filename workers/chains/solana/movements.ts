@@ -3,9 +3,9 @@
  * difference, whatever instructions and programs moved it, and after the fee that a token keeps.
  * @module
  */
-import { malformedAnswer, readList, readRecord } from "../answers.ts";
+import { malformedAnswer, readList, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
-import type { Address, Block, Transfer, WatchList } from "../observations.ts";
+import type { Address, Block, Consumed, Transfer, WatchList } from "../observations.ts";
 import { readAmount, readKey, readLamports, readNumber, readSignature } from "./node_answers.ts";
 
 /** Tokens of one account, before and after a transaction; 0 where it did not exist. */
@@ -29,6 +29,8 @@ export interface Movement {
   readonly fee: bigint;
   /** Its accounts, those of address tables included. */
   readonly keys: readonly Address[];
+  /** The accounts that signed it. */
+  readonly signers: readonly Address[];
   /** Lamports of each account. */
   readonly before: readonly bigint[];
   readonly after: readonly bigint[];
@@ -38,11 +40,13 @@ export interface Movement {
 /** Tells whether a transaction of a block may concern a watch list; cheaper than to read all of it. */
 export function mayConcern(answer: unknown, { addresses }: WatchList): boolean {
   const { transaction, meta } = readRecord(answer, "a transaction");
+  for (const one of readList(readRecord(transaction, "a transaction").accountKeys)) {
+    if (addresses.has(readText(readRecord(one, "an account").pubkey, "a key"))) return true;
+  }
   const { err, postTokenBalances } = readRecord(meta, "a transaction's result");
   if (err !== null) return false;
-  for (const key of keysOf(transaction, meta)) if (addresses.has(key)) return true;
   for (const one of readList(postTokenBalances ?? [])) {
-    if (addresses.has(readKey(readRecord(one, "a balance").owner))) return true;
+    if (addresses.has(readText(readRecord(one, "a balance").owner, "a key"))) return true;
   }
   return false;
 }
@@ -52,7 +56,7 @@ export function readMovement(answer: unknown): Movement {
   const { transaction, meta } = readRecord(answer, "a transaction");
   const result = readRecord(meta, "a transaction's result");
   const signatures = readList(readRecord(transaction, "a transaction").signatures);
-  const keys = keysOf(transaction, meta);
+  const { keys, signers } = keysOf(transaction, meta);
   const [before, after] = [result.preBalances, result.postBalances]
     .map((list) => readList(list).map(readLamports));
   if (before.length !== keys.length || after.length !== keys.length) {
@@ -62,7 +66,7 @@ export function readMovement(answer: unknown): Movement {
     hash: readSignature(signatures[0]),
     success: result.err === null,
     fee: readLamports(result.fee),
-    ...{ keys, before, after },
+    ...{ keys, signers, before, after },
     tokens: tokensOf(result, keys.length),
   };
 }
@@ -88,6 +92,12 @@ function coinsOf(movement: Movement, { addresses }: WatchList): Gain[] {
     const payers = keys.filter((_, at) => after[at] - before[at] < (at === 0 ? -fee : 0n));
     return [{ index, from: payers.length === 1 ? payers[0] : null, to, contract: null, amount }];
   });
+}
+
+/** Names the watched addresses that signed a transaction; a failed one was signed too. */
+export function signedBy({ signers, hash }: Movement, { addresses }: WatchList): Consumed[] {
+  return signers.filter((one) => addresses.has(one))
+    .map((one) => ({ input: `${one}:${hash}`, hash }));
 }
 
 /** Sums what came to all token accounts of an owner: between two of them nothing arrives. */
@@ -125,16 +135,23 @@ export function sumOf(tokens: readonly TokenMovement[]): bigint {
   return tokens.reduce((sum, { before, after }) => sum + after - before, 0n);
 }
 
-function keysOf(transaction: unknown, meta: unknown): Address[] {
+function keysOf(transaction: unknown, meta: unknown): Pick<Movement, "keys" | "signers"> {
   const fields = readRecord(transaction, "a transaction");
   // Where accounts alone are asked for, those of address tables are among them.
   if (fields.accountKeys !== undefined) {
-    return readList(fields.accountKeys).map((one) => readKey(readRecord(one, "an account").pubkey));
+    const accounts = readList(fields.accountKeys).map((one) => {
+      const { pubkey, signer } = readRecord(one, "an account");
+      return { key: readKey(pubkey), signs: signer === true };
+    });
+    const signers = accounts.flatMap(({ key, signs }) => signs ? [key] : []);
+    return { keys: accounts.map(({ key }) => key), signers };
   }
-  const { accountKeys } = readRecord(fields.message, "a message");
+  const { accountKeys, header } = readRecord(fields.message, "a message");
   const loaded = readRecord(meta, "a transaction's result").loadedAddresses;
   const { writable, readonly } = readRecord(loaded ?? { writable: [], readonly: [] }, "addresses");
-  return [accountKeys, writable, readonly].flatMap((list) => readList(list).map(readKey));
+  const keys = [accountKeys, writable, readonly].flatMap((list) => readList(list).map(readKey));
+  const { numRequiredSignatures } = readRecord(header, "a header");
+  return { keys, signers: keys.slice(0, readNumber(numRequiredSignatures, "signers")) };
 }
 
 function tokensOf(

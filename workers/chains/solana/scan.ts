@@ -1,6 +1,7 @@
 /**
- * Finds incoming transfers to our addresses in a range of slots, by whole blocks. The links between the
- * blocks prove that none is missing: a slot that holds none was skipped.
+ * Finds incoming transfers to our addresses in a range of slots: by whole blocks, or, while the addresses
+ * are few, by the transactions of each. The links between the blocks prove that none is missing: a slot
+ * that holds none was skipped.
  * @module
  */
 import { readList, readRecord } from "../answers.ts";
@@ -10,14 +11,26 @@ import type { Block, Consumed, Scanned, Transfer, WatchList } from "../observati
 import { mergedPart, type Told } from "../scan_quorum.ts";
 import { bare, finalSlot, slotsWithBlocks, VERSIONS } from "./block.ts";
 import type { Solana } from "./context.ts";
-import { mayConcern, readMovement, transfersOf } from "./movements.ts";
-import { FINALIZED, readBlock, readKey, readSignature } from "./node_answers.ts";
+import { mayConcern, readMovement } from "./movements.ts";
+import { FINALIZED, readBlock } from "./node_answers.ts";
 import { signaturesOf } from "./payment.ts";
 import { finalTransaction } from "./raw_transaction.ts";
 import { recheck } from "./recheck.ts";
+import { bySignaturesOf, toldOf } from "./signatures.ts";
 
 /** Slots of one part; a full block is about ten megabytes of JSON, and one is read at a time. */
 const SLOTS_AT_ONCE = 16;
+
+/** Slots of one part where the transactions of addresses are read. */
+const SLOTS_BY_SIGNATURES = 256;
+/**
+ * Questions about an address: its own transactions, its token accounts of two programs, and the
+ * transactions of one of these. And how many questions a whole block costs as much as.
+ */
+const CALLS_PER_ADDRESS = 4;
+const CALLS_PER_BLOCK = 100;
+/** With more questions than these, whole blocks are read however many they are. */
+const CALLS_MAX = 20_000;
 
 /** Asks for a block with the accounts and balances of its transactions. */
 const WHOLE = {
@@ -34,9 +47,11 @@ export async function* scanRange(
   watch: WatchList,
 ): AsyncGenerator<Scanned> {
   let last: Block | null = null;
-  for (let at = from; at <= to; at += SLOTS_AT_ONCE) {
-    const end = Math.min(to, at + SLOTS_AT_ONCE - 1);
-    for (const scanned of await readPart(solana, at, end, watch)) {
+  const bySignatures = isCheaper(watch, to - from + 1);
+  const many = bySignatures ? SLOTS_BY_SIGNATURES : SLOTS_AT_ONCE;
+  for (let at = from; at <= to; at += many) {
+    const part = { from: at, to: Math.min(to, at + many - 1), bySignatures };
+    for (const scanned of await readPart(solana, part, watch)) {
       if (last !== null && scanned.block.parentHash !== last.hash) {
         throw new ChainError("unavailable", `a block is missing below ${scanned.block.height}`);
       }
@@ -46,37 +61,66 @@ export async function* scanRange(
   }
 }
 
-async function readPart(
-  solana: Solana,
-  from: number,
-  to: number,
-  watch: WatchList,
-): Promise<Scanned[]> {
+/**
+ * Tells whether the transactions of each address are read for less than all blocks. One question costs
+ * about a millisecond, and a whole block about a hundred, most of it the transfer of ten megabytes.
+ */
+function isCheaper({ addresses }: WatchList, slots: number): boolean {
+  const calls = addresses.size * CALLS_PER_ADDRESS;
+  return calls <= CALLS_MAX && calls < slots * CALLS_PER_BLOCK;
+}
+
+/** Some slots, and how they are read. */
+interface Part {
+  readonly from: number;
+  readonly to: number;
+  readonly bySignatures: boolean;
+}
+
+async function readPart(solana: Solana, part: Part, watch: WatchList): Promise<Scanned[]> {
+  const { from, to } = part;
   const readers = {
-    part: (peer: Peer) => scanPart(solana, peer, { from, to }, watch),
+    part: (peer: Peer) => scanPart(solana, peer, part, watch),
     logs: () => Promise.resolve([]),
     recheck: (transfer: Transfer) => recheck(solana, transfer),
   };
   return await mergedPart(solana.nodes, watch, readers, `the blocks ${from} to ${to}`);
 }
 
-/** Reads the blocks of a short range from one node. */
+/** Reads the blocks of some slots from one node. */
 async function scanPart(
   solana: Solana,
   peer: Peer,
-  { from, to }: { from: number; to: number },
+  { from, to, bySignatures }: Part,
   watch: WatchList,
 ): Promise<Told[]> {
   if (await finalSlot(peer) < to) {
     throw new ChainError("unavailable", `${peer.name} does not have block ${to}`);
   }
-  const told: Told[] = [];
-  for (const slot of await slotsWithBlocks(peer, from, to)) {
-    const one = readWhole(await peer.call("getBlock", [slot, WHOLE]), slot, watch);
-    if (told.length > 0 && one.block.parentHash !== told[told.length - 1].block.hash) {
-      throw new ChainError("unavailable", `${peer.name} lacks a block below ${slot}`);
+  const slots = await slotsWithBlocks(peer, from, to);
+  const told = (bySignatures ? await bySignaturesOf(solana, peer, slots, watch) : null) ??
+    await byBlocks(peer, slots, watch);
+  for (const [at, { block }] of told.entries()) {
+    if (at > 0 && block.parentHash !== told[at - 1].block.hash) {
+      throw new ChainError("unavailable", `${peer.name} lacks a block below ${block.height}`);
     }
-    told.push({ ...one, proven: await provenIn(solana, peer, one.consumed) });
+  }
+  const proven: Told[] = [];
+  for (const one of told) {
+    proven.push({ ...one, proven: await provenIn(solana, peer, one.consumed) });
+  }
+  return proven;
+}
+
+/** Reads whole blocks, one after the other. */
+export async function byBlocks(
+  peer: Peer,
+  slots: readonly number[],
+  watch: WatchList,
+): Promise<Told[]> {
+  const told: Told[] = [];
+  for (const slot of slots) {
+    told.push(readWhole(await peer.call("getBlock", [slot, WHOLE]), slot, watch));
   }
   return told;
 }
@@ -115,20 +159,6 @@ export function readWhole(answer: unknown, slot: number, watch: WatchList): Told
   const block = readBlock(answer, slot);
   if (block === null) throw new ChainError("unavailable", `the node does not have block ${slot}`);
   const listed = readList(readRecord(answer, "a block").transactions);
-  const transfers = listed.filter((one) => mayConcern(one, watch))
-    .flatMap((one) => transfersOf(readMovement(one), bare(block), watch));
-  const consumed = listed.flatMap((one) => signedBy(one, watch));
-  return { block: bare(block), transfers, consumed, proven: new Set(), doubtful: false };
-}
-
-/** Names the watched addresses that signed a transaction; a failed one was signed too. */
-function signedBy(answer: unknown, { addresses }: WatchList): Consumed[] {
-  const { transaction } = readRecord(answer, "a transaction");
-  const { signatures, accountKeys } = readRecord(transaction, "a transaction");
-  const signers = readList(accountKeys).map((one) => readRecord(one, "an account"))
-    .filter(({ pubkey, signer }) => signer === true && addresses.has(String(pubkey)));
-  return signers.map(({ pubkey }) => {
-    const hash = readSignature(readList(signatures)[0]);
-    return { input: `${readKey(pubkey)}:${hash}`, hash };
-  });
+  const movements = listed.filter((one) => mayConcern(one, watch)).map(readMovement);
+  return toldOf(bare(block), movements, watch);
 }

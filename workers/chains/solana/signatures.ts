@@ -1,0 +1,146 @@
+/**
+ * Reads the transactions of single addresses and of their token accounts. A transfer of a token names the
+ * token account and not its owner, so both are asked for.
+ * @module
+ */
+import { ChainError } from "../chain.ts";
+import { allOf, type Peer } from "../node_pool.ts";
+import { RpcError } from "../rpc.ts";
+import type { Address, Block, WatchList } from "../observations.ts";
+import type { Told } from "../scan_quorum.ts";
+import { PAGE, readTouches, type Touch, touchesOf } from "./balances.ts";
+import { blocksAt } from "./block.ts";
+import type { Solana } from "./context.ts";
+import { type Movement, readFound, signedBy, transfersOf } from "./movements.ts";
+import { TOKEN_PROGRAMS } from "./networks.ts";
+import { FINALIZED, isMissingMethod } from "./node_answers.ts";
+import { transactionQuestion } from "./recheck.ts";
+import { accountsQuestion, readTokenAccounts } from "./token_accounts.ts";
+
+/** With more transactions than these, whole blocks are read. */
+const TOUCHES_MAX = 2_000;
+
+/** Slots of which the transactions are read, both included. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A transaction and its slot. */
+interface Found {
+  readonly slot: number;
+  readonly movement: Movement;
+}
+
+/**
+ * Reads the transactions of watched addresses in some slots; null where they are too many, or the node
+ * offers no such lists.
+ */
+export async function bySignaturesOf(
+  solana: Solana,
+  peer: Peer,
+  slots: readonly number[],
+  watch: WatchList,
+): Promise<Told[] | null> {
+  const blocks = await blocksAt(peer, slots);
+  if (slots.length === 0) return [];
+  const range = { from: slots[0], to: slots[slots.length - 1] };
+  let found: Found[] | null;
+  try {
+    found = await foundIn(solana, peer, range, watch);
+  } catch (error) {
+    if (!(error instanceof RpcError && isMissingMethod(error))) throw error;
+    return null;
+  }
+  if (found === null) return null;
+  const bySlot = Map.groupBy(found, ({ slot }) => slot);
+  const unlisted = [...bySlot.keys()].find((slot) => !slots.includes(slot));
+  if (unlisted !== undefined) {
+    throw new ChainError("unavailable", `${peer.name} has transactions in no block: ${unlisted}`);
+  }
+  return blocks.map((block) => {
+    const movements = (bySlot.get(block.height) ?? []).map(({ movement }) => movement);
+    return toldOf(block, movements.toSorted((a, b) => a.hash < b.hash ? -1 : 1), watch);
+  });
+}
+
+/** Makes one node's report on a block, of the transactions in it that may concern us. */
+export function toldOf(block: Block, movements: readonly Movement[], watch: WatchList): Told {
+  return {
+    block,
+    transfers: movements.flatMap((one) => transfersOf(one, block, watch)),
+    consumed: movements.flatMap((one) => signedBy(one, watch)),
+    proven: new Set(),
+    doubtful: false,
+  };
+}
+
+async function foundIn(
+  { web3 }: Solana,
+  peer: Peer,
+  range: Range,
+  { addresses }: WatchList,
+): Promise<Found[] | null> {
+  const owners = [...addresses];
+  const accounts = new Set<Address>();
+  const listed = await peer.batch(
+    owners.flatMap((owner) =>
+      TOKEN_PROGRAMS.map((programId) => accountsQuestion(owner, { programId }))
+    ),
+  );
+  for (const [at, answer] of listed.entries()) {
+    const owner = owners[Math.floor(at / TOKEN_PROGRAMS.length)];
+    for (const one of readTokenAccounts(web3, answer, { owner }).accounts) {
+      accounts.add(one.address);
+    }
+  }
+  // Later ones too: an account that was closed since then is listed no more, but its owner signed that.
+  const own = await touchesIn(peer, owners, { ...range, to: Infinity });
+  if (own.length > TOUCHES_MAX) return null;
+  const first = await readAll(peer, own);
+  for (const { movement: { tokens, keys } } of first) {
+    for (const { owner, place } of tokens) if (addresses.has(owner)) accounts.add(keys[place]);
+  }
+  const others = await touchesIn(peer, [...accounts], range);
+  const known = new Set(own.map(({ hash }) => hash));
+  const more = others.filter(({ hash }) => !known.has(hash));
+  if (more.length > TOUCHES_MAX) return null;
+  const all = [...first, ...await readAll(peer, more)];
+  return all.filter(({ slot }) => slot >= range.from && slot <= range.to);
+}
+
+/** Lists the transactions that touched accounts, each once. */
+async function touchesIn(
+  peer: Peer,
+  accounts: readonly Address[],
+  { from, to }: Range,
+): Promise<Touch[]> {
+  const range = { above: from - 1, upTo: to };
+  // The node must have as much as its list of blocks.
+  const config = { ...FINALIZED, limit: PAGE, ...to === Infinity ? {} : { minContextSlot: to } };
+  const pages = allOf(
+    await peer.batch(accounts.map((account) => ({
+      method: "getSignaturesForAddress",
+      params: [account, config],
+    }))),
+  ).map(readTouches);
+  const found = new Map<string, Touch>();
+  for (const [at, page] of pages.entries()) {
+    const isWhole = page.length < PAGE || page[page.length - 1].slot < from;
+    const touches = isWhole
+      ? page.filter(({ slot }) => slot >= from && slot <= to)
+      : await touchesOf(peer, accounts[at], range);
+    for (const one of touches) found.set(one.hash, one);
+  }
+  return [...found.values()];
+}
+
+async function readAll(peer: Peer, touches: readonly Touch[]): Promise<Found[]> {
+  const answers = allOf(await peer.batch(touches.map(({ hash }) => transactionQuestion(hash))));
+  return answers.map((answer, at) => {
+    const { hash, slot } = touches[at];
+    const found = readFound(answer, hash);
+    if (found !== null && found.slot === slot) return found;
+    throw new ChainError("unavailable", `${peer.name} does not have ${hash} in block ${slot}`);
+  });
+}
