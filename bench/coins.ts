@@ -1,6 +1,7 @@
 /**
  * How fast coin chains are read and coins are chosen: a block of 3000 transactions against 100 000
- * watched scripts, through HTTP as from a node, and payments out of up to 10 000 coins.
+ * watched scripts, through HTTP as from a node, and payments out of up to 10 000 coins; beside them
+ * blocks of Solana.
  * Part of a full `deno task bench`; alone by `deno task bench --only=coins`.
  *
  * @module
@@ -13,6 +14,7 @@ import { planDraft } from "../workers/chains/bitcoin/payment.ts";
 import type { Coin, Draft } from "../workers/chains/outgoing.ts";
 import type { WatchList } from "../workers/chains/observations.ts";
 import { median } from "./processes.ts";
+import { solanaScanning } from "./solana_blocks.ts";
 import { writeBitcoin } from "../domain/chains/bitcoin_addresses.ts";
 
 const TRANSACTIONS = 3_000;
@@ -186,7 +188,7 @@ async function choosing(): Promise<Line[]> {
 
 /** Measures scanning and choosing, and prints a table. */
 export async function benchCoins(): Promise<void> {
-  const lines = [...await scanning(), ...await choosing()];
+  const lines = [...await scanning(), ...await solanaScanning(measured), ...await choosing()];
   const rows = lines.map(({ what, ms, found }) => `| ${what} | ${ms.toFixed(1)} | ${found} |`);
-  console.log(["| coin chains | ms | |", "|---|--:|---|", ...rows, ""].join("\n"));
+  console.log(["| coin chains and Solana | ms | |", "|---|--:|---|", ...rows, ""].join("\n"));
 }

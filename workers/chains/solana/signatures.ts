@@ -17,8 +17,9 @@ import { FINALIZED, isMissingMethod } from "./node_answers.ts";
 import { transactionQuestion } from "./recheck.ts";
 import { accountsQuestion, readTokenAccounts } from "./token_accounts.ts";
 
-/** With more transactions than these, whole blocks are read. */
+/** With more transactions or token accounts than these, whole blocks are read: anybody can make some. */
 const TOUCHES_MAX = 2_000;
+const ACCOUNTS_MAX = 10_000;
 
 /** Slots of which the transactions are read, both included. */
 interface Range {
@@ -42,6 +43,7 @@ export async function bySignaturesOf(
   slots: readonly number[],
   watch: WatchList,
 ): Promise<Told[] | null> {
+  // The blocks first: a node has a block only once it has listed its transactions by their accounts.
   const blocks = await blocksAt(peer, slots);
   if (slots.length === 0) return [];
   const range = { from: slots[0], to: slots[slots.length - 1] };
@@ -101,6 +103,7 @@ async function foundIn(
   for (const { movement: { tokens, keys } } of first) {
     for (const { owner, place } of tokens) if (addresses.has(owner)) accounts.add(keys[place]);
   }
+  if (accounts.size > ACCOUNTS_MAX) return null;
   const others = await touchesIn(peer, [...accounts], range);
   const known = new Set(own.map(({ hash }) => hash));
   const more = others.filter(({ hash }) => !known.has(hash));
