@@ -56,7 +56,7 @@ async function write(): Promise<void> {
 const HEADER = `# Licences
 
 Purser itself: Apache-2.0. The table lists the licences that its packages declare, as SPDX expressions. \`deno task licences\` writes it from the packages, and \`deno task check\` compares it with the lock files. Packages that only tests use are not
-shipped. The embedded PostgreSQL has the PostgreSQL licence, although its package declares another; Deno, which runs the service, is MIT.
+shipped. The embedded PostgreSQL has the PostgreSQL licence, although its package declares another; Deno, which runs the service, is MIT. \`rpc-websockets\` (LGPL-3.0) comes with web3.js as a package of its own, unmodified; Purser opens none of its connections.
 
 | package | licence | part of |
 |---|---|---|
