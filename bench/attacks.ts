@@ -50,7 +50,7 @@ export async function benchAttacks(
   const service = await startService(stand, { env });
   try {
     const realm = await makeRealm(stand, service, { name: "attacked", accounts: ACCOUNTS });
-    const generator = await chooseGenerator(work, false);
+    const generator = await chooseGenerator(work, { own: true, wrk: false });
     const keys = await keysOf(service, realm);
     await fill(service, realm);
     const field = { service, realm, generator, keys, seconds: how.seconds };

@@ -1,4 +1,4 @@
-/** Runs load against the service, with our own generator or with wrk. @module */
+/** Runs load against the service, with wrk or with our own generator. @module */
 import type { LoadFigures } from "./generator.ts";
 import { isInstalled, output } from "./processes.ts";
 import type { BenchRealm } from "./stand.ts";
@@ -15,7 +15,8 @@ export interface Load {
 
 /** A load generator. */
 export interface Generator {
-  name: string;
+  /** Its name, and whether its percentiles are of the times as they were. */
+  readonly name: string;
   run(port: number, realm: BenchRealm, load: Load): Promise<LoadFigures>;
 }
 
@@ -23,27 +24,38 @@ const LUA = new URL("load.lua", import.meta.url).pathname;
 const OWN = new URL("generator.ts", import.meta.url).pathname;
 
 /**
- * Chooses a generator: our own, which tells times as they were, or wrk if it is asked for, whose percentiles
- * are corrected for requests that it would have sent.
+ * Chooses a generator: wrk, which takes less of the machine than ours, where it is installed. wrk corrects
+ * its percentiles for requests that it would have sent; `load.lua` takes the correction back.
  *
  * @param folder where lists of accounts are written
+ * @param asked `own` for our generator in any case, `wrk` to refuse where wrk is missing
  */
-export async function chooseGenerator(folder: string, wrk: boolean): Promise<Generator> {
-  if (wrk && !await isInstalled("wrk")) throw new Error("wrk is not installed: leave --wrk out");
+export async function chooseGenerator(
+  folder: string,
+  asked: { own: boolean; wrk: boolean },
+): Promise<Generator> {
+  const useWrk = (asked.wrk || !asked.own) && await isInstalled("wrk");
+  if (asked.wrk && !useWrk) throw new Error("wrk is not installed: leave --wrk out");
   const lists = new Map<string, Promise<string>>();
+  let corrected = false;
   return {
-    name: wrk ? "wrk (times corrected)" : "bench/generator.ts",
-    run: wrk ? withWrk : withOwn,
+    get name() {
+      if (!useWrk) return "bench/generator.ts";
+      return corrected ? "wrk (some times corrected by it)" : "wrk (times as they were)";
+    },
+    run: useWrk ? withWrk : withOwn,
   };
 
   async function withWrk(port: number, realm: BenchRealm, load: Load): Promise<LoadFigures> {
     const { connections, seconds, how, many } = load;
+    const whole = Math.max(1, Math.round(seconds)); // wrk takes no part of a second
     const text = await output("wrk", [
-      ...["-t", "1", "-c", `${connections}`, "-d", `${seconds}s`, "--timeout", "30s"],
+      ...["-t", "1", "-c", `${connections}`, "-d", `${whole}s`, "--timeout", "30s"],
       ...["-s", LUA, `http://127.0.0.1:${port}`, "--"],
-      ...[realm.key, await list(realm), how, `${many}`],
+      ...[realm.key, await list(realm), how, `${many}`, `${connections}`],
     ]);
-    const figures = JSON.parse(text.slice(text.indexOf("@{") + 1));
+    const figures = JSON.parse(text.slice(text.lastIndexOf("@{") + 1));
+    corrected ||= figures.corrected;
     return {
       requests: figures.requests,
       failed: figures.failed,

@@ -52,7 +52,11 @@ export async function main(args: readonly string[]): Promise<void> {
   try {
     const serving = await startService(stand);
     const realm = await makeRealm(stand, serving, { name: "proof", accounts: ACCOUNTS });
-    const field = { stand, realm, generator: await chooseGenerator(work, false) };
+    const field = {
+      stand,
+      realm,
+      generator: await chooseGenerator(work, { own: true, wrk: false }),
+    };
     await fill(field, serving, Number(values.transactions));
     await serving.stop();
     const service = await startService(stand, { workers: true });

@@ -6,6 +6,8 @@
  * `deno task bench [--quick] [--methods] [--own] [--wrk] [--rounds=N] [--seconds=N] [--minutes=N] [--only=text]
  * [--keep=folder]`
  *
+ * `--own` takes our own clients where wrk and pgbench are installed, too; `--wrk` refuses to run without wrk.
+ *
  * `--only=` one of the parts alone: rows whose name contains the text; `statements`, `hash_chain`, `stalls`, `paths`,
  * `older`; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
  * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
@@ -103,7 +105,7 @@ async function build(asked: Asked, server: Server | undefined, accounts: number)
   const realm = await makeRealm(stand, service, { name: "bench", accounts: ACCOUNTS });
   const how = { folder: work, accounts: ACCOUNTS, own: asked.own };
   const independent = await openIndependentYardstick(stand, how);
-  const generator = await chooseGenerator(work, asked.wrk);
+  const generator = await chooseGenerator(work, asked);
   const field = { stand, service, realm, generator, yardsticks: { independent, own: independent } };
   if (asked.only === undefined) {
     await firstMinute(field, asked.quick ? 10 : 60, Math.min(asked.seconds, 3));

@@ -51,6 +51,8 @@ const PASSWORD = "bench bench bench";
 const ROOT = new URL("../", import.meta.url);
 const MAIN = new URL("../main.ts", import.meta.url).pathname;
 const PERMISSIONS = ["net", "read", "write", "env", "run", "sys"].map((name) => `--allow-${name}`);
+/** As the launcher starts it. */
+const V8_FLAGS = "--v8-flags=--no-allocation-site-pretenuring";
 
 /** Starts PostgreSQL in a folder: the one that the service brings, unless another is given. */
 export async function startStand(dataDir: string, given?: Server): Promise<Stand> {
@@ -100,7 +102,7 @@ export async function startService(
 ): Promise<Service> {
   const port = freePort();
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", ...PERMISSIONS, ...options.flags ?? [], options.entry ?? MAIN, "start"],
+    args: ["run", V8_FLAGS, ...PERMISSIONS, ...options.flags ?? [], options.entry ?? MAIN, "start"],
     env: {
       ...settingsOf(stand),
       PORT: String(port),

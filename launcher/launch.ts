@@ -45,6 +45,12 @@ const MIGRATIONS = fileURLToPath(new URL("migrations", ROOT));
 const RUNTIME =
   /^(DENO_(DIR|V8_FLAGS|CERT|TLS_CA_STORE|DEPLOYMENT_ID|NO_UPDATE_CHECK)|NPM_CONFIG_REGISTRY|OTEL_\w+|PG\w+|HOME|XDG_CACHE_HOME|TZ|LANG|LC_ALL|(NO|FORCE)_COLOR|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS)$/i;
 const KEYS = ["MASTER_KEY", "NEW_MASTER_KEY"];
+/**
+ * Keeps V8 from making objects in the old generation at once because their kind lives long. What a request
+ * makes lives until its batch is posted, which looks long while the process is young; from then on each
+ * of its objects would wait for a full collection, with all that it refers to.
+ */
+const V8_FLAGS = "--v8-flags=--no-allocation-site-pretenuring";
 
 /** Runs a command to its end and gives its exit code. */
 export async function launch(args: readonly string[]): Promise<number> {
@@ -137,6 +143,7 @@ function spawn(command: Command, { flags, args, env }: Launch): Deno.ChildProces
       "--quiet",
       "--cached-only",
       "--frozen",
+      V8_FLAGS,
       "--config",
       config,
       ...flags,

@@ -108,7 +108,7 @@ async function compare(
   const service = await startDefault(stand, how.folder);
   try {
     const realm = await makeRealm(stand, service, { name: "peers", accounts: ACCOUNTS });
-    const generator = await chooseGenerator(work, false);
+    const generator = await chooseGenerator(work, { own: true, wrk: false });
     const load = { connections: CONNECTIONS, many: 1, seconds: how.seconds };
     const own: Runner = {
       name: "Purser",

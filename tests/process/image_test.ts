@@ -60,7 +60,7 @@ Deno.test("the image runs as nobody's root, with no right to run a program or to
   equal(args.at(-1), "main.ts");
   deepEqual(args.slice(2, -1).sort(), [
     ...["--allow-env", "--allow-net", "--allow-read=/app/migrations", "--cached-only"],
-    ...["--deny-import", "--frozen", "--no-prompt"],
+    ...["--deny-import", "--frozen", "--no-prompt", "--v8-flags=--no-allocation-site-pretenuring"],
   ]);
 });
 
