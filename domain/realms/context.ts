@@ -63,6 +63,7 @@ export function openRealmContexts(
   contextsMax = CONTEXTS_MAX,
 ): RealmContexts {
   const contexts = new Map<string, RealmContext>(); // the longest unused first
+  let last: RealmContext | undefined; // the one used last, which needs no new place
   const queues = new Map<string, PostingQueue>(); // one per realm, also while its context is forgotten
   async function load(id: string): Promise<RealmContext | null> {
     const row = isId(id) ? await reading(database.platform, (db) => selectRealm(db, id)) : null;
@@ -72,14 +73,15 @@ export function openRealmContexts(
     const context = createContext(database, row, now, queues);
     if (contexts.size >= contextsMax) contexts.delete(contexts.keys().next().value!);
     contexts.set(id, context);
-    return context;
+    return last = context;
   }
   function find(id: string): RealmContext | Promise<RealmContext | null> {
     const context = contexts.get(id);
     if (context === undefined) return load(id);
+    if (context === last) return context;
     contexts.delete(id);
     contexts.set(id, context);
-    return context;
+    return last = context;
   }
   return { find, peek: (id) => contexts.get(id), queues: () => [...queues.values()] };
 }

@@ -26,6 +26,7 @@ import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./route_list.ts";
 import { type LargeBodySlot, reserveLargeBody } from "./concurrency_limit.ts";
 import type { Services } from "./services.ts";
+import { type RequestHeaders, requestHeaders } from "./underlying_request.ts";
 import { openUnmatchedRequests } from "./unmatched_requests.ts";
 import { authorityOf, hostOf, pathOf, pathStart, withoutPort } from "./request_targets.ts";
 import { conditionsOf } from "./preconditions.ts";
@@ -103,16 +104,17 @@ export function createApp(services: Services, platformKey: string): App {
   }
   hono.notFound((c) => unrouted(c.req.raw, c.env.address, noRoute()));
   return (request, connection) => {
+    const headers = requestHeaders(request);
     let address: string;
     try {
-      address = callerAddress(request.headers, connection, proxies);
+      address = callerAddress(headers, connection, proxies);
     } catch (error) {
       return unrouted(request, connection, error as DomainError);
     }
     // The URL is built from Host: an invalid one would select another route than the path does. A
     // target that names a host must name the same one.
     const authority = authorityOf(request.url);
-    const host = request.headers.get("host") ?? authority;
+    const host = headers.get("host") ?? authority;
     if (!isHost(host) || withoutPort(host) !== withoutPort(authority)) {
       const refused = new DomainError("request.malformed", "Host is not a host, or another one");
       return unrouted(request, address, refused);
@@ -152,7 +154,8 @@ function createServer(
   const cost = route.cost ?? (route.method === "GET" ? "read" : "write");
 
   return async (request, address, params) => {
-    const requestId = requestIdOf(request.headers, services);
+    const headers = requestHeaders(request);
+    const requestId = requestIdOf(headers, services);
     const start = performance.now();
     let code: string | null = null;
     let [status, who] = [0, ""];
@@ -160,7 +163,6 @@ function createServer(
     const leaving = watchLeaving(request, services.ending);
     let slot: LargeBodySlot | undefined;
     try {
-      const { headers } = request;
       if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) {
         throw noRoute();
       }
@@ -235,7 +237,7 @@ function assertFresh({ route, actor, claims, body, at }: Call<unknown, unknown, 
 /** Reads the caller again; null if its key is no longer valid. */
 async function callerNow(
   authenticator: Authenticator,
-  headers: Headers,
+  headers: RequestHeaders,
   { access }: AnyRoute,
   meta: RequestMeta,
 ): Promise<Actor | null> {
@@ -262,7 +264,7 @@ function callOf(
   caller: Caller,
   { params, text, long, signal, actorNow }: Read,
 ): Call<unknown, unknown, unknown> {
-  const { headers } = request;
+  const headers = requestHeaders(request);
   const { chains, hotFeeMaxFactor } = services.config;
   const actor = { ...caller.actor, at: meta.at, settings: { chains, hotFeeMaxFactor } };
   const keyed = route.method === "POST" || route.method === "PATCH";
@@ -367,7 +369,7 @@ function problem(
 function openUnrouted(services: Services) {
   const unmatched = openUnmatchedRequests(services.now);
   return (request: Request, address: string, error: DomainError): Response => {
-    const requestId = requestIdOf(request.headers, services);
+    const requestId = requestIdOf(requestHeaders(request), services);
     const over = unmatched.count(address);
     const refused = over?.error ?? error;
     if (over === null || over.isFirst) {
@@ -383,6 +385,6 @@ function openUnrouted(services: Services) {
   };
 }
 
-function requestIdOf(headers: Headers, services: Services): string {
+function requestIdOf(headers: RequestHeaders, services: Services): string {
   return safeRequestId(headers.get("x-request-id")) ?? newId(services.now());
 }

@@ -10,6 +10,7 @@ import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Access } from "./route.ts";
 import { guardOf, networkOf } from "./login_guard.ts";
 import type { Services } from "./services.ts";
+import type { RequestHeaders } from "./underlying_request.ts";
 
 /** The caller of a request. */
 export interface Caller {
@@ -28,7 +29,11 @@ export interface RequestMeta {
 
 /** Finds the caller. */
 export interface Authenticator {
-  authenticate(headers: Headers, access: Access, meta: RequestMeta): Promise<Caller> | Caller;
+  authenticate(
+    headers: RequestHeaders,
+    access: Access,
+    meta: RequestMeta,
+  ): Promise<Caller> | Caller;
 }
 
 const REMEMBERED_MAX = 10_000;
@@ -239,7 +244,7 @@ function admitMachine(grant: ApiKeyGrant, realm: RealmContext, meta: RequestMeta
 }
 
 /** The key of a request: x-api-key, or Authorization bare or after Bearer. */
-function keyOf(headers: Headers): string | null {
+function keyOf(headers: RequestHeaders): string | null {
   const key = headers.get("x-api-key") || headers.get("authorization");
   if (key === null || key.trim() === "") return null;
   return key.trim().replace(/^Bearer +/i, "");

@@ -6,6 +6,7 @@
  */
 import { DomainError } from "../../domain/errors.ts";
 import { formatIp, holds, type Network, parseIp, parseNetwork } from "../../domain/ip_addresses.ts";
+import type { RequestHeaders } from "./underlying_request.ts";
 
 const PLAIN_V4 = /^\d{1,3}(\.\d{1,3}){3}$/;
 
@@ -29,7 +30,7 @@ export function readNetworks(texts: readonly string[]): Network[] {
  * @throws {DomainError} request.malformed where two headers name different callers
  */
 export function callerAddress(
-  headers: Headers,
+  headers: RequestHeaders,
   connection: string,
   proxies: readonly Network[],
 ): string {

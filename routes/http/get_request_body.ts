@@ -10,18 +10,16 @@
  * @module
  */
 
-/** The runtime's own name of the request that lies under the web's. */
-const UNDER = "request";
+import { requestHeaders, underlyingRequest } from "./underlying_request.ts";
 
 /** Makes the body of a GET readable, where the client sent one; gives the same request. */
 export function uncoverBody(request: Request): Request {
   if (request.method !== "GET") return request;
-  const { headers } = request;
+  const headers = requestHeaders(request);
   const announced = headers.get("content-length") ?? "0";
-  if (announced === "0" && !headers.has("transfer-encoding")) return request;
-  const symbol = Object.getOwnPropertySymbols(request).find((one) => one.description === UNDER);
-  const under: unknown = symbol === undefined ? null : Reflect.get(request, symbol);
-  if (typeof under === "object" && under !== null && "method" in under) {
+  if (announced === "0" && headers.get("transfer-encoding") === null) return request;
+  const under = underlyingRequest(request);
+  if (under !== null && "method" in under) {
     Object.defineProperty(under, "method", { value: "POST", configurable: true });
   }
   return request;

@@ -9,6 +9,7 @@ import type { Db, Tx } from "../../domain/command.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { isId } from "../../domain/ids.ts";
 import { type Table, TABLES, versionOf } from "../../domain/versions.ts";
+import type { RequestHeaders } from "./underlying_request.ts";
 
 /** The tags in a request's conditions. */
 export interface Conditions {
@@ -55,7 +56,7 @@ const TAGS =
  */
 export function conditionsOf(
   route: { method: string; path: string },
-  headers: Headers,
+  headers: RequestHeaders,
 ): Conditions {
   const match = tagsIn("if-match", headers.get("if-match"));
   const noneMatch = tagsIn("if-none-match", headers.get("if-none-match"));

@@ -8,6 +8,7 @@ import { MANY, parseJson } from "../../domain/json.ts";
 import { parseLongJson } from "../../domain/long_json.ts";
 import { decodeLong, inSlices, SLICE_SIZE } from "../../domain/slices.ts";
 import type { Ending } from "./shutdown.ts";
+import { requestHeaders } from "./underlying_request.ts";
 
 /** A body that holds very many items: the schema around the list, and that of each item. */
 export interface LongBody {
@@ -127,18 +128,19 @@ export async function readBody(
   max: number,
   { ending, onLarge = () => {} }: Reading = {},
 ): Promise<string> {
-  const declared = request.headers.get("content-length");
+  const headers = requestHeaders(request);
+  const declared = headers.get("content-length");
   if (declared !== null && Number(declared) > max) throw tooLarge(max);
   // Inspecting the body's stream costs more than reading a body whose length is known.
   if (declared === "0" || (declared === null && request.body === null)) return "";
-  const type = request.headers.get("content-type");
+  const type = headers.get("content-type");
   // A request without body headers may have a body, or an empty stream in its place.
   if (type === null && declared === null && await arrived(isEmpty(request.body!))) return "";
   if (type === null || !JSON_TYPE.test(type)) {
     if (!request.bodyUsed) await request.body?.cancel();
     throw new DomainError("request.media_type", "send JSON with content-type: application/json");
   }
-  if (!/^(identity)?$/i.test(request.headers.get("content-encoding") ?? "")) {
+  if (!/^(identity)?$/i.test(headers.get("content-encoding") ?? "")) {
     await request.body?.cancel();
     throw new DomainError("request.media_type", "send the body without content-encoding");
   }
