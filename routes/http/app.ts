@@ -18,10 +18,11 @@ import {
 } from "./authentication.ts";
 import { callerAddress, readNetworks } from "./caller_address.ts";
 import { claimOf } from "./execution.ts";
-import { problemOf, PROBLEMS } from "./problems.ts";
+import { PROBLEMS } from "./problems.ts";
 import { uncoverBody } from "./get_request_body.ts";
 import { watchLeaving } from "./shutdown.ts";
-import { headersOf, type LimitHeaders } from "./rate_limits.ts";
+import type { LimitHeaders } from "./rate_limits.ts";
+import { problem, send } from "./responses.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./route_list.ts";
 import { type LargeBodySlot, reserveLargeBody } from "./concurrency_limit.ts";
@@ -47,17 +48,6 @@ import {
 
 /** Answers one request, over a connection from a network address. */
 export type App = (request: Request, connection: string) => Promise<Response> | Response;
-
-/** Headers of every answer: no caching, sniffing, framing or referrer. */
-const HEADERS = {
-  "cache-control": "no-store",
-  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-  "x-frame-options": "DENY",
-};
-const JSON_HEADERS = { ...HEADERS, "content-type": "application/json" };
-const PROBLEM_HEADERS = { ...HEADERS, "content-type": "application/problem+json" };
 
 type Env = { Bindings: { address: string } };
 /** Runs the pipeline for a request of one route. */
@@ -176,12 +166,13 @@ function createServer(
       const bare = route.body === undefined && request.method === "GET";
       const max = route.bodyMax ?? BODY_MAX;
       const onLarge = () => slot = reserveLargeBody(caller.realm!.pool, caller.actor.user);
-      const reading = { ending: services.ending, onLarge };
+      const reading = { ending: services.ending, onLarge, headers };
       const text = bare ? "" : await readBody(uncoverBody(request), max, reading);
       await slot?.turn(leaving.signal());
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
       const whole = { ...meta, at: timeOf(services, caller) };
       const call = callOf({ services, route }, request, whole, caller, {
+        headers,
         params,
         text,
         long,
@@ -249,8 +240,9 @@ async function callerNow(
   }
 }
 
-/** The parts of a request that are known beside its headers. */
+/** The parts of a request that are known already. */
 type Read = Pick<Call<Record<string, string>, 0, 0>, "params" | "signal" | "actorNow"> & {
+  headers: RequestHeaders;
   text: string;
   /** The parts of it that were read already. */
   long: unknown;
@@ -262,9 +254,8 @@ function callOf(
   request: Request,
   meta: RequestMeta,
   caller: Caller,
-  { params, text, long, signal, actorNow }: Read,
+  { headers, params, text, long, signal, actorNow }: Read,
 ): Call<unknown, unknown, unknown> {
-  const headers = requestHeaders(request);
   const { chains, hotFeeMaxFactor } = services.config;
   const actor = { ...caller.actor, at: meta.at, settings: { chains, hotFeeMaxFactor } };
   const keyed = route.method === "POST" || route.method === "PATCH";
@@ -336,33 +327,6 @@ function translate(services: Services, error: unknown, requestId: string): Domai
 /** A long answer in its bytes. */
 async function encoded(reply: Reply): Promise<Reply> {
   return { ...reply, bytes: reply.bytes ?? await encodeLong(reply.body) };
-}
-
-function send(reply: Reply, requestId: string, limits?: LimitHeaders): Response {
-  const isEmpty = reply.status === 304;
-  const base = isEmpty ? HEADERS : reply.status >= 400 ? PROBLEM_HEADERS : JSON_HEADERS;
-  return new Response(isEmpty ? null : reply.stream ?? reply.bytes ?? reply.body, {
-    status: reply.status,
-    headers: { ...base, "x-request-id": requestId, ...limits, ...reply.headers },
-  });
-}
-
-function problem(
-  services: Services,
-  requestId: string,
-  error: DomainError,
-  limits?: LimitHeaders,
-): Response {
-  const body = problemOf(error, services.config.baseUrl, requestId);
-  const { allowance } = error.extra;
-  const headers: Record<string, string> = {
-    ...PROBLEM_HEADERS,
-    "x-request-id": requestId,
-    ...allowance === undefined ? limits : headersOf(allowance),
-  };
-  if (error.extra.retryAfterS !== undefined) headers["retry-after"] = `${error.extra.retryAfterS}`;
-  if (body.status === 401) headers["www-authenticate"] = 'ApiKey realm="purser"';
-  return new Response(JSON.stringify(body), { status: body.status, headers });
 }
 
 /** Refuses a request without a route. It is logged without its path, which can hold anything. */

@@ -8,7 +8,7 @@ import { MANY, parseJson } from "../../domain/json.ts";
 import { parseLongJson } from "../../domain/long_json.ts";
 import { decodeLong, inSlices, SLICE_SIZE } from "../../domain/slices.ts";
 import type { Ending } from "./shutdown.ts";
-import { requestHeaders } from "./underlying_request.ts";
+import { type RequestHeaders, requestHeaders } from "./underlying_request.ts";
 
 /** A body that holds very many items: the schema around the list, and that of each item. */
 export interface LongBody {
@@ -116,6 +116,8 @@ export interface Reading {
   ending?: Ending;
   /** Called before more than {@link BODY_MAX} bytes are read; it may refuse them. */
   onLarge?: () => void;
+  /** Its headers, where they were found already. */
+  headers?: RequestHeaders;
 }
 
 /**
@@ -126,9 +128,8 @@ export interface Reading {
 export async function readBody(
   request: Request,
   max: number,
-  { ending, onLarge = () => {} }: Reading = {},
+  { ending, onLarge = () => {}, headers = requestHeaders(request) }: Reading = {},
 ): Promise<string> {
-  const headers = requestHeaders(request);
   const declared = headers.get("content-length");
   if (declared !== null && Number(declared) > max) throw tooLarge(max);
   // Inspecting the body's stream costs more than reading a body whose length is known.

@@ -1,0 +1,64 @@
+/** Responses: the status, headers and body of an answer. @module */
+import type { DomainError } from "../../domain/errors.ts";
+import { type HeaderList, headersFrom, listOf } from "./header_lists.ts";
+import { problemOf } from "./problems.ts";
+import { headersOf, type LimitHeaders } from "./rate_limits.ts";
+import type { Reply } from "./route.ts";
+import type { Services } from "./services.ts";
+
+/** Headers of every answer: no caching, sniffing, framing or referrer. */
+const HEADERS = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+const JSON_HEADERS = { ...HEADERS, "content-type": "application/json" };
+const PROBLEM_HEADERS = { ...HEADERS, "content-type": "application/problem+json" };
+const JSON_LIST = listOf(JSON_HEADERS);
+const PROBLEM_LIST = listOf(PROBLEM_HEADERS);
+
+/** Answers with a reply. */
+export function send(reply: Reply, requestId: string, limits?: LimitHeaders): Response {
+  if (reply.headers === undefined && reply.status !== 304) {
+    const base = reply.status >= 400 ? PROBLEM_LIST : JSON_LIST;
+    return new Response(reply.stream ?? reply.bytes ?? reply.body, {
+      status: reply.status,
+      headers: headersFrom(base, listOf({ "x-request-id": requestId }), limitList(limits)),
+    });
+  }
+  const isEmpty = reply.status === 304;
+  const base = isEmpty ? HEADERS : reply.status >= 400 ? PROBLEM_HEADERS : JSON_HEADERS;
+  return new Response(isEmpty ? null : reply.stream ?? reply.bytes ?? reply.body, {
+    status: reply.status,
+    headers: { ...base, "x-request-id": requestId, ...limits, ...reply.headers },
+  });
+}
+
+let lastLimits: { of?: LimitHeaders; list: HeaderList } = { list: listOf({}) };
+
+/** The list of limits: those of realms without limits are one object. */
+function limitList(limits: LimitHeaders | undefined): HeaderList {
+  if (lastLimits.of !== limits) lastLimits = { of: limits, list: listOf(limits ?? {}) };
+  return lastLimits.list;
+}
+
+/** Answers with a problem. */
+export function problem(
+  services: Services,
+  requestId: string,
+  error: DomainError,
+  limits?: LimitHeaders,
+): Response {
+  const body = problemOf(error, services.config.baseUrl, requestId);
+  const { allowance } = error.extra;
+  const headers: Record<string, string> = {
+    ...PROBLEM_HEADERS,
+    "x-request-id": requestId,
+    ...allowance === undefined ? limits : headersOf(allowance),
+  };
+  if (error.extra.retryAfterS !== undefined) headers["retry-after"] = `${error.extra.retryAfterS}`;
+  if (body.status === 401) headers["www-authenticate"] = 'ApiKey realm="purser"';
+  return new Response(JSON.stringify(body), { status: body.status, headers });
+}
