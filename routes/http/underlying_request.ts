@@ -1,10 +1,10 @@
 /**
  * The runtime's own request, which lies under the web's `Request`. Reading its headers one by one costs
  * less than `request.headers`: once those were touched, the runtime copies all headers when the answer is
- * sent, for readers that come later.
+ * sent, for readers that come later. A body that came whole with its headers is read without a promise.
  *
  * It reaches below the platform's interface: where the runtime's request has another form, the web's
- * headers are read, and a test fails.
+ * headers and body are read, and a test fails.
  * @module
  */
 
@@ -34,4 +34,26 @@ export function requestHeaders(request: Request): RequestHeaders {
 
 function hasHeaders(under: object | null): under is { header(name: string): string | null } {
   return under !== null && "header" in under && typeof under.header === "function";
+}
+
+/** A body as the runtime holds it once it has come whole. */
+interface WholeBody {
+  body: Uint8Array<ArrayBuffer>;
+  consumed: boolean;
+}
+
+/** Returns the body of a request that came whole with its headers, which is then used; null otherwise. */
+export function arrivedBody(request: Request): Uint8Array<ArrayBuffer> | null {
+  const under = underlyingRequest(request);
+  // Only the runtime's server keeps bodies so: others of its requests have another form.
+  if (!hasHeaders(under) || !("body" in under)) return null;
+  const held = (under.body as { streamOrStatic?: unknown } | null)?.streamOrStatic;
+  if (!isWhole(held) || held.consumed) return null;
+  held.consumed = true;
+  return held.body;
+}
+
+function isWhole(held: unknown): held is WholeBody {
+  return typeof held === "object" && held !== null && "consumed" in held && "body" in held &&
+    held.body instanceof Uint8Array;
 }

@@ -8,7 +8,7 @@ import { MANY, parseJson } from "../../domain/json.ts";
 import { parseLongJson } from "../../domain/long_json.ts";
 import { decodeLong, inSlices, SLICE_SIZE } from "../../domain/slices.ts";
 import type { Ending } from "./shutdown.ts";
-import { type RequestHeaders, requestHeaders } from "./underlying_request.ts";
+import { arrivedBody, type RequestHeaders, requestHeaders } from "./underlying_request.ts";
 
 /** A body that holds very many items: the schema around the list, and that of each item. */
 export interface LongBody {
@@ -27,8 +27,6 @@ const FAULTS_MAX = 20;
 const BODY_MS = 15_000;
 /** Bodies up to this are read in one go, which cannot be stopped: as much may be kept until their connection ends. */
 const WHOLE_MAX = 256 * 1024;
-/** A body that came together with its headers is there after as many microtasks. */
-const TURNS_MAX = 4;
 /** Chunks of a body that may be small; each costs some 50 µs, so later ones must have some size. */
 const CHUNKS_FREE = 256;
 const CHUNK_MIN = 512;
@@ -146,27 +144,20 @@ export async function readBody(
     throw new DomainError("request.media_type", "send the body without content-encoding");
   }
   if (Number(declared) > BODY_MAX) onLarge();
-  const incoming = declared !== null && Number(declared) <= WHOLE_MAX
-    ? { bytes: request.bytes(), stop: () => {} }
-    : openStream(request.body!, max, declared === null ? onLarge : null);
+  const isShort = declared !== null && Number(declared) <= WHOLE_MAX;
   // Most bodies come together with their headers: those need no limit of time, which costs a timer.
-  const atOnce = ending?.hasBegun() ? null : await readAtOnce(incoming.bytes);
-  const bytes = atOnce ?? await arrived(inTime(incoming, ending));
+  const atOnce = isShort && !ending?.hasBegun() ? arrivedBody(request) : null;
+  const bytes = atOnce ?? await arrived(inTime(
+    isShort
+      ? { bytes: request.bytes(), stop: () => {} }
+      : openStream(request.body!, max, declared === null ? onLarge : null),
+    ending,
+  ));
   try {
     return bytes.length <= SLICE_SIZE ? UTF8.decode(bytes) : await decodeLong(bytes);
   } catch {
     throw new DomainError("request.malformed", "the body is not UTF-8");
   }
-}
-
-/** The body if it is there already; null where it must be waited for, and where it cannot be read. */
-async function readAtOnce(
-  bytes: Promise<Uint8Array<ArrayBuffer>>,
-): Promise<Uint8Array<ArrayBuffer> | null> {
-  let found: Uint8Array<ArrayBuffer> | null = null;
-  bytes.then((whole) => found = whole, () => {}); // a failure is met by those who wait
-  for (let turns = 0; found === null && turns < TURNS_MAX; turns++) await null;
-  return found;
 }
 
 /** A body that is being read. */
