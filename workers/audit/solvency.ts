@@ -142,7 +142,10 @@ async function heldBy({ context, chain, of }: Subject): Promise<Map<string, bigi
   for (let from = 0; from < holders.length; from += AT_ONCE) {
     const some = holders.slice(from, from + AT_ONCE);
     const asked = some.map(({ address }) => ({ address, contract: of.contract || null }));
-    const { amounts } = await chain.balances(asked, of.height);
+    const { amounts, height } = await chain.balances(asked, of.height);
+    if (height !== of.height) {
+      throw new ChainError("unavailable", `the balances at block ${of.height} are gone`);
+    }
     for (const [at, { ramp }] of some.entries()) {
       held.set(ramp, (held.get(ramp) ?? 0n) + amounts[at]);
     }

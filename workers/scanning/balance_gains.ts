@@ -17,7 +17,7 @@ import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { WatchList } from "../chains/observations.ts";
+import type { Holding, WatchList } from "../chains/observations.ts";
 
 /** The network whose gains are explained, and the node that is asked first. */
 export interface GainWork {
@@ -146,13 +146,28 @@ export async function explainAgain(work: GainWork): Promise<void> {
 async function gainedNow({ reader }: GainWork, gain: Gain): Promise<bigint | null> {
   const holding = { address: gain.address, contract: gain.contract };
   try {
-    const { amounts: [before] } = await reader.balances([holding], gain.above);
-    const { amounts: [after] } = await reader.balances([holding], gain.height);
+    const before = await amountAt(reader, holding, gain.above);
+    const after = await amountAt(reader, holding, gain.height);
     return after - before + await reader.spent(holding, gain.above, gain.height);
   } catch (error) {
     if (error instanceof ChainError) return null;
     throw error;
   }
+}
+
+/**
+ * Reads a balance at a height.
+ *
+ * @throws {ChainError} `unavailable` where the node has only a later one
+ */
+async function amountAt(
+  reader: GainWork["reader"],
+  holding: Holding,
+  at: number,
+): Promise<bigint> {
+  const { amounts: [amount], height } = await reader.balances([holding], at);
+  if (height === at) return amount;
+  throw new ChainError("unavailable", `no node has the balance at block ${at} any more`);
 }
 
 /** Halves the range down to the blocks in which the balance rose, and searches those. */
@@ -161,7 +176,7 @@ async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
   const holding = { address: gain.address, contract: gain.contract };
   const balances = new Map<number, bigint>();
   async function balanceAt(height: number): Promise<bigint> {
-    const known = balances.get(height) ?? (await reader.balances([holding], height)).amounts[0];
+    const known = balances.get(height) ?? await amountAt(reader, holding, height);
     balances.set(height, known);
     return known;
   }

@@ -34,8 +34,10 @@ import {
 /** The network whose balances are read. */
 export interface BalanceScan {
   place: ChainNetwork;
-  /** Height of the cursor: everything up to here was scanned. */
+  /** Height of the balances that are asked for. */
   height: number;
+  /** Height of the cursor: everything up to here was scanned. */
+  reached: number;
   watch: WatchList;
 }
 
@@ -43,6 +45,7 @@ export interface BalanceScan {
 interface Pass extends GainWork {
   chain: Chain;
   height: number;
+  reached: number;
   kept: readonly KeptToken[];
 }
 
@@ -55,7 +58,7 @@ export async function refreshOnchainBalances(
   chain: Chain,
   scan: BalanceScan,
 ): Promise<void> {
-  const { place, height, watch } = scan;
+  const { place, height, reached, watch } = scan;
   if (chain.traits.coins) {
     const sums = await reading(context.pool, (db) => sumMinedCoins(db, place));
     return await keep(context, scan, sums.map((one) => ({ ...one, contract: "", nonce: null })));
@@ -65,7 +68,7 @@ export async function refreshOnchainBalances(
   const targets = await reading(context.pool, (db) => selectBalanceTargets(db, place, of));
   const kept = await reading(context.pool, (db) => selectKeptTokens(db, place));
   const pass: Pass = {
-    ...{ context, place, watch, chain, height, kept },
+    ...{ context, place, watch, chain, height, reached, kept },
     reader: chain.through(height),
     budget: gainBudget(),
     decimals(contract) {
@@ -92,9 +95,12 @@ function holdingsOf({ address, asset }: BalanceTarget): Wanted[] {
 }
 
 /** Reads balances, explains those that rose, and stores them. */
-async function refresh(pass: Pass, wanted: readonly Wanted[]): Promise<void> {
-  const { context, place, reader, height } = pass;
-  const { amounts } = await reader.balances(wanted, height);
+async function refresh(asked: Pass, wanted: readonly Wanted[]): Promise<void> {
+  const { context, place, reader } = asked;
+  const { amounts, height } = await reader.balances(wanted, asked.height);
+  // A chain that knows its final balances only tells those of a later block, which must be scanned too.
+  if (height > asked.reached) return;
+  const pass = { ...asked, height };
   const addresses = [...new Set(wanted.map(({ address }) => address))];
   const counts = await reader.nonces?.countAt(addresses, height);
   const nonces = new Map(addresses.map((address, at) => [address, counts?.[at] ?? null]));

@@ -102,7 +102,10 @@ async function readNewBlocks(
   const depth = Math.max(1, context.chains.depth(at));
   await settleDeposits(context, chain, { place, head, reached, depth, watch, caughtUp });
   if (caughtUp) {
-    await refreshOnchainBalances(context, chain, { place, height: reached, watch });
+    const height = chain.traits.finalOnly ? Math.min(reached, head.finalized ?? -1) : reached;
+    if (height >= 0) {
+      await refreshOnchainBalances(context, chain, { place, height, reached, watch });
+    }
     await context.step((tx) => reviveSweeps(tx, context.actor, place));
   }
   await warn(context, chain, known);

@@ -1,5 +1,6 @@
 /** Deposits of TRX and TRC-20 from a block of Tron to the ledger and to the ramp. @module */
 import { deepEqual, equal, ok } from "node:assert/strict";
+import { Interface } from "ethers";
 import { TRC20, TRX, word } from "../../support/nodes/tron/client.ts";
 import { richTron, toHex } from "../../support/nodes/tron/wallet.ts";
 import { driftsOf, mineUntil } from "../../support/ramp_fixture.ts";
@@ -77,4 +78,31 @@ Deno.test("TRC-10 and unknown TRC-20 are shown as unmatched, and credit nobody",
   deepEqual(unmatched.map(({ amount }) => amount), ["5", "7"]);
   equal(unmatched[0].contract, "TRC10:1000001");
   equal((await fixture.account(ramp.id)).balance.total, "0");
+});
+
+Deno.test("TRX that a contract paid is unexplained while its node keeps no inner calls, and credited when it does", async () => {
+  await using fixture = await openTronRamp({ lag: 1 });
+  const { node } = fixture;
+  const ramp = await fixture.ramp("TRON");
+  await fixture.mine(2);
+  const batcher = await node.deploy("Batcher");
+  node.settings.savesInternals = false;
+  const calls = new Interface(["function payCoin(address[],uint256) payable"]);
+  const pay = calls.encodeFunctionData("payCoin", [[word(toHex(ramp.address))], 7n * TRX]);
+  await node.trigger(batcher, pay, { value: 7n * TRX });
+  for (let round = 0; round < 4; round++) await fixture.mine();
+  deepEqual(await deposits(fixture), []);
+  const unexplained = async () => {
+    const { body } = await fixture.realm.admin.send("GET", "/v1/chains");
+    return body.find((one: { chain: string }) => one.chain === "TRON").unexplained;
+  };
+  equal(await unexplained(), 1);
+  node.settings.savesInternals = true;
+  await mineUntil(fixture, async () => {
+    await fixture.realm.command((tx) => tx`update unexplained_gains set retry_at = now()`);
+    return (await fixture.account(ramp.id)).balance.total === "7";
+  });
+  deepEqual((await deposits(fixture)).map(({ amount }) => amount), ["7"]);
+  await fixture.mine();
+  equal(await unexplained(), 0);
 });

@@ -11,13 +11,22 @@ import type { Balances, Holding } from "../observations.ts";
 import { toContractForm, toHexAddress } from "./address_forms.ts";
 import { type FullBlock, knownBlock, type Space, type TronTransaction } from "./block.ts";
 import type { Tron } from "./context.ts";
-import { askRecord, blockAt, hexOf, messageOf, newestBlock, units } from "./node_answers.ts";
+import {
+  askRecord,
+  blockAt,
+  hexOf,
+  messageOf,
+  newestBlock,
+  type TronBlock,
+  units,
+} from "./node_answers.ts";
 
 /** Most blocks between a height and the final block: about four times the usual distance. */
 const BETWEEN_MAX = 80;
 /** Most blocks that are read for one sum of spending. */
 const SPENT_MAX = 400;
 /** Balances that are read of one final block: more might not fit between two. */
+const OF_ONE_BLOCK = 40;
 const AT_ONCE = 8;
 const TRIES = 4;
 const MISSING = /contract is not exist|no contract or not a/i;
@@ -28,62 +37,102 @@ interface HexHolding {
   readonly contract: string | null;
 }
 
-/** Reads balances through one node, at a height or at its newest block. */
+/**
+ * Reads balances through one node, at its newest block or at a height. Of a height below the final block it tells
+ * those of the final block: what blocks do not show cannot be taken off again.
+ */
 export async function balancesOf(
   tron: Tron,
   peer: Peer,
   holdings: readonly Holding[],
   height: number | null,
 ): Promise<Balances> {
-  const wanted = holdings.map(({ address, contract }) => ({
-    owner: toHexAddress(tron.ethers, address),
-    contract: contract === null ? null : toHexAddress(tron.ethers, contract),
-  }));
-  // Alone, because a node that rests after a failure answers one question at a time.
-  const head = height ?? (await newestBlock(peer)).height;
-  const amounts: bigint[] = [];
-  for (let at = 0; at < wanted.length; at += AT_ONCE) {
-    const some = wanted.slice(at, at + AT_ONCE);
-    const told = height === null
-      ? await Promise.all(some.map((one) => saidBalance(peer, "wallet", one)))
-      : await heldAt(tron, peer, some, height);
-    amounts.push(...told);
+  const wanted = holdings.map((one) => inHex(tron, one));
+  if (height === null) {
+    // Alone, because a node that rests after a failure answers one question at a time.
+    const head = await newestBlock(peer);
+    const told = await inGroups(
+      wanted,
+      async (one) => assertTold(await balanceNow(peer, "wallet", one)),
+    );
+    return { height: head.height, amounts: told };
   }
-  return { height: head, amounts };
+  const parts: Part[] = [];
+  for (let at = 0; at < wanted.length; at += OF_ONE_BLOCK) {
+    parts.push(await finalPart(peer, wanted.slice(at, at + OF_ONE_BLOCK)));
+  }
+  const top = Math.max(height, ...parts.map(({ final }) => final.height));
+  const amounts: bigint[] = [];
+  for (const part of parts) amounts.push(...await movedTo(tron, peer, part, top));
+  return { height: top, amounts };
 }
 
-async function saidBalance(peer: Peer, space: Space, one: HexHolding): Promise<bigint> {
-  const amount = await balanceNow(peer, space, one);
-  if (amount !== null) return amount;
-  throw new ChainError("refused", "the contract does not tell balances");
-}
-
-/** Reads balances of the final block, and adds what moved between it and a height. */
-async function heldAt(
+/** Reads one balance at a height, above the final block or below it. */
+export async function balanceAt(
   tron: Tron,
   peer: Peer,
-  wanted: readonly HexHolding[],
+  holdings: readonly Holding[],
   height: number,
-): Promise<bigint[]> {
+): Promise<Balances> {
+  const part = await finalPart(peer, holdings.map((one) => inHex(tron, one)));
+  return { height, amounts: await movedTo(tron, peer, part, height) };
+}
+
+function inHex({ ethers }: Tron, { address, contract }: Holding): HexHolding {
+  const owner = toHexAddress(ethers, address);
+  return { owner, contract: contract === null ? null : toHexAddress(ethers, contract) };
+}
+
+/** Balances of one final block; null where a contract does not tell one. */
+interface Part {
+  readonly wanted: readonly HexHolding[];
+  readonly final: TronBlock;
+  readonly told: readonly (bigint | null)[];
+}
+
+/** Reads balances that are all of one final block. */
+async function finalPart(peer: Peer, wanted: readonly HexHolding[]): Promise<Part> {
   for (let tries = 0; tries < TRIES; tries++) {
     const final = await newestBlock(peer, true);
-    const told = await Promise.all(
-      wanted.map((one) => balanceNow(peer, "walletsolidity", one)),
-    );
-    if ((await newestBlock(peer, true)).hash !== final.hash) continue;
-    if (Math.abs(height - final.height) > BETWEEN_MAX) {
-      const why = `${peer.name} keeps no balances of block ${height}`;
-      throw new ChainError("unavailable", why);
-    }
-    const blocks = await blocksBetween(tron, peer, final, height);
-    return wanted.map((one, at) => {
-      const moved = blocks.reduce((sum, block) => sum + movedIn(block, one), 0n);
-      const known = told[at] ?? (height > final.height && moved > 0n ? 0n : null);
-      if (known === null) throw new ChainError("refused", "the contract does not tell balances");
-      return height >= final.height ? known + moved : known - moved;
-    });
+    const told = await inGroups(wanted, (one) => balanceNow(peer, "walletsolidity", one));
+    if ((await newestBlock(peer, true)).hash === final.hash) return { wanted, final, told };
   }
   throw new ChainError("unavailable", `${peer.name} moves on faster than balances are read`);
+}
+
+async function inGroups<T>(
+  wanted: readonly HexHolding[],
+  read: (one: HexHolding) => Promise<T>,
+): Promise<T[]> {
+  const told: T[] = [];
+  for (let at = 0; at < wanted.length; at += AT_ONCE) {
+    told.push(...await Promise.all(wanted.slice(at, at + AT_ONCE).map(read)));
+  }
+  return told;
+}
+
+/** Adds what moved between the final block and a height, or takes it off. */
+async function movedTo(
+  tron: Tron,
+  peer: Peer,
+  { wanted, final, told }: Part,
+  height: number,
+): Promise<bigint[]> {
+  if (Math.abs(height - final.height) > BETWEEN_MAX) {
+    throw new ChainError("unavailable", `${peer.name} keeps no balances of block ${height}`);
+  }
+  const blocks = await blocksBetween(tron, peer, final, height);
+  return wanted.map((one, at) => {
+    const moved = blocks.reduce((sum, block) => sum + movedIn(block, one), 0n);
+    // A contract that is younger than the final block has no balances there.
+    const known = assertTold(told[at] ?? (height > final.height && moved > 0n ? 0n : null));
+    return height >= final.height ? known + moved : known - moved;
+  });
+}
+
+function assertTold(amount: bigint | null): bigint {
+  if (amount !== null) return amount;
+  throw new ChainError("refused", "the contract does not tell balances");
 }
 
 /** Reads the blocks above the lower of two heights up to the higher; they link to the final block. */
@@ -133,11 +182,10 @@ export async function spentBetween(
   }
   const top = await blockAt(peer, to);
   if (top === null) throw new ChainError("unavailable", `${peer.name} has no block ${to} yet`);
-  const owner = toHexAddress(tron.ethers, address);
-  const holding = { owner, contract: contract && toHexAddress(tron.ethers, contract) };
+  const holding = inHex(tron, { address, contract });
   const blocks = await blocksDown(tron, peer, top, from);
   const own = blocks.flatMap(({ transactions }) => transactions)
-    .filter((one) => one.owner === owner);
+    .filter((one) => one.owner === holding.owner);
   return own.reduce((sum, one) => sum + outOf(one, holding), 0n);
 }
 

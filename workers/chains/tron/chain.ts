@@ -8,7 +8,7 @@ import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import type { NodeOptions, Peer } from "../node_pool.ts";
 import type { Block, Head } from "../observations.ts";
-import { balancesOf, spentBetween } from "./balances.ts";
+import { balanceAt, balancesOf, spentBetween } from "./balances.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import type { Tron } from "./context.ts";
 import { draftOrder } from "./draft.ts";
@@ -46,6 +46,7 @@ export async function openTron(
   const tron: Tron = { network, nodes: openTronNodes(network, urls, how), ethers };
   const readBalances: BalancesOf = (peer, holdings, height) =>
     balancesOf(tron, peer, holdings, height);
+  const readAt: BalancesOf = (peer, holdings, height) => balanceAt(tron, peer, holdings, height!);
   return {
     id: "TRON",
     network,
@@ -59,7 +60,7 @@ export async function openTron(
     scan: (from, to, watch) => scanRange(tron, from, to, watch),
     ...readerOf(tron),
     through: (turn) => readerOf({ ...tron, nodes: tron.nodes.from(turn) }),
-    balance: (holding, height) => agreedBalance(tron.nodes, holding, height, readBalances),
+    balance: (holding, height) => agreedBalance(tron.nodes, holding, height, readAt),
     funds: (holdings) => agreedFunds(tron.nodes, holdings, readBalances),
     recheck: (transfer, evidence) => recheck(tron, transfer, evidence),
     token: (contract, height) => tokenDetails(tron, contract, height),
