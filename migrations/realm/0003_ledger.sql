@@ -4,15 +4,16 @@
 -- Backfill: none.
 -- Undo:     forward only.
 
+-- PostgreSQL reads the tree of each CHECK anew in each statement: constants are written with their types, and as one
+-- array, because the trees are then smaller by a fifth.
 create table transactions (
   id uuid primary key,
   source uuid not null,
   destination uuid not null,
   source_seq bigint not null,
   destination_seq bigint not null,
-  amount numeric not null check (amount > 0),
-  type text not null check (type in ('transfer', 'deposit', 'forward', 'withdrawal', 'return',
-    'fee', 'issue', 'destroy', 'capture', 'revert')),
+  amount numeric not null check (amount > numeric '0'),
+  type text not null check (type = any ('{transfer,deposit,forward,withdrawal,return,fee,issue,destroy,capture,revert}')),
   testnet boolean not null,
   asset text not null,
   owner uuid,
@@ -47,10 +48,10 @@ create table entries (
   account uuid not null,
   seq bigint not null check (seq > 0),
   transaction uuid not null,
-  amount numeric not null check (amount <> 0),
+  amount numeric not null check (amount <> numeric '0'),
   balance numeric not null,
-  blocked numeric check (blocked >= 0),
-  linked numeric check (linked > 0),
+  blocked numeric check (blocked >= numeric '0'),
+  linked numeric check (linked > numeric '0'),
   primary key (account, seq)
 );
 comment on column entries.balance is 'The account''s total after this entry.';
@@ -160,12 +161,16 @@ end $$;
 -- PostgreSQL before 18 parses and plans a function in SQL anew in each posting.
 create function rate_of(p_asset text, p_currency text) returns numeric
 language plpgsql stable as $$
+declare
+  v_rate numeric; v_base text; v_base_rate numeric;
 begin
-  return case when p_asset = p_currency then 1 else coalesce(
-    (select r.rate from rates r where r.base = p_asset and r.currency = p_currency),
-    (select c.rate * case when c.base = p_currency then 1 else
-        (select r.rate from rates r where r.base = c.base and r.currency = p_currency) end
-      from currencies c where c.name = p_asset and c.rate is not null and c.deleted_at is null)) end;
+  if p_asset = p_currency then return 1; end if;
+  select r.rate into v_rate from rates r where r.base = p_asset and r.currency = p_currency;
+  if found then return v_rate; end if;
+  select c.rate, c.base into v_rate, v_base from currencies c where c.name = p_asset and c.deleted_at is null;
+  if v_rate is null or v_base = p_currency then return v_rate; end if;
+  select r.rate into v_base_rate from rates r where r.base = v_base and r.currency = p_currency;
+  return v_rate * v_base_rate;
 end $$;
 
 -- Applies moves in order inside the caller's serializable transaction, under the ledger lock.
@@ -193,7 +198,7 @@ create function ledger_apply(
 declare
   n integer := cardinality(p_amount);
   go boolean[] := coalesce(p_go, array_fill(true, array[n]));
-  v_total numeric[]; v_free numeric[]; v_number bigint[]; v_before bigint[]; v_state integer[];
+  v_total numeric[]; v_held numeric[]; v_number bigint[]; v_before bigint[]; v_state integer[];
   v_linked numeric[]; v_blocked numeric[]; v_watches boolean[]; entry_linked numeric[];
   v_asset text[]; v_testnet boolean[]; v_owner uuid[]; v_bound boolean[]; v_places integer[];
   v_currency text[]; v_money_places integer[];
@@ -233,7 +238,7 @@ begin
   v_at := ms_time(id_ms(v_id[1]));
   source_total := array_fill(null::numeric, array[n]);
   destination_total := source_total;
-  select array_agg(x.total), array_agg(x.total - x.blocked - x.linked), array_agg(nullif(x.linked, 0)),
+  select array_agg(x.total), array_agg(x.blocked + x.linked), array_agg(nullif(x.linked, 0)),
       array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked end),
       array_agg(case when not x.frozen and x.type <> 'deposit' then x.blocked + x.linked end), array_agg(x.seq), array_agg(x.row),
       array_agg(x.asset), array_agg(x.testnet), array_agg(x.owner), array_agg(x.type <> 'system'),
@@ -243,7 +248,7 @@ begin
         when x.type = 'deposit' and p_type not in ('deposit', 'forward', 'fee') then 6
         when p_force then 0 when not x.enabled then 3 when not x.active then 2
         when x.frozen then 1 else 0 end)
-    into v_total, v_free, v_linked, v_blocked, blocked, v_number, v_row, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
+    into v_total, v_held, v_linked, v_blocked, blocked, v_number, v_row, v_asset, v_testnet, v_owner, v_bound, v_places, v_currency, v_money_places, v_state
     from (select y.* from unnest(p_ids) with ordinality u(id, ord)
       left join lateral (select i.ctid as row, i.id, i.total, i.blocked, i.linked, i.seq, i.asset, i.testnet, i.owner, i.type,
           i.decimals, i.currency, i.currency_places, i.enabled, i.active, i.frozen, i.deleted_at
@@ -266,19 +271,18 @@ begin
   end if;
 
   for k in 1..n loop
-    continue when not go[k];
-    s := p_source[k]; d := p_destination[k]; a := p_amount[k]; m := p_extras[k];
-    if unlinks then
-      if (v_linked[s] >= a) is not true then raise exception 'only linked value is taken back'; end if;
-      v_linked[s] := nullif(v_linked[s] - a, 0); v_free[s] := v_free[s] + a; blocked[s] := blocked[s] - a;
-    end if;
+    s := p_source[k]; d := p_destination[k]; a := p_amount[k];
     -- One expression checks the rules that nearly all moves pass; the reason of a refusal and rarer rules are
-    -- evaluated after it.
-    if v_state[s] = 0 and v_state[d] < 2 and s <> d and v_free[s] >= a and m is null and p_reference[k] is null
-      and v_asset[s] = v_asset[d] and v_testnet[s] = v_testnet[d] and scale(a) <= v_places[s]
-      and (p_may_move_any[k] or p_system or v_owner[s] = p_actor[k]) and stopped is null then
-      why := null;
-    else
+    -- evaluated only where it is not true.
+    if (go[k] and v_state[s] = 0 and v_state[d] < 2 and s <> d and v_total[s] - v_held[s] >= a and p_extras[k] is null
+      and p_reference[k] is null and v_asset[s] = v_asset[d] and v_testnet[s] = v_testnet[d] and scale(a) <= v_places[s]
+      and (p_may_move_any[k] or p_system or v_owner[s] = p_actor[k]) and stopped is null and not unlinks) is not true then
+      continue when not go[k];
+      m := p_extras[k];
+      if unlinks then
+        if (v_linked[s] >= a) is not true then raise exception 'only linked value is taken back'; end if;
+        v_linked[s] := nullif(v_linked[s] - a, 0); v_held[s] := v_held[s] - a; blocked[s] := blocked[s] - a;
+      end if;
       why := case
         when v_state[s] in (4, 5) then 'source.not_found'
         when not p_system and p_may_move_any[k] is not true and v_owner[s] is distinct from p_actor[k] then 'source.forbidden'
@@ -292,29 +296,31 @@ begin
         when v_state[s] = 3 then 'source.not_enabled' when v_state[d] = 3 then 'destination.not_enabled'
         when v_state[s] = 2 then 'source.inactive' when v_state[d] = 2 then 'destination.inactive'
         when v_state[s] = 1 then 'source.frozen'
-        when v_bound[s] and v_free[s] < a then 'insufficient'
+        when v_bound[s] and v_total[s] - v_held[s] < a then 'insufficient'
         when p_reference[k] is not null and reference_taken[reference_group[k]] then 'reference'
         when m is not null and m ? 'asset' and m ->> 'asset' <> v_asset[s] then 'asset_mismatch'
         when m is not null and m ? 'destination_unread' then 'destination.unread'
-        when m is not null and v_free[s] < (m ->> 'source_available_gte')::numeric then 'condition.source_available_gte'
+        when m is not null and v_total[s] - v_held[s] < (m ->> 'source_available_gte')::numeric then 'condition.source_available_gte'
         when m is not null and v_total[s] <> (m ->> 'source_total_eq')::numeric then 'condition.source_total_eq'
         when m is not null and v_total[d] + a > (m ->> 'destination_total_lte')::numeric then 'condition.destination_total_lte'
       end;
+      if why is not null then
+        if refusals is null then refusals := array_fill(null::text, array[n]); end if;
+        refusals[k] := why; go[k] := false;
+        continue;
+      end if;
     end if;
-    if why is not null then
-      if refusals is null then refusals := array_fill(null::text, array[n]); end if;
-      refusals[k] := why; go[k] := false;
-      continue;
-    end if;
-    v_free[s] := v_free[s] - a; v_total[s] := v_total[s] - a; v_number[s] := v_number[s] + 1;
-    v_free[d] := v_free[d] + a; v_total[d] := v_total[d] + a; v_number[d] := v_number[d] + 1;
+    v_total[s] := v_total[s] - a; v_number[s] := v_number[s] + 1;
+    v_total[d] := v_total[d] + a; v_number[d] := v_number[d] + 1;
     source_total[k] := v_total[s]; destination_total[k] := v_total[d];
     source_seq[k] := v_number[s]; destination_seq[k] := v_number[d];
-    if v_watches[d] then
-      v_free[d] := v_free[d] - a; v_linked[d] := coalesce(v_linked[d], 0) + a; blocked[d] := blocked[d] + a;
-      entry_linked[n + k] := v_linked[d];
+    if v_watches[d] or p_reference[k] is not null then
+      if v_watches[d] then
+        v_held[d] := v_held[d] + a; v_linked[d] := coalesce(v_linked[d], 0) + a; blocked[d] := blocked[d] + a;
+        entry_linked[n + k] := v_linked[d];
+      end if;
+      if p_reference[k] is not null then reference_taken[reference_group[k]] := true; end if;
     end if;
-    if p_reference[k] is not null then reference_taken[reference_group[k]] := true; end if;
     if rate_asset is distinct from v_asset[s] or rate_currency is distinct from v_currency[s] then
       rate_asset := v_asset[s]; rate_currency := v_currency[s]; rate := rate_of(rate_asset, rate_currency);
     end if;
@@ -388,7 +394,7 @@ create function ledger_queued(
   out blocked numeric[], out fiat_rate numeric[], out fiat_value numeric[], out stamp text, out replays jsonb
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
-  claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount);
+  claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount); applied record;
   head text := ledger_head((select t.id from transactions t order by t.id desc limit 1));
 begin
   insert into idempotency (key, fingerprint, transaction)
@@ -409,10 +415,10 @@ begin
       go := array(select not (replays ? q.ord::text) from generate_series(1, n) q(ord) order by q.ord);
     end if;
   end if;
-  select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
-    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
-    from ledger_apply('transfer', false, false, false, head, p_tail, go, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
+  applied := ledger_apply('transfer', false, false, false, head, p_tail, go, p_ids, p_source, p_destination, p_amount,
+    p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras);
+  refusals := applied.refusals; source_total := applied.source_total; destination_total := applied.destination_total;
+  blocked := applied.blocked; fiat_rate := applied.fiat_rate; fiat_value := applied.fiat_value; stamp := applied.stamp;
   if refusals is not null then
     update idempotency x set transaction = null, body = q.refusal || ' ' || p_tail
       from unnest(p_key, refusals) q(key, refusal) where q.refusal is not null and x.key = q.key;
@@ -429,15 +435,16 @@ create procedure ledger_queued_now(
   inout refusals text, inout source_total text, inout destination_total text,
   inout blocked text, inout fiat_rate text, inout fiat_value text, inout stamp text, inout replays jsonb
 ) language plpgsql as $$
+declare
+  l record;
 begin
   commit;
   set transaction isolation level serializable;
   lock table ledger_lock in exclusive mode;
-  select l.refusals::text, l.source_total::text, l.destination_total::text, l.blocked::text,
-      l.fiat_rate::text, l.fiat_value::text, l.stamp, l.replays
-    into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp, replays
-    from ledger_queued(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
-      p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) l;
+  l := ledger_queued(p_key, p_fingerprint, p_tail, p_ids, p_source, p_destination, p_amount,
+    p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras);
+  refusals := l.refusals; source_total := l.source_total; destination_total := l.destination_total; blocked := l.blocked;
+  fiat_rate := l.fiat_rate; fiat_value := l.fiat_value; stamp := l.stamp; replays := l.replays;
   commit;
 end $$;
 
@@ -517,13 +524,15 @@ create procedure ledger_single_now(
   p_actor uuid, p_may_move_any boolean, p_client_ip inet, p_api_key uuid, p_seal jsonb, p_data jsonb,
   inout posted text[], inout refused text, inout replay jsonb
 ) language plpgsql as $$
+declare
+  l record;
 begin
   commit;
   set transaction isolation level serializable;
   lock table ledger_lock in exclusive mode;
-  select l.posted, l.refused, l.replay into posted, refused, replay
-    from ledger_single(p_key, p_fingerprint, p_tail, p_source, p_destination, p_amount, p_actor,
-      p_may_move_any, p_client_ip, p_api_key, p_seal, p_data) l;
+  l := ledger_single(p_key, p_fingerprint, p_tail, p_source, p_destination, p_amount, p_actor, p_may_move_any, p_client_ip,
+    p_api_key, p_seal, p_data);
+  posted := l.posted; refused := l.refused; replay := l.replay;
   commit;
 end $$;
 
