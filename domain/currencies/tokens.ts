@@ -88,6 +88,11 @@ const SUFFIXES: Readonly<Partial<Record<ChainId, string>>> = {
 /** The cost of a deployment, in payments of the chain's coin; on Tron every byte of code costs energy. */
 const DEPLOY_AS_PAYMENTS = 45n;
 const DEPLOY_AS_TRON_PAYMENTS = 120n;
+/** On Solana a deployment costs the rent of its mint and of one token account, in lamports, for the longest name. */
+const DEPLOY_RENT = 8_000_000n;
+const DEPLOY_AS_SOLANA_PAYMENTS = 10n;
+/** Base units of a token that the chain can count, where it cannot count as many as a contract. */
+const SUPPLY_MAX: Readonly<Partial<Record<ChainId, bigint>>> = { SOLANA: 2n ** 64n - 1n };
 
 /** The ramp and network of a token. */
 interface Home {
@@ -109,6 +114,11 @@ export async function deployToken(
 ): Promise<TokenRow> {
   const { account, place, suffix } = await homeOf(tx, actor, input.account);
   assertScale(input.supply, input.decimal_places, "/supply");
+  const most = SUPPLY_MAX[place.chain];
+  if (most !== undefined && toUnits(input.supply, input.decimal_places) > most) {
+    const whole = fromUnits(most, input.decimal_places);
+    throw invalidField("/supply", `with so many decimal places the chain counts up to ${whole}`);
+  }
   const symbol = `${input.symbol}${suffix}`;
   await assertFree(tx, symbol);
   const sender = await findOwnAddress(tx, account.id);
@@ -124,8 +134,7 @@ export async function deployToken(
     sender,
     currency,
   });
-  const payments = place.chain === "TRON" ? DEPLOY_AS_TRON_PAYMENTS : DEPLOY_AS_PAYMENTS;
-  const units = price.units * payments;
+  const units = costOfDeployment(place.chain, price.units);
   await assertGas(tx, place, sender, { code: coin.code, units });
   const id = newId(actor.at);
   const charge = await chargeRamp(tx, actor, { ramp: account, units });
@@ -156,6 +165,12 @@ export async function deployToken(
     order_id: order,
     external: false,
   });
+}
+
+/** The most that a deployment costs, by the cost of a payment; in base units of the coin. */
+function costOfDeployment(chain: ChainId, payment: bigint): bigint {
+  if (chain === "SOLANA") return payment * DEPLOY_AS_SOLANA_PAYMENTS + DEPLOY_RENT;
+  return payment * (chain === "TRON" ? DEPLOY_AS_TRON_PAYMENTS : DEPLOY_AS_PAYMENTS);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Payments on a real Solana node: priced, signed, sent, followed, and refused where they would be lost. */
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { Keypair } from "@solana/web3.js";
 import type { Chain } from "../../../workers/chains/chain.ts";
 import { openSolana } from "../../../workers/chains/solana/chain.ts";
@@ -142,6 +142,52 @@ Deno.test("payments of SOL and of tokens of both programs arrive, for exactly wh
       SOL - plan.fee,
     ]);
   });
+  chain.close();
+});
+
+Deno.test("a token is deployed with its name and its whole supply, of which nobody makes more", async () => {
+  await using node = await startSurfpool();
+  const chain = await openSolana("testnet", [node.url]);
+  const { payer } = node;
+  const token = { name: "Gold of Zürich", symbol: "GOLD", decimals: 6, supply: 10n ** 15n };
+  const order: SendRequest = { kind: "deploy", from: nameOf(payer), token };
+  const before = await lamportsOf(node, nameOf(payer));
+  const { plan, signed } = await sign({ chain }, order, payer);
+  const seen = await chain.inspect(signed.raw);
+  deepEqual([seen.creates, seen.payments], [plan.creates, []]);
+  const elsewhere = { ...JSON.parse(plan.body), mint: { mint: newName(), seed: "0" } };
+  const bad = { ...plan, body: JSON.stringify(elsewhere) };
+  await failsAs("refused", signPlanned(chain, bad, [payer]));
+  const mined = await follow({ node, chain, payer }, signed);
+  deepEqual([mined.success, mined.fee], [true, plan.fee]);
+  equal(await lamportsOf(node, nameOf(payer)), before - plan.fee);
+  const told = await chain.token(plan.creates!);
+  deepEqual(
+    [told?.name, told?.symbol, told?.decimals, told?.supply],
+    [token.name, token.symbol, token.decimals, token.supply],
+  );
+  const to = newName();
+  const moved = await sign({ chain }, pays(payer, [[to, 5n]], plan.creates), payer);
+  equal((await follow({ node, chain, payer }, moved.signed)).success, true);
+  const many = { ...token, supply: 2n ** 64n };
+  match(await refusal(chain.draft({ ...order, token: many }, "slow")), /at most/);
+  chain.close();
+});
+
+Deno.test("two equal payments in one moment are two transactions", async () => {
+  await using node = await startSurfpool();
+  const chain = await openSolana("testnet", [node.url]);
+  const { payer } = node;
+  const to = newName();
+  const made = [];
+  for (let count = 0; count < 2; count++) {
+    made.push(await sign({ chain }, pays(payer, [[to, SOL]]), payer));
+  }
+  const [one, other] = made.map(({ signed }) => signed);
+  equal(JSON.parse(one.body!).blockhash, JSON.parse(other.body!).blockhash);
+  notEqual(one.hash, other.hash);
+  for (const signed of [one, other]) await follow({ node, chain, payer }, signed);
+  equal(await lamportsOf(node, to), 2n * SOL);
   chain.close();
 });
 

@@ -23,6 +23,7 @@ import {
   transferHookOf,
 } from "./accounts.ts";
 import type { Solana } from "./context.ts";
+import { assertDeployable, deploymentRent, type DeployOrder, newMint } from "./deployment.ts";
 import { agreedPrices, feeFor, type Prices } from "./fees.ts";
 import { WALLET_RENT } from "./networks.ts";
 import { FINALIZED, readKey, readNumber } from "./node_answers.ts";
@@ -41,7 +42,7 @@ import { isSweep, sourcesOf } from "./sweep_sources.ts";
 
 /** Terms of a draft that do not come from its node. */
 interface Terms {
-  readonly order: PayOrder;
+  readonly order: PayOrder | DeployOrder;
   readonly prices: Prices;
   readonly speed: Speed;
   readonly budget: Budget | null;
@@ -75,6 +76,9 @@ const VALID_MAX = 300;
 /** Compute units of a dry run; then a third more than it took is asked for, because state may change. */
 const COMPUTE_TRIED = 400_000;
 const COMPUTE_MARGIN = { times: 4, of: 3, more: 2_000 };
+/** Beyond price and limit, by chance: together at most some hundred lamports. */
+const PRICE_SALT = 5_000;
+const COMPUTE_SALT = 4_096;
 
 /**
  * Tries and prices an order.
@@ -87,15 +91,20 @@ export async function draftOrder(
   speed: Speed,
   budget: Budget | null = null,
 ): Promise<Draft> {
-  if (order.kind !== "pay") throw new ChainError("unsupported", "SOLANA makes no such transaction");
-  assertPayments(order);
+  if (order.kind === "noop") throw new ChainError("unsupported", "SOLANA cancels no transaction");
+  if (order.kind === "pay") assertPayments(order);
+  else assertDeployable(order.token);
   const { nodes } = solana;
-  const payer = order.feePayer ?? order.from;
+  const payer = payerOf(order);
   const prices = await agreedPrices(solana, [payer]);
   const { heard } = await nodes.hear(readFinalHeight);
   const height = reachedBy(heard.map(({ answer }) => answer), nodes.quorum);
   const terms = { order, prices, speed, budget, height };
   return await agreedDryRun(nodes, order, (peer) => draftThrough(solana, peer, terms));
+}
+
+function payerOf(order: SendRequest): string {
+  return order.kind === "pay" ? order.feePayer ?? order.from : order.from;
 }
 
 function assertPayments({ payments }: PayOrder): void {
@@ -114,20 +123,24 @@ export async function readFinalHeight(peer: Peer): Promise<number> {
 
 async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<Draft> {
   const { order, prices, speed } = terms;
-  const standing = await standingOf(solana, peer, order);
+  const standing = order.kind === "pay"
+    ? await standingOf(solana, peer, order)
+    : await deployerOf(peer, order.from);
   const recent = await recentOf(peer, terms.height);
   const { mint, creates } = standing;
   const body: Body = {
     ...recent,
-    feePayer: order.feePayer ?? order.from,
+    feePayer: payerOf(order),
     computeLimit: COMPUTE_TRIED,
-    price: `${prices[speed]}`,
+    // Two equal payments of one moment differ by it, and so do their signatures.
+    price: `${prices[speed] + BigInt(randomBelow(PRICE_SALT))}`,
     token: mint === null ? null : { program: mint.program, decimals: mint.decimals },
     creates,
     sources: standing.sources,
-    rent: `${mint === null ? 0n : rentFor(mint, creates)}`,
-    all: order.payments[0].amount === "all" ? `${standing.held}` : null,
+    rent: `${rentOfOrder(order, mint, creates)}`,
+    all: order.kind === "pay" && order.payments[0].amount === "all" ? `${standing.held}` : null,
     budget: terms.budget === null ? null : `${terms.budget.units}`,
+    mint: order.kind === "deploy" ? await newMint(solana.web3, order.from) : null,
   };
   const most = draftOf(terms, standing, body);
   // A node cannot run a transaction whose payer cannot pay for it.
@@ -136,8 +149,25 @@ async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<D
   return draftOf(terms, standing, { ...body, computeLimit });
 }
 
-function rentFor(mint: Mint, creates: readonly boolean[]): bigint {
-  return tokenAccountRent(mint) * BigInt(creates.filter(Boolean).length);
+function rentOfOrder(
+  order: PayOrder | DeployOrder,
+  mint: Mint | null,
+  creates: readonly boolean[],
+): bigint {
+  if (order.kind === "deploy") return deploymentRent(order.token);
+  return mint === null ? 0n : tokenAccountRent(mint) * BigInt(creates.filter(Boolean).length);
+}
+
+/** A whole number below a limit, by chance. */
+function randomBelow(limit: number): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0] % limit;
+}
+
+/** Reads what the deployer of a token holds. */
+async function deployerOf(peer: Peer, from: string): Promise<Standing> {
+  const [account] = await readAccounts(peer, [from]);
+  const coins = account?.lamports ?? 0n;
+  return { mint: null, held: coins, coins, creates: [], sources: null };
 }
 
 /** Prices a transaction, and makes sure that it leaves its payer at nothing or at the rent's minimum. */
@@ -150,7 +180,7 @@ function draftOf({ order, budget }: Terms, standing: Standing, body: Body): Draf
     );
   }
   const { feePayer } = body;
-  const paid = order.contract === null && feePayer === order.from
+  const paid = order.kind === "pay" && order.contract === null && feePayer === order.from
     ? amountsOf(order, body, fee)
     : [];
   const needed = paid.reduce((sum, amount) => sum + amount, fee);
@@ -158,7 +188,7 @@ function draftOf({ order, budget }: Terms, standing: Standing, body: Body): Draf
   const lacking = left === 0n || left >= WALLET_RENT ? 0n : left < 0n ? -left : WALLET_RENT - left;
   return {
     order,
-    fee: feeFor(order.contract, fee),
+    fee: feeFor(order.kind === "pay" ? order.contract : null, fee),
     feePayer,
     lacking,
     body: JSON.stringify(body),
@@ -282,11 +312,11 @@ async function recentOf(peer: Peer, height: number): Promise<Recent> {
 async function computeFor(
   solana: Solana,
   peer: Peer,
-  order: PayOrder,
+  order: PayOrder | DeployOrder,
   { body, standing }: { body: Body; standing: Standing },
 ): Promise<number> {
-  const fee = costOf(order, body);
-  const transaction = transactionOf(solana, { order, amounts: amountsOf(order, body, fee) }, body);
+  const amounts = order.kind === "pay" ? amountsOf(order, body, costOf(order, body)) : [];
+  const transaction = transactionOf(solana, { order, amounts }, body);
   const how = { encoding: "base64", sigVerify: false, commitment: "confirmed" };
   const answer = readRecord(
     await peer.call("simulateTransaction", [toBytes(transaction), how]),
@@ -297,7 +327,8 @@ async function computeFor(
     throw whyRefused(err, logs === null ? [] : readList(logs), standing.mint !== null);
   }
   const { times, of, more } = COMPUTE_MARGIN;
-  return Math.ceil(readNumber(unitsConsumed, "compute units") * times / of) + more;
+  const used = readNumber(unitsConsumed, "compute units");
+  return Math.ceil(used * times / of) + more + randomBelow(COMPUTE_SALT);
 }
 
 function refused(why: string): ChainError {

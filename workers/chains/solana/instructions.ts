@@ -6,6 +6,7 @@
 import type { MessageCompiledInstruction, TransactionInstruction } from "@solana/web3.js";
 import { tokenAddress } from "./accounts.ts";
 import type { Web3 } from "./context.ts";
+import { type MintStep, readMintStep } from "./mint_steps.ts";
 import { ASSOCIATED_TOKEN_PROGRAM, SYSTEM_PROGRAM, TOKEN_PROGRAMS } from "./networks.ts";
 
 /** The limits that a transaction asks for, and pays for by its price. */
@@ -45,6 +46,7 @@ export type Effect =
   | { readonly kind: "coin"; readonly from: string; readonly to: string; readonly amount: bigint }
   | ({ readonly kind: "token" } & Required<TokenTransfer>)
   | ({ readonly kind: "close" } & Closing)
+  | { readonly kind: "deploy"; readonly of: MintStep }
   | {
     readonly kind: "account";
     readonly payer: string;
@@ -162,7 +164,9 @@ export function readEffect(
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   if (program === COMPUTE_PROGRAM) return readLimit(view);
   if (program === SYSTEM_PROGRAM) {
-    if (data.length !== 12 || view.getUint32(0, true) !== TRANSFER) return null;
+    if (data.length !== 12 || view.getUint32(0, true) !== TRANSFER) {
+      return deployEffect(readMintStep(program, accounts, data));
+    }
     const [from, to] = accounts;
     return { kind: "coin", from, to, amount: view.getBigUint64(4, true) };
   }
@@ -178,11 +182,17 @@ export function readEffect(
     const [account, to, owner] = accounts;
     return { kind: "close", account, to, owner, program };
   }
-  if (data.length !== 10 || data[0] !== TRANSFER_CHECKED || accounts.length !== 5) return null;
+  if (data.length !== 10 || data[0] !== TRANSFER_CHECKED || accounts.length !== 5) {
+    return deployEffect(readMintStep(program, accounts, data));
+  }
   const [source, mint, destination, from, to] = accounts;
   if (tokenAddress(web3, { wallet: to, mint, program }) !== destination) return null;
   const [amount, decimals] = [view.getBigUint64(1, true), data[9]];
   return { kind: "token", from, to, mint, program, decimals, amount, account: source };
+}
+
+function deployEffect(of: MintStep | null): Effect | null {
+  return of === null ? null : { kind: "deploy", of };
 }
 
 function readLimit(view: DataView): Effect | null {

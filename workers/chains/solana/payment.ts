@@ -10,6 +10,7 @@ import { ChainError } from "../chain.ts";
 import type { Draft, Inputs, Inspection, Keys, Plan, SendRequest, Signed } from "../outgoing.ts";
 import { bytesOf, tokenAddress } from "./accounts.ts";
 import type { Solana, Web3 } from "./context.ts";
+import { deployInstructions, faultOfSteps, type NewMint } from "./deployment.ts";
 import { chainFee } from "./fees.ts";
 import {
   accountInstruction,
@@ -57,6 +58,8 @@ export interface Body {
   readonly all: string | null;
   /** Lamports that it may cost; null for no limit. */
   readonly budget: string | null;
+  /** The mint that it makes; null for a payment. */
+  readonly mint: NewMint | null;
 }
 
 /** Payments that fit the 1232 bytes of a transaction, each with a new token account. */
@@ -75,7 +78,7 @@ interface Decoded {
 export function planDraft(draft: Draft, _inputs: Inputs, replaces?: Plan): Plan {
   if (replaces) throw new ChainError("unsupported", "SOLANA replaces no transaction");
   const body: Body = JSON.parse(draft.body);
-  const order = payOf(draft.order);
+  const { order } = draft;
   const fee = costOf(order, body);
   if (body.budget !== null && fee > BigInt(body.budget)) {
     throw new ChainError("exceeded", `it would cost ${fee}, at most ${body.budget} may be spent`);
@@ -84,23 +87,23 @@ export function planDraft(draft: Draft, _inputs: Inputs, replaces?: Plan): Plan 
     order,
     inputs: [],
     signers: signersOf(order, body),
-    amounts: amountsOf(order, body, fee),
+    amounts: order.kind === "pay" ? amountsOf(order, body, fee) : [],
     outputs: null,
     change: null,
     fee,
     feeContract: null,
-    creates: null,
+    creates: body.mint?.mint ?? null,
     body: draft.body,
   };
 }
 
 /** The addresses that sign: the payer of the fee first. */
-export function signersOf({ from }: PayOrder, { feePayer }: Body): string[] {
+export function signersOf({ from }: SendRequest, { feePayer }: Body): string[] {
   return feePayer === from ? [from] : [feePayer, from];
 }
 
 /** The most that a transaction costs: the fee of the chain, and the rent of accounts that it makes. */
-export function costOf(order: PayOrder, body: Body): bigint {
+export function costOf(order: SendRequest, body: Body): bigint {
   const price = BigInt(body.price);
   const signatures = signersOf(order, body).length;
   return chainFee({ signatures, computeLimit: body.computeLimit, price }) + BigInt(body.rent);
@@ -132,7 +135,7 @@ export function signPlan(solana: Solana, plan: Plan, keys: Keys): Signed {
     if (pair.publicKey.toBase58() === signer) return pair;
     throw refused(`the key given is not that of ${signer}`);
   });
-  const transaction = transactionOf(solana, { ...plan, order: payOf(plan.order) }, body);
+  const transaction = transactionOf(solana, plan, body);
   transaction.sign(pairs);
   for (const pair of pairs) pair.secretKey.fill(0);
   const raw = toBytes(transaction);
@@ -159,7 +162,7 @@ export function inspectRaw(solana: Solana, raw: string): Inspection {
     from: [...new Set([...senders.filter((one) => signers.includes(one)), ...signers])],
     payments: paymentsIn(effects),
     fee: feeIn(signers, effects),
-    creates: null,
+    creates: mintIn(effects),
   };
 }
 
@@ -169,21 +172,50 @@ export function feeOfRaw(solana: Solana, raw: string): bigint {
   return feeIn(signers, effects);
 }
 
-/** The token accounts that signed bytes make, unless they are there. */
+/** The accounts that signed bytes make, those of tokens only where they are not there. */
 export function accountsMadeBy(solana: Solana, raw: string): string[] {
-  return decode(solana, raw).effects.flatMap((one) => one.kind === "account" ? one.account : []);
+  const { effects } = decode(solana, raw);
+  const made = effects.flatMap((one) => one.kind === "account" ? one.account : []);
+  return [...made, ...[mintIn(effects) ?? []].flat()];
+}
+
+function mintIn(effects: readonly Effect[]): string | null {
+  const steps = effects.flatMap((one) => one.kind === "deploy" ? one.of : []);
+  return steps.find(({ step }) => step === "create")?.mint ?? null;
 }
 
 /** Builds a transaction. */
 export function transactionOf(
   { web3 }: Solana,
-  { order, amounts }: { order: PayOrder; amounts: readonly bigint[] },
+  { order, amounts }: { order: SendRequest; amounts: readonly bigint[] },
   body: Body,
 ): VersionedTransaction {
   const { PublicKey, TransactionMessage, VersionedTransaction } = web3;
+  const moves = order.kind === "deploy" && body.mint !== null
+    ? deployInstructions(web3, order, body.mint)
+    : movesOf(web3, payOf(order), amounts, body);
+  const limits = limitInstructions(web3, {
+    computeLimit: body.computeLimit,
+    price: BigInt(body.price),
+  });
+  return new VersionedTransaction(
+    new TransactionMessage({
+      payerKey: new PublicKey(body.feePayer),
+      recentBlockhash: body.blockhash,
+      instructions: [...limits, ...moves],
+    }).compileToLegacyMessage(),
+  );
+}
+
+function movesOf(
+  web3: Web3,
+  order: PayOrder,
+  amounts: readonly bigint[],
+  body: Body,
+): TransactionInstruction[] {
   const { from, contract: mint, payments } = order;
   const { token, feePayer: payer } = body;
-  const moves = payments.flatMap(({ to }, at): TransactionInstruction[] => {
+  return payments.flatMap(({ to }, at): TransactionInstruction[] => {
     const amount = amounts[at];
     if (token === null || mint === null) return [coinInstruction(web3, { from, to, amount })];
     const { program, decimals } = token;
@@ -198,17 +230,6 @@ export function transactionOf(
         ]),
     ];
   });
-  const limits = limitInstructions(web3, {
-    computeLimit: body.computeLimit,
-    price: BigInt(body.price),
-  });
-  return new VersionedTransaction(
-    new TransactionMessage({
-      payerKey: new PublicKey(payer),
-      recentBlockhash: body.blockhash,
-      instructions: [...limits, ...moves],
-    }).compileToLegacyMessage(),
-  );
 }
 
 /** Writes a transaction in base64. */
@@ -293,10 +314,17 @@ function faultOf(
   body: Body,
   { blockhash, signers, effects }: Decoded,
 ): string | null {
-  const order = payOf(plan.order);
+  const { order } = plan;
   if (blockhash !== body.blockhash) return "expiry";
   if (signers.join() !== plan.signers.join()) return "signers";
   if (feeIn(signers, effects) + BigInt(body.rent) > plan.fee) return "fee";
+  const steps = effects.flatMap((one) => one.kind === "deploy" ? one.of : []);
+  if (order.kind === "deploy" && body.mint !== null) {
+    if (plan.creates !== body.mint.mint) return "mint";
+    const paid = paymentsIn(effects).length > 0 || effects.some(({ kind }) => kind === "close");
+    return paid ? "payment" : faultOfSteps(solana.web3, order, body.mint, steps);
+  }
+  if (order.kind !== "pay" || steps.length > 0) return "kind";
   const made = effects.filter((one) => one.kind === "account");
   if (made.length !== body.creates.filter(Boolean).length) return "accounts";
   if (made.some(({ payer }) => payer !== body.feePayer)) return "payer of accounts";
