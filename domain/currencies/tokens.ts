@@ -43,6 +43,7 @@ import { Amount, AmountOrZero, assertScale, fromUnits, toUnits } from "../money.
 import { createOrder } from "../sending/chain_orders.ts";
 import { chargeRamp } from "../sending/ramp_charges.ts";
 import { type ChainNetwork, chainNetworkFor } from "../chains/networks.ts";
+import { assertCountable, costOfDeployment } from "./deployment_limits.ts";
 import { TOKEN_COLLECTION } from "./token_collection.ts";
 import { viewDeployed, viewRegistered } from "./token_views.ts";
 import { assertGas, findOwnAddress } from "../sending/funds.ts";
@@ -85,15 +86,6 @@ const SUFFIXES: Readonly<Partial<Record<ChainId, string>>> = {
   TRON: "_TRON",
   SOLANA: "_SOL",
 };
-/** The cost of a deployment, in payments of the chain's coin; on Tron every byte of code costs energy. */
-const DEPLOY_AS_PAYMENTS = 45n;
-const DEPLOY_AS_TRON_PAYMENTS = 120n;
-/** On Solana a deployment costs the rent of its mint and of one token account, in lamports, for the longest name. */
-const DEPLOY_RENT = 8_000_000n;
-const DEPLOY_AS_SOLANA_PAYMENTS = 10n;
-/** Base units of a token that the chain can count, where it cannot count as many as a contract. */
-const SUPPLY_MAX: Readonly<Partial<Record<ChainId, bigint>>> = { SOLANA: 2n ** 64n - 1n };
-
 /** The ramp and network of a token. */
 interface Home {
   account: AccountRow;
@@ -114,11 +106,7 @@ export async function deployToken(
 ): Promise<TokenRow> {
   const { account, place, suffix } = await homeOf(tx, actor, input.account);
   assertScale(input.supply, input.decimal_places, "/supply");
-  const most = SUPPLY_MAX[place.chain];
-  if (most !== undefined && toUnits(input.supply, input.decimal_places) > most) {
-    const whole = fromUnits(most, input.decimal_places);
-    throw invalidField("/supply", `with so many decimal places the chain counts up to ${whole}`);
-  }
+  assertCountable(place.chain, input);
   const symbol = `${input.symbol}${suffix}`;
   await assertFree(tx, symbol);
   const sender = await findOwnAddress(tx, account.id);
@@ -165,12 +153,6 @@ export async function deployToken(
     order_id: order,
     external: false,
   });
-}
-
-/** The most that a deployment costs, by the cost of a payment; in base units of the coin. */
-function costOfDeployment(chain: ChainId, payment: bigint): bigint {
-  if (chain === "SOLANA") return payment * DEPLOY_AS_SOLANA_PAYMENTS + DEPLOY_RENT;
-  return payment * (chain === "TRON" ? DEPLOY_AS_TRON_PAYMENTS : DEPLOY_AS_PAYMENTS);
 }
 
 /**
