@@ -1,0 +1,99 @@
+/** Tokens of the realm's own on a real Solana node: deployed, registered, withdrawn. */
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import { openSolanaFixture, type SolanaFixture } from "../support/solana_deposit_fixture.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
+import { outsider } from "../support/solana_fixture.ts";
+import { SOON } from "../support/own_token.ts";
+import { createToken } from "../support/solana_tokens.ts";
+
+const SOL = 1_000_000_000n;
+const DEPLOY = "/v1/fungible/token/deploy";
+const REGISTER = "/v1/fungible/token/register";
+
+async function follow(fixture: SolanaFixture, holds: () => Promise<boolean>): Promise<void> {
+  for (let block = 0; block < 40; block++) {
+    if (await holds()) return;
+    await fixture.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+    await fixture.mine();
+  }
+  throw new Error("it did not come true within 40 blocks");
+}
+
+async function quote({ realm }: SolanaFixture): Promise<void> {
+  const context = await workerContextOf(realm);
+  await refreshFees({ ...context, actor: { ...context.actor, at: Date.now() } });
+  context.chains.close();
+}
+
+Deno.test("a token on Solana is deployed, registered up to its supply, and withdrawn to a wallet", async () => {
+  await using fixture = await openSolanaFixture();
+  const { realm: { admin }, node } = fixture;
+  const ramp = await fixture.ramp();
+  await fixture.mine();
+  await node.pay(ramp.address, SOL);
+  await follow(fixture, async () => (await fixture.account(ramp.id)).balance.total === "1");
+  await quote(fixture);
+  const token = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6 };
+  const many = { ...token, supply: "18446744073710", account: ramp.id };
+  const refused = await admin.send("POST", DEPLOY, many, SOON);
+  deepEqual([refused.status, refused.body.code], [400, "request.invalid"], refused.text);
+  match(refused.text, /counts up to 18446744073709.551615/);
+  const made = await admin.send("POST", DEPLOY, { ...token, account: ramp.id }, SOON);
+  equal(made.status, 201, made.text);
+  const path = `/v1/fungible/token/${made.body.id}`;
+  await follow(fixture, async () => (await admin.send("GET", path)).body.status === "deployed");
+  const own = { account: ramp.id, symbol: "GOLD" };
+  const registered = await admin.send("POST", REGISTER, own, SOON);
+  equal(registered.status, 201, registered.text);
+  await fixture.mine();
+  await quote(fixture);
+  const { virtualCurrency, contractAddress: mint } = (await admin.send("GET", path)).body;
+  const { account } = (await admin.send("GET", `/v1/currencies/${virtualCurrency}`)).body;
+  const to = outsider();
+  const withdrawal = await admin.send("POST", "/v1/withdrawals", {
+    ...{ source: { account }, destination: { address: to }, value: "40" },
+  });
+  equal(withdrawal.status, 201, withdrawal.text);
+  const read = async () => (await admin.send("GET", `/v1/withdrawals/${withdrawal.body.id}`)).body;
+  await follow(fixture, async () => (await read()).status !== "PROCESSING");
+  equal((await read()).status, "DONE");
+  const held = await node.rpc<{ value: { account: { data: { parsed: unknown } } }[] }>(
+    "getTokenAccountsByOwner",
+    to,
+    { mint },
+    { encoding: "jsonParsed" },
+  );
+  match(JSON.stringify(held), /"amount":"40000000"/);
+  ok(BigInt(Math.round(Number((await fixture.account(ramp.id)).balance.total) * 1e9)) < SOL);
+});
+
+Deno.test("a third party's mint on Solana is registered if it agrees, up to the ramp's balance", async () => {
+  await using fixture = await openSolanaFixture();
+  const { realm: { admin }, node } = fixture;
+  const ramp = await fixture.ramp();
+  const token = await createToken(node, { decimals: 6 });
+  await token.pay(ramp.address, 50_000_000n);
+  await node.pay(ramp.address, SOL);
+  await fixture.mine(2);
+  const ask = async (supply: string, decimals: number, symbol: string) => {
+    const body = {
+      account: ramp.id,
+      symbol,
+      contract_address: token.mint,
+      supply,
+      decimal_places: decimals,
+    };
+    const asked = await admin.send("POST", REGISTER, body, SOON);
+    if (asked.status !== 201) return asked.body.code;
+    const path = `/v1/fungible/token/${asked.body.id}`;
+    await follow(fixture, async () => (await admin.send("GET", path)).body.status !== "pending");
+    const { status, error } = (await admin.send("GET", path)).body;
+    return error?.detail ?? status;
+  };
+  match(await ask("10", 9, "ONE"), /has 6 decimal places, not 9/);
+  await token.pay(outsider(), 50_000_000n);
+  await fixture.mine();
+  match(await ask("51", 6, "THREE"), /the ramp holds no more than 50/);
+  equal(await ask("50", 6, "FOUR"), "registered");
+});
