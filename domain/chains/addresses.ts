@@ -6,6 +6,7 @@
 import { type ChainId, chainInfo, isCoinContract, tokenByContract } from "../assets.ts";
 import { type Network, parseBitcoin, type Payee, type Refusal } from "./bitcoin_addresses.ts";
 import { DomainError } from "../errors.ts";
+import { parseSolana, parseSolanaWallet } from "./solana_addresses.ts";
 import { parseTron } from "./tron_addresses.ts";
 
 export { type Network } from "./bitcoin_addresses.ts";
@@ -18,17 +19,6 @@ export type ParsedAddress = { readonly ok: true; readonly address: string } | Re
 
 /** Longest address that is read; no format comes near it. */
 const LENGTH_MAX = 128;
-
-// A wallet has none of these addresses. Built-in programs and variables are recognised by their tail
-// of ones.
-const SOLANA_PROGRAMS: ReadonlySet<string> = new Set([
-  "So11111111111111111111111111111111111111112",
-  "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
-  "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb",
-  "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL",
-  "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr",
-]);
-const SOLANA_BUILT_IN = /1{8}$/;
 
 /**
  * Reads an address to be paid or watched: checksum, chain, network, and that it is not the
@@ -48,7 +38,7 @@ export async function parseAddress(
   const token = tokenByContract(chain, parsed.address);
   if (token) return refuse(`it is the contract of ${token.code}, not a wallet`);
   if (isCoinContract(chain, parsed.address)) return refuse("it is the coin's contract, no wallet");
-  return chain === "SOLANA" ? await solanaWallet(parsed.address) : parsed;
+  return chain === "SOLANA" ? await parseSolanaWallet(parsed.address) : parsed;
 }
 
 /** Reads the address of a contract or mint. The Bitcoin family has none. */
@@ -61,7 +51,7 @@ export async function parseContract(chain: ChainId, address: string): Promise<Pa
     case "tron":
       return await parseTron(address);
     case "solana":
-      return await solana(address);
+      return await parseSolana(address);
     case "bitcoin":
       return refuse(`${chainInfo(chain).name} has no contracts`);
   }
@@ -122,31 +112,6 @@ async function evm(text: string): Promise<ParsedAddress> {
   const address = getAddress(lower);
   if (text !== lower && text !== address) return refuse("the checksum (EIP-55) is wrong");
   return { ok: true, address };
-}
-
-async function solana(text: string): Promise<ParsedAddress> {
-  const { base58 } = await import("@scure/base");
-  try {
-    if (base58.decode(text).length === 32) return { ok: true, address: text };
-  } catch {
-    return refuse("it has a character that is not base58");
-  }
-  return refuse("it is not 32 bytes long");
-}
-
-async function solanaWallet(text: string): Promise<ParsedAddress> {
-  if (SOLANA_PROGRAMS.has(text) || SOLANA_BUILT_IN.test(text)) {
-    return refuse("it is a program of the chain, not a wallet");
-  }
-  const { base58 } = await import("@scure/base");
-  const { ed25519 } = await import("@noble/curves/ed25519.js");
-  try {
-    const point = ed25519.Point.fromBytes(base58.decode(text));
-    if (!point.isSmallOrder()) return { ok: true, address: text };
-  } catch {
-    // Token accounts and other derived addresses are made to lie off the curve.
-  }
-  return refuse("no key can sign for it: it is a token account or derived address, not a wallet");
 }
 
 function invalid(chain: ChainId, refusal: Refusal): DomainError {

@@ -136,8 +136,11 @@ Deno.test("Solana refuses derived addresses, programs, mints and texts of other 
   ) {
     match(await refusal("SOLANA", program), /program/, program);
   }
-  match(await refusal("SOLANA", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), /not base58/);
-  match(await refusal("SOLANA", "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"), /32 bytes/);
+  match(await refusal("SOLANA", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), /Ethereum's form/);
+  match(await refusal("SOLANA", "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"), /32 bytes.*form of Tron's/);
+  match(await refusal("SOLANA", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"), /form of Bitcoin's/);
+  match(await refusal("SOLANA", "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"), /not base58/);
+  match(await refusal("SOLANA", base58.encode(new Uint8Array(64).fill(9))), /a transaction/);
   match(await refusal("SOLANA", base58.encode(new Uint8Array(33).fill(9))), /32 bytes/);
 });
 

@@ -1,5 +1,5 @@
 /** Deposits and sweeps of SOL and of a token, from the API to the real node and back. */
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openSolanaFixture, type SolanaFixture } from "../../support/solana_deposit_fixture.ts";
 import { rowsOf } from "../../support/realm.ts";
 import {
@@ -18,6 +18,17 @@ async function lamportsOf({ node }: SolanaFixture, address: string): Promise<big
   const { value } = await node.rpc<{ value: number }>("getBalance", address);
   return BigInt(value);
 }
+
+/** Hands out an address that nobody derived, to a deposit account of its own. */
+const INVENTED = `
+  with made as (insert into accounts select (jsonb_populate_record(null::accounts,
+      to_jsonb(a) || '{"id": "01a00000-0000-7000-8000-000000000001"}')).*
+    from accounts a where type = 'deposit' limit 1)
+  select;
+  insert into addresses select (jsonb_populate_record(null::addresses, to_jsonb(a) ||
+    '{"id": "01a00000-0000-7000-8000-000000000002", "derivation_key": 150,
+      "account": "01a00000-0000-7000-8000-000000000001", "address": "${"1".repeat(44)}"}')).*
+  from addresses a where derivation_key = 1`;
 
 /** Follows blocks until something holds; what a sweep needs is a few of them. */
 async function mineUntil(
@@ -110,6 +121,9 @@ Deno.test("an address of Solana comes from those derived ahead, and more are der
   await fixture.address(ramp.id);
   const { next, reserved } = await indices();
   deepEqual([next, reserved], [111, 311]);
+  // The database hands out none that a worker has not derived, whatever the service says.
+  const invented = rowsOf(fixture.realm, INVENTED);
+  await rejects(invented, /no worker has derived this address/);
   // Used up, before a worker came: no address, rather than one without a key.
   await fixture.realm.command((tx) => tx`update ramps set next_index = 311`);
   const refused = await fixture.realm.admin.send("POST", `/v1/account/${ramp.id}/address`, {});
