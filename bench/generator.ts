@@ -69,7 +69,7 @@ async function generate(plan: Plan): Promise<LoadFigures> {
       const bytes = next();
       // The write is not awaited before the answer is read: that would cost as much as the write.
       const sending = send(conn, bytes);
-      if (!await response(conn, scratch)) failed++;
+      if (!await readAnswer(conn, scratch)) failed++;
       await sending;
       const then = now;
       now = performance.now();
@@ -155,7 +155,7 @@ function pairOf({ accounts, hot }: Plan): [string, string] {
 }
 
 /** Reads one answer whole; tells whether it was a good one. */
-async function response(conn: Deno.Conn, scratch: Uint8Array): Promise<boolean> {
+export async function readAnswer(conn: Deno.Conn, scratch: Uint8Array): Promise<boolean> {
   let have = 0;
   for (let end = -1; end < 0 || have < end;) {
     const read = await conn.read(have === 0 ? scratch : scratch.subarray(have));

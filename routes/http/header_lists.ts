@@ -9,11 +9,12 @@
  * @module
  */
 
-type Pair = readonly [name: string, value: string];
+/** A header's name in lower case, and its value. */
+export type HeaderPair = readonly [name: string, value: string];
 
-/** Headers whose values were checked, with names in lower case. */
+/** Headers whose values were checked. */
 export interface HeaderList {
-  readonly pairs: readonly Pair[];
+  readonly pairs: readonly HeaderPair[];
 }
 
 const PLAIN = /^[\x20-\x7e]*$/;
@@ -36,11 +37,11 @@ export function headersFrom(...lists: readonly HeaderList[]): HeadersInit {
 }
 
 /** Passes for the runtime's `Headers`: its own list hides the one that it would make. */
-const listed: (pairs: readonly Pair[]) => HeadersInit = LIST === undefined
+const listed: (pairs: readonly HeaderPair[]) => HeadersInit = LIST === undefined
   ? (pairs) => Object.fromEntries(pairs)
   : listsBy(LIST);
 
-function listsBy(symbol: symbol): (pairs: readonly Pair[]) => HeadersInit {
+function listsBy(symbol: symbol): (pairs: readonly HeaderPair[]) => HeadersInit {
   const parent = Object.create(Headers.prototype, { [symbol]: { value: [], writable: true } });
   return (pairs) => {
     const headers = Object.create(parent);
