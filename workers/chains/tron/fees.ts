@@ -26,8 +26,6 @@ export interface Prices {
   readonly accountBandwidth: bigint;
   /** Of the new account itself, whatever is staked. */
   readonly account: bigint;
-  /** Of a memo. */
-  readonly memo: bigint;
 }
 
 /** What an account may use without paying. */
@@ -73,8 +71,8 @@ export async function agreedPrices({ nodes }: Tron): Promise<Prices> {
   return await nodes.agree(readPrices, keyOfPrices, "the prices of resources");
 }
 
-function keyOfPrices({ bandwidth, energy, accountBandwidth, account, memo }: Prices): string {
-  return [bandwidth, energy, accountBandwidth, account, memo].join(" ");
+function keyOfPrices({ bandwidth, energy, accountBandwidth, account }: Prices): string {
+  return [bandwidth, energy, accountBandwidth, account].join(" ");
 }
 
 async function readPrices(peer: Peer): Promise<Prices> {
@@ -96,7 +94,6 @@ async function readPrices(peer: Peer): Promise<Prices> {
     energy: price("getEnergyFee", ENERGY_PRICE_MAX),
     accountBandwidth: price("getCreateAccountFee", FIXED_PRICE_MAX),
     account: price("getCreateNewAccountFeeInSystemContract", FIXED_PRICE_MAX),
-    memo: price("getMemoFee", FIXED_PRICE_MAX),
   };
 }
 

@@ -28,7 +28,7 @@ export const MINED_WITHIN_MS = 300_000;
 export const BANDWIDTH_PRICE_MAX = 10_000n;
 /** The same for a unit of energy. */
 export const ENERGY_PRICE_MAX = 2_000n;
-/** The same for the fixed prices: of a new account and of a memo. */
+/** The same for the prices of a new account. */
 export const FIXED_PRICE_MAX = 20_000_000n;
 /** No transfer of a token burns more for its energy. */
 export const FEE_LIMIT_MAX = 200_000_000n;

@@ -52,12 +52,12 @@ export function openTronNodes(
 
 async function genesisOf(peer: Peer): Promise<string> {
   try {
-    const block = await blockAt(peer, 0);
-    if (block !== null) return block.hash;
+    const first = await askRecord(peer, "wallet/getblock", { id_or_num: "0", detail: false });
+    return hash32(first.blockID, "its first block");
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
+    throw new ChainError("unavailable", `${peer.name} does not tell its first block`);
   }
-  throw new ChainError("unavailable", `${peer.name} does not tell its first block`);
 }
 
 /**
