@@ -39,6 +39,21 @@ export async function insertJob(tx: Tx, job: NewJobRow): Promise<void> {
     on conflict (name, dedupe) where state in ('ready', 'running') do nothing`;
 }
 
+/** Adds jobs of one name that are due at once, in the caller's transaction. */
+export async function insertJobs(
+  tx: Tx,
+  name: string,
+  jobs: readonly Pick<NewJobRow, "id" | "payload" | "serialKey" | "dedupe">[],
+): Promise<void> {
+  await tx`
+    insert into jobs (id, name, payload, serial_key, dedupe, run_at)
+    select j.id, ${name}, j.payload, j."serialKey", j.dedupe, now()
+    from jsonb_to_recordset(${tx.json(jobs as never)})
+      j(id uuid, payload jsonb, "serialKey" text, dedupe text)
+    order by j.id
+    on conflict (name, dedupe) where state in ('ready', 'running') do nothing`;
+}
+
 /**
  * Claims due jobs under a lease, except of the named kinds. Of one serial key only the oldest is
  * claimed, and only when none runs.

@@ -2,7 +2,7 @@
  * Jobs: work that a worker does after the answer. A job is a row written with its cause. @module
  */
 import type { Tx } from "../db/database.ts";
-import { insertJob } from "../db/jobs.ts";
+import { insertJob, insertJobs } from "../db/jobs.ts";
 import type { ChainId } from "./assets.ts";
 import { newId } from "./ids.ts";
 
@@ -53,4 +53,15 @@ export async function enqueue<N extends JobName>(
     dedupe: options.dedupe ?? null,
     run_at: options.runAt ?? null,
   });
+}
+
+/** Adds jobs of one name, in their order, as {@link enqueue} adds one. */
+export async function enqueueAll<N extends JobName>(
+  tx: Tx,
+  by: { at: number },
+  name: N,
+  jobs: readonly { payload: JobPayloads[N]; serialKey?: string; dedupe?: string }[],
+): Promise<void> {
+  if (jobs.length === 0) return;
+  await insertJobs(tx, name, jobs.map((job) => ({ id: newId(by.at), ...job })));
 }

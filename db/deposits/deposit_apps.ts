@@ -73,35 +73,51 @@ export async function updateDepositAppData(
     where id = ${id}`;
 }
 
-/** Finds the application that a deposit account was made for. */
-export async function selectDepositAppOf(db: Db, account: string): Promise<DepositAppRow | null> {
-  const [row] = await db<DepositAppRow[]>`
-    select ${db(COLUMNS)} from deposit_apps where account = ${account} and deleted_at is null`;
-  return row ?? null;
-}
-
-/** Finds those of some deposit accounts that belong to applications. */
-export async function selectAppAccounts(
+/** Finds the applications that some deposit accounts were made for, oldest first. */
+export async function selectDepositAppsOf(
   db: Db,
   accounts: readonly string[],
-): Promise<Map<string, string>> {
-  const rows = await db<{ id: string; account: string }[]>`
-    select id, account from deposit_apps
-    where deleted_at is null and account = any (${`{${accounts.join(",")}}`}::text::uuid[])`;
-  return new Map(rows.map((row) => [row.account, row.id]));
+): Promise<DepositAppRow[]> {
+  return await db<DepositAppRow[]>`
+    select ${db(COLUMNS)} from deposit_apps
+    where deleted_at is null and account = any (${`{${accounts.join(",")}}`}::text::uuid[])
+    order by id`;
 }
 
-/** Changes an application's status. */
-export async function updateDepositApp(
+/** Changes the status of some applications. */
+export async function updateDepositApps(
   tx: Tx,
-  id: string,
+  ids: string[],
   change: { status: DepositAppRow["status"]; error: unknown; at: number },
-): Promise<DepositAppRow> {
-  const [row] = await tx<DepositAppRow[]>`
+): Promise<DepositAppRow[]> {
+  return await tx<DepositAppRow[]>`
     update deposit_apps set status = ${change.status}, updated_at = ${change.at},
       error = ${change.error === null ? null : tx.json(change.error as never)}
-    where id = ${id} returning ${tx(COLUMNS)}`;
-  return row;
+    where id = any (${ids}::uuid[]) returning ${tx(COLUMNS)}`;
+}
+
+/** The deposit address of an application, and the owner of its target account. */
+export interface AppPartsRow {
+  id: string;
+  address: string | null;
+  /** Owner of the address. */
+  address_owner: string | null;
+  target_owner: string | null;
+}
+
+/** Reads the parts of some applications' views. */
+export async function selectAppParts(
+  db: Db,
+  apps: readonly Pick<DepositAppRow, "id" | "account" | "destination">[],
+): Promise<AppPartsRow[]> {
+  const given = apps.map(({ id, account, destination }) => ({ id, account, destination }));
+  return await db<AppPartsRow[]>`
+    select g.id, d.address, d.owner as address_owner, t.owner as target_owner
+    from jsonb_to_recordset(${db.json(given)}) g(id uuid, account uuid, destination uuid)
+      left join lateral (select a.address, a.owner from addresses a
+        where a.account = g.account offset 0) d on true
+      left join lateral (select a.owner from accounts a
+        where a.id = g.destination offset 0) t on true`;
 }
 
 /** Lists the deposits that an application has received, oldest first. */

@@ -22,6 +22,18 @@ export async function deferDeposits(tx: Tx, deferred: readonly Deferred[]): Prom
     where d.id = g.id and d.status = 'PENDING'`;
 }
 
+/** Records why the ledger refused deposits; each is due again in a minute, then after growing pauses. */
+export async function putOffDeposits(
+  tx: Tx,
+  refused: readonly { id: string; error: unknown }[],
+): Promise<void> {
+  await tx`
+    update deposits d set error = g.error, updated_at = now(), tries = tries + 1,
+      retry_at = now() + interval '1 minute' * (2 ^ least(tries, 9))
+    from jsonb_to_recordset(${tx.json(refused as never)}) g(id uuid, error jsonb)
+    where d.id = g.id and d.status = 'PENDING'`;
+}
+
 /** Reads denied deposits that are due to be asked for again, longest due first. */
 export async function selectDenied(
   db: Db,
@@ -119,17 +131,29 @@ export async function sumReported(
         and a.address = d.address offset 0)`;
 }
 
-/** Adds up the deposits of an address in a range of blocks, in whole units. */
+/** An address, an asset and a range of blocks. */
+export interface ArrivalRange {
+  address: string;
+  contract: string | null;
+  from: number;
+  to: number;
+}
+
+/** Adds up the deposits of addresses in ranges of blocks, in whole units; the sums in the order of the ranges. */
 export async function sumArrived(
   db: Db,
   place: NetworkKey,
-  of: { address: string; contract: string | null; from: number; to: number },
-): Promise<string> {
-  const [row] = await db<{ sum: string }[]>`
-    select coalesce(sum(coalesce(credited, amount)), 0) as sum
-    from (select * from deposits where address = ${of.address}
-      and block between ${of.from} and ${of.to} offset 0) d
-    where chain = ${place.chain} and network = ${place.network}
-      and contract is not distinct from ${of.contract} and status <> 'ORPHANED'`;
-  return row.sum;
+  ranges: readonly ArrivalRange[],
+): Promise<string[]> {
+  const rows = await db<{ sum: string }[]>`
+    select (select coalesce(sum(coalesce(d.credited, d.amount)), 0)
+      from (select * from deposits where address = g.address and block between g."from" and g."to"
+        offset 0) d
+      where d.chain = ${place.chain} and d.network = ${place.network}
+        and d.contract is not distinct from g.contract and d.status <> 'ORPHANED') as sum
+    from rows from (jsonb_to_recordset(${db.json(ranges as never)})
+      as (address text, contract text, "from" bigint, "to" bigint)) with ordinality
+      g(address, contract, "from", "to", at)
+    order by g.at`;
+  return rows.map((row) => row.sum);
 }

@@ -363,32 +363,24 @@ export async function markConfirmed(
     returning ${columns(tx)}`;
 }
 
-/** Marks a deposit ORPHANED; one that may come back is asked for again in an hour. */
+/** Marks deposits ORPHANED; those that may come back are asked for again in an hour. */
 export async function markOrphaned(
   tx: Tx,
-  id: string,
+  ids: string[],
   how: { error: unknown; at: number; again?: boolean },
-): Promise<DepositRow> {
-  const [row] = await tx<DepositRow[]>`
+): Promise<DepositRow[]> {
+  return await tx<DepositRow[]>`
     update deposits set status = 'ORPHANED', confirmations = 0, updated_at = ${how.at},
       error = ${how.error === null ? null : tx.json(how.error as never)},
       retry_at = case when ${how.again ?? false} then now() + interval '1 hour' end
-    where id = ${id} and status = 'PENDING' returning ${columns(tx)}`;
-  return row;
+    where id = any (${ids}::uuid[]) and status = 'PENDING' returning ${columns(tx)}`;
 }
 
-/** Records an error of a deposit without changing its status. */
-export async function markDepositError(tx: Tx, id: string, error: unknown): Promise<void> {
+/** Records one error of some deposits without changing their status. */
+export async function markDepositErrors(tx: Tx, ids: string[], error: unknown): Promise<void> {
   await tx`
-    update deposits set error = ${tx.json(error as never)}, updated_at = now() where id = ${id}`;
-}
-
-/** Records the ledger's refusal of a deposit; it is due again in a minute, then after growing pauses. */
-export async function putOffDeposit(tx: Tx, id: string, error: unknown): Promise<void> {
-  await tx`
-    update deposits set error = ${tx.json(error as never)}, updated_at = now(), tries = tries + 1,
-      retry_at = now() + interval '1 minute' * (2 ^ least(tries, 9))
-    where id = ${id} and status = 'PENDING'`;
+    update deposits set error = ${tx.json(error as never)}, updated_at = now()
+    where id = any (${ids}::uuid[])`;
 }
 
 /** Removes the block of deposits above a height, and gives them. */

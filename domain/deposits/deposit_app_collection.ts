@@ -21,7 +21,7 @@ import {
   textColumn,
 } from "../collections/collection.ts";
 import { serveAccount } from "./deposit_accounts.ts";
-import { viewWholeApp } from "./deposit_apps.ts";
+import { viewWholeApp, viewWholeApps } from "./deposit_apps.ts";
 import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId, newId } from "../ids.ts";
@@ -59,7 +59,7 @@ export const DEPOSIT_APPS: Collection<DepositAppRow> = {
     seal: { column: "seal", type: "json", nullable: true },
   },
   read: selectDepositApps,
-  show: (db, _actor, rows) => Promise.all(rows.map((row) => viewWholeApp(db, row))),
+  show: (db, _actor, rows) => viewWholeApps(db, rows),
 };
 
 /**

@@ -4,19 +4,19 @@
  * @module
  */
 import { z } from "zod";
-import { selectAccount } from "../../db/accounts/accounts.ts";
-import { type AddressRow, selectAddressOf } from "../../db/accounts/ramps.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import {
+  type AppPartsRow,
   type DepositAppRow,
+  selectAppParts,
   selectDepositApp,
-  selectDepositAppOf,
+  selectDepositAppsOf,
   selectDepositsOfApp,
-  updateDepositApp,
+  updateDepositApps,
 } from "../../db/deposits/deposit_apps.ts";
 import type { Actor } from "../actor.ts";
 import { EntityFields, idOf, viewEntity } from "../entity.ts";
-import { emit } from "../events.ts";
+import { emitAll } from "../events.ts";
 import { isId } from "../ids.ts";
 import { assertMay, notFound } from "../permissions.ts";
 
@@ -36,21 +36,18 @@ export const DepositAppView = z.object({
   ...EntityFields,
 }).meta({ id: "DepositApplication" });
 
-/** The parts of an application's view. */
-export interface Parts {
-  address: AddressRow | null;
-  /** Owner of the target account. */
-  target: string | null;
-}
-
 /**
- * Records that an application received a deposit; gives its id, or null if the account has none.
+ * Records that the applications of some deposit accounts received deposits; gives their ids by the accounts.
  */
-export async function noteDeposit(tx: Tx, actor: Actor, account: string): Promise<string | null> {
-  const app = await selectDepositAppOf(tx, account);
-  if (app === null) return null;
-  if (app.status !== "PROCESSING") await changeApp(tx, actor, app, "PROCESSING", null);
-  return app.id;
+export async function noteDeposits(
+  tx: Tx,
+  actor: Actor,
+  accounts: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const apps = await selectDepositAppsOf(tx, accounts);
+  const idle = apps.filter((app) => app.status !== "PROCESSING");
+  await changeApps(tx, actor, idle, { status: "PROCESSING", error: null });
+  return new Map(apps.map((app) => [app.account, app.id]));
 }
 
 /** Records that all deposits of an application were forwarded, or that forwarding failed. */
@@ -60,41 +57,37 @@ export async function settleApp(
   account: string,
   outcome: { status: "DONE" | "FAILED"; error: unknown },
 ): Promise<void> {
-  const app = await selectDepositAppOf(tx, account);
-  if (app !== null && app.status === "PROCESSING") {
-    await changeApp(tx, actor, app, outcome.status, outcome.error);
-  }
+  const apps = await selectDepositAppsOf(tx, [account]);
+  await changeApps(tx, actor, apps.filter((app) => app.status === "PROCESSING"), outcome);
 }
 
-async function changeApp(
+async function changeApps(
   tx: Tx,
   actor: Actor,
-  app: DepositAppRow,
-  status: DepositAppRow["status"],
-  error: unknown,
+  apps: readonly DepositAppRow[],
+  change: { status: DepositAppRow["status"]; error: unknown },
 ): Promise<void> {
-  const row = await updateDepositApp(tx, app.id, { status, error, at: actor.at });
-  const view = viewDepositApp(row, await partsOf(tx, row));
-  await emit(tx, actor, "app.deposit.updated", { id: row.id, owner: row.owner, view });
+  if (apps.length === 0) return;
+  const ids = apps.map((app) => app.id);
+  const changed = await updateDepositApps(tx, ids, { ...change, at: actor.at });
+  const rows = ids.flatMap((id) => changed.find((row) => row.id === id) ?? []);
+  const views = await viewWholeApps(tx, rows);
+  const told = rows.map(({ id, owner }, i) => ({ id, owner, view: views[i] }));
+  await emitAll(tx, actor, "app.deposit.updated", told);
 }
 
-async function partsOf(db: Db, row: DepositAppRow): Promise<Parts> {
-  return {
-    address: await selectAddressOf(db, row.account),
-    target: (await selectAccount(db, row.destination))?.owner ?? null,
-  };
-}
-
-/** Shows an application. */
-export function viewDepositApp(row: DepositAppRow, parts: Parts): Record<string, unknown> {
+function viewDepositApp(
+  row: DepositAppRow,
+  parts: AppPartsRow | undefined,
+): Record<string, unknown> {
   return {
     id: row.id,
     source: {
       account: row.account,
-      deposit_address: parts.address?.address ?? null,
-      owner: parts.address?.owner ?? null,
+      deposit_address: parts?.address ?? null,
+      owner: parts?.address_owner ?? null,
     },
-    destination: { account: row.destination, owner: parts.target },
+    destination: { account: row.destination, owner: parts?.target_owner ?? null },
     asset: row.asset,
     seal: row.seal,
     status: row.status,
@@ -102,9 +95,19 @@ export function viewDepositApp(row: DepositAppRow, parts: Parts): Record<string,
   };
 }
 
-/** Reads the parts of an application's view and shows it. */
+/** Shows applications with their addresses and the owners of their target accounts. */
+export async function viewWholeApps(
+  db: Db,
+  rows: readonly DepositAppRow[],
+): Promise<Record<string, unknown>[]> {
+  if (rows.length === 0) return [];
+  const parts = new Map((await selectAppParts(db, rows)).map((one) => [one.id, one]));
+  return rows.map((row) => viewDepositApp(row, parts.get(row.id)));
+}
+
+/** Shows one application as {@link viewWholeApps} does. */
 export async function viewWholeApp(db: Db, row: DepositAppRow): Promise<Record<string, unknown>> {
-  return viewDepositApp(row, await partsOf(db, row));
+  return (await viewWholeApps(db, [row]))[0];
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Tx } from "../../db/database.ts";
 import type { DepositRow } from "../../db/deposits/deposits.ts";
 import type { SweepRow } from "../../db/deposits/sweeps.ts";
 import type { Actor } from "../actor.ts";
-import { emit } from "../events.ts";
+import { emitAll } from "../events.ts";
 import { Failure } from "../entity.ts";
 import { DecimalText, trim } from "../money.ts";
 import { errorField } from "../errors.ts";
@@ -77,13 +77,16 @@ export function viewDeposit(
   };
 }
 
-/** Emits an event of a deposit. */
-export async function tellDeposit(
+/** Emits an event for each of some deposits. */
+export async function tellDeposits(
   tx: Tx,
   actor: Actor,
   type: "deposit.pending" | "deposit.confirmed" | "deposit.orphaned" | "deposit.forwarded",
-  row: DepositRow,
+  rows: readonly DepositRow[],
   sweep: SweepRow | null = null,
 ): Promise<void> {
-  await emit(tx, actor, type, { id: row.id, owner: row.owner, view: viewDeposit(row, sweep) });
+  const told = rows.map((row) => {
+    return { id: row.id, owner: row.owner, view: viewDeposit(row, sweep) };
+  });
+  await emitAll(tx, actor, type, told);
 }

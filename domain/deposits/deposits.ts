@@ -7,23 +7,22 @@
 import type { LedgerTx } from "../../db/transaction.ts";
 import { type AccountRow, selectAccounts } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
-import { selectAppAccounts } from "../../db/deposits/deposit_apps.ts";
 import {
   type DepositRow,
   lockAllPending,
   lockPending,
   markConfirmed,
   markOrphaned,
-  putOffDeposit,
 } from "../../db/deposits/deposits.ts";
+import { putOffDeposits } from "../../db/deposits/deposit_proofs.ts";
 import { applyMoves } from "../../db/ledger/posting.ts";
 import type { Move } from "../../db/ledger/posting_protocol.ts";
 import type { Actor } from "../actor.ts";
-import { noteDeposit } from "./deposit_apps.ts";
-import { tellDeposit } from "./deposit_views.ts";
+import { noteDeposits } from "./deposit_apps.ts";
+import { tellDeposits } from "./deposit_views.ts";
 import { counterparty, refusal } from "../ledger/posting.ts";
 import { fromUnits } from "../money.ts";
-import { scheduleSweep } from "./sweeps.ts";
+import { scheduleSweeps } from "./sweeps.ts";
 import { errorField } from "../errors.ts";
 
 export { type DepositRow } from "../../db/deposits/deposits.ts";
@@ -69,14 +68,9 @@ export async function creditDeposits(
     proofs.map(({ deposit }) => ({ id: deposit.id, block_hash: deposit.block_hash })),
   );
   const rows = pending.filter((row) => received.get(row.id)! > 0n);
-  for (const row of pending.filter((one) => received.get(one.id) === 0n)) {
-    await giveUp(
-      tx,
-      actor,
-      row,
-      "the address gained nothing: the token kept the amount, or reported a false transfer",
-    );
-  }
+  const vain = pending.filter((one) => received.get(one.id) === 0n);
+  const why = "the address gained nothing: the token kept the amount, or reported a false transfer";
+  await orphan(tx, actor, vain, { error: errorField("deposit.not_found", why) });
   if (rows.length === 0) return;
   const bookings = await bookingsOf(tx, actor, { rows, received });
   const outcomes = await applyMoves(tx, bookings.map((one) => one.move), {
@@ -84,13 +78,15 @@ export async function creditDeposits(
     force: true,
   });
   const booked: Booked[] = [];
+  const refused: { id: string; error: unknown }[] = [];
   for (const [at, outcome] of outcomes.entries()) {
     if ("posted" in outcome) booked.push({ ...bookings[at], transaction: outcome.posted.id });
     else if ("refused" in outcome) {
       const { code, message } = refusal(outcome.refused, true);
-      await putOffDeposit(tx, bookings[at].row.id, errorField(code, message));
+      refused.push({ id: bookings[at].row.id, error: errorField(code, message) });
     }
   }
+  if (refused.length > 0) await putOffDeposits(tx, refused);
   await confirm(tx, actor, booked);
 }
 
@@ -140,9 +136,9 @@ function moveOf(
 
 /** Marks credited deposits, emits their events, and schedules sweeps of deposit accounts. */
 async function confirm(tx: Tx, actor: Actor, booked: readonly Booked[]): Promise<void> {
+  if (booked.length === 0) return;
   const accounts = [...new Set(booked.map((one) => one.account.id))];
-  const apps = await selectAppAccounts(tx, accounts);
-  for (const account of apps.keys()) await noteDeposit(tx, actor, account);
+  const apps = await noteDeposits(tx, actor, accounts);
   const confirmed = await markConfirmed(
     tx,
     booked.map(({ row, credited, transaction }) => ({
@@ -153,11 +149,11 @@ async function confirm(tx: Tx, actor: Actor, booked: readonly Booked[]): Promise
     })),
     actor.at,
   );
-  for (const row of confirmed) await tellDeposit(tx, actor, "deposit.confirmed", row);
+  await tellDeposits(tx, actor, "deposit.confirmed", confirmed);
   const swept = new Set(
     booked.filter((one) => one.account.type === "deposit").map((one) => one.account.id),
   );
-  for (const account of swept) await scheduleSweep(tx, actor, account);
+  await scheduleSweeps(tx, actor, [...swept]);
 }
 
 /**
@@ -172,19 +168,16 @@ export async function orphanDeposit(
   denied: unknown = null,
 ): Promise<void> {
   const row = await lockPending(tx, deposit.id, deposit.block_hash);
-  if (row !== null) await orphan(tx, actor, row, { error: denied, again: denied !== null });
-}
-
-async function giveUp(tx: Tx, actor: Actor, row: DepositRow, why: string): Promise<void> {
-  await orphan(tx, actor, row, { error: errorField("deposit.not_found", why) });
+  if (row !== null) await orphan(tx, actor, [row], { error: denied, again: denied !== null });
 }
 
 async function orphan(
   tx: Tx,
   actor: Actor,
-  row: DepositRow,
+  rows: readonly DepositRow[],
   how: { error: unknown; again?: boolean },
 ): Promise<void> {
-  const orphaned = await markOrphaned(tx, row.id, { ...how, at: actor.at });
-  await tellDeposit(tx, actor, "deposit.orphaned", orphaned);
+  if (rows.length === 0) return;
+  const orphaned = await markOrphaned(tx, rows.map(({ id }) => id), { ...how, at: actor.at });
+  await tellDeposits(tx, actor, "deposit.orphaned", orphaned);
 }

@@ -17,7 +17,7 @@ import { deleteUnlike } from "../../db/deposits/deposit_proofs.ts";
 import {
   type DepositRow,
   detachAbove,
-  markDepositError,
+  markDepositErrors,
   upsertDeposits,
 } from "../../db/deposits/deposits.ts";
 import { deleteGainsAbove } from "../../db/accounts/onchain_balances.ts";
@@ -30,7 +30,7 @@ import {
 } from "../../db/deposits/unmatched_deposits.ts";
 import type { Actor } from "../actor.ts";
 import { classifyTransfers } from "./incoming_transfers.ts";
-import { tellDeposit } from "./deposit_views.ts";
+import { tellDeposits } from "./deposit_views.ts";
 import { checkConsumed, checkSenders } from "../sending/quarantine.ts";
 import { errorField } from "../errors.ts";
 import type { SeenTransfer } from "../chains/observed_transfers.ts";
@@ -106,9 +106,12 @@ async function recordIncoming(
     place,
     deposits.map(({ hash, index, address }) => ({ hash, index, address })),
   );
-  for (const row of await upsertDeposits(tx, place, deposits, at)) {
-    await tellDeposit(tx, actor, "deposit.pending", row);
-  }
+  await tellDeposits(
+    tx,
+    actor,
+    "deposit.pending",
+    await upsertDeposits(tx, place, deposits, at),
+  );
 }
 
 /**
@@ -135,15 +138,13 @@ export async function rollBack(
   await deleteGainsAbove(tx, place, to.ancestor.height);
   const detached = await detachAbove(tx, place, to.ancestor.height);
   const lost = detached.filter((row) => row.status === "CONFIRMED");
-  for (const row of lost) {
+  if (lost.length > 0) {
     const error = errorField(
       "deposit.not_found",
       "a reorganisation beyond the depth took its block away",
     );
-    await markDepositError(tx, row.id, error);
-    await tellDeposit(tx, actor, "deposit.orphaned", { ...row, error });
-  }
-  if (lost.length > 0) {
+    await markDepositErrors(tx, lost.map((row) => row.id), error);
+    await tellDeposits(tx, actor, "deposit.orphaned", lost.map((row) => ({ ...row, error })));
     await freezeRamps(tx, place, [...new Set(lost.map((row) => row.address))]);
   }
   return lost;

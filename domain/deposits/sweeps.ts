@@ -6,7 +6,7 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
-import { selectDeposit } from "../../db/deposits/deposits.ts";
+import { type DepositRow, selectDeposits } from "../../db/deposits/deposits.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
 import {
   joinSweep,
@@ -27,12 +27,12 @@ import {
 import type { Actor } from "../actor.ts";
 import type { Network } from "../chains/addresses.ts";
 import type { ChainId } from "../assets.ts";
-import { noteDeposit, settleApp } from "./deposit_apps.ts";
-import { tellDeposit } from "./deposit_views.ts";
+import { noteDeposits, settleApp } from "./deposit_apps.ts";
+import { tellDeposits } from "./deposit_views.ts";
 import { DomainError, errorField } from "../errors.ts";
 import { emit } from "../events.ts";
 import { newId } from "../ids.ts";
-import { enqueue } from "../jobs.ts";
+import { enqueue, enqueueAll } from "../jobs.ts";
 import { add, compare, fromUnits, subtract } from "../money.ts";
 import { feeUnits, recentQuote } from "../sending/fees.ts";
 import {
@@ -84,18 +84,27 @@ export async function scheduleSweep(
   });
 }
 
+/** Schedules the sweeps of some deposit accounts at once. */
+export async function scheduleSweeps(
+  tx: Tx,
+  actor: Actor,
+  accounts: readonly string[],
+): Promise<void> {
+  const jobs = accounts.map((account) => ({ payload: { account }, serialKey: `sweep ${account}` }));
+  await enqueueAll(tx, actor, "deposit.sweep", jobs);
+}
+
 /** Schedules sweeps that wait, and those whose job was lost. */
 export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainNetwork): Promise<void> {
   const of = { seconds: RESUMED_AFTER_S, limit: REVIVED_AT_ONCE };
-  for (const sweep of await selectUnsettled(tx, place, of)) {
-    await enqueue(tx, actor, "deposit.swept", { sweep }, { dedupe: sweep });
-  }
+  const unsettled = await selectUnsettled(tx, place, of);
+  const settles = unsettled.map((sweep) => ({ payload: { sweep }, dedupe: sweep }));
+  await enqueueAll(tx, actor, "deposit.swept", settles);
   const accounts = await selectForgotten(tx, place, of);
   if (accounts.length === 0) return;
   await touchSweeps(tx, accounts);
-  for (const account of accounts) {
-    await enqueue(tx, actor, "deposit.sweep", { account }, { dedupe: account });
-  }
+  const sweeps = accounts.map((account) => ({ payload: { account }, dedupe: account }));
+  await enqueueAll(tx, actor, "deposit.sweep", sweeps);
 }
 
 /** The account of a sweep, and its next step as a worker decided it. */
@@ -146,7 +155,7 @@ async function takeStep(
     return await failSweep(tx, actor, sweep, { why: step.why, struck: false });
   }
   // A deposit application that failed before is PROCESSING again.
-  await noteDeposit(tx, actor, account);
+  await noteDeposits(tx, actor, [account]);
   const place = { chain: chain as ChainId, network: network as Network };
   const common = { place, ramp, reference_id: sweep.id, speed: "medium" as const };
   try {
@@ -326,10 +335,8 @@ async function settleDone(
   const done = await updateSweep(tx, sweep.id, change);
   const rest = subtract(sweepable.free, amount);
   if (compare(rest, "0") <= 0) await joinSweep(tx, sweep.account, sweep.id);
-  for (const id of await selectSwept(tx, sweep.id)) {
-    const deposit = (await selectDeposit(tx, id))!;
-    await tellDeposit(tx, actor, "deposit.forwarded", deposit, done);
-  }
+  const swept = await selectDeposits(tx, await selectSwept(tx, sweep.id));
+  await tellDeposits(tx, actor, "deposit.forwarded", inOrder(swept), done);
   // Further deposits may have been credited meanwhile.
   if (compare(rest, "0") > 0) await scheduleSweep(tx, actor, sweep.account);
   else await settleApp(tx, actor, sweep.account, { status: "DONE", error: null });
@@ -348,10 +355,12 @@ export async function settleAhead(tx: LedgerTx, actor: Actor, account: string): 
     const settled = await updateSweep(tx, sweep.id, change);
     const { free } = (await selectSweepable(tx, account))!;
     if (compare(free, "0") > 0) continue;
-    for (const id of await joinSweep(tx, account, sweep.id)) {
-      const deposit = (await selectDeposit(tx, id))!;
-      await tellDeposit(tx, actor, "deposit.forwarded", deposit, settled);
-    }
+    const joined = await selectDeposits(tx, await joinSweep(tx, account, sweep.id));
+    await tellDeposits(tx, actor, "deposit.forwarded", inOrder(joined), settled);
     await settleApp(tx, actor, account, { status: "DONE", error: null });
   }
+}
+
+function inOrder(rows: readonly DepositRow[]): DepositRow[] {
+  return rows.toSorted((a, b) => a.id < b.id ? -1 : 1);
 }

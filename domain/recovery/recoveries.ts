@@ -268,10 +268,10 @@ async function settleHeld(
 ): Promise<void> {
   const held = await selectHeldDeposits(tx, place, { hashes: [found.hash] });
   await releaseDeposits(tx, held.map(({ id }) => id));
-  for (const row of held.filter((one) => !external.has(one.address))) {
-    const error = errorField("chain.quarantined", "it is a transaction of our own, found again");
-    await markOrphaned(tx, row.id, { error, at: actor.at });
-  }
+  const ours = held.filter((one) => !external.has(one.address)).map(({ id }) => id);
+  if (ours.length === 0) return;
+  const error = errorField("chain.quarantined", "it is a transaction of our own, found again");
+  await markOrphaned(tx, ours, { error, at: actor.at });
 }
 
 /** Books the effects of a recovered transaction, in a transaction that holds the ledger lock. */

@@ -1,6 +1,6 @@
 /** Accounts that are deleted, or shall be, while value is on its way to them. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { putOffDeposit } from "../../db/deposits/deposits.ts";
+import { putOffDeposits } from "../../db/deposits/deposit_proofs.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { openFundedRamp } from "../support/evm_fixture.ts";
 import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
@@ -111,7 +111,9 @@ Deno.test("a deposit that the ledger refused is tried again, ever more rarely, a
   const [{ id }] = await fixture.deposits();
   const pauses = [];
   for (let round = 0; round < 12; round++) {
-    await realm.command((tx) => putOffDeposit(tx, id, errorField("account.not_found", "refused")));
+    await realm.command((tx) =>
+      putOffDeposits(tx, [{ id, error: errorField("account.not_found", "refused") }])
+    );
     const [{ minutes }] = await rowsOf<{ minutes: number }>(
       realm,
       "select (extract(epoch from retry_at - updated_at) / 60)::integer as minutes from deposits",

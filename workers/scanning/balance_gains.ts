@@ -107,12 +107,13 @@ export async function recordGain(
 }
 
 /** Adds up the known transfers in the blocks of a gain, in base units. */
-export async function arrivedIn(
+async function arrivedIn(
   { context, place }: GainWork,
   { address, contract, decimals, above, height }: Omit<Gain, "gained">,
 ): Promise<bigint> {
-  const of = { address, contract, from: above + 1, to: height };
-  return toUnits(await reading(context.pool, (db) => sumArrived(db, place, of)), decimals);
+  const of = [{ address, contract, from: above + 1, to: height }];
+  const [sum] = await reading(context.pool, (db) => sumArrived(db, place, of));
+  return toUnits(sum, decimals);
 }
 
 /** Searches recorded gains that are due again. */

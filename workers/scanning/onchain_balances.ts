@@ -15,17 +15,19 @@ import {
   upsertOnchainBalances,
 } from "../../db/accounts/onchain_balances.ts";
 import { sumMinedCoins } from "../../db/chains/coin_sums.ts";
+import { sumArrived } from "../../db/deposits/deposit_proofs.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { findAsset, nativeAsset, tokenByContract } from "../../domain/assets.ts";
+import { toUnits } from "../../domain/money.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { WINDOW } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Holding, WatchList } from "../chains/observations.ts";
 import {
-  arrivedIn,
   explainAgain,
   explainGain,
+  type Gain,
   gainBudget,
   type GainWork,
   recordGain,
@@ -105,17 +107,64 @@ async function refresh(asked: Pass, wanted: readonly Wanted[]): Promise<void> {
   const counts = await reader.nonces?.countAt(addresses, height);
   const nonces = new Map(addresses.map((address, at) => [address, counts?.[at] ?? null]));
   const before = await reading(context.pool, (db) => selectOnchainBalances(db, place, addresses));
+  const known = new Map(before.map((row) => [`${row.address} ${row.contract}`, row]));
+  const seen = wanted.map((holding, at): SeenBalance => {
+    const { address, contract } = holding;
+    const last = known.get(`${address} ${contract ?? ""}`) ?? null;
+    return { holding, last, amount: amounts[at], nonce: nonces.get(address) ?? null };
+  });
+  const gains = await gainsOf(pass, seen);
   const rows: Omit<OnchainBalanceRow, "height">[] = [];
-  for (const [at, one] of wanted.entries()) {
-    const { address } = one;
-    const contract = one.contract ?? "";
-    const nonce = nonces.get(address) ?? null;
-    const last = before.find((row) => row.address === address && row.contract === contract);
-    const seen = { holding: one, amount: amounts[at], nonce };
-    if (one.booked && last !== undefined && !await isExplained(pass, last, seen)) continue;
-    rows.push({ address, contract, amount: `${amounts[at]}`, nonce });
+  for (const one of seen) {
+    const gain = gains.get(one);
+    if (gain !== undefined && !await isExplained(pass, one, gain)) continue;
+    const { holding: { address, contract }, amount, nonce } = one;
+    rows.push({ address, contract: contract ?? "", amount: `${amount}`, nonce });
   }
   await keep(context, pass, rows);
+}
+
+/** A balance as read now, and as stored. */
+interface SeenBalance {
+  holding: Wanted;
+  last: OnchainBalanceRow | null;
+  amount: bigint;
+  nonce: number | null;
+}
+
+/** What rose, by how much, and how much of that the known transfers explain; base units. */
+interface SeenGain extends Omit<Gain, "gained"> {
+  last: OnchainBalanceRow;
+  risen: bigint;
+  arrived: bigint;
+}
+
+/** Finds the balances that may have gained value since they were stored, by one statement for all. */
+async function gainsOf(
+  { context, place, height, decimals }: Pass,
+  seen: readonly SeenBalance[],
+): Promise<Map<SeenBalance, SeenGain>> {
+  const may = seen.flatMap((one) => {
+    const { holding: { address, contract, booked }, last, amount, nonce } = one;
+    if (!booked || last === null || last.height >= height) return [];
+    const places = decimals(contract);
+    const risen = amount - BigInt(last.amount);
+    // Outgoing value hides as much incoming value; without nonces only a balance that stands still shows that none left.
+    const still = nonce === null ? risen === 0n : last.nonce === nonce;
+    if (places === null || (risen <= 0n && still)) return [];
+    const gain = { address, contract, decimals: places, above: last.height, height };
+    return [{ one, gain: { ...gain, last, risen } }];
+  });
+  if (may.length === 0) return new Map();
+  const ranges = may.map(({ gain: { address, contract, above } }) => {
+    return { address, contract, from: above + 1, to: height };
+  });
+  const sums = await reading(context.pool, (db) => sumArrived(db, place, ranges));
+  return new Map(
+    may.map(({ one, gain }, at) => {
+      return [one, { ...gain, arrived: toUnits(sums[at], gain.decimals) }];
+    }),
+  );
 }
 
 /**
@@ -124,20 +173,12 @@ async function refresh(asked: Pass, wanted: readonly Wanted[]): Promise<void> {
  */
 async function isExplained(
   pass: Pass,
-  last: OnchainBalanceRow,
-  now: { holding: Holding; amount: bigint; nonce: number | null },
+  now: SeenBalance,
+  { last, risen, arrived, ...gain }: SeenGain,
 ): Promise<boolean> {
-  const { height } = pass;
-  if (last.height >= height) return true;
-  const { address, contract } = now.holding;
-  const decimals = pass.decimals(contract);
-  if (decimals === null) return true;
-  const gain = { address, contract, decimals, above: last.height, height };
-  const risen = now.amount - BigInt(last.amount);
   try {
-    // Outgoing value hides as much incoming value.
     const gained = risen + await spentSince(pass, last, now);
-    if (gained <= await arrivedIn(pass, gain)) return true;
+    if (gained <= arrived) return true;
     const disputed = await isDisputed(pass, now);
     await explainGain(pass, { ...gain, gained }, disputed);
     return !disputed;

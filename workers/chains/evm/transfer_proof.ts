@@ -6,6 +6,7 @@
 import { readList } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
+import { allOf } from "../peer.ts";
 import { type Call, RpcError } from "../rpc.ts";
 import type { Block, Checked, Evidence, Transfer } from "../observations.ts";
 import type { Evm } from "./context.ts";
@@ -37,12 +38,48 @@ function keyOf(checked: Checked | null): string {
   return [block?.hash, amount, from, received].join(" ");
 }
 
+/** Lists the questions that nearly every proof of a transfer asks, each of whose parameters is known before. */
+function usualQuestions({ hash, block, to, contract }: Transfer, { inBlock }: Evidence): Call[] {
+  if (block === null) return [];
+  const heights = contract === null && inBlock !== undefined && block.height > 0
+    ? [block.height, block.height - 1]
+    : [];
+  return [
+    { method: "eth_blockNumber", params: [] },
+    { method: "eth_getTransactionReceipt", params: [hash] },
+    { method: "eth_getTransactionByHash", params: [hash] },
+    { method: "eth_getBlockByNumber", params: [toHex(block.height), false] },
+    ...heights.map((at) => balanceQuestion({ address: to, contract: null }, toHex(at))),
+  ];
+}
+
+/** Asks a node some questions by one request, and gives a node that answers those by what it said. */
+async function askAhead(peer: Peer, calls: readonly Call[]): Promise<Peer> {
+  if (calls.length === 0) return peer;
+  const nameOf = ({ method, params }: Call) => JSON.stringify([method, params]);
+  const answers = await peer.batch(calls);
+  const known = new Map(calls.map((call, at) => [nameOf(call), answers[at]]));
+  const batch = async (asked: readonly Call[]) => {
+    const rest = asked.filter((call) => !known.has(nameOf(call)));
+    const others = rest.length === 0 ? [] : await peer.batch(rest);
+    return asked.map((call) =>
+      known.has(nameOf(call)) ? known.get(nameOf(call)) : others[rest.indexOf(call)]
+    );
+  };
+  return {
+    ...peer,
+    call: async (method, params) => allOf(await batch([{ method, params }]))[0],
+    batch,
+  };
+}
+
 async function witness(
   evm: Evm,
-  peer: Peer,
+  asked: Peer,
   transfer: Transfer,
   evidence: Evidence,
 ): Promise<Checked | null> {
+  const peer = await askAhead(asked, usualQuestions(transfer, evidence));
   const { depth } = evidence;
   if (depth !== undefined && transfer.block !== null) {
     const head = number(await peer.call("eth_blockNumber", []), "a height");
