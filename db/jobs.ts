@@ -1,4 +1,5 @@
 /** Statements of the job table: enqueue, claim under a lease, finish under the fencing token. @module */
+import type { Fragment } from "./collections/filter.ts";
 import type { Db, Pool, Tx } from "./database.ts";
 import { peeking } from "./transaction.ts";
 
@@ -32,7 +33,12 @@ export interface NewJobRow {
 
 /** Adds a job in the caller's transaction. */
 export async function insertJob(tx: Tx, job: NewJobRow): Promise<void> {
-  await tx`
+  await tx`${insertOf(tx, job)}`;
+}
+
+/** Writes the statement that adds a job, to stand in a statement that adds its cause. */
+export function insertOf(tx: Tx, job: NewJobRow): Fragment {
+  return tx`
     insert into jobs (id, name, payload, serial_key, dedupe, run_at)
     values (${job.id}, ${job.name}, ${tx.json(job.payload as never)}, ${job.serialKey ?? null},
       ${job.dedupe ?? null}, coalesce(${job.run_at ?? null}::timestamptz, now()))

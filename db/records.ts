@@ -107,25 +107,37 @@ export async function insertEvents(
       e(id uuid, type text, entity uuid, owner uuid, payload jsonb, created_at bigint)`;
 }
 
+/** A line of the audit trail. */
+export interface NewAuditRow {
+  id: string;
+  actor: string | null;
+  action: string;
+  entity: string | null;
+  /** The realm, in the platform's own trail. */
+  realm?: string;
+  /** Names of the fields that the request gave. */
+  fields: string[] | null;
+  request_id: string;
+  address: string | null;
+  /** The machine key that acted. */
+  api_key?: string;
+  api_key_name?: string;
+  created_at: number;
+}
+
 /** Adds a line to the audit trail. */
-export async function insertAudit(
+export async function insertAudit(tx: Tx, line: NewAuditRow): Promise<void> {
+  await tx`insert into audit ${tx({ ...line })}`;
+}
+
+/** Adds a line to the audit trail, and stores the answer under the key that this transaction claimed. */
+export async function insertAuditAndAnswer(
   tx: Tx,
-  line: {
-    id: string;
-    actor: string | null;
-    action: string;
-    entity: string | null;
-    /** The realm, in the platform's own trail. */
-    realm?: string;
-    /** Names of the fields that the request gave. */
-    fields: string[] | null;
-    request_id: string;
-    address: string | null;
-    /** The machine key that acted. */
-    api_key?: string;
-    api_key_name?: string;
-    created_at: number;
-  },
+  line: NewAuditRow,
+  key: string,
+  answer: { status: number; body: string },
 ): Promise<void> {
-  await tx`insert into audit ${tx(line)}`;
+  await tx`
+    with line as (insert into audit ${tx({ ...line })})
+    update idempotency set status = ${answer.status}, body = ${answer.body} where key = ${key}`;
 }

@@ -107,7 +107,8 @@ async function insist<T, Locked extends boolean>(
   for (let attempt = 1;; attempt++) {
     try {
       return await sql.begin("isolation level serializable", async (tx) => {
-        if (opening !== "") await tx.unsafe(opening);
+        // Sent together with the first statement; the driver reports its failure in the place of what follows from it.
+        if (opening !== "") tx.unsafe(opening).catch(() => {});
         return await work(tx as Tx as TxFor<Locked>);
       }) as T;
     } catch (error) {

@@ -2,7 +2,7 @@
  * The greatest size of an answer that lists entities: each may hold several free-form objects of 64
  * KiB. @module
  */
-import { jsonLength } from "./entity.ts";
+import { jsonBound, jsonLength } from "./entity.ts";
 import { DomainError } from "./errors.ts";
 
 /** Greatest size of a list, about. */
@@ -14,9 +14,18 @@ const ROWS_FEW = 10;
  * Measures a list while it is built; the function returned tells whether a further row has room.
  */
 export function openAnswer(): (view: unknown) => boolean {
-  let size = 0;
+  let size = 0; // of the views that were measured
+  let bound = 0; // at least the size of all
+  let unmeasured: unknown[] = [];
   return (view) => {
-    if (size <= ANSWER_MAX) size += jsonLength(view, ANSWER_MAX - size);
+    bound += jsonBound(view);
+    unmeasured.push(view);
+    if (bound <= ANSWER_MAX) return true;
+    for (const one of unmeasured) {
+      if (size <= ANSWER_MAX) size += jsonLength(one, ANSWER_MAX - size);
+    }
+    unmeasured = [];
+    bound = size;
     return size <= ANSWER_MAX;
   };
 }

@@ -5,7 +5,15 @@
  * @module
  */
 import type { Db, Pool, Tx } from "../db/database.ts";
-import { claimKey, completeRefusal, insertAudit, keepAnswer, selectKept } from "../db/records.ts";
+import {
+  claimKey,
+  completeRefusal,
+  insertAudit,
+  insertAuditAndAnswer,
+  keepAnswer,
+  type NewAuditRow,
+  selectKept,
+} from "../db/records.ts";
 import {
   dryRun,
   type LedgerTx,
@@ -86,10 +94,12 @@ export async function runCommand<Locked extends boolean = false>(
   return await serializable<Answer, Locked>(pool, async (tx) => {
     const claim = options.idempotency;
     if (claim !== null) {
-      return await answerUnder(tx, claim, options, () => attempt(tx, actor, options, work));
+      const line = (view: unknown) => lineOf(actor, options, view);
+      return await answerUnder(tx, claim, options, () => attempt(tx, work), line);
     }
-    const answer = options.print({ view: await audited(tx, actor, options, work) });
-    return { ...answer, replayed: false };
+    const view = await work(tx);
+    await insertAudit(tx, lineOf(actor, options, view));
+    return { ...options.print({ view }), replayed: false };
   }, options);
 }
 
@@ -110,13 +120,15 @@ export async function refuseUnder(
 }
 
 /**
- * Claims a key, runs the work and stores its answer; or returns the answer stored under the key.
+ * Claims a key, runs the work and stores its answer with its line in the audit trail; or returns the answer stored
+ * under the key.
  */
 async function answerUnder(
   tx: Tx,
   claim: IdempotencyClaim,
   options: Pick<CommandContext, "print" | "cipher">,
   run: () => Promise<CommandResult>,
+  line: ((view: unknown) => NewAuditRow) | null = null,
 ): Promise<Answer> {
   const kept = await claimKey(tx, claim);
   if (kept !== null) {
@@ -131,10 +143,12 @@ async function answerUnder(
   if ("refused" in result && (answer.status >= 500 || answer.status === 401)) {
     throw result.refused;
   }
-  await keepAnswer(tx, claim.key, {
+  const stored = {
     status: answer.status,
     body: options.cipher?.encrypt(answer.body) ?? answer.body,
-  });
+  };
+  if (line === null || "refused" in result) await keepAnswer(tx, claim.key, stored);
+  else await insertAuditAndAnswer(tx, line(result.view), claim.key, stored);
   return { ...answer, replayed: false };
 }
 
@@ -149,27 +163,20 @@ function decrypted(kept: string, options: Pick<CommandContext, "cipher">): strin
 /** Runs the work in a savepoint, so that a refusal undoes it and leaves the claimed key. */
 async function attempt<T extends Tx>(
   tx: T,
-  actor: Actor,
-  options: CommandContext,
   work: (tx: T) => Promise<unknown>,
 ): Promise<CommandResult> {
   try {
-    return { view: await savepoint(tx, (sp) => audited(sp, actor, options, work)) };
+    return { view: await savepoint(tx, work) };
   } catch (error) {
     if (error instanceof DomainError) return { refused: error };
     throw error;
   }
 }
 
-async function audited<T extends Tx>(
-  tx: T,
-  actor: Actor,
-  options: CommandContext,
-  work: (tx: T) => Promise<unknown>,
-): Promise<unknown> {
-  const view = await work(tx);
+/** The line of a command in the audit trail. */
+function lineOf(actor: Actor, options: CommandContext, view: unknown): NewAuditRow {
   const id = newId(actor.at);
-  await insertAudit(tx, {
+  return {
     id,
     actor: actor.kind === "user" ? actor.user : null,
     action: options.action,
@@ -182,8 +189,7 @@ async function audited<T extends Tx>(
       ? {}
       : { api_key: actor.apiKey.id, api_key_name: actor.apiKey.name }),
     created_at: idTime(id),
-  });
-  return view;
+  };
 }
 
 function entityOf(view: unknown): string | null {

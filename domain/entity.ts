@@ -143,6 +143,21 @@ export function jsonLength(value: unknown, most: number): number {
   return Math.max(2, length);
 }
 
+/** At least the bytes of a value's JSON text as UTF-8, without a look into its texts. */
+export function jsonBound(value: unknown): number {
+  if (typeof value === "string") return 6 * value.length + 2;
+  if (typeof value !== "object" || value === null) return 24;
+  if (isDigits(value)) return value.digits.length;
+  let bound = 2;
+  if (Array.isArray(value)) {
+    for (const item of value) bound += 1 + jsonBound(item);
+    return bound;
+  }
+  const named = value as Record<string, unknown>;
+  for (const name of Object.keys(named)) bound += 6 * name.length + 4 + jsonBound(named[name]);
+  return bound;
+}
+
 /** The bytes of a text in JSON, with its quotes. */
 function textLength(text: string): number {
   let length = 2;

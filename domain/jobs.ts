@@ -2,7 +2,7 @@
  * Jobs: work that a worker does after the answer. A job is a row written with its cause. @module
  */
 import type { Tx } from "../db/database.ts";
-import { insertJob, insertJobs } from "../db/jobs.ts";
+import { insertJob, insertJobs, type NewJobRow } from "../db/jobs.ts";
 import type { ChainId } from "./assets.ts";
 import { newId } from "./ids.ts";
 
@@ -45,14 +45,24 @@ export async function enqueue<N extends JobName>(
   payload: JobPayloads[N],
   options: JobOptions = {},
 ): Promise<void> {
-  await insertJob(tx, {
+  await insertJob(tx, jobOf(by, name, payload, options));
+}
+
+/** Makes the row of a job that is added together with its cause. */
+export function jobOf<N extends JobName>(
+  by: { at: number },
+  name: N,
+  payload: JobPayloads[N],
+  options: JobOptions = {},
+): NewJobRow {
+  return {
     id: newId(by.at),
     name,
     payload,
     serialKey: options.serialKey ?? null,
     dedupe: options.dedupe ?? null,
     run_at: options.runAt ?? null,
-  });
+  };
 }
 
 /** Adds jobs of one name, in their order, as {@link enqueue} adds one. */

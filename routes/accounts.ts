@@ -10,7 +10,6 @@ import {
   removeAccount,
   restoreAccount,
   setState,
-  showAccount,
 } from "../domain/accounts/account_collection.ts";
 import { AccountView, createAccount, NewAccount } from "../domain/accounts/accounts.ts";
 import { createNamedDepositAccount } from "../domain/deposits/deposit_accounts.ts";
@@ -58,8 +57,7 @@ export const accountRoutes: readonly AnyRoute[] = [
           const row = call.body.type === "deposit"
             ? await createNamedDepositAccount(tx, call.actor, call.body)
             : await createAccount(tx, call.actor, call.body);
-          await nameAccount(tx, call.actor, row, call.body.alias);
-          return await showAccount(tx, call.actor, row);
+          return await nameAccount(tx, call.actor, row, call.body.alias);
         },
         {
           lockLedger: true,

@@ -1,6 +1,9 @@
 /** Statements on accounts. Balances are changed by the ledger alone. @module */
 import type { LedgerTx } from "../transaction.ts";
+import { type IdQuery, unprepared } from "../collections/filter.ts";
 import type { Db } from "../database.ts";
+import { firstAlias } from "../identity/aliases.ts";
+import { insertOf, type NewJobRow } from "../jobs.ts";
 
 /** An account as stored. Amounts are decimals in whole units of the asset. */
 export interface AccountRow {
@@ -77,9 +80,14 @@ export type NewAccountRow = Omit<
   | "system"
 >;
 
-/** Adds an account. */
-export async function insertAccount(tx: LedgerTx, account: NewAccountRow): Promise<AccountRow> {
+/** Adds an account, together with the job that it causes, if there is one. */
+export async function insertAccount(
+  tx: LedgerTx,
+  account: NewAccountRow,
+  job: NewJobRow | null = null,
+): Promise<AccountRow> {
   const [row] = await tx<AccountRow[]>`
+    ${job === null ? tx`` : tx`with job as (${insertOf(tx, job)})`}
     insert into accounts (id, type, asset, testnet, decimals, active, enabled, is_default, currency,
       currency_places, country, holder, owner, ramp, reference, data, created_at)
     values (${account.id}, ${account.type}, ${account.asset}, ${account.testnet},
@@ -159,6 +167,17 @@ export async function selectAccounts(db: Db, ids: string[]): Promise<AccountRow[
   return await db<AccountRow[]>`select ${
     db(COLUMNS)
   } from accounts where id = any (${ids}::uuid[])`;
+}
+
+/** Reads accounts with their aliases by a query for ids, in its order. */
+export async function selectListedAccounts(
+  db: Db,
+  ids: IdQuery,
+): Promise<(AccountRow & { alias: string | null })[]> {
+  return await unprepared(db<(AccountRow & { alias: string | null })[]>`
+    select ${db(COLUMNS)}, ${firstAlias(db, "account")} as alias
+    from unnest(array(${ids})) with ordinality listed(of_row, at),
+      lateral (select * from accounts x where x.id = of_row offset 0) shown order by at`);
 }
 
 /** Changes fields of an account other than balances. */

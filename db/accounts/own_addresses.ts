@@ -9,17 +9,19 @@ export interface OwnAddressRow extends NetworkKey {
   ramp: boolean;
 }
 
-/** Reads the use of an own address, on every chain where it is one. */
-export async function selectOwnAddress(db: Db, address: string): Promise<OwnAddressRow[]> {
-  return await db<OwnAddressRow[]>`
-    select chain, network, asset, derivation_key = 0 as ramp from addresses
-    where address = ${address} order by id`;
-}
-
-/** Whether an address is reserved. */
-export async function isReserved(db: Db, address: string): Promise<boolean> {
-  const rows = await db`select address from reserved_addresses where address = ${address}`;
-  return rows.length > 0;
+/** Reads the uses of an own address, on every chain where it is one, and whether it is reserved. */
+export async function selectOwnAddress(
+  db: Db,
+  address: string,
+): Promise<{ uses: OwnAddressRow[]; reserved: boolean }> {
+  const rows = await db<(OwnAddressRow & { reserved: boolean })[]>`
+    select a.chain, a.network, a.asset, a.ramp,
+      (select 1 from reserved_addresses where address = ${address} limit 1) is not null as reserved
+    from (values (1)) one
+      left join lateral (select id, chain, network, asset, derivation_key = 0 as ramp
+        from addresses where address = ${address} offset 0) a on true
+    order by a.id`;
+  return { uses: rows.filter(({ chain }) => chain !== null), reserved: rows[0].reserved };
 }
 
 /** Reserves addresses of a ramp, and stores up to which index they are reserved. */

@@ -7,7 +7,9 @@ import type { Db, Tx } from "../database.ts";
 import {
   type Columns,
   type Condition,
+  expressionOf,
   type Fragment,
+  type IdQuery,
   searchOf,
   type Target,
   unprepared,
@@ -67,6 +69,21 @@ export async function selectIds(
   selection: Selection,
   slice: Slice,
 ): Promise<string[] | null> {
+  const query = await queryIds(db, source, selection, slice);
+  // A cached plan does not know whether a user has few accounts or many, nor how far a table has grown since.
+  return query === null ? null : (await unprepared(query.of)).map((row) => row.id);
+}
+
+/**
+ * Writes the query for the ids of a part of a list, in order; null if there is no row to begin after. The list of a
+ * realm's or of one's own rows has no parameters: the driver sends an unprepared statement with parameters twice.
+ */
+export async function queryIds(
+  db: Db,
+  source: Source,
+  selection: Selection,
+  slice: Slice,
+): Promise<{ of: IdQuery } | null> {
   const { sort, after, limit, offset } = slice;
   let behind = db`true`;
   if (after !== null) {
@@ -81,15 +98,31 @@ export async function selectIds(
       db,
       source,
       selection.visibility,
-      db`${rest} order by ${order} limit ${limit + offset}`,
+      db`${rest} order by ${order} limit ${whole(db, limit + offset)}`,
     )
     : db`${reachOf(db, source, selection.visibility)} and ${rest}`;
-  const query = db<{ id: string }[]>`
+  const of = db<{ id: string }[]>`
     select id from ${listOf(db, source)} where ${where} order by ${order}
-    limit ${limit} offset ${offset}`;
-  // A cached plan does not know whether a user has few accounts or many, nor how far a table has grown since.
-  const rows = await unprepared(query);
-  return rows.map((row) => row.id);
+    limit ${whole(db, limit)} offset ${whole(db, offset)}`;
+  return { of }; // a promise of the query itself would send it
+}
+
+/** Writes an id into a statement. */
+function idText(db: Db, id: string): Fragment {
+  return /^[0-9a-f-]{36}$/.test(id) ? db.unsafe(`'${id}'::uuid`) : db`${id}::uuid`;
+}
+
+/** Writes the condition of concealed rows, whose value the code declares. */
+function concealing(db: Db, { columns }: Source, rows: Condition): Fragment {
+  const plain = rows.op === "eq" && typeof rows.value === "string" && /^[a-z]+$/.test(rows.value);
+  if (!plain) return whereOf(db, columns, rows);
+  return db`${expressionOf(db, columns, rows.at)} = ${db.unsafe(`'${rows.value}'`)}`;
+}
+
+/** Writes a whole number into a statement. */
+function whole(db: Db, number: number): Fragment {
+  if (!Number.isSafeInteger(number) || number < 0) throw new TypeError(`${number} is no count`);
+  return db.unsafe(`${number}`);
 }
 
 /** Counts the rows that match; plain counts of a counted table do not read it. */
@@ -231,7 +264,7 @@ function matching(db: Db, source: Source, selection: Selection): Fragment {
 function alive(db: Db, source: Source, { deleted, concealed }: Visibility): Fragment {
   const listed = concealed === null || concealed.shown
     ? db`true`
-    : db`not ${whereOf(db, source.columns, concealed.rows)}`;
+    : db`not (${concealing(db, source, concealed.rows)})`;
   if (!source.deletable || deleted === "too") return listed;
   return deleted === "only"
     ? db`${listed} and deleted_at is not null`
@@ -250,11 +283,13 @@ function reachOf(
   const parts = reaches.map((reach) => {
     if (reach === "own") {
       return ownId === null
-        ? db`owner = ${user}::uuid`
-        : db`(owner = ${user}::uuid or id = ${ownId}::uuid)`;
+        ? db`owner = ${idText(db, user)}`
+        : db`(owner = ${idText(db, user)} or id = ${idText(db, ownId!)})`;
     }
     const account = reach === "incoming" ? db`destination` : db`source`;
-    return db`exists (select from accounts a where a.id = ${account} and a.owner = ${user}::uuid)`;
+    return db`exists (select from accounts a where a.id = ${account} and a.owner = ${
+      idText(db, user)
+    })`;
   });
   if (concealed?.shown) parts.push(whereOf(db, source.columns, concealed.rows));
   if (isFlow(visibility) && !one) return db`id in (${flowing(db, source, visibility)})`;
@@ -263,10 +298,10 @@ function reachOf(
 
 /** The ids of transactions within reach, found by their accounts: no other index serves this. */
 function flowing(db: Db, source: Source, { reaches, user }: Visibility): Fragment {
-  const mine = db`(select id from accounts where owner = ${user}::uuid)`;
+  const mine = db`(select id from accounts where owner = ${idText(db, user)})`;
   return reaches.map((reach) => {
     if (reach === "own") {
-      return db`select id from ${listOf(db, source)} where owner = ${user}::uuid`;
+      return db`select id from ${listOf(db, source)} where owner = ${idText(db, user)}`;
     }
     const sign = reach === "incoming" ? db`amount > 0` : db`amount < 0`;
     return db`select transaction from entries where account in ${mine} and ${sign}`;
@@ -278,9 +313,9 @@ function twoArms(db: Db, source: Source, visibility: Visibility, rest: Fragment)
   const { user, ownId } = visibility;
   const table = listOf(db, source);
   return db`id in (
-    (select id from ${table} where owner = ${user}::uuid and ${rest})
+    (select id from ${table} where owner = ${idText(db, user)} and ${rest})
     union all
-    (select id from ${table} where id = ${ownId}::uuid and ${rest}))`;
+    (select id from ${table} where id = ${idText(db, ownId!)} and ${rest}))`;
 }
 
 async function findAnchor(

@@ -9,6 +9,8 @@ import type { Db } from "../database.ts";
 
 /** A piece of SQL with its parameters, to be placed in a statement. */
 export type Fragment = postgres.PendingQuery<postgres.Row[]>;
+/** A query for ids, to be sent or to stand in a statement. */
+export type IdQuery = postgres.PendingQuery<{ id: string }[]>;
 
 /** The type of a column. `id` is a uuid, `decimal` a numeric, `json` a jsonb, `texts` a text[]. */
 export type ColumnType =

@@ -1,4 +1,5 @@
 /** Statements on aliases: one directory for accounts and identities. @module */
+import type { Fragment } from "../collections/filter.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** An alias as stored. */
@@ -61,6 +62,12 @@ export async function selectFirstAliases(
       select identity, alias, id from aliases
         where identity = any (${targets}::uuid[]) and deleted_at is null
     ) a order by target, id`;
+}
+
+/** Writes the alias that a row called `shown` is shown with: its oldest. */
+export function firstAlias(db: Db, of: "account" | "identity"): Fragment {
+  return db`(select x.alias from aliases x
+    where x.${db(of)} = shown.id and x.deleted_at is null order by x.id limit 1)`;
 }
 
 /** Changes an alias's data. */

@@ -1,5 +1,7 @@
 /** Statements on identities. @module */
+import { type IdQuery, unprepared } from "../collections/filter.ts";
 import type { Db, Tx } from "../database.ts";
+import { firstAlias } from "./aliases.ts";
 
 /** An identity as stored. */
 export interface IdentityRow {
@@ -68,6 +70,17 @@ export async function selectIdentityOfUser(db: Db, user: string): Promise<Identi
 export async function selectIdentities(db: Db, ids: string[]): Promise<IdentityRow[]> {
   return await db<IdentityRow[]>`
     select ${db(COLUMNS)} from identities where id = any (${ids}::uuid[])`;
+}
+
+/** Reads identities with their aliases by a query for ids, in its order. */
+export async function selectListedIdentities(
+  db: Db,
+  ids: IdQuery,
+): Promise<(IdentityRow & { alias: string | null })[]> {
+  return await unprepared(db<(IdentityRow & { alias: string | null })[]>`
+    select ${db(COLUMNS)}, ${firstAlias(db, "identity")} as alias
+    from unnest(array(${ids})) with ordinality listed(of_row, at),
+      lateral (select * from identities x where x.id = of_row offset 0) shown order by at`);
 }
 
 /** Changes an identity. */

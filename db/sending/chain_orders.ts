@@ -1,5 +1,6 @@
 /** Statements on chain orders: transactions to be sent on a chain. @module */
 import type { Db, Tx } from "../database.ts";
+import { insertOf, type NewJobRow } from "../jobs.ts";
 
 /** States of a chain order. `domain/sending/order_states.ts` lists the permitted transitions. */
 export const ORDER_STATES = [
@@ -89,6 +90,7 @@ export type NewOrderRow = Pick<
   | "contract"
   | "amount"
   | "speed"
+  | "schedule_version"
   | "nonce"
   | "charged"
   | "budget"
@@ -139,9 +141,11 @@ export const ORDER_COLUMNS = [
   "error",
   "created_at",
 ] as const;
-/** Adds an order. */
-export async function insertOrder(tx: Tx, order: NewOrderRow): Promise<void> {
-  await tx`insert into chain_orders ${tx({ ...order, request: tx.json(order.request as never) })}`;
+/** Adds an order together with the job of its first run. */
+export async function insertOrder(tx: Tx, order: NewOrderRow, job: NewJobRow): Promise<void> {
+  await tx`
+    with job as (${insertOf(tx, job)})
+    insert into chain_orders ${tx({ ...order, request: tx.json(order.request as never) })}`;
 }
 
 /** Reads an order. */

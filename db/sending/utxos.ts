@@ -39,7 +39,7 @@ export async function lockFreeCoins(
           select 1 from order_attempts m where m.hash = o.hash))
         or (height is null and (select count(*) from order_attempts m
           join order_attempts s using (order_id) where m.hash = o.hash) = 1))
-      and ${unreserved(tx)}
+      and ${unreservedCoins(tx)}
     order by o.amount desc, hash, index limit ${limit} for update of o`;
 }
 
@@ -53,7 +53,7 @@ export async function sumFreeCoins(
     select coalesce(sum(amount), 0)::text as units, count(*)::integer as count from (
       select amount from coins o
       where chain = ${of.chain} and network = ${of.network} and address = ${of.address}
-        and spent_by is null and ${unreserved(db)}
+        and spent_by is null and ${unreservedCoins(db)}
       order by o.amount desc limit ${limit}) as largest`;
   return row;
 }
@@ -62,7 +62,7 @@ export async function sumFreeCoins(
  * Selects coins that no order has reserved or spent for good. Each is looked up by its key, because
  * PostgreSQL may plan a join from the wrong side.
  */
-function unreserved(db: Db) {
+export function unreservedCoins(db: Db) {
   return db`o.kept is null and (select c.order_id from reserved_inputs c
     where c.chain = o.chain and c.network = o.network and c.input = o.hash || ':' || o.index) is null`;
 }

@@ -11,6 +11,7 @@ import {
   selectAccounts,
   selectAccountTie,
   selectEnabledAmong,
+  selectListedAccounts,
   unfreezeAccount,
   updateAccount,
 } from "../../db/accounts/accounts.ts";
@@ -19,7 +20,7 @@ import { selectIdentityOfUser } from "../../db/identity/identities.ts";
 import { viewAccounts, viewWholeAccount } from "./account_views.ts";
 import { assertVirtual } from "./accounts.ts";
 import { type Actor, reachesRealm, roleOf } from "../actor.ts";
-import { addAlias, aliasesOf } from "../identity/aliases.ts";
+import { addAlias, withAliases } from "../identity/aliases.ts";
 import {
   type Collection,
   findVisible,
@@ -85,12 +86,14 @@ export const ACCOUNTS: Collection<AccountRow> = {
   /** System accounts are shown to realm administrators who ask for them by type. */
   concealed: { field: "type", value: "system", maySee: maySeeSystemAccounts },
   read: selectAccounts,
+  readListed: selectListedAccounts,
   async show(db, actor, rows, populate) {
-    const [views, aliases] = [
-      await viewAccounts(db, rows, populate.has("address") ? { addressFor: actor } : {}),
-      await aliasesOf(db, rows.map((row) => row.id)),
-    ];
-    return views.map((view, i) => ({ ...view, alias: aliases.get(rows[i].id) ?? null }));
+    const views = await viewAccounts(
+      db,
+      rows,
+      populate.has("address") ? { addressFor: actor } : {},
+    );
+    return await withAliases(db, rows, views);
   },
 };
 
@@ -124,15 +127,17 @@ export async function findReadyAddress(db: Db, actor: Actor, id: string): Promis
   return row?.enabled ? await viewWholeAccount(db, row, { addressFor: actor }) : null;
 }
 
-/** Gives a new account its alias, if it is to have one. @throws {DomainError} alias.taken */
+/** Gives a new account its alias, if it is to have one, and shows it. @throws {DomainError} alias.taken */
 export async function nameAccount(
   tx: Tx,
   actor: Actor,
   row: AccountRow,
   alias: string | undefined,
-): Promise<void> {
-  if (alias === undefined) return;
-  await addAlias(tx, actor, { alias, type: "account", account: row.id, data: {} });
+): Promise<Record<string, unknown>> {
+  if (alias !== undefined) {
+    await addAlias(tx, actor, { alias, type: "account", account: row.id, data: {} });
+  }
+  return { ...await viewWholeAccount(tx, row), alias: alias ?? null };
 }
 
 /**

@@ -27,7 +27,7 @@ export async function viewAccounts(
   const onChain = rows.filter((row) => row.type === "ramp" || row.type === "deposit");
   const asked = populate.addressFor ? rows.filter((row) => row.type !== "system") : onChain;
   if (asked.length === 0) return rows.map((row) => viewAccount(row));
-  const addresses = await selectAddressesFor(db, asked.map((row) => row.id));
+  const addresses = byAccount(await selectAddressesFor(db, asked.map((row) => row.id)));
   const holdings = await selectRampBalances(db, onChain.map((row) => row.id));
   const held = new Map(holdings.map((one) => [`${one.account} ${one.contract}`, one.amount]));
   const assets = new Map<string, ChainAsset>();
@@ -35,14 +35,26 @@ export async function viewAccounts(
     assets.set(code, await resolveChainAsset(db, code));
   }
   return rows.map((row) => {
-    const own = addresses.find((one) => one.account === row.id || one.target_account === row.id);
-    const asset = onChain.includes(row) ? assets.get(row.asset) : undefined;
+    const own = addresses.get(row.id);
+    const isOnChain = row.type === "ramp" || row.type === "deposit";
+    const asset = isOnChain ? assets.get(row.asset) : undefined;
     const part = asset && partOf(row, { asset, address: own?.address ?? null, held });
     const view = viewAccount(row, part);
     if (populate.addressFor === undefined) return view;
     const address = own === undefined ? null : viewAddress(own, populate.addressFor);
     return { ...view, ...chainOf(own), address };
   });
+}
+
+/** The oldest address of each account: its own, or the first whose deposits are forwarded to it. */
+function byAccount(rows: readonly OwnedAddressRow[]): ReadonlyMap<string, OwnedAddressRow> {
+  const found = new Map<string, OwnedAddressRow>();
+  for (const row of rows) {
+    for (const account of [row.account, row.target_account]) {
+      if (account !== null && !found.has(account)) found.set(account, row);
+    }
+  }
+  return found;
 }
 
 /** Shows one account as {@link viewAccounts} does. */

@@ -34,7 +34,7 @@ import { DomainError, invalidField } from "../errors.ts";
 import { emit } from "../events.ts";
 import { AccountingCurrency } from "../identity/identities.ts";
 import { isId, newId } from "../ids.ts";
-import { enqueue } from "../jobs.ts";
+import { jobOf } from "../jobs.ts";
 import { add, compare, DecimalText, subtract, trim } from "../money.ts";
 import { assertMay, assertMayAssign, notFound } from "../permissions.ts";
 import { chainNetworkFor } from "../chains/networks.ts";
@@ -126,9 +126,7 @@ export async function createAccount(
   }
   const of = { asset: asset.code, testnet: input.testnet };
   if (input.ramp !== undefined) await resolveRamp(tx, actor, input.ramp, of);
-  const row = await openAccount(tx, actor, { ...input, asset, enabled: false });
-  await enqueue(tx, actor, "account.enable", { account: row.id });
-  return row;
+  return await openAccount(tx, actor, { ...input, asset, enabled: false, enabledByJob: true });
 }
 
 /** Inserts a new account with the defaults of its holder. */
@@ -138,6 +136,8 @@ export async function openAccount(
   input: Omit<NewAccount, "asset"> & {
     asset: LedgerAsset;
     enabled: boolean;
+    /** Whether the job that enables it is added with it. */
+    enabledByJob?: boolean;
     /** An account whose holder and owner it takes, unless the actor chose others. */
     belongsTo?: AccountRow;
   },
@@ -154,8 +154,10 @@ export async function openAccount(
     const of = { holder: holder.id, asset: input.asset.code, testnet: input.testnet };
     await clearDefault(tx, of);
   }
+  const id = newId(actor.at);
+  const job = input.enabledByJob ? jobOf(actor, "account.enable", { account: id }) : null;
   return await insertAccount(tx, {
-    id: newId(actor.at),
+    id,
     type: input.type,
     asset: input.asset.code,
     testnet: input.testnet,
@@ -172,7 +174,7 @@ export async function openAccount(
     reference: input.reference ?? null,
     data: input.data,
     created_at: actor.at,
-  });
+  }, job);
 }
 
 /**
@@ -268,7 +270,8 @@ export function availableOf(
   account: Pick<AccountRow, "type" | "total" | "blocked" | "linked" | "frozen">,
 ): string {
   if (account.frozen || account.type === "deposit") return "0";
-  return subtract(account.total, add(account.blocked, account.linked));
+  const { total, blocked, linked } = account;
+  return blocked === "0" && linked === "0" ? trim(total) : subtract(total, add(blocked, linked));
 }
 
 /** Shows linked value where there is some. */

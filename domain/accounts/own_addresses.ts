@@ -7,7 +7,7 @@
 import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { endAssignments } from "../../db/accounts/external_addresses.ts";
-import { insertReserved, isReserved, selectOwnAddress } from "../../db/accounts/own_addresses.ts";
+import { insertReserved, selectOwnAddress } from "../../db/accounts/own_addresses.ts";
 import { type RampRow } from "../../db/accounts/ramps.ts";
 import type { Actor } from "../actor.ts";
 import { findAsset } from "../assets.ts";
@@ -39,8 +39,8 @@ export async function reserveAddresses(
  * @throws {DomainError} address.assigned
  */
 export async function assertNotOurs(db: Db, address: string): Promise<void> {
-  const own = await selectOwnAddress(db, address);
-  if (own.length > 0 || await isReserved(db, address)) throw ours();
+  const { uses, reserved } = await selectOwnAddress(db, address);
+  if (uses.length > 0 || reserved) throw ours();
 }
 
 /**
@@ -63,12 +63,12 @@ export async function assertNotStranding(
   payment: { place: NetworkKey; address: string; asset: string; fromRamp: boolean },
 ): Promise<void> {
   const { place, address, asset, fromRamp } = payment;
-  const own = await selectOwnAddress(db, address);
-  if (own.length === 0) {
-    if (!await isReserved(db, address)) return;
+  const { uses, reserved } = await selectOwnAddress(db, address);
+  if (uses.length === 0) {
+    if (!reserved) return;
     throw new DomainError("address.invalid", "the address is ours and was not handed out yet");
   }
-  const here = own.find((one) => one.chain === place.chain && one.network === place.network);
+  const here = uses.find((one) => one.chain === place.chain && one.network === place.network);
   if (here === undefined) {
     throw new DomainError("address.invalid", "the address is ours, and for another chain");
   }

@@ -7,12 +7,15 @@ import {
   countMatching,
   isVisible,
   markDeleted,
+  queryIds,
   selectIds,
+  type Selection,
+  type Slice,
   type Source,
   type Visibility,
 } from "../../db/collections/collection.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import type { Columns, Condition } from "../../db/collections/filter.ts";
+import type { Columns, Condition, IdQuery } from "../../db/collections/filter.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { answerable, openAnswer } from "../answers.ts";
 import { DomainError, type ErrorCode } from "../errors.ts";
@@ -60,6 +63,8 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
   fields: readonly string[];
   /** Reads rows by their ids, in any order. */
   read(db: Db, ids: string[]): Promise<R[]>;
+  /** Reads rows with what their list shows by a query for their ids, in its order: one statement for two or more. */
+  readListed?(db: Db, ids: IdQuery): Promise<R[]>;
   show: Shower<R>;
   /** A row that is one's own whatever its owner; null without. */
   ownId?(db: Db, actor: Actor): Promise<string | null>;
@@ -107,9 +112,10 @@ export async function findEntities(
   const { collection } = among;
   const selection = await selectionOf(db, actor, collection, given);
   const sort = parseSort(collection.columns, given.sort);
-  const ids = await selectIds(db, collection, selection, { sort, ...parseWindow(given) });
-  if (ids === null) throw invalidQuery("/after", "there is no such entity to begin after");
-  return await showAll(db, actor, among, ids, given);
+  const slice = { sort, ...parseWindow(given) };
+  const views = await showSlice(db, actor, among, { selection, slice, given });
+  if (views === null) throw invalidQuery("/after", "there is no such entity to begin after");
+  return views;
 }
 
 /**
@@ -128,11 +134,11 @@ export async function listEntities(
   const sort = parseSort(collection.columns, given.sort);
   const page = parsePage(given);
   const total = await countMatching(db, collection, selection);
-  const ids = page.offset < total
-    ? await selectIds(db, collection, selection, { sort, ...page, after: null })
-    : [];
-  const rows = await showAll(db, actor, among, ids!, given);
-  return { ...pageOf(page, rows, total) };
+  const slice = { sort, ...page, after: null };
+  const rows = page.offset < total
+    ? await showSlice(db, actor, among, { selection, slice, given })
+    : await showAll(db, actor, among, [], given);
+  return { ...pageOf(page, rows!, total) };
 }
 
 /**
@@ -314,29 +320,71 @@ function scopeOf(
 /** Rows that are read at once: each may come with several free-form objects. */
 const READ_AT_ONCE = 200;
 
+/** Reads and shows a part of a list; null if there is no row to begin after. */
+async function showSlice(
+  db: Db,
+  actor: Actor,
+  among: CollectionAmong,
+  { selection, slice, given }: { selection: Selection; slice: Slice; given: Given },
+): Promise<Record<string, unknown>[] | null> {
+  const { collection } = among;
+  if (collection.readListed === undefined || slice.limit > READ_AT_ONCE) {
+    const ids = await selectIds(db, collection, selection, slice);
+    return ids === null ? null : await showAll(db, actor, among, ids, given);
+  }
+  const how = howToShow(collection, given);
+  const ids = await queryIds(db, collection, selection, slice);
+  if (ids === null) return null;
+  return await showRows(db, actor, among, await collection.readListed(db, ids.of), how);
+}
+
 /** Reads and shows rows in the order of their ids, cut down to the fields asked for. */
 async function showAll(
   db: Db,
   actor: Actor,
-  { collection, all }: CollectionAmong,
+  among: CollectionAmong,
   ids: string[],
   given: Given,
 ): Promise<Record<string, unknown>[]> {
-  const fields = parseFields(collection.columns, given.fields, collection.fields);
-  const populate = populateOf(collection, given.populate);
+  const { collection } = among;
+  const how = howToShow(collection, given);
   const shown: Record<string, unknown>[] = [];
-  const hasRoom = openAnswer();
   for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
     const part = ids.slice(from, from + READ_AT_ONCE);
     const rows: { id: string }[] = await collection.read(db, part);
     const byId = new Map(rows.map((row) => [row.id, row]));
     const ordered = part.flatMap((id) => byId.get(id) ?? []);
-    const views = await collection.show(db, actor, ordered as never, populate);
-    await putRelations(db, actor, { collection, all, populate }, { rows: ordered, views });
-    const kept = fields === null ? views : views.map((view) => pick(view, fields));
-    shown.push(...answerable(kept, hasRoom));
+    shown.push(...await showRows(db, actor, among, ordered, how));
   }
   return shown;
+}
+
+/** How rows are shown: their fields, the relations in full, and the room that is left in the answer. */
+interface HowToShow {
+  fields: readonly string[] | null;
+  populate: ReadonlySet<string>;
+  hasRoom: ReturnType<typeof openAnswer>;
+}
+
+function howToShow(collection: AnyCollection, given: Given): HowToShow {
+  return {
+    fields: parseFields(collection.columns, given.fields, collection.fields),
+    populate: populateOf(collection, given.populate),
+    hasRoom: openAnswer(),
+  };
+}
+
+async function showRows(
+  db: Db,
+  actor: Actor,
+  { collection, all }: CollectionAmong,
+  rows: { id: string }[],
+  { fields, populate, hasRoom }: HowToShow,
+): Promise<Record<string, unknown>[]> {
+  const views = await collection.show(db, actor, rows as never, populate);
+  await putRelations(db, actor, { collection, all, populate }, { rows, views });
+  const kept = fields === null ? views : views.map((view) => pick(view, fields));
+  return answerable(kept, hasRoom);
 }
 
 /** Names that `populate` takes. */

@@ -161,6 +161,19 @@ export async function aliasesOf(db: Db, targets: string[]): Promise<ReadonlyMap<
   return new Map(rows.map((row) => [row.target, row.alias]));
 }
 
+/** Adds the aliases to the views of rows; lists read them with the rows. */
+export async function withAliases<View>(
+  db: Db,
+  rows: readonly { id: string; alias?: string | null }[],
+  views: readonly View[],
+): Promise<(View & { alias: string | null })[]> {
+  const unread = rows.filter((row) => row.alias === undefined).map((row) => row.id);
+  const aliases = await aliasesOf(db, unread);
+  return views.map((view, i) => {
+    return { ...view, alias: rows[i].alias ?? aliases.get(rows[i].id) ?? null };
+  });
+}
+
 /** Shows an alias. */
 export function viewAlias(row: AliasRow): EntityView & Record<string, unknown> {
   const { id, alias, type } = row;

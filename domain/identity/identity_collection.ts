@@ -4,10 +4,11 @@ import type { Tx } from "../../db/database.ts";
 import {
   type IdentityRow,
   selectIdentities,
+  selectListedIdentities,
   updateIdentity,
 } from "../../db/identity/identities.ts";
 import type { Actor } from "../actor.ts";
-import { addAlias, aliasesOf } from "./aliases.ts";
+import { addAlias, withAliases } from "./aliases.ts";
 import {
   type Collection,
   MUTABLE_COLUMNS,
@@ -57,10 +58,8 @@ export const IDENTITIES: Collection<IdentityRow> = {
     company: { column: "company", type: "integer", nullable: true },
   },
   read: selectIdentities,
-  async show(db, _actor, rows) {
-    const aliases = await aliasesOf(db, rows.map((row) => row.id));
-    return rows.map((row) => ({ ...viewIdentity(row), alias: aliases.get(row.id) ?? null }));
-  },
+  readListed: selectListedIdentities,
+  show: (db, _actor, rows) => withAliases(db, rows, rows.map(viewIdentity)),
   ownId: ownIdentity,
 };
 

@@ -6,6 +6,7 @@ import { brokenConstraint } from "../../db/errors.ts";
 import { selectIdentityOfUser } from "../../db/identity/identities.ts";
 import {
   countOtherAdmins,
+  selectListedUsers,
   selectUsers,
   updateUser,
   type UserChanges,
@@ -66,6 +67,7 @@ export const USERS: Collection<UserRow> = {
     active: { column: "active", type: "boolean" },
   },
   read: selectUsers,
+  readListed: selectListedUsers,
   show: (_db, _actor, rows) => Promise.resolve(rows.map(viewUser)),
   ownId: (_db, actor) => Promise.resolve(actor.user),
   isOwn: (actor, row) => row.id === actor.user,

@@ -7,6 +7,7 @@
 import type { LedgerTx } from "../../db/transaction.ts";
 import { deleteUnmadeCoins, selectDependants } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
+import { insertJob } from "../../db/jobs.ts";
 import {
   insertOrder,
   lockOrder,
@@ -25,7 +26,7 @@ import {
 import { selectWaiting } from "../../db/sending/nonces.ts";
 import type { Actor } from "../actor.ts";
 import { newId } from "../ids.ts";
-import { enqueue } from "../jobs.ts";
+import { jobOf } from "../jobs.ts";
 import type { ChainNetwork } from "../chains/networks.ts";
 import {
   isOpen,
@@ -92,6 +93,8 @@ export interface OrderCost {
   contract: string | null;
 }
 
+/** The schedule version of an order's first run. */
+const FIRST_VERSION = 1;
 /** Seconds without a run after which an order has lost its job, and is scheduled again. */
 const FORGOTTEN_S = 900;
 
@@ -141,15 +144,21 @@ async function addOrder(
     contract: request.kind === "pay" ? request.contract ?? "" : "",
     amount: amountOf(request),
     speed: order.speed,
+    schedule_version: FIRST_VERSION,
     nonce: order.nonce ?? null,
     charged: `${order.cost?.charged ?? 0n}`,
     budget: order.cost?.budget?.toString() ?? null,
     budget_contract: order.cost?.contract ?? null,
     gas_block,
     created_at: actor.at,
-  });
-  await scheduleOrder(tx, actor, id);
+  }, runOf(actor, id, FIRST_VERSION));
   return id;
+}
+
+/** Makes the job of one run of an order. */
+function runOf(actor: Actor, id: string, version: number, runAt?: number) {
+  const dedupe = `${id} ${version}`;
+  return jobOf(actor, "order.advance", { order: id, version }, { dedupe, runAt });
 }
 
 function amountOf(request: PaymentRequest): string | null {
@@ -167,10 +176,7 @@ export async function scheduleOrder(
 ): Promise<void> {
   const version = await nextScheduleVersion(tx, id);
   if (version === null) return;
-  await enqueue(tx, actor, "order.advance", { order: id, version }, {
-    dedupe: `${id} ${version}`,
-    runAt,
-  });
+  await insertJob(tx, runOf(actor, id, version, runAt));
 }
 
 /** Schedules the next run of an order, unless another was scheduled since this one. */

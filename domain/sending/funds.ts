@@ -1,12 +1,12 @@
 /** Checks of the funds before value may leave, by the balances that workers last read. @module */
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
-import { COINS_MAX, sumFreeCoins } from "../../db/sending/utxos.ts";
+import { COINS_MAX } from "../../db/sending/utxos.ts";
+import { selectMeans } from "../../db/sending/means.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { sumInFlight } from "../../db/sending/chain_orders.ts";
 import { selectAddressOf } from "../../db/accounts/ramps.ts";
 import { selectStopped } from "../../db/audit/solvency.ts";
 import { selectHeld } from "../../db/accounts/onchain_balances.ts";
-import { selectSeenAt } from "../../db/chains/cursors.ts";
 import { assertUsable } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { chainInfo } from "../assets.ts";
@@ -67,32 +67,44 @@ export async function assertSolvent(
   db: Db,
   of: { asset: string; testnet: boolean },
 ): Promise<void> {
-  if (!await selectStopped(db, of)) return;
+  if (await selectStopped(db, of)) throw insolvent();
+}
+
+function insolvent(): DomainError {
   const why = "chain and ledger do not agree: withdrawals wait for the operator";
-  throw new DomainError("asset.suspended", why);
+  return new DomainError("asset.suspended", why);
+}
+
+/** A payment, and the asset of the account that it leaves. */
+export interface Payment {
+  account: { asset: string; testnet: boolean };
+  asset: ChainAsset;
+  place: ChainNetwork;
+  sender: string;
+  /** Whole units of the asset. */
+  amount: string;
+  price: Price;
 }
 
 /**
- * Refuses a payment that the ramp's address cannot make, by the balance last read less orders on their
- * way.
+ * Refuses a payment while the chain holds less of its asset than the ledger owes, and one that the ramp's address
+ * cannot make, by the balance last read less orders on their way.
  *
- * @throws {DomainError} chain.stale, ramp.assets_insufficient, ramp.gas_insufficient
+ * @throws {DomainError} asset.suspended, chain.stale, ramp.assets_insufficient, ramp.gas_insufficient
  */
-export async function assertOnChain(
-  db: Db,
-  actor: Actor,
-  wanted: { asset: ChainAsset; place: ChainNetwork; sender: string; amount: string; price: Price },
-): Promise<void> {
-  const { asset, place, sender, price } = wanted;
-  const seenAt = await selectSeenAt(db, place);
-  if (seenAt !== null && actor.at - seenAt > BALANCE_AGE_MAX_MS) {
+export async function assertMeans(db: Db, actor: Actor, payment: Payment): Promise<void> {
+  const { account: { asset: code, testnet }, asset, place, sender, price } = payment;
+  const of = { ...place, sender, contract: asset.contract ?? "", asset: code, testnet };
+  const means = await selectMeans(db, { ...of, coinsMax: COINS_MAX });
+  if (means.stopped) throw insolvent();
+  if (means.seen_at !== null && actor.at - means.seen_at > BALANCE_AGE_MAX_MS) {
     throw new DomainError("chain.stale", `${chainInfo(place.chain).name} was not seen lately`, {
       retryAfterS: 10,
     });
   }
-  const amount = toUnits(wanted.amount, asset.decimals);
+  const amount = toUnits(payment.amount, asset.decimals);
   const needed = amount + (price.gas === null ? price.units : 0n);
-  const left = await freeOf(db, place, sender, asset.contract ?? "") - needed;
+  const left = BigInt(means.held) - BigInt(means.flying) - needed;
   if (left < 0n) {
     throw new DomainError("ramp.assets_insufficient", "the ramp's address does not hold enough");
   }
@@ -101,22 +113,16 @@ export async function assertOnChain(
     const why = "the ramp's address would keep less than the chain's minimum";
     throw new DomainError("ramp.assets_insufficient", why);
   }
-  if (asset.contract === null) await assertFewCoins(db, place, sender, needed);
+  // One transaction is offered so many coins; account chains have none.
+  const many = asset.contract === null && means.coin_count >= COINS_MAX;
+  if (many && BigInt(means.coins) < needed) {
+    const why = `the ramp's ${COINS_MAX} largest coins do not hold enough: consolidate them`;
+    throw new DomainError("ramp.assets_insufficient", why);
+  }
   if (price.gas === null) return;
-  await assertGas(db, place, sender, { code: price.gas.asset, units: price.units });
-}
-
-/** Refuses a payment that needs more coins than one transaction is offered; account chains have none. */
-async function assertFewCoins(
-  db: Db,
-  place: ChainNetwork,
-  sender: string,
-  needed: bigint,
-): Promise<void> {
-  const { units, count } = await sumFreeCoins(db, { ...place, address: sender }, COINS_MAX);
-  if (count < COINS_MAX || BigInt(units) >= needed) return;
-  const why = `the ramp's ${COINS_MAX} largest coins do not hold enough: consolidate them`;
-  throw new DomainError("ramp.assets_insufficient", why);
+  const gas = BigInt(means.gas_held) - BigInt(means.gas_flying);
+  if (gas >= price.units + addressMinimum) return;
+  throw lacksGas(price.gas.asset);
 }
 
 /**
@@ -131,22 +137,16 @@ export async function assertGas(
   sender: string,
   gas: { code: string; units: bigint },
 ): Promise<void> {
-  const { addressMinimum = 0n } = chainInfo(place.chain);
-  if (await freeOf(db, place, sender, "") >= gas.units + addressMinimum) return;
-  const why = `the ramp's address does not hold enough ${gas.code} for the fee`;
-  throw new DomainError("ramp.gas_insufficient", why);
-}
-
-async function freeOf(
-  db: Db,
-  place: ChainNetwork,
-  sender: string,
-  contract: string,
-): Promise<bigint> {
-  const held = await selectHeld(db, { ...place, address: sender, contract });
-  const flying = await sumInFlight(db, { ...place, sender, contract }, {
+  const held = await selectHeld(db, { ...place, address: sender, contract: "" });
+  const flying = await sumInFlight(db, { ...place, sender, contract: "" }, {
     height: null,
     waiting: true,
   });
-  return BigInt(held) - BigInt(flying);
+  const { addressMinimum = 0n } = chainInfo(place.chain);
+  if (BigInt(held) - BigInt(flying) < gas.units + addressMinimum) throw lacksGas(gas.code);
+}
+
+function lacksGas(code: string): DomainError {
+  const why = `the ramp's address does not hold enough ${code} for the fee`;
+  return new DomainError("ramp.gas_insufficient", why);
 }

@@ -22,7 +22,7 @@ import { DomainError } from "../errors.ts";
 import { resolveSource, SourceParty } from "../ledger/parties.ts";
 import { add, Amount, assertScale, compare, subtract, toUnits } from "../money.ts";
 import { type Price, priceOf, Speed } from "../sending/fees.ts";
-import { assertOnChain, assertSolvent, findOwnAddress, rampOf } from "../sending/funds.ts";
+import { assertMeans, findOwnAddress, rampOf } from "../sending/funds.ts";
 import { assertNotStopped } from "../stops/stops.ts";
 
 /** A request for a withdrawal. */
@@ -82,8 +82,7 @@ export async function checkWithdrawal(
   if (compare(availableOf(account), charged) < 0) {
     throw new DomainError("balance.insufficient", "the balance does not cover value and fee");
   }
-  await assertSolvent(tx, { asset: account.asset, testnet: account.testnet });
-  await assertOnChain(tx, actor, { asset, place, sender, amount, price });
+  await assertMeans(tx, actor, { account, asset, place, sender, amount, price });
   return { ...route, ...charge };
 }
 

@@ -113,7 +113,7 @@ async function reserveFunds(
     data: { withdrawal: id },
   });
   const block = await openBlock(tx, actor, {
-    account: (await selectAccount(tx, ramp.id))!,
+    account: moved === null ? ramp : (await selectAccount(tx, ramp.id))!,
     amount: charged,
     reason: "withdrawal",
     reference: id,
