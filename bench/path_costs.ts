@@ -169,7 +169,9 @@ async function deposits(ground: Ground): Promise<void> {
   });
   print(`a deposit, ${DEPOSITS} of them in a block, until it is credited`, credited);
   const started = await costOf(ground, async () => {
-    await run();
+    const runner = startRunner({ ...options, pollMs: 1000 }, { only: fixture.realm.id });
+    while (await sweepsSent(fixture) < DEPOSITS) await new Promise((done) => setTimeout(done, 50));
+    await runner.stop();
     return DEPOSITS;
   });
   print("its sweep, until it is sent", started);
@@ -179,6 +181,14 @@ async function deposits(ground: Ground): Promise<void> {
     "/v1/deposits/count?scope=all&query=%7B%22status%22%3A%22CONFIRMED%22%7D",
   );
   if (body < DEPOSITS) throw new Error(`${body} deposits were credited`);
+}
+
+async function sweepsSent(fixture: RampFixture): Promise<number> {
+  const [{ count }] = await fixture.realm.command((tx) =>
+    tx`select count(*)::integer as count from order_attempts c join chain_orders o on o.id = c.order_id
+      where o.purpose = 'sweep' and c.sent_at is not null`
+  );
+  return count;
 }
 
 async function costOf(ground: Ground, work: () => Promise<number>): Promise<Cost> {
