@@ -1,5 +1,5 @@
 /** Statements of the job table: enqueue, claim under a lease, finish under the fencing token. @module */
-import type { Fragment } from "./collections/filter.ts";
+import type postgres from "postgres";
 import type { Db, Pool, Tx } from "./database.ts";
 import { peeking } from "./transaction.ts";
 
@@ -37,7 +37,7 @@ export async function insertJob(tx: Tx, job: NewJobRow): Promise<void> {
 }
 
 /** Writes the statement that adds a job, to stand in a statement that adds its cause. */
-export function insertOf(tx: Tx, job: NewJobRow): Fragment {
+export function insertOf(tx: Tx, job: NewJobRow): postgres.PendingQuery<postgres.Row[]> {
   return tx`
     insert into jobs (id, name, payload, serial_key, dedupe, run_at)
     values (${job.id}, ${job.name}, ${tx.json(job.payload as never)}, ${job.serialKey ?? null},

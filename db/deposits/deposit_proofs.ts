@@ -132,7 +132,7 @@ export async function sumReported(
 }
 
 /** An address, an asset and a range of blocks. */
-export interface ArrivalRange {
+export interface TransferRange {
   address: string;
   contract: string | null;
   from: number;
@@ -143,7 +143,7 @@ export interface ArrivalRange {
 export async function sumArrived(
   db: Db,
   place: NetworkKey,
-  ranges: readonly ArrivalRange[],
+  ranges: readonly TransferRange[],
 ): Promise<string[]> {
   const rows = await db<{ sum: string }[]>`
     select (select coalesce(sum(coalesce(d.credited, d.amount)), 0)

@@ -28,6 +28,7 @@ import {
   parseSearch,
   parseSort,
   parseWindow,
+  pick,
 } from "./list_parameters.ts";
 import { assertMay, notFound, rightsOf } from "../permissions.ts";
 import { putRelations } from "./relations.ts";
@@ -63,7 +64,7 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
   fields: readonly string[];
   /** Reads rows by their ids, in any order. */
   read(db: Db, ids: string[]): Promise<R[]>;
-  /** Reads rows with what their list shows by a query for their ids, in its order: one statement for two or more. */
+  /** Reads rows by a query for their ids, in its order, with all that the list shows: one statement. */
   readListed?(db: Db, ids: IdQuery): Promise<R[]>;
   show: Shower<R>;
   /** A row that is one's own whatever its owner; null without. */
@@ -109,11 +110,10 @@ export async function findEntities(
   among: CollectionAmong,
   given: Given,
 ): Promise<Record<string, unknown>[]> {
-  const { collection } = among;
-  const selection = await selectionOf(db, actor, collection, given);
-  const sort = parseSort(collection.columns, given.sort);
-  const slice = { sort, ...parseWindow(given) };
-  const views = await showSlice(db, actor, among, { selection, slice, given });
+  const selection = await selectionOf(db, actor, among.collection, given);
+  const sort = parseSort(among.collection.columns, given.sort);
+  const how = { selection, slice: { sort, ...parseWindow(given) }, given };
+  const views = await showSlice(db, actor, among, how);
   if (views === null) throw invalidQuery("/after", "there is no such entity to begin after");
   return views;
 }
@@ -134,9 +134,9 @@ export async function listEntities(
   const sort = parseSort(collection.columns, given.sort);
   const page = parsePage(given);
   const total = await countMatching(db, collection, selection);
-  const slice = { sort, ...page, after: null };
+  const how = { selection, slice: { sort, ...page, after: null }, given };
   const rows = page.offset < total
-    ? await showSlice(db, actor, among, { selection, slice, given })
+    ? await showSlice(db, actor, among, how)
     : await showAll(db, actor, among, [], given);
   return { ...pageOf(page, rows!, total) };
 }
@@ -205,8 +205,8 @@ export async function rowFor<R extends { id: string; owner: string | null }>(
   if (row === undefined) throw notFound(collection.notFound);
   const own = row.owner !== actor.user && await collection.ownId?.(db, actor) === row.id;
   assertMay(actor, act, { owner: own ? actor.user : row.owner, what: collection.notFound });
-  const isDeleted = "deleted_at" in row && row.deleted_at !== null;
-  if (isDeleted && act !== "undelete") throw notFound(collection.notFound);
+  const gone = "deleted_at" in row && row.deleted_at !== null;
+  if (gone && act !== "undelete") throw notFound(collection.notFound);
   return row;
 }
 
@@ -332,9 +332,9 @@ async function showSlice(
     const ids = await selectIds(db, collection, selection, slice);
     return ids === null ? null : await showAll(db, actor, among, ids, given);
   }
-  const how = howToShow(collection, given);
   const ids = await queryIds(db, collection, selection, slice);
   if (ids === null) return null;
+  const how = howToShow(collection, given);
   return await showRows(db, actor, among, await collection.readListed(db, ids.of), how);
 }
 
@@ -346,27 +346,20 @@ async function showAll(
   ids: string[],
   given: Given,
 ): Promise<Record<string, unknown>[]> {
-  const { collection } = among;
-  const how = howToShow(collection, given);
+  const how = howToShow(among.collection, given);
   const shown: Record<string, unknown>[] = [];
   for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
     const part = ids.slice(from, from + READ_AT_ONCE);
-    const rows: { id: string }[] = await collection.read(db, part);
+    const rows: { id: string }[] = await among.collection.read(db, part);
     const byId = new Map(rows.map((row) => [row.id, row]));
-    const ordered = part.flatMap((id) => byId.get(id) ?? []);
-    shown.push(...await showRows(db, actor, among, ordered, how));
+    const sorted = part.flatMap((id) => byId.get(id) ?? []);
+    shown.push(...await showRows(db, actor, among, sorted, how));
   }
   return shown;
 }
 
-/** How rows are shown: their fields, the relations in full, and the room that is left in the answer. */
-interface HowToShow {
-  fields: readonly string[] | null;
-  populate: ReadonlySet<string>;
-  hasRoom: ReturnType<typeof openAnswer>;
-}
-
-function howToShow(collection: AnyCollection, given: Given): HowToShow {
+/** The fields of rows that are shown, the relations shown in full, and the room left in the answer. */
+function howToShow(collection: AnyCollection, given: Given) {
   return {
     fields: parseFields(collection.columns, given.fields, collection.fields),
     populate: populateOf(collection, given.populate),
@@ -379,7 +372,7 @@ async function showRows(
   actor: Actor,
   { collection, all }: CollectionAmong,
   rows: { id: string }[],
-  { fields, populate, hasRoom }: HowToShow,
+  { fields, populate, hasRoom }: ReturnType<typeof howToShow>,
 ): Promise<Record<string, unknown>[]> {
   const views = await collection.show(db, actor, rows as never, populate);
   await putRelations(db, actor, { collection, all, populate }, { rows, views });
@@ -400,22 +393,4 @@ function populateOf(collection: AnyCollection, given: unknown): ReadonlySet<stri
     throw invalidQuery("/populate", `${JSON.stringify(name.slice(0, 60))} cannot be populated`);
   }
   return new Set(names);
-}
-
-/** Keeps the named fields of a view, and parts of fields where names are dotted. */
-function pick(view: Record<string, unknown>, names: readonly string[]): Record<string, unknown> {
-  const kept: Record<string, unknown> = {};
-  for (const name of names) {
-    const dot = name.indexOf(".");
-    const head = dot < 0 ? name : name.slice(0, dot);
-    if (!Object.hasOwn(view, head)) continue;
-    const value = view[head];
-    if (dot < 0) kept[head] = value;
-    else if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-      const part = pick(value as Record<string, unknown>, [name.slice(dot + 1)]);
-      const before = kept[head];
-      kept[head] = typeof before === "object" && before !== null ? { ...before, ...part } : part;
-    }
-  }
-  return kept;
 }

@@ -175,3 +175,24 @@ function namesOf(given: unknown, path: string, max: number): string[] {
   if (names.length > max) throw invalidQuery(path, `more than ${max} names`);
   return names;
 }
+
+/** Keeps the named fields of a view, and parts of fields where names are dotted. */
+export function pick(
+  view: Record<string, unknown>,
+  names: readonly string[],
+): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const name of names) {
+    const dot = name.indexOf(".");
+    const head = dot < 0 ? name : name.slice(0, dot);
+    if (!Object.hasOwn(view, head)) continue;
+    const value = view[head];
+    if (dot < 0) kept[head] = value;
+    else if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+      const part = pick(value as Record<string, unknown>, [name.slice(dot + 1)]);
+      const before = kept[head];
+      kept[head] = typeof before === "object" && before !== null ? { ...before, ...part } : part;
+    }
+  }
+  return kept;
+}

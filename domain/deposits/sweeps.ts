@@ -355,8 +355,8 @@ export async function settleAhead(tx: LedgerTx, actor: Actor, account: string): 
     const settled = await updateSweep(tx, sweep.id, change);
     const { free } = (await selectSweepable(tx, account))!;
     if (compare(free, "0") > 0) continue;
-    const joined = await selectDeposits(tx, await joinSweep(tx, account, sweep.id));
-    await tellDeposits(tx, actor, "deposit.forwarded", inOrder(joined), settled);
+    const further = await selectDeposits(tx, await joinSweep(tx, account, sweep.id));
+    await tellDeposits(tx, actor, "deposit.forwarded", inOrder(further), settled);
     await settleApp(tx, actor, account, { status: "DONE", error: null });
   }
 }
