@@ -123,15 +123,43 @@ export interface WrittenMoves {
   columns: string[];
 }
 
-/** Writes moves as arrays, in the order of {@link MOVE_TYPES}. */
-export function moveParameters(moves: readonly Move[], positions: Positions): string[] {
+/**
+ * Writes moves as arrays, in the order of {@link MOVE_TYPES}.
+ *
+ * @param movers the movers of the moves, or one for all of them where the statement takes that
+ */
+export function moveParameters(
+  moves: readonly Move[],
+  positions: Positions,
+  movers: readonly Mover[] = moves,
+): string[] {
   const columns = placesOf(positions);
   for (const column of COLUMNS) {
-    const { value } = column;
-    if (!column.rare) columns.push(list(moves, value));
-    else columns.push(has(moves, value) ? list(moves, (move) => quoted(value(move))) : "{}");
+    columns.push(
+      column.of === "mover"
+        ? written(movers, column.value, column.rare)
+        : written(moves, column.value, column.rare),
+    );
   }
   return columns;
+}
+
+/** The movers of moves: one where it is the same for all of them. */
+export function moversOf(moves: readonly Move[]): readonly Mover[] {
+  const [first] = moves;
+  const isOne = moves.every((move) =>
+    MOVER_COLUMNS.every(({ value }) => value(move) === value(first))
+  );
+  return isOne ? [first] : moves;
+}
+
+function written<T>(
+  items: readonly T[],
+  value: (item: T) => string | null,
+  rare: boolean | undefined,
+): string {
+  if (!rare) return list(items, value);
+  return has(items, value) ? list(items, (item) => quoted(value(item))) : "{}";
 }
 
 /** Writes very many moves, in slices. */
@@ -179,15 +207,15 @@ function placesOf({ ids, sources, destinations }: Positions): string[] {
   return [ids, sources, destinations].map((items) => `{${items.join(",")}}`);
 }
 
-function has(moves: readonly Move[], value: (move: Move) => string | null): boolean {
-  return moves.some((move) => value(move) !== null);
+function has<T>(items: readonly T[], value: (item: T) => string | null): boolean {
+  return items.some((item) => value(item) !== null);
 }
 
-function list(moves: readonly Move[], value: (move: Move) => string | null): string {
+function list<T>(items: readonly T[], value: (item: T) => string | null): string {
   let text = "{";
-  for (let i = 0; i < moves.length; i++) {
+  for (let i = 0; i < items.length; i++) {
     if (i > 0) text += ",";
-    text += value(moves[i]) ?? "NULL";
+    text += value(items[i]) ?? "NULL";
   }
   return text + "}";
 }

@@ -11,6 +11,7 @@ import {
   MOVE_TYPES,
   moveParameters,
   type Mover,
+  moversOf,
   parametersOf,
   type Positions,
   SINGLE_MOVE_TYPES,
@@ -141,7 +142,7 @@ export function queuedParameters(
     `{${keys}}`,
     `{${fingerprints}}`,
     tail,
-    ...moveParameters(moves, positions),
+    ...moveParameters(moves, positions, moversOf(moves)),
   ];
 }
 

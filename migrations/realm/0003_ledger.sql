@@ -384,7 +384,7 @@ end $$;
 
 -- Applies transfers that arrived one by one, each with its own idempotency key (or none). A key seen before applies
 -- nothing: replays returns its stored outcome. A refusal is stored under its key, with the tail behind it, by which
--- its sender recognises it.
+-- its sender recognises it. One actor, with its right, address and machine key, stands for all moves.
 create function ledger_queued(
   p_key uuid[], p_fingerprint uuid[], p_tail text,
   p_ids uuid[], p_source integer[], p_destination integer[], p_amount numeric[],
@@ -397,6 +397,10 @@ declare
   claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount); applied record;
   head text := ledger_head((select t.id from transactions t order by t.id desc limit 1));
 begin
+  if n > 1 and cardinality(p_actor) = 1 then
+    p_actor := array_fill(p_actor[1], array[n]); p_may_move_any := array_fill(p_may_move_any[1], array[n]);
+    p_client_ip := array_fill(p_client_ip[1], array[n]); p_api_key := array_fill(p_api_key[1], array[n]);
+  end if;
   insert into idempotency (key, fingerprint, transaction)
     select q.key, q.fingerprint, ledger_id(head, q.ord, p_tail)
     from (select unnest(p_key) as key, unnest(p_fingerprint) as fingerprint, generate_series(1, n) as ord) q

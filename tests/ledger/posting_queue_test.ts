@@ -60,6 +60,37 @@ for (const prepare of [true, false]) {
 
 const test = sharing("queue in one realm");
 
+test("each move of a batch has its own actor, address and key, also where one is the same for all", async (realm) => {
+  const { move } = await book(realm);
+  await using own = await ownQueue(realm);
+  const other = crypto.randomUUID();
+  const mine = { actor: realm.admin.id, clientIp: "10.0.0.1", apiKey: crypto.randomUUID() };
+  const granted = { actor: other, mayMoveAny: true, clientIp: "10.0.0.2", apiKey: null };
+  const refused = { actor: other, clientIp: "10.0.0.1" };
+  const batches = [[mine, mine, mine], [mine, granted, mine], [granted, granted], [mine, refused]];
+  for (const batch of batches) {
+    const { batches: sent } = own.queue.stats();
+    const outcomes = await Promise.all(batch.map((by) => own.queue.post(move(by))));
+    equal(own.queue.stats().batches, sent + 1);
+    for (const [i, outcome] of outcomes.entries()) {
+      const by = batch[i];
+      if (by === refused) {
+        deepEqual(outcome, { refused: "source.forbidden" });
+        continue;
+      }
+      const { id } = (outcome as Extract<Outcome, { posted: unknown }>).posted;
+      const rows = await rowsOf(
+        realm,
+        "select owner, host(client_ip) as ip, api_key as key from transactions where id = $1",
+        [id],
+      );
+      deepEqual(rows, [{ owner: by.actor, ip: by.clientIp, key: (by as typeof mine).apiKey }]);
+    }
+  }
+  const strangers = await Promise.all([refused, refused].map((by) => own.queue.post(move(by))));
+  deepEqual(strangers, [{ refused: "source.forbidden" }, { refused: "source.forbidden" }]);
+});
+
 test("a commit whose answer is lost is found again and not repeated", async (realm) => {
   const { move, total, destination, source } = await book(realm);
   const proxy = openProxy(new URL(testDatabaseUrl()));
