@@ -347,9 +347,16 @@ function checkRpcUrl(read: Reader, name: string, url: string): boolean {
   return false;
 }
 
+/** Two users or keys of one address reach one node. */
+function withoutCredentials(address: string): string {
+  const url = new URL(address);
+  url.username = url.password = "";
+  return url.href;
+}
+
 /** One node is never two witnesses, so none may be named twice. */
 function quorumOf(read: Reader, prefix: string, urls: readonly string[]): number {
-  if (new Set(urls.map((url) => new URL(url).href)).size < urls.length) {
+  if (new Set(urls.map(withoutCredentials)).size < urls.length) {
     read.faults.push(`${prefix}_RPC_URL names a node twice`);
   }
   const name = `${prefix}_QUORUM`;

@@ -112,6 +112,7 @@ Deno.test("readConfig() refuses more witnesses than there are nodes, and a node 
       ETHEREUM_QUORUM: "3",
       ETHEREUM_TESTNET_QUORUM: "1",
       BITCOIN_RPC_URL: "http://one.example,http://one.example/",
+      TRON_RPC_URL: "https://key-1@grid.example,https://key-2@grid.example",
       CELO_RPC_URL: "http://one.example",
       CELO_QUORUM: "0",
     }),
@@ -120,6 +121,7 @@ Deno.test("readConfig() refuses more witnesses than there are nodes, and a node 
       "ETHEREUM_QUORUM is 3, and ETHEREUM_RPC_URL names 2 node(s)",
       "ETHEREUM_TESTNET_QUORUM is 1, and ETHEREUM_TESTNET_RPC_URL names 0 node(s)",
       'CELO_QUORUM is "0"; a whole number from 1 to 100 is expected',
+      "TRON_RPC_URL names a node twice",
     ],
   );
 });
