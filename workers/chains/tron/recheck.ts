@@ -9,8 +9,7 @@ import type { Peer } from "../node_pool.ts";
 import type { Checked, Evidence, Transfer } from "../observations.ts";
 import type { Tron } from "./context.ts";
 import { newestBlock } from "./node_answers.ts";
-import { INSIDE, isAsset } from "./scan.ts";
-import { findTransaction } from "./search.ts";
+import { findTransaction, INSIDE, isAsset } from "./transfers.ts";
 
 /** Reads a transfer again. With a depth, it must be final too. */
 export async function recheck(
