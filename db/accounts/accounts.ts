@@ -1,6 +1,6 @@
 /** Statements on accounts. Balances are changed by the ledger alone. @module */
 import type { LedgerTx } from "../transaction.ts";
-import { type IdQuery, unprepared } from "../collections/filter.ts";
+import type { ListQuery } from "../collections/filter.ts";
 import type { Db } from "../database.ts";
 import { firstAlias } from "../identity/aliases.ts";
 import { insertOf, type NewJobRow } from "../jobs.ts";
@@ -169,15 +169,14 @@ export async function selectAccounts(db: Db, ids: string[]): Promise<AccountRow[
   } from accounts where id = any (${ids}::uuid[])`;
 }
 
-/** Reads accounts with their aliases by a query for ids, in its order. */
+/** Reads a part of a list of accounts, with their aliases. */
 export async function selectListedAccounts(
   db: Db,
-  ids: IdQuery,
+  list: ListQuery,
 ): Promise<(AccountRow & { alias: string | null })[]> {
-  return await unprepared(db<(AccountRow & { alias: string | null })[]>`
-    select ${db(COLUMNS)}, ${firstAlias(db, "account")} as alias
-    from unnest(array(${ids})) with ordinality listed(of_row, at),
-      lateral (select * from accounts x where x.id = of_row offset 0) shown order by at`);
+  return await list<AccountRow & { alias: string | null }>(
+    db`${db(COLUMNS)}, ${firstAlias(db, "account", "accounts")} as alias`,
+  );
 }
 
 /** Changes fields of an account other than balances. */

@@ -3,13 +3,14 @@
  * and how many. Visibility is a clause of its own beside the caller's condition.
  * @module
  */
+import type postgres from "postgres";
 import type { Db, Tx } from "../database.ts";
 import {
   type Columns,
   type Condition,
   expressionOf,
   type Fragment,
-  type IdQuery,
+  type ListQuery,
   searchOf,
   type Target,
   unprepared,
@@ -69,21 +70,20 @@ export async function selectIds(
   selection: Selection,
   slice: Slice,
 ): Promise<string[] | null> {
-  const query = await queryIds(db, source, selection, slice);
-  // A cached plan does not know whether a user has few accounts or many, nor how far a table has grown since.
-  return query === null ? null : (await unprepared(query.of)).map((row) => row.id);
+  const query = await listQuery(db, source, selection, slice);
+  return query === null ? null : (await query<{ id: string }>(db`id`)).map((row) => row.id);
 }
 
 /**
- * Writes the query for the ids of a part of a list, in order; null if there is no row to begin after. The list of a
- * realm's or of one's own rows has no parameters: the driver sends an unprepared statement with parameters twice.
+ * Writes the statement of a part of a list; null if there is no row to begin after. The list of a realm's or of one's
+ * own rows has no parameters: the driver sends an unprepared statement with parameters twice.
  */
-export async function queryIds(
+export async function listQuery(
   db: Db,
   source: Source,
   selection: Selection,
   slice: Slice,
-): Promise<{ of: IdQuery } | null> {
+): Promise<ListQuery | null> {
   const { sort, after, limit, offset } = slice;
   let behind = db`true`;
   if (after !== null) {
@@ -101,10 +101,11 @@ export async function queryIds(
       db`${rest} order by ${order} limit ${whole(db, limit + offset)}`,
     )
     : db`${reachOf(db, source, selection.visibility)} and ${rest}`;
-  const of = db<{ id: string }[]>`
-    select id from ${listOf(db, source)} where ${where} order by ${order}
-    limit ${whole(db, limit)} offset ${whole(db, offset)}`;
-  return { of }; // a promise of the query itself would send it
+  // A cached plan does not know whether a user has few accounts or many, nor how far a table has grown since.
+  return <Row extends postgres.Row>(columns: Fragment) =>
+    unprepared(db<Row[]>`
+      select ${columns} from ${listOf(db, source)} where ${where} order by ${order}
+      limit ${whole(db, limit)} offset ${whole(db, offset)}`);
 }
 
 /** Writes an id into a statement. */

@@ -9,8 +9,10 @@ import type { Db } from "../database.ts";
 
 /** A piece of SQL with its parameters, to be placed in a statement. */
 export type Fragment = postgres.PendingQuery<postgres.Row[]>;
-/** A query for ids, to be sent or to stand in a statement. */
-export type IdQuery = postgres.PendingQuery<{ id: string }[]>;
+/** Writes the statement of a part of a list, which reads some columns of its rows in their order. */
+export type ListQuery = <Row extends postgres.Row>(
+  columns: Fragment,
+) => postgres.PendingQuery<Row[]>;
 
 /** The type of a column. `id` is a uuid, `decimal` a numeric, `json` a jsonb, `texts` a text[]. */
 export type ColumnType =

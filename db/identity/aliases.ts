@@ -64,10 +64,14 @@ export async function selectFirstAliases(
     ) a order by target, id`;
 }
 
-/** Writes the alias that a row called `shown` is shown with: its oldest. */
-export function firstAlias(db: Db, of: "account" | "identity"): Fragment {
+/** Writes the alias that a row of a table is shown with: its oldest. */
+export function firstAlias(
+  db: Db,
+  of: "account" | "identity",
+  table: "accounts" | "identities",
+): Fragment {
   return db`(select x.alias from aliases x
-    where x.${db(of)} = shown.id and x.deleted_at is null order by x.id limit 1)`;
+    where x.${db(of)} = ${db(table)}.id and x.deleted_at is null order by x.id limit 1)`;
 }
 
 /** Changes an alias's data. */

@@ -1,5 +1,5 @@
 /** Statements on identities. @module */
-import { type IdQuery, unprepared } from "../collections/filter.ts";
+import type { ListQuery } from "../collections/filter.ts";
 import type { Db, Tx } from "../database.ts";
 import { firstAlias } from "./aliases.ts";
 
@@ -72,15 +72,14 @@ export async function selectIdentities(db: Db, ids: string[]): Promise<IdentityR
     select ${db(COLUMNS)} from identities where id = any (${ids}::uuid[])`;
 }
 
-/** Reads identities with their aliases by a query for ids, in its order. */
+/** Reads a part of a list of identities, with their aliases. */
 export async function selectListedIdentities(
   db: Db,
-  ids: IdQuery,
+  list: ListQuery,
 ): Promise<(IdentityRow & { alias: string | null })[]> {
-  return await unprepared(db<(IdentityRow & { alias: string | null })[]>`
-    select ${db(COLUMNS)}, ${firstAlias(db, "identity")} as alias
-    from unnest(array(${ids})) with ordinality listed(of_row, at),
-      lateral (select * from identities x where x.id = of_row offset 0) shown order by at`);
+  return await list<IdentityRow & { alias: string | null }>(
+    db`${db(COLUMNS)}, ${firstAlias(db, "identity", "identities")} as alias`,
+  );
 }
 
 /** Changes an identity. */

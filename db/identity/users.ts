@@ -1,5 +1,5 @@
 /** Statements on users and their identities. @module */
-import { type IdQuery, unprepared } from "../collections/filter.ts";
+import type { ListQuery } from "../collections/filter.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** A user as stored. */
@@ -87,11 +87,9 @@ export async function selectUsers(db: Db, ids: string[]): Promise<UserRow[]> {
   return await db<UserRow[]>`select ${db(COLUMNS)} from users where id = any (${ids}::uuid[])`;
 }
 
-/** Reads users by a query for ids, in its order. */
-export async function selectListedUsers(db: Db, ids: IdQuery): Promise<UserRow[]> {
-  return await unprepared(db<UserRow[]>`
-    select ${db(COLUMNS)} from unnest(array(${ids})) with ordinality listed(of_row, at),
-      lateral (select * from users x where x.id = of_row offset 0) shown order by at`);
+/** Reads a part of a list of users. */
+export async function selectListedUsers(db: Db, list: ListQuery): Promise<UserRow[]> {
+  return await list<UserRow>(db`${db(COLUMNS)}`);
 }
 
 /** Fields of a user that may change. */

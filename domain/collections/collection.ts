@@ -6,8 +6,8 @@
 import {
   countMatching,
   isVisible,
+  listQuery,
   markDeleted,
-  queryIds,
   selectIds,
   type Selection,
   type Slice,
@@ -15,7 +15,7 @@ import {
   type Visibility,
 } from "../../db/collections/collection.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import type { Columns, Condition, IdQuery } from "../../db/collections/filter.ts";
+import type { Columns, Condition, ListQuery } from "../../db/collections/filter.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { answerable, openAnswer } from "../answers.ts";
 import { DomainError, type ErrorCode } from "../errors.ts";
@@ -64,8 +64,8 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
   fields: readonly string[];
   /** Reads rows by their ids, in any order. */
   read(db: Db, ids: string[]): Promise<R[]>;
-  /** Reads rows by a query for their ids, in its order, with all that the list shows: one statement. */
-  readListed?(db: Db, ids: IdQuery): Promise<R[]>;
+  /** Reads the rows of a part of a list in their order, with all that it shows: one statement. */
+  readListed?(db: Db, list: ListQuery): Promise<R[]>;
   show: Shower<R>;
   /** A row that is one's own whatever its owner; null without. */
   ownId?(db: Db, actor: Actor): Promise<string | null>;
@@ -332,10 +332,10 @@ async function showSlice(
     const ids = await selectIds(db, collection, selection, slice);
     return ids === null ? null : await showAll(db, actor, among, ids, given);
   }
-  const ids = await queryIds(db, collection, selection, slice);
-  if (ids === null) return null;
+  const list = await listQuery(db, collection, selection, slice);
+  if (list === null) return null;
   const how = howToShow(collection, given);
-  return await showRows(db, actor, among, await collection.readListed(db, ids.of), how);
+  return await showRows(db, actor, among, await collection.readListed(db, list), how);
 }
 
 /** Reads and shows rows in the order of their ids, cut down to the fields asked for. */
