@@ -61,7 +61,7 @@ export async function lyingTron(): Promise<WorkerContext & AsyncDisposable> {
       ...heldProbes(scene, terms),
       ...requestProbes(scene, terms),
     ],
-    open: (urls) => openTron("main", urls, { limits: { timeoutMs: 10_000 }, genesisHash: "any" }),
+    open: (urls) => openTron("main", urls, { limits: { timeoutMs: 30_000 }, genesisHash: "any" }),
   });
 }
 
