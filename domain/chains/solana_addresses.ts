@@ -5,8 +5,6 @@
  */
 import type { Refusal } from "./bitcoin_addresses.ts";
 
-type Parsed = { readonly ok: true; readonly address: string } | Refusal;
-
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 /** A version, a hash of 20 bytes, a checksum of four: base58check as Bitcoin and Tron have it. */
@@ -24,7 +22,9 @@ const PROGRAMS: ReadonlySet<string> = new Set([
 const BUILT_IN = /1{8}$/;
 
 /** Reads the address of a wallet or a mint; it is the same on every network. */
-export async function parseSolana(text: string): Promise<Parsed> {
+export async function parseSolana(
+  text: string,
+): Promise<{ readonly ok: true; readonly address: string } | Refusal> {
   if (/^0x[0-9a-f]{40}$/i.test(text)) return refuse("it is an address of Ethereum's form");
   const { base58 } = await import("@scure/base");
   let bytes: Uint8Array;
@@ -41,7 +41,9 @@ export async function parseSolana(text: string): Promise<Parsed> {
 }
 
 /** Reads a wallet's address. One for which no key signs is refused: whether a program pays out again cannot be known. */
-export async function parseSolanaWallet(text: string): Promise<Parsed> {
+export async function parseSolanaWallet(
+  text: string,
+): Promise<{ readonly ok: true; readonly address: string } | Refusal> {
   if (PROGRAMS.has(text) || BUILT_IN.test(text)) {
     return refuse("it is a program of the chain, not a wallet");
   }

@@ -5,6 +5,7 @@
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
+import type { Call } from "../rpc.ts";
 import type { Block, Checked, Evidence, Transfer, WatchList } from "../observations.ts";
 import { finalSlot, readBlockAt, VERSIONS } from "./block.ts";
 import type { Solana } from "./context.ts";
@@ -18,7 +19,7 @@ const TOLD_MAX = 256;
 const FOUND = { ...FINALIZED, ...VERSIONS, encoding: "json" } as const;
 
 /** Asks for a transaction. */
-export function transactionQuestion(hash: string) {
+export function transactionQuestion(hash: string): Call {
   return { method: "getTransaction", params: [hash, FOUND] };
 }
 
