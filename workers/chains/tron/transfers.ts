@@ -13,9 +13,9 @@ import type { Ethers, Tron } from "./context.ts";
 import { askRecord, blockAt, count, hash32 } from "./node_answers.ts";
 
 /** Index of the value that a transaction carries itself. */
-export const DIRECT = -1;
+export const DIRECT: number = -1;
 /** Index of the sum that inner calls of a transaction brought to an address. */
-export const INSIDE = -2;
+export const INSIDE: number = -2;
 
 /** A watch list by the addresses that nodes write. */
 export interface WatchIndex {
