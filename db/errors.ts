@@ -15,10 +15,20 @@ export function codeOf(error: unknown): string | null {
   return typeof error.code === "string" ? error.code : null;
 }
 
-/** Whether a transaction failed only because of concurrent ones. */
+/**
+ * Whether a transaction failed only because of concurrent ones, or of a prepared statement that the server has
+ * lost or outgrown: the same may pass at the next try.
+ */
 export function isContention(error: unknown): boolean {
   const code = codeOf(error);
-  return code === "40001" || code === "40P01";
+  return code === "40001" || code === "40P01" || isStatementLost(error);
+}
+
+/** Whether a prepared statement must be prepared anew, which the driver does at the next try. */
+function isStatementLost(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code === "26000") return true;
+  return code === "0A000" && (error as { routine?: unknown }).routine === "RevalidateCachedQuery";
 }
 
 /** Codes of the system and of PostgreSQL after which a connection is gone. */

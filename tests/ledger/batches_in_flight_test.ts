@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { KeyedMove, Outcome } from "../../db/ledger/posting_protocol.ts";
+import type { Bulk, KeyedMove, Outcome } from "../../db/ledger/posting_protocol.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import {
@@ -40,6 +40,21 @@ async function postTwo(
   await new Promise((resolve) => setTimeout(resolve)); // after the microtask in which it is sent
   equal(queue.stats().pipelined, before + 1);
   return posted;
+}
+
+function bulkOf(realm: TestRealm, moves: KeyedMove[]): Bulk {
+  return {
+    moves,
+    atomic: true,
+    key: crypto.randomUUID(),
+    fingerprint: crypto.randomUUID(),
+    requestId: "r",
+    unresolved: null,
+    actor: realm.admin.id,
+    mayMoveAny: false,
+    clientIp: null,
+    apiKey: null,
+  };
 }
 
 async function outcomes(
@@ -270,6 +285,56 @@ test("two batches whose prepared statements the server has lost are posted once 
   equal(await own.total(own.destination), "22");
 });
 
+test("a batch sent while the driver prepares another's lost statement anew does not take its answer", async (realm) => {
+  const own = await book(realm);
+  const proxy = openProxy(new URL(testDatabaseUrl()));
+  await using queue = await ownQueue(realm, { ...FORCED, url: proxy.url });
+  const post = (count: number) =>
+    Promise.all(Array.from({ length: count }, () => queue.queue.post(own.move())));
+  try {
+    for (const [first, second] of [[1, 3], [3, 1]]) {
+      await prepare(queue, own);
+      await queue.pool.sql.unsafe("deallocate all").simple();
+      const prepares = Promise.withResolvers<void>();
+      const behind = Promise.withResolvers<void>();
+      let answers = 0;
+      proxy.beforeAnswers(async () => {
+        answers++; // the first says that the statement is lost, the second that it is prepared
+        if (answers === 2) {
+          prepares.resolve();
+          await behind.promise;
+        }
+        return answers === 3 ? "joins the next" : null; // that of the second batch, whose statement is lost too
+      });
+      const posted = [post(first)];
+      await prepares.promise;
+      const sent = proxy.sent();
+      posted.push(post(second));
+      await until(() => proxy.sent() > sent);
+      behind.resolve();
+      ok((await Promise.all(posted)).flat().every(isPosted));
+    }
+    equal(await transfersOf(realm, own), 14);
+    equal(await own.total(own.destination), "14");
+  } finally {
+    await proxy.close();
+  }
+});
+
+test("a batch of one request whose prepared statement the server has lost is posted once", async (realm) => {
+  const own = await book(realm);
+  await using queue = await ownQueue(realm);
+  for (let i = 0; i < 2; i++) {
+    const { outcomes } = await queue.queue.postBulk(bulkOf(realm, [own.move(), own.move()])) as {
+      outcomes: Outcome[];
+    };
+    ok(outcomes.every(isPosted));
+    await queue.pool.sql.unsafe("deallocate all").simple();
+  }
+  equal(await transfersOf(realm, own), 4);
+  equal(await own.total(own.destination), "4");
+});
+
 test("a queue whose database is closed settles both batches in flight", async (realm) => {
   const own = await book(realm);
   const queue = await ownQueue(realm, FORCED);
@@ -289,18 +354,7 @@ test("with every batch behind another, balances and keys are those of a model", 
   await using queue = await ownQueue(realm, { ...FORCED, batchMax: 3 });
   await prepare(queue, own);
   const back = { source: own.destination, destination: own.source };
-  const bulk = () => ({
-    moves: [own.move(), own.move(back)],
-    atomic: true,
-    key: crypto.randomUUID(),
-    fingerprint: crypto.randomUUID(),
-    requestId: "r",
-    unresolved: null,
-    actor: realm.admin.id,
-    mayMoveAny: false,
-    clientIp: null,
-    apiKey: null,
-  });
+  const bulk = () => bulkOf(realm, [own.move(), own.move(back)]);
   let state = 7;
   const draw = (below: number) =>
     ((state = (state * 1103515245 + 12345) % 2147483648) >> 12) % below;

@@ -1,8 +1,8 @@
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
 import { Contention } from "../../db/errors.ts";
 import { serializable, snapshot, writing } from "../../db/transaction.ts";
-import { asSuperuser, testDatabase } from "../support/database.ts";
+import { asSuperuser, superuserUrl, testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -101,6 +101,26 @@ Deno.test("a pool whose server takes no writes any more is connected anew, and f
     await asSuperuser(`alter database ${name} reset default_transaction_read_only`);
     // A connection of before would keep its setting for ever.
     await until(() => make().then(() => true, () => false));
+  } finally {
+    await database.close();
+  }
+});
+
+Deno.test("serializable() repeats a transaction whose prepared statement the server has lost or outgrown", async () => {
+  const database = openDatabase({ url: superuserUrl(), prepare: true, parseJson: JSON.parse });
+  try {
+    let [retries, changes] = [0, 0];
+    const found = await serializable(database.platform, async (tx) => {
+      const select = () => tx`select * from pg_temp.outgrown`;
+      await tx`create temporary table outgrown on commit drop as select 1 as n`;
+      await select();
+      changes++;
+      if (changes === 1) await tx.unsafe("deallocate all").simple();
+      if (changes === 2) await tx`alter table outgrown add m integer`;
+      return await select();
+    }, { onRetry: () => retries++ });
+    deepEqual(found.map((row) => ({ ...row })), [{ n: 1 }]);
+    ok(retries >= 2);
   } finally {
     await database.close();
   }

@@ -44,6 +44,9 @@ export async function waitForRowWaiter(realm: TestRealm): Promise<void> {
   }
 }
 
+/** Holds up a piece of what the server says, which then may arrive in one piece with the next. */
+export type BeforeAnswer = () => Promise<"joins the next" | null>;
+
 /** A way to the database that can be held up. */
 export interface Proxy {
   url: string;
@@ -51,6 +54,8 @@ export interface Proxy {
   sent(): number;
   /** From now on, what the server says does not arrive. */
   mute(): void;
+  /** From now on, each piece of what the server says waits for this before it arrives. */
+  beforeAnswers(wait: BeforeAnswer): void;
   /** Cuts all connections; later ones hear everything. */
   cut(): void;
   close(): Promise<void>;
@@ -63,16 +68,24 @@ export function openProxy(target: URL): Proxy {
   const running: Promise<unknown>[] = [];
   let muted = false;
   let sent = 0;
+  let onAnswer: BeforeAnswer | undefined;
 
   async function copy(from: Deno.Conn, to: Deno.Conn, mutable: boolean): Promise<void> {
     const buffer = new Uint8Array(65_536);
+    let kept: number[] = [];
     try {
       for (;;) {
         const n = await from.read(buffer);
         if (n === null) break;
+        if (mutable && await onAnswer?.() === "joins the next") {
+          kept = [...kept, ...buffer.subarray(0, n)];
+          continue;
+        }
         if (mutable && muted) continue;
         if (!mutable) sent += n;
-        for (let at = 0; at < n;) at += await to.write(buffer.subarray(at, n));
+        const bytes = new Uint8Array([...kept, ...buffer.subarray(0, n)]);
+        kept = [];
+        for (let at = 0; at < bytes.length;) at += await to.write(bytes.subarray(at));
       }
     } catch { /* one of the two was cut */ }
     for (const conn of [from, to]) if (pairs.delete(conn)) conn.close();
@@ -96,6 +109,7 @@ export function openProxy(target: URL): Proxy {
     url: url.href,
     sent: () => sent,
     mute: () => muted = true,
+    beforeAnswers: (wait) => onAnswer = wait,
     cut,
     async close() {
       listener.close();
