@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { Bulk, KeyedMove, Outcome } from "../../db/ledger/posting_protocol.ts";
+import type { KeyedMove, Outcome } from "../../db/ledger/posting_protocol.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import {
@@ -9,7 +9,7 @@ import {
   waitForRowWaiter,
   waitForWaiter,
 } from "../support/held_queues.ts";
-import { type Book, book, type OwnQueue, ownQueue } from "../support/posting_queues.ts";
+import { type Book, book, bulkOf, type OwnQueue, ownQueue } from "../support/posting_queues.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -40,21 +40,6 @@ async function postTwo(
   await new Promise((resolve) => setTimeout(resolve)); // after the microtask in which it is sent
   equal(queue.stats().pipelined, before + 1);
   return posted;
-}
-
-function bulkOf(realm: TestRealm, moves: KeyedMove[]): Bulk {
-  return {
-    moves,
-    atomic: true,
-    key: crypto.randomUUID(),
-    fingerprint: crypto.randomUUID(),
-    requestId: "r",
-    unresolved: null,
-    actor: realm.admin.id,
-    mayMoveAny: false,
-    clientIp: null,
-    apiKey: null,
-  };
 }
 
 async function outcomes(

@@ -5,7 +5,7 @@ import {
   type PostingQueue,
   type PostingQueueOptions,
 } from "../../db/ledger/posting_queue.ts";
-import type { KeyedMove } from "../../db/ledger/posting_protocol.ts";
+import type { Bulk, KeyedMove } from "../../db/ledger/posting_protocol.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { testDatabaseUrl } from "./database.ts";
 import type { TestRealm } from "./realm.ts";
@@ -66,5 +66,21 @@ export async function book(realm: TestRealm, supply = "1000"): Promise<Book> {
       ...of,
     }),
     total: async (account) => (await realm.balance(account)).total,
+  };
+}
+
+/** Moves as one request of the realm's administrator. */
+export function bulkOf(realm: TestRealm, moves: KeyedMove[]): Bulk {
+  return {
+    moves,
+    atomic: true,
+    key: crypto.randomUUID(),
+    fingerprint: crypto.randomUUID(),
+    requestId: "r",
+    unresolved: null,
+    actor: realm.admin.id,
+    mayMoveAny: false,
+    clientIp: null,
+    apiKey: null,
   };
 }
