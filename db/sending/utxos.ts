@@ -1,4 +1,5 @@
 /** Statements on coins that orders spend and make. @module */
+import type postgres from "postgres";
 import type { Db, Tx } from "../database.ts";
 import type { AttemptRow } from "./order_attempts.ts";
 
@@ -62,7 +63,7 @@ export async function sumFreeCoins(
  * Selects coins that no order has reserved or spent for good. Each is looked up by its key, because
  * PostgreSQL may plan a join from the wrong side.
  */
-export function unreservedCoins(db: Db) {
+export function unreservedCoins(db: Db): postgres.PendingQuery<postgres.Row[]> {
   return db`o.kept is null and (select c.order_id from reserved_inputs c
     where c.chain = o.chain and c.network = o.network and c.input = o.hash || ':' || o.index) is null`;
 }

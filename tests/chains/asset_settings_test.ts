@@ -50,7 +50,7 @@ Deno.test("checkAssets() names every fault at once", async () => {
     [
       "NOPE is not the code of an asset",
       "USDC.contract is no address on Ethereum: it is not 0x and 40 hexadecimal digits",
-      "USDT_TRON.contract is no address on Tron: the form is unknown",
+      "USDT_TRON.contract is no address on Tron: it is an address of Ethereum's form",
       "BAT.contract is no address on Ethereum: the checksum (EIP-55) is wrong",
       "ETH is a chain's own coin: it has no contract",
       "ETH is a chain's own coin: its symbol is fixed",

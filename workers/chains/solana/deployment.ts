@@ -49,7 +49,11 @@ function mintRent({ name, symbol }: NewToken): bigint {
   return rentOf(POINTED_BYTES + NAMED_BYTES + textOf(name).length + textOf(symbol).length - 8);
 }
 
-/** @throws {ChainError} `refused` beyond the amounts that a mint can hold */
+/**
+ * Refuses a supply that no mint can hold.
+ *
+ * @throws {ChainError} `refused`
+ */
 export function assertDeployable({ supply }: NewToken): void {
   if (supply <= SUPPLY_MAX) return;
   throw new ChainError("refused", `a mint of Solana holds at most ${SUPPLY_MAX} base units`);

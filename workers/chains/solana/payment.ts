@@ -238,10 +238,14 @@ export function toBytes(transaction: VersionedTransaction): string {
 }
 
 /** The signatures of a transaction, each of which is right. */
-interface Signatures {
+export interface Signatures {
+  /** The transaction that they sign. */
   readonly transaction: VersionedTransaction;
+  /** The first of them. */
   readonly hash: string;
+  /** The accounts that the transaction names, without those of address tables. */
   readonly keys: readonly string[];
+  /** The accounts that signed. */
   readonly signers: readonly string[];
 }
 
