@@ -7,16 +7,16 @@ import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import type { Block, Consumed, Scanned, Transfer, WatchList } from "../observations.ts";
 import { mergedPart, type Told } from "../scan_quorum.ts";
-import { type FullBlock, fullBlockAt, remember, type TronTransaction } from "./block.ts";
-import type { Ethers, Tron } from "./context.ts";
+import { type FullBlock, fullBlockAt, remember } from "./block.ts";
+import type { Tron } from "./context.ts";
 import { recheck } from "./recheck.ts";
+import { signerOf } from "./signer.ts";
 import { bare, indexOf, transfersOf, type WatchIndex } from "./transfers.ts";
 
 /** Blocks of one part; a full block and its results are about a megabyte of JSON. */
 const BLOCKS_AT_ONCE = 16;
 /** Blocks that one node is asked for beside each other. */
 const READ_AT_ONCE = 4;
-const SIGNATURE_DIGITS = 130;
 
 /** Reads the blocks of a range, each with the transfers and signers of the watch list. */
 export async function* scanRange(
@@ -86,21 +86,8 @@ function reportOf({ ethers }: Tron, block: FullBlock, index: WatchIndex): Told {
     if (signer === undefined) continue;
     const input = `${signer}:${one.hash}`;
     consumed.push({ input, hash: one.hash });
-    if (isSignedBy(ethers, one)) proven.add(`${input} ${one.hash}`);
+    if (signerOf(ethers, one.hash, one.signature) === one.owner) proven.add(`${input} ${one.hash}`);
   }
   const transfers = block.transactions.flatMap((one) => transfersOf(ethers, block, one, index));
   return { block: bare(block), transfers, consumed, proven, doubtful: false };
-}
-
-/** Tells whether the owner's own key signed a transaction. */
-function isSignedBy(ethers: Ethers, { hash, owner, signature }: TronTransaction): boolean {
-  if (signature.length !== SIGNATURE_DIGITS) return false;
-  const v = parseInt(signature.slice(128), 16);
-  const last = (v < 27 ? v + 27 : v).toString(16).padStart(2, "0");
-  try {
-    const signer = ethers.recoverAddress(`0x${hash}`, `0x${signature.slice(0, 128)}${last}`);
-    return `41${signer.slice(2).toLowerCase()}` === owner;
-  } catch {
-    return false;
-  }
 }
