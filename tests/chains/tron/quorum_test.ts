@@ -189,3 +189,19 @@ Deno.test("a signer whom one Tron node invents does not stop our ramp, and a rea
   deepEqual(await consumed(ours), [{ input: `${payer.address}:${ours}`, hash: ours }]);
   deepEqual(await consumed(other), []);
 });
+
+Deno.test("bytes with a signature of another's, or with none that is whole, are not believed of a Tron node", async () => {
+  await using one = await among("lh");
+  const { node, chain, lying } = one;
+  const hash = await mined(node, node.pay(newTronParty().address, TRX));
+  const other = await mined(node, node.pay(newTronParty().address, TRX, { from: richTron(1) }));
+  const height = node.ledger.minedIn.get(hash)!;
+  const { transaction } = node.ledger.blocks[node.ledger.minedIn.get(other)!].processed[0];
+  const honest = await chain.raw({ hash, height });
+  for (const signature of [transaction.signatures[0], transaction.signatures[0].slice(2), ""]) {
+    lying.trick = changes(hash, { transaction: (one) => one.signature = [signature] });
+    equal(await chain.raw({ hash, height }), honest);
+    const alone = await one.play.open([lying.url]);
+    await failsAs("unavailable", alone.raw({ hash, height }));
+  }
+});
