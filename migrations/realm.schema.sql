@@ -92,7 +92,7 @@ CREATE TRIGGER addresses_noted AFTER INSERT ON addresses REFERENCING NEW TABLE A
 CREATE TRIGGER addresses_noted_change AFTER UPDATE OF id, account, ramp, target_account, chain, network, address, derivation_key, xpub, asset, owner, created_at ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_noted_end AFTER DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_stay BEFORE DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION keep_facts()
-CREATE TRIGGER addresses_stock BEFORE INSERT ON addresses FOR EACH ROW WHEN ((new.xpub IS NULL)) EXECUTE FUNCTION check_stock()
+CREATE TRIGGER addresses_stock BEFORE INSERT ON addresses FOR EACH ROW WHEN ((new.chain = 'SOLANA'::text)) EXECUTE FUNCTION check_stock()
 
 table aliases (
   id uuid not null

@@ -151,7 +151,7 @@ create trigger addresses_linked before insert or update of address on addresses
 create trigger reserved_addresses_linked before insert or update of address on reserved_addresses
   for each row execute function refuse_linked_own();
 
--- Where no xpub exists, an address is handed out only from those that a worker has derived.
+-- Solana has no xpubs: an address is handed out only from those that a worker has derived.
 create function check_stock() returns trigger language plpgsql as $$
 begin
   if not exists (select from reserved_addresses r where r.address = new.address and r.ramp = new.ramp
@@ -161,7 +161,7 @@ begin
   end if;
   return new;
 end $$;
-create trigger addresses_stock before insert on addresses for each row when (new.xpub is null)
+create trigger addresses_stock before insert on addresses for each row when (new.chain = 'SOLANA')
   execute function check_stock();
 
 create table chain_cursors (
