@@ -86,6 +86,8 @@ Deno.test("on Solana another transaction is signed only after the first can neve
     "bytes that no block takes are sent again until they have expired": neverMined,
     "a run that learned of an expiry, and was overtaken by another that signed anew, drops nothing":
       overtaken,
+    "a receiver whose account is frozen after the signature is not paid, and all is given back":
+      frozen,
     "a database restored from before the plan signs nothing": restoredNew,
     "a database restored in which the first was sent signs nothing, and finds the second":
       restoredSent,
@@ -139,7 +141,8 @@ async function neverMined({ ramp, faulty }: Lossy): Promise<void> {
   await ramp.advance();
   deepEqual((await attemptsOf(ramp, id)).length, 1, "its last block is not below a final one yet");
   await ramp.node.mine();
-  await ramp.advance();
+  // Blocks go on: more are final at the proof than were scanned.
+  await ramp.advance(() => ramp.node.mine());
   const [dropped] = await attemptsOf(ramp, id);
   deepEqual([dropped.dropped, dropped.proof], [true, "expired"]);
   faulty.trick = () => undefined;
@@ -188,6 +191,31 @@ async function overtaken({ ramp, faulty }: Lossy): Promise<void> {
   faulty.trick = () => undefined;
   equal((await ramp.finish(id)).status, "DONE");
   equal(await ramp.token.held(to), 5_000_000n);
+}
+
+async function frozen({ ramp }: Lossy): Promise<void> {
+  const to = outsider();
+  await ramp.token.open(to);
+  const before = await availableOf(ramp);
+  const id = await withdrawTo(ramp, to);
+  await ramp.advance(async (step) => {
+    if (step === "stored") await ramp.token.freeze(to);
+  });
+  await expireTransactions(ramp.node);
+  await ramp.node.mine();
+  const failed = await ramp.finish(id);
+  equal(failed.status, "FAILED", JSON.stringify(failed));
+  const [{ error }] = await rowsOf<{ error: string }>(
+    ramp.realm,
+    "select error from chain_orders where reference_id = $1",
+    [id],
+  );
+  match(error, /the issuer has frozen the token account/);
+  deepEqual([await ramp.token.held(to), await availableOf(ramp)], [0n, before]);
+}
+
+async function availableOf({ realm, account }: SolanaRamp): Promise<string> {
+  return (await realm.admin.send("GET", `/v1/accounts/${account}`)).body.balance.available;
 }
 
 async function restoredNew({ ramp }: Lossy): Promise<void> {

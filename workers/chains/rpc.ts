@@ -89,6 +89,10 @@ export async function exchange(
   const bodies = calls.map((call, id) => ({ jsonrpc: "2.0", id, ...call }));
   const request = JSON.stringify(bodies.length === 1 ? bodies[0] : bodies);
   const reply = await send(endpoint, { url: endpoint.url, body: request }, limits, closing);
+  // Also where an error of JSON-RPC comes with it: the node itself has to rest.
+  if (reply.status === 429) {
+    throw unavailable(endpoint, `answers no more (${statusOf(reply)})`, reply);
+  }
   const answer = parse(reply.text, limits.exactNumbers);
   const answers = Array.isArray(answer) ? answer : [answer];
   const found = new Map<unknown, unknown>();

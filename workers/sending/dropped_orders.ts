@@ -11,6 +11,7 @@ import type { AttemptRow, DropProof, OrderRow } from "../../domain/sending/chain
 import type { TransactionStatus } from "../chains/outgoing.ts";
 import { markTaken } from "./utxos.ts";
 import { assertScanned } from "./departures.ts";
+import { assertCaughtUp } from "./found_transactions.ts";
 import { signedOf } from "./signing.ts";
 import type { OrderWork } from "./order_work.ts";
 
@@ -26,7 +27,7 @@ export interface Drop {
 
 /**
  * Makes the drop of an order whose transaction expired. Whether it restarts is decided by the
- * transactions that were signed for it. Blocks up to the proof are scanned first: they show a transaction
+ * transactions that were signed for it. The newest blocks are scanned first: they show a transaction
  * of our keys that only a newer database knows, which puts the ramp in quarantine before anything new is
  * signed or given back.
  *
@@ -37,7 +38,8 @@ async function expiryOf(
   order: OrderRow,
   status: TransactionStatus & { state: "dropped"; proof: "expired" },
 ): Promise<Drop> {
-  await assertScanned(context, order, status.height);
+  // Not up to the block of the proof: that is a newer one at each question.
+  await assertCaughtUp(context, order);
   const all = await reading(context.pool, (db) => selectAttempts(db, order.id));
   const { proof, by, height, reached } = status;
   return {

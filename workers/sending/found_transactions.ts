@@ -154,15 +154,20 @@ export async function assertKnown(
 }
 
 /**
- * Refuses to plan while the scanner has not reached the newest block within the last minute: the payment
- * of a newer database may be in the blocks that it lacks.
+ * Refuses to plan or to end an order while the scanner has not reached the newest block within the last
+ * minute: the payment of a newer database may be in the blocks that it lacks.
+ *
+ * @throws {ChainError} `held`
  */
-async function assertCaughtUp({ pool, actor }: WorkerContext, order: OrderRow): Promise<void> {
+export async function assertCaughtUp(
+  { pool, actor }: WorkerContext,
+  order: OrderRow,
+): Promise<void> {
   const cursor = await reading(pool, (db) => selectCursor(db, order));
   const current = cursor !== null && cursor.halted === null && cursor.height >= cursor.head &&
     actor.at - cursor.scanned_at <= SCANNED_WITHIN_MS;
   if (current) return;
-  throw new ChainError("held", "the newest blocks are not scanned yet: nothing is planned before");
+  throw new ChainError("held", "the newest blocks are not scanned yet: it waits for the scanner");
 }
 
 async function assertCoins({ context, chain }: OrderWork, order: OrderRow): Promise<void> {
