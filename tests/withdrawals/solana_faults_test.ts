@@ -142,7 +142,15 @@ async function neverMined({ ramp, faulty }: Lossy): Promise<void> {
   deepEqual((await attemptsOf(ramp, id)).length, 1, "its last block is not below a final one yet");
   await ramp.node.mine();
   // Blocks go on: more are final at the proof than were scanned.
-  await ramp.advance(() => ramp.node.mine());
+  await ramp.poller.advance();
+  await ramp.node.mine(3);
+  const [seen] = await rowsOf<{ order: string; version: number }>(
+    ramp.realm,
+    "select id as order, schedule_version as version from chain_orders where reference_id = $1",
+    [id],
+  );
+  const actor = { ...ramp.context.actor, at: Date.now() };
+  await advanceOrder({ ...ramp.context, actor }, seen);
   const [dropped] = await attemptsOf(ramp, id);
   deepEqual([dropped.dropped, dropped.proof], [true, "expired"]);
   faulty.trick = () => undefined;
