@@ -11,15 +11,6 @@ const SOL = 1_000_000_000n;
 const DEPLOY = "/v1/fungible/token/deploy";
 const REGISTER = "/v1/fungible/token/register";
 
-async function follow(fixture: SolanaFixture, holds: () => Promise<boolean>): Promise<void> {
-  for (let block = 0; block < 40; block++) {
-    if (await holds()) return;
-    await fixture.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
-    await fixture.mine();
-  }
-  throw new Error("it did not come true within 40 blocks");
-}
-
 async function quote({ realm }: SolanaFixture): Promise<void> {
   const context = await workerContextOf(realm);
   await refreshFees({ ...context, actor: { ...context.actor, at: Date.now() } });
@@ -32,7 +23,7 @@ Deno.test("a token on Solana is deployed, registered up to its supply, and withd
   const ramp = await fixture.ramp();
   await fixture.mine();
   await node.pay(ramp.address, SOL);
-  await follow(fixture, async () => (await fixture.account(ramp.id)).balance.total === "1");
+  await fixture.mineUntil(async () => (await fixture.account(ramp.id)).balance.total === "1");
   await quote(fixture);
   const token = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6 };
   const many = { ...token, supply: "18446744073710", account: ramp.id };
@@ -42,7 +33,7 @@ Deno.test("a token on Solana is deployed, registered up to its supply, and withd
   const made = await admin.send("POST", DEPLOY, { ...token, account: ramp.id }, SOON);
   equal(made.status, 201, made.text);
   const path = `/v1/fungible/token/${made.body.id}`;
-  await follow(fixture, async () => (await admin.send("GET", path)).body.status === "deployed");
+  await fixture.mineUntil(async () => (await admin.send("GET", path)).body.status === "deployed");
   const own = { account: ramp.id, symbol: "GOLD" };
   const registered = await admin.send("POST", REGISTER, own, SOON);
   equal(registered.status, 201, registered.text);
@@ -56,7 +47,7 @@ Deno.test("a token on Solana is deployed, registered up to its supply, and withd
   });
   equal(withdrawal.status, 201, withdrawal.text);
   const read = async () => (await admin.send("GET", `/v1/withdrawals/${withdrawal.body.id}`)).body;
-  await follow(fixture, async () => (await read()).status !== "PROCESSING");
+  await fixture.mineUntil(async () => (await read()).status !== "PROCESSING");
   equal((await read()).status, "DONE");
   const held = await node.rpc<{ value: { account: { data: { parsed: unknown } } }[] }>(
     "getTokenAccountsByOwner",
@@ -87,7 +78,7 @@ Deno.test("a third party's mint on Solana is registered if it agrees, up to the 
     const asked = await admin.send("POST", REGISTER, body, SOON);
     if (asked.status !== 201) return asked.body.code;
     const path = `/v1/fungible/token/${asked.body.id}`;
-    await follow(fixture, async () => (await admin.send("GET", path)).body.status !== "pending");
+    await fixture.mineUntil(async () => (await admin.send("GET", path)).body.status !== "pending");
     const { status, error } = (await admin.send("GET", path)).body;
     return error?.detail ?? status;
   };

@@ -3,6 +3,7 @@
  * @module
  */
 import { startSurfpool, type Surfpool } from "./nodes/surfpool.ts";
+import { until } from "./eventually.ts";
 import { openTestPoller } from "./scan_steps.ts";
 import { rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
@@ -12,6 +13,8 @@ export interface SolanaFixture extends AsyncDisposable {
   readonly realm: TestRealm;
   /** Makes blocks final, and follows what came of it. */
   mine(blocks?: number): Promise<void>;
+  /** Follows one block after another until something holds; jobs that wait are due at once. */
+  mineUntil(holds: () => Promise<boolean>): Promise<void>;
   /** Makes a ramp that is ready. */
   ramp(asset?: string): Promise<{ id: string; address: string }>;
   /** Makes a deposit account on a ramp. */
@@ -40,13 +43,21 @@ export async function openSolanaFixture(
   const realm = await testRealm({ env: { [`${prefix}_RPC_URL`]: through(node.url).join(",") } });
   const poller = openTestPoller(realm);
   const { send } = realm.admin;
+  async function mine(blocks = 1): Promise<void> {
+    await node.mine(blocks);
+    await poller.follow();
+  }
   return {
     node,
     realm,
-    async mine(blocks = 1) {
-      await node.mine(blocks);
-      await poller.follow();
-    },
+    mine,
+    mineUntil: (holds) =>
+      until(async () => {
+        if (await holds()) return true;
+        await realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+        await mine();
+        return false;
+      }),
     async ramp(asset = "SOL") {
       const made = await send("POST", "/v1/accounts", { type: "ramp", asset, testnet: !main });
       if (made.status !== 201) throw new Error(made.text);

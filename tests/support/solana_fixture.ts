@@ -10,6 +10,7 @@ import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import type { OnCheckpoint } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
+import { until } from "./eventually.ts";
 import { credit, workerContextOf } from "./evm_fixture.ts";
 import { startSurfpool, type Surfpool } from "./nodes/surfpool.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
@@ -100,13 +101,13 @@ export async function openSolanaRamp(options: SolanaRampOptions = {}): Promise<S
         ...more,
       }),
     async finish(id) {
-      for (let round = 0; round < 20; round++) {
+      await until(async () => {
         await advance();
-        const row = await read(id);
-        if (row.status !== "PROCESSING") return row;
+        if ((await read(id)).status !== "PROCESSING") return true;
         await node.mine();
-      }
-      throw new Error(`withdrawal ${id} does not end`);
+        return false;
+      });
+      return await read(id);
     },
     [Symbol.asyncDispose]: async () => {
       poller[Symbol.dispose]();

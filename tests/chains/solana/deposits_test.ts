@@ -30,18 +30,6 @@ const INVENTED = `
       "account": "01a00000-0000-7000-8000-000000000001", "address": "${"1".repeat(44)}"}')).*
   from addresses a where derivation_key = 1`;
 
-/** Follows blocks until something holds; what a sweep needs is a few of them. */
-async function mineUntil(
-  fixture: SolanaFixture,
-  holds: () => Promise<boolean>,
-): Promise<void> {
-  for (let block = 0; block < 40; block++) {
-    if (await holds()) return;
-    await fixture.mine();
-  }
-  throw new Error("it did not come true within 40 blocks");
-}
-
 Deno.test("a deposit of SOL is credited when its block is final, and swept less the fee", async () => {
   await using fixture = await openSolanaFixture();
   const { node, mine } = fixture;
@@ -56,7 +44,7 @@ Deno.test("a deposit of SOL is credited when its block is final, and swept less 
   deepEqual(await fixture.deposits(), [
     { address: deposit.address, asset: "SOL", amount: "2", status: "CONFIRMED" },
   ]);
-  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total !== "0");
+  await fixture.mineUntil(async () => (await fixture.account(ramp.id)).balance.total !== "0");
   const held = await lamportsOf(fixture, ramp.address);
   equal(await lamportsOf(fixture, deposit.address), 0n);
   ok(held < 2n * SOL && held > 2n * SOL - 1_000_000n, `${held}`);
@@ -87,7 +75,7 @@ Deno.test("a token is credited at any account of its owner; its sweep is paid by
     "30 CONFIRMED",
     "12 CONFIRMED",
   ]);
-  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "42");
+  await fixture.mineUntil(async () => (await fixture.account(ramp.id)).balance.total === "42");
   deepEqual([await lamportsOf(fixture, usual), await lamportsOf(fixture, other)], [0n, 0n]);
   const orders = await rowsOf<{ purpose: string; state: string }>(
     fixture.realm,
