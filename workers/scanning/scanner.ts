@@ -33,6 +33,8 @@ export type Pass = "caught up" | "more" | "stuck";
 
 /** Most blocks of one pass; after each pass the poller checks its lease. */
 const PASS_BLOCKS = 1024;
+/** Most times as many heights without a block that a pass goes through. */
+const EMPTY_PASSES_MAX = 64;
 /** A range is recorded at this many blocks or transfers. */
 const RANGE_BLOCKS = 64;
 const RANGE_TRANSFERS = 500;
@@ -94,7 +96,7 @@ async function readNewBlocks(
   // The head was read first: an address handed out before its block was made is in the list.
   const watch = await loadWatch(context, place);
   const to = Math.min(head.height, start.height + PASS_BLOCKS);
-  const reached = await scanTo(context, chain, { place, start, to, watch });
+  const reached = await scanTo(context, chain, { place, start, to, top: head.height, watch });
   const { height: top, finalized } = head;
   const state = { head: top, finalized, error: null, at: context.actor.at };
   await writing(context.pool, (db) => updateScanState(db, place, state));
@@ -173,7 +175,7 @@ async function knownTokens(
 async function scanTo(
   context: WorkerContext,
   chain: Chain,
-  of: { place: ChainNetwork; start: CursorRow; to: number; watch: WatchList },
+  of: { place: ChainNetwork; start: CursorRow; to: number; top: number; watch: WatchList },
 ): Promise<number> {
   let cursor = { height: of.start.height, hash: of.start.hash };
   let range: Scanned[] = [];
@@ -188,7 +190,7 @@ async function scanTo(
     return moved;
   }
   try {
-    for await (const scanned of chain.scan(cursor.height + 1, of.to, of.watch)) {
+    for await (const scanned of blocksAbove(chain, cursor.height, of)) {
       const below = range.length > 0 ? range[range.length - 1].block.hash : cursor.hash;
       // A reorganisation during the scan: the next pass finds the common ancestor.
       if (scanned.block.parentHash !== below) break;
@@ -201,6 +203,28 @@ async function scanTo(
     await record();
   }
   return cursor.height;
+}
+
+/**
+ * Reads the blocks above a height up to another. Where all of these heights are empty, as slots of Solana
+ * are while its network stands still, it goes on to the next block above them: otherwise no pass would ever
+ * get beyond.
+ */
+async function* blocksAbove(
+  chain: Chain,
+  height: number,
+  { to, top, watch }: { to: number; top: number; watch: WatchList },
+): AsyncGenerator<Scanned> {
+  let [from, end] = [height + 1, to];
+  for (let pass = 0; pass < EMPTY_PASSES_MAX && from <= top; pass++) {
+    let found = false;
+    for await (const scanned of chain.scan(from, end, watch)) {
+      found = true;
+      yield scanned;
+    }
+    if (found) return;
+    [from, end] = [end + 1, Math.min(top, end + PASS_BLOCKS)];
+  }
 }
 
 function blockRange(

@@ -53,6 +53,18 @@ Deno.test("a deposit of SOL is credited when its block is final, and swept less 
   equal((await fixture.deposits()).length, 1, "the sweep is no deposit");
 });
 
+Deno.test("more skipped slots in a row than a pass reads do not stop the scanner", async () => {
+  await using fixture = await openSolanaFixture();
+  const { node, mine } = fixture;
+  const ramp = await fixture.ramp();
+  const deposit = await fixture.address(ramp.id);
+  await mine();
+  await node.skip(2500);
+  await node.pay(deposit.address, 2n * SOL);
+  await mine(2);
+  deepEqual((await fixture.deposits()).map(({ status }) => status), ["CONFIRMED"]);
+});
+
 Deno.test("a token is credited at any account of its owner; its sweep is paid by the ramp, which gets the rent", async () => {
   await using fixture = await openSolanaFixture({ main: true });
   const { node, mine } = fixture;
