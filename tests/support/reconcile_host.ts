@@ -59,7 +59,7 @@ export async function host(url: string, env: Record<string, string>): Promise<Ho
   };
   const command = (
     args: readonly string[],
-  ) => ["run", "--cached-only", ...ALL, MAIN.href, "reconcile", ...args];
+  ) => ["run", "--no-prompt", "--cached-only", ...ALL, MAIN.href, "reconcile", ...args];
   return {
     async run(args, more = {}, input) {
       const child = new Deno.Command(Deno.execPath(), {
