@@ -9,7 +9,7 @@ import { allOf, type Peer } from "../node_pool.ts";
 import type { Address, Balances, Holding } from "../observations.ts";
 import { tokenAddress } from "./accounts.ts";
 import type { Solana } from "./context.ts";
-import { type Movement, readFound, sumOf } from "./movements.ts";
+import { gainAt, type Movement, readFound, sumOf } from "./movements.ts";
 import { TOKEN_PROGRAMS } from "./networks.ts";
 import { FINALIZED, readLamports, readNumber, readSignature } from "./node_answers.ts";
 import { transactionQuestion } from "./recheck.ts";
@@ -130,7 +130,7 @@ function gainOf({ keys, before, after, tokens }: Movement, { address, contract }
     return sumOf(tokens.filter(({ owner, mint }) => owner === address && mint === contract));
   }
   const at = keys.indexOf(address);
-  return at < 0 ? 0n : after[at] - before[at];
+  return at < 0 ? 0n : gainAt({ before, after }, at);
 }
 
 /** Reads the transactions that touched a holding in a range of slots. */

@@ -6,7 +6,14 @@
 import { malformedAnswer, readList, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Address, Block, Consumed, Transfer, WatchList } from "../observations.ts";
-import { readAmount, readKey, readLamports, readNumber, readSignature } from "./node_answers.ts";
+import {
+  readAmount,
+  readKey,
+  readLamports,
+  readNumber,
+  readOthersLamports,
+  readSignature,
+} from "./node_answers.ts";
 
 /** Tokens of one account, before and after a transaction; 0 where it did not exist. */
 export interface TokenMovement {
@@ -58,7 +65,7 @@ export function readMovement(answer: unknown): Movement {
   const signatures = readList(readRecord(transaction, "a transaction").signatures);
   const { keys, signers } = keysOf(transaction, meta);
   const [before, after] = [result.preBalances, result.postBalances]
-    .map((list) => readList(list).map(readLamports));
+    .map((list) => readList(list).map(readOthersLamports));
   if (before.length !== keys.length || after.length !== keys.length) {
     throw malformedAnswer("a balance for each account", `${keys.length} accounts`);
   }
@@ -81,13 +88,23 @@ export function transfersOf(movement: Movement, block: Block, watch: WatchList):
   ];
 }
 
+const EXACT_MAX = 2n ** 53n - 1n;
+
+/** What an account of ours gained; amounts that are not exact are not believed. */
+export function gainAt({ before, after }: Pick<Movement, "before" | "after">, at: number): bigint {
+  const inexact = [before[at], after[at]].find((one) => one > EXACT_MAX);
+  if (inexact !== undefined) throw malformedAnswer("an exact amount", `${inexact}`);
+  return after[at] - before[at];
+}
+
 type Gain = Pick<Transfer, "index" | "from" | "to" | "contract" | "amount">;
 
 function coinsOf(movement: Movement, { addresses }: WatchList): Gain[] {
   const { keys, before, after, fee } = movement;
   return keys.flatMap((to, index) => {
-    const amount = after[index] - before[index];
-    if (amount <= 0n || !addresses.has(to)) return [];
+    if (!addresses.has(to)) return [];
+    const amount = gainAt(movement, index);
+    if (amount <= 0n) return [];
     // The first account pays the fee; a loss of no more than that paid nothing to us.
     const payers = keys.filter((_, at) => after[at] - before[at] < (at === 0 ? -fee : 0n));
     return [{ index, from: payers.length === 1 ? payers[0] : null, to, contract: null, amount }];

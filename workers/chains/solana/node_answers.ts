@@ -124,6 +124,17 @@ export function readLamports(answer: unknown): bigint {
   return BigInt(readNumber(answer, "an amount"));
 }
 
+/**
+ * Reads the lamports of any account that a transaction names. Beyond 2^53 the last digits are gone: that
+ * must not make a payment unreadable that only mentions such an account, and never counts for ours.
+ */
+export function readOthersLamports(answer: unknown): bigint {
+  if (typeof answer === "number" && Number.isInteger(answer) && answer >= 0 && answer < 2 ** 64) {
+    return BigInt(answer);
+  }
+  throw malformedAnswer("an amount", answer);
+}
+
 /** Reads an amount of 64 bits that stands as text. */
 export function readAmount(answer: unknown): bigint {
   const text = readText(answer, "an amount");
