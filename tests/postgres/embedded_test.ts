@@ -316,7 +316,7 @@ async function spawnHolder(
   const env: Record<string, string> = location.cwd
     ? { HOME: String(cwd), DENO_DIR: `${cwd}/deno` }
     : {};
-  const process = new Deno.Command(Deno.execPath(), {
+  const process = new Deno.Command(location.cwd ? join(String(cwd), "program") : Deno.execPath(), {
     args: ["run", "--no-prompt", "--cached-only", "--ext=ts", ...flags, "-"],
     ...location,
     cwd,
@@ -391,6 +391,8 @@ async function packagesFor(uid: number): Promise<string> {
   for (const name of ["deno.json", "deno.lock"]) {
     await copy(fileURLToPath(new URL(`../${name}`, DB)), join(home, name));
   }
+  // Ours may lie in the home of root, which is closed to all others.
+  await copy(Deno.execPath(), join(home, "program"));
   ok((await new Deno.Command("chown", { args: ["-R", String(uid), home] }).output()).success);
   return home;
 }
