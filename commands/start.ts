@@ -4,6 +4,7 @@ import { openRealmContexts } from "../domain/realms/context.ts";
 import { openSigningKeys } from "../domain/security/signing_keys.ts";
 import { createApp } from "../routes/http/app.ts";
 import { openLimits } from "../routes/http/rate_limits.ts";
+import { probeDelays, requestMetricsOf } from "../routes/http/request_metrics.ts";
 import type { Services } from "../routes/http/services.ts";
 import { openEnding } from "../routes/http/shutdown.ts";
 import type { Runner } from "../workers/jobs/runner.ts";
@@ -44,6 +45,7 @@ export async function start(
     }),
     secrets: provisioning.secrets,
     limits: openLimits({ platform: database.platform, log, now }),
+    connections: () => database.taken(),
     ending: openEnding(),
     wake: (id) => runner?.wake(id),
     now,
@@ -53,11 +55,13 @@ export async function start(
     { port: config.port, hostname: config.host, onListen: () => {} },
     (request, info) => app(request, (info.remoteAddr as Deno.NetAddr).hostname),
   );
+  const endProbe = probeDelays(requestMetricsOf(services));
   if (workers !== null) runner = await workers.runWorkers(context);
   log("info", "serving", { address: config.baseUrl, workers: config.workers });
   const { sandbox, "platform-key-file": keyFile = null } = values;
   if (sandbox !== undefined && sandbox !== "") await welcome(context, sandbox, keyFile);
   limitTime(log, await ending);
+  endProbe();
   services.ending.begin();
   await endServer(server, log);
   await services.limits.close();

@@ -95,6 +95,7 @@ const HEAVY: readonly string[] = [
   "ecpair",
   "ethers",
   "nodemailer",
+  "prom-client",
   "tronweb",
 ];
 

@@ -117,6 +117,15 @@ table realm_faults (
 constraint realm_faults_pkey PRIMARY KEY (realm, code, chain, network)
 constraint realm_faults_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id)
 
+table realm_measurements (
+  realm uuid not null
+  samples jsonb not null
+  measured_at timestamp with time zone not null
+)
+constraint realm_measurements_pkey PRIMARY KEY (realm)
+constraint realm_measurements_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id) ON DELETE CASCADE
+constraint realm_measurements_samples_check CHECK (((jsonb_typeof(samples) = 'array'::text) AND (jsonb_array_length(samples) <= 5000)))
+
 table realm_provisioning (
   id uuid not null
   database_url_encrypted bytea not null

@@ -801,6 +801,7 @@ table jobs (
 constraint jobs_attempts_max_check CHECK ((attempts_max > 0))
 constraint jobs_pkey PRIMARY KEY (id)
 constraint jobs_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'running'::text, 'done'::text, 'dead'::text])))
+CREATE INDEX jobs_dead ON jobs USING btree (name) WHERE (state = 'dead'::text)
 CREATE UNIQUE INDEX jobs_dedupe ON jobs USING btree (name, dedupe) WHERE (state = ANY (ARRAY['ready'::text, 'running'::text]))
 CREATE INDEX jobs_due ON jobs USING btree (run_at, id) WHERE (state = 'ready'::text)
 CREATE INDEX jobs_finished ON jobs USING btree (finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text]))

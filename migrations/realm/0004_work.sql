@@ -35,6 +35,7 @@ create table jobs (
 create index jobs_due on jobs (run_at, id) where state = 'ready';
 create index jobs_leased on jobs (locked_until) where state = 'running';
 create index jobs_finished on jobs (finished_at) where state in ('done', 'dead');
+create index jobs_dead on jobs (name) where state = 'dead';
 create unique index jobs_dedupe on jobs (name, dedupe) where state in ('ready', 'running');
 create unique index jobs_serial_key on jobs (serial_key) where state = 'running';
 comment on column jobs.serial_key is 'Jobs with one serial key run one at a time, oldest first.';

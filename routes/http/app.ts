@@ -21,6 +21,7 @@ import { claimOf } from "./execution.ts";
 import { PROBLEMS } from "./problems.ts";
 import { uncoverBody } from "./get_request_body.ts";
 import { watchLeaving } from "./shutdown.ts";
+import { requestMetricsOf } from "./request_metrics.ts";
 import type { LimitHeaders } from "./rate_limits.ts";
 import { problem, send } from "./responses.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
@@ -141,6 +142,7 @@ function createServer(
   const name = `${route.method} ${route.path}`;
   const elsewhere = adminHost(services);
   const types = [route.type ?? [], route.alternatives ?? []].flat();
+  const counts = requestMetricsOf(services).of(route.method, route.path);
   const cost = route.cost ?? (route.method === "GET" ? "read" : "write");
 
   return async (request, address, params) => {
@@ -191,17 +193,19 @@ function createServer(
     } finally {
       slot?.leave();
       leaving.forget();
-      const level = code === "internal" ? "error" : status >= 500 ? "warn" : "info";
-      services.log(level, "request", {
-        request_id: requestId,
-        actor: who,
-        route: name,
-        status,
-        code,
-        duration_ms: Math.round((performance.now() - start) * 10) / 10,
-      });
+      const ms = performance.now() - start;
+      counts.note(status, ms / 1000);
+      const duration_ms = Math.round(ms * 10) / 10;
+      const fields = { request_id: requestId, actor: who, route: name, status, code, duration_ms };
+      services.log(levelOf(status, code), "request", fields);
     }
   };
+}
+
+/** The level at which a request is logged. */
+function levelOf(status: number, code: string | null): "error" | "warn" | "info" {
+  if (code === "internal") return "error";
+  return status >= 500 ? "warn" : "info";
 }
 
 /** The time of a request whose body has come: some take long. */
@@ -279,7 +283,7 @@ function callOf(
       })
       : null,
     accept: headers.get("accept"),
-    encodings: () => headers.get("accept-encoding"),
+    header: (name) => headers.get(name),
     preferWaitS: preferWait(headers.get("prefer")),
     signal,
     conditions: conditionsOf(route, headers),
@@ -332,10 +336,13 @@ async function encoded(reply: Reply): Promise<Reply> {
 /** Refuses a request without a route. It is logged without its path, which can hold anything. */
 function openUnrouted(services: Services) {
   const unmatched = openUnmatchedRequests(services.now);
+  // Methods and paths are the caller's words: as labels they would be without end.
+  const counts = requestMetricsOf(services).of("_OTHER", "none");
   return (request: Request, address: string, error: DomainError): Response => {
     const requestId = requestIdOf(requestHeaders(request), services);
     const over = unmatched.count(address);
     const refused = over?.error ?? error;
+    counts.note(PROBLEMS[refused.code].status, 0);
     if (over === null || over.isFirst) {
       services.log("info", "request", {
         request_id: requestId,

@@ -103,6 +103,9 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
     authenticate(headers, access, meta) {
       if (access === "open") return { actor: { ...NOBODY, ...meta }, ...nothing() };
       const key = keyOf(headers);
+      if (access === "open or platform" && key === null) {
+        return { actor: { ...NOBODY, ...meta }, ...nothing() };
+      }
       if (key === null) throw new DomainError("auth.missing", "send a key in x-api-key");
       if (access === "application") {
         return { actor: { ...NOBODY, ...meta }, ...nothing(), applicationKey: key };

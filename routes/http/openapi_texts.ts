@@ -72,6 +72,7 @@ const BEARER = { bearer: [] };
 /** Which keys a route takes. */
 export const SECURITY: Readonly<Record<Access, readonly Json[]>> = {
   "open": [],
+  "open or platform": [{}, { platformKey: [] }, BEARER],
   "application": [{ applicationKey: [] }, BEARER],
   "user": [{ userKey: [] }, BEARER],
   "platform": [{ platformKey: [] }, BEARER],

@@ -38,7 +38,7 @@ export function replyPrepared<P, Q, B>(
   { text, gzip, tag }: Prepared,
   headers: Record<string, string> = {},
 ): Reply {
-  const isSmall = acceptsGzip(call.encodings());
+  const isSmall = acceptsGzip(call.header("accept-encoding"));
   const etag = isSmall ? `"${tag}-gzip"` : `"${tag}"`;
   const said = { ...headers, etag, vary: "accept-encoding" };
   if (isKnown(call.conditions, etag)) return { status: 304, body: "", headers: said };

@@ -15,7 +15,13 @@ import type { LongBody } from "./validation.ts";
 import type { Conditions } from "./preconditions.ts";
 
 /** The kind of key that a route takes. */
-export type Access = "open" | "application" | "user" | "platform" | "platform or user";
+export type Access =
+  | "open"
+  | "open or platform"
+  | "application"
+  | "user"
+  | "platform"
+  | "platform or user";
 
 /** A method that a route can have. */
 export type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
@@ -43,8 +49,8 @@ export interface Call<P, Q, B> {
   idempotency: IdempotencyClaim | null;
   /** The media types that the caller accepts. */
   accept: string | null;
-  /** The encodings that the caller accepts. */
-  encodings: () => string | null;
+  /** Reads any other header. */
+  header: (name: string) => string | null;
   preferWaitS: number;
   /** Aborted when the caller has gone or the process ends; read only where the handler waits. */
   signal: () => AbortSignal;

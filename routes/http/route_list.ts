@@ -18,6 +18,7 @@ import { fungibleTokenRoutes } from "../tokens.ts";
 import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "../identities.ts";
 import { issuanceRoutes } from "../issuance.ts";
+import { metricsRoutes } from "./metrics.ts";
 import { openapiRoutes } from "./openapi.ts";
 import { hashChainRoutes } from "../hash_chain.ts";
 import { reversalRoutes } from "../reversals.ts";
@@ -66,5 +67,6 @@ export function allRoutes(): AnyRoute[] {
     ...openapiRoutes(allRoutes),
     ...docsRoutes,
     ...healthRoutes,
+    ...metricsRoutes,
   ];
 }

@@ -23,6 +23,8 @@ export interface Services {
   signingKeys: SigningKeys;
   secrets: Secrets;
   limits: Limits;
+  /** Connections in use by realms and posting queues now. */
+  connections(): number;
   ending: Ending;
   /** Tells the workers of this process that a realm has a due job. */
   wake(realm: string): void;

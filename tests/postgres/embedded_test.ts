@@ -306,21 +306,19 @@ async function spawnHolder(
   location: Location = {},
 ): Promise<Deno.ChildProcess> {
   const cwd = location.cwd ?? new URL("../..", import.meta.url);
-  const module = location.cwd ? `file://${location.cwd}/embedded/embedded.ts` : MODULE.href;
+  const [module, program] = location.cwd
+    ? [`file://${cwd}/embedded/embedded.ts`, `${cwd}/program`]
+    : [MODULE.href, Deno.execPath()];
   const script = `
     import { startEmbedded } from ${JSON.stringify(module)};
     const db = await startEmbedded(${JSON.stringify(quick(folder))});
     Deno.addSignalListener("SIGTERM", () => db.stop().then(() => Deno.exit()));
     console.log(JSON.stringify({ url: db.url, postmaster: db.pid }));
     setInterval(() => {}, 1000); // keeps the process alive`;
-  const env: Record<string, string> = location.cwd
-    ? { HOME: String(cwd), DENO_DIR: `${cwd}/deno` }
-    : {};
-  const process = new Deno.Command(location.cwd ? join(String(cwd), "program") : Deno.execPath(), {
-    args: ["run", "--no-prompt", "--cached-only", "--ext=ts", ...flags, "-"],
-    ...location,
-    cwd,
-    env,
+  const args = ["run", "--no-prompt", "--cached-only", "--ext=ts", ...flags, "-"];
+  const process = new Deno.Command(program, {
+    ...{ ...location, args, cwd },
+    env: location.cwd ? { HOME: `${cwd}`, DENO_DIR: `${cwd}/deno` } : {},
     stdin: "piped",
     stdout: "piped",
   }).spawn();

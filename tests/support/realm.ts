@@ -168,6 +168,7 @@ export function wire(config: Config, database: Database, migrations: Migrations)
     }),
     secrets,
     limits: openLimits({ platform: database.platform, log, now: Date.now }),
+    connections: () => database.taken(),
     ending: openEnding(),
     wake: () => {},
     now: Date.now,

@@ -10,6 +10,7 @@ import { selectSeedNeeded } from "../../db/security/secrets.ts";
 import { selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import { migrateRealms } from "../../domain/realms/migrations.ts";
+import { keepMeasurement } from "../../domain/realms/measurements.ts";
 import { noteSettings } from "../../domain/realms/realm_events.ts";
 import { copyRates, keepRates, spreadRates } from "../../domain/realms/rate_copies.ts";
 import { checkSolvency } from "../audit/solvency.ts";
@@ -72,6 +73,13 @@ export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
     run: (context, { database }) => attestRealm(context, database.platform),
   },
   { name: "report faults", everyMs: 15_000, leaseMs: 60_000, run: reportFaults },
+  {
+    name: "measure",
+    everyMs: 15_000,
+    leaseMs: 60_000,
+    run: ({ realm, pool }, { database }) =>
+      keepMeasurement(database.platform, { id: realm.id, pool }),
+  },
   { name: "ensure seed", everyMs: 3_600_000, leaseMs: 60_000, run: ensureSeed },
 ];
 

@@ -1,0 +1,121 @@
+/** Statements on measurements: what is counted in a realm, and what workers last counted in all of them. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** One measured value. */
+export interface Sample {
+  /** Name of the metric. */
+  name: string;
+  /** Values of its labels by their names. */
+  labels: Record<string, string>;
+  value: number;
+}
+
+/** Samples of one realm, at most. */
+const SAMPLES_MAX = 5000;
+/** A backlog is counted no further: its size beyond that tells nothing more. */
+const BACKLOG_MAX = 100_000;
+
+/** Measures a realm: each part reads what is open by an index, never the history. */
+export async function measureRealm(db: Db): Promise<Sample[]> {
+  return await db<Sample[]>`
+    with open_jobs as (
+      select name, case when state = 'running' then 'running' when run_at <= now() then 'due' else 'waiting' end as state,
+        count(*) as jobs, max(extract(epoch from now() - run_at)) filter (where state = 'ready') as age
+      from jobs where state in ('ready', 'running') group by 1, 2
+    ), open_orders as (
+      select chain, network, purpose, state, count(*) as orders, max(extract(epoch from now() - created_at)) as age
+      from chain_orders where state in ('new', 'planned', 'signed', 'sent', 'mined') group by 1, 2, 3, 4
+    ), open_withdrawals as (
+      select asset, count(*) as withdrawals, max(extract(epoch from now() - created_at)) as age
+      from withdrawals where status = 'PROCESSING' group by 1
+    ), open_deposits as (
+      select chain, network, count(*) as deposits, max(extract(epoch from now() - created_at)) as age
+      from deposits where status = 'PENDING' group by 1, 2
+    ), compared as (
+      select jsonb_build_object('asset', asset, 'network', case when testnet then 'testnet' else 'main' end) as labels,
+        drift, solvent, extract(epoch from now() - checked_at) as age
+      from solvency
+    ), followed as (
+      select jsonb_build_object('chain', chain, 'network', network) as labels, head, height,
+        halted is not null as halted, extract(epoch from now() - scanned_at) as age
+      from chain_cursors
+    ), samples (name, labels, value) as (
+      select 'purser_jobs', jsonb_build_object('job', name, 'state', state), jobs from open_jobs
+      union all select 'purser_jobs', jsonb_build_object('job', name, 'state', 'dead'), count(*)
+        from jobs where state = 'dead' group by name
+      union all select 'purser_job_age_seconds', jsonb_build_object('job', name), age from open_jobs where state = 'due'
+      union all select 'purser_chain_orders',
+        jsonb_build_object('chain', chain, 'network', network, 'purpose', purpose, 'state', state), orders from open_orders
+      union all select 'purser_chain_order_age_seconds',
+        jsonb_build_object('chain', chain, 'network', network, 'purpose', purpose, 'state', state), age from open_orders
+      union all select 'purser_withdrawals', jsonb_build_object('asset', asset), withdrawals from open_withdrawals
+      union all select 'purser_withdrawal_age_seconds', jsonb_build_object('asset', asset), age from open_withdrawals
+      union all select 'purser_deposits', jsonb_build_object('chain', chain, 'network', network), deposits from open_deposits
+      union all select 'purser_deposit_age_seconds', jsonb_build_object('chain', chain, 'network', network), age
+        from open_deposits
+      union all select 'purser_solvency_drift', labels, drift from compared
+      union all select 'purser_solvency_solvent', labels, solvent::integer from compared
+      union all select 'purser_solvency_age_seconds', labels, age from compared
+      union all select 'purser_chain_height', labels, head from followed
+      union all select 'purser_chain_scanned_height', labels, height from followed
+      union all select 'purser_chain_lag_blocks', labels, greatest(0, head - height) from followed
+      union all select 'purser_chain_scan_age_seconds', labels, age from followed
+      union all select 'purser_chain_halted', labels, halted::integer from followed
+      union all select 'purser_ramps_quarantined', jsonb_build_object('chain', chain, 'network', network), count(*)
+        from ramps where quarantined is not null group by chain, network
+      union all select 'purser_stops', jsonb_build_object('what', what), count(*)
+        from stops where lifted_at is null group by what
+      union all select 'purser_hash_chain_backlog', '{}', count(*)
+        from (select from ledger_commits limit ${BACKLOG_MAX}) c
+    )
+    select name, labels, value::float8 as value from samples where value is not null
+    order by name, labels limit ${SAMPLES_MAX}`;
+}
+
+/** Stores what was measured in a realm in place of its last measurement. */
+export async function replaceMeasurement(
+  tx: Tx,
+  realm: string,
+  samples: readonly Sample[],
+): Promise<void> {
+  await tx`
+    insert into realm_measurements (realm, samples, measured_at)
+    values (${realm}, ${tx.json(samples as never)}, now())
+    on conflict (realm) do update set samples = excluded.samples, measured_at = excluded.measured_at`;
+}
+
+/** What was measured of all realms together, or of one. */
+export interface MeasurementRow extends Omit<Sample, "value"> {
+  /** The realm; null for all together. */
+  realm: string | null;
+  /** Its name, which another realm may have too. */
+  realm_name: string | null;
+  sum: number;
+  min: number;
+  max: number;
+}
+
+/** Reads what was last measured, as sums and extremes of all realms, or for each of them. */
+export async function selectMeasurements(
+  db: Db,
+  { perRealm, limit }: { perRealm: boolean; limit: number },
+): Promise<MeasurementRow[]> {
+  return await db<MeasurementRow[]>`
+    select s.name, s.labels, ${perRealm ? db`r.id` : db`null`} as realm,
+      ${perRealm ? db`r.name` : db`null`} as realm_name,
+      sum(s.value) as sum, min(s.value) as min, max(s.value) as max
+    from realm_measurements m ${perRealm ? db`join realms r on r.id = m.realm` : db``},
+      jsonb_to_recordset(m.samples) s(name text, labels jsonb, value float8)
+    group by s.name, s.labels ${perRealm ? db`, r.id` : db``}
+    order by s.name, s.labels ${perRealm ? db`, r.id` : db``} limit ${limit}`;
+}
+
+/** The realms, and how old the oldest of their measurements is, in seconds; null where there is none. */
+export async function selectMeasurementAge(
+  db: Db,
+): Promise<{ realms: number; age: number | null }> {
+  const [row] = await db<{ realms: number; age: number | null }[]>`
+    select (select count(*)::integer from realms) as realms,
+      (select extract(epoch from now() - min(measured_at))::float8 from realm_measurements) as age`;
+  return row;
+}
