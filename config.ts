@@ -84,6 +84,8 @@ export interface Config {
   logFormat: "json" | "pretty";
   /** Networks (CIDR) of proxies that tell the caller's address; that each is one is checked at start. */
   trustedProxies: readonly string[];
+  /** Networks (CIDR) whose callers read `/metrics` without a key; checked as the proxies are. */
+  metricsNetworks: readonly string[];
   chains: Readonly<Record<ChainName, ChainConfig>>;
   /** A withdrawal never costs more than its charge times this factor. */
   hotFeeMaxFactor: number;
@@ -212,6 +214,7 @@ function configOf(
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
     trustedProxies: listOf(read.text("TRUSTED_PROXIES")),
+    metricsNetworks: metricsNetworks(read, baseUrl),
     chains: readChains(read, env),
     hotFeeMaxFactor: read.whole("HOT_FEE_MAX_FACTOR", 1, 100, 3),
     assets: readAssets(read),
@@ -233,6 +236,13 @@ function databaseAddress(read: Reader): string | null {
       " sslmode=disable says that the network between is your own",
   );
   return given;
+}
+
+/** This machine, unless a public address is set: a proxy in front may have an address of this machine too. */
+function metricsNetworks(read: Reader, baseUrl: string): string[] {
+  const given = read.text("METRICS_NETWORKS");
+  if (given !== null) return listOf(given);
+  return LOOPBACK.test(new URL(baseUrl).hostname) ? ["127.0.0.0/8", "::1"] : [];
 }
 
 function databaseHosts(read: Reader): string[] {

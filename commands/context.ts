@@ -52,6 +52,11 @@ export function isExpected(error: unknown): error is Error {
     error instanceof StartError || error instanceof Deno.errors.AddrInUse;
 }
 
+function networkFaults(name: string, texts: readonly string[]): string[] {
+  return texts.filter((text) => parseNetwork(text) === null)
+    .map((text) => `${name}: ${JSON.stringify(text)} is not a network such as 10.0.0.0/8`);
+}
+
 /**
  * Reads the configuration and opens the database.
  *
@@ -61,9 +66,8 @@ export async function openContext(): Promise<CommandContext> {
   const config = readConfig(await takeEnvironment(), Deno.stderr.isTerminal());
   const faults = [
     ...(await applyAssets(config.assets)).map((fault) => `ASSETS: ${fault}`),
-    ...config.trustedProxies.filter((text) => parseNetwork(text) === null).map((text) =>
-      `TRUSTED_PROXIES: ${JSON.stringify(text)} is not a network such as 10.0.0.0/8`
-    ),
+    ...networkFaults("TRUSTED_PROXIES", config.trustedProxies),
+    ...networkFaults("METRICS_NETWORKS", config.metricsNetworks),
   ];
   if (config.databaseUrl === null) {
     faults.push("DATABASE_URL is missing; `deno task start` brings a PostgreSQL of its own");

@@ -1,6 +1,6 @@
 /**
  * `GET /metrics`: the state of the process and of all realms in Prometheus' text format. Without a key it answers
- * callers of private networks, and tells no realm apart.
+ * callers of `METRICS_NETWORKS`, and tells no realm apart.
  * @module
  */
 import { z } from "zod";
@@ -26,11 +26,6 @@ interface Metric {
   }[];
 }
 
-/** Loopback, private, link-local and shared networks (RFC 1918, 4193, 4291, 6598). */
-const PRIVATE = readNetworks([
-  ...["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"],
-  ...["100.64.0.0/10", "::1/128", "fc00::/7", "fe80::/10"],
-]);
 /** Measurements are read once a second for all callers. */
 const READ_INTERVAL_MS = 1000;
 const TYPE = "text/plain; version=0.0.4; charset=utf-8";
@@ -44,8 +39,8 @@ export const metricsRoutes: readonly AnyRoute[] = [
     operation: "getMetrics",
     summary: "Read the metrics of this process and of all realms",
     description:
-      "In Prometheus' text format. Callers of private networks need no key; others send " +
-      "the platform key. With the platform key each realm is a label of its own.",
+      "In Prometheus' text format. Callers of METRICS_NETWORKS need no key (this machine, " +
+      "while no public address is set); others send the platform key. With it each realm is a label of its own.",
     access: "open or platform",
     cost: "none",
     status: 200,
@@ -54,7 +49,7 @@ export const metricsRoutes: readonly AnyRoute[] = [
     errors: ["auth.missing"],
     handle: async (call) => {
       const isOperator = call.actor.kind === "operator";
-      if (!isOperator && !isPrivate(call)) {
+      if (!isOperator && !needsNoKey(call)) {
         throw new DomainError("auth.missing", "from this network the platform key is needed");
       }
       const measured = await measurements(call.services, call.at, isOperator);
@@ -69,10 +64,11 @@ export const metricsRoutes: readonly AnyRoute[] = [
 ];
 
 /** A proxy that is not trusted hides where a request comes from: its own address counts for nothing. */
-function isPrivate({ address, header }: Call<unknown, unknown, unknown>): boolean {
+function needsNoKey({ services, address, header }: Call<unknown, unknown, unknown>): boolean {
   if (header("forwarded") !== null || header("x-forwarded-for") !== null) return false;
   const ip = parseIp(address);
-  return ip !== null && PRIVATE.some((network) => holds(network, ip));
+  return ip !== null &&
+    readNetworks(services.config.metricsNetworks).some((network) => holds(network, ip));
 }
 
 const readings = new WeakMap<object, Map<boolean, { at: number; gauges: Promise<Gauge[]> }>>();

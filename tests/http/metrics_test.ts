@@ -1,6 +1,7 @@
 /** Metrics: who may read them, what they tell, and that rules and dashboards name metrics that exist. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { parse } from "yaml";
+import { readConfig } from "../../config.ts";
 import { insertJob } from "../../db/jobs.ts";
 import { locking } from "../../db/transaction.ts";
 import { keepMeasurement, MEASURED_NAMES } from "../../domain/realms/measurements.ts";
@@ -28,6 +29,10 @@ async function scrape(realm: TestRealm, { key, from = "127.0.0.1", headers = {} 
   };
 }
 
+/** A realm in a process that this machine may ask without a key. */
+const measuredRealm = (env: Record<string, string> = {}) =>
+  testRealm({ env: { METRICS_NETWORKS: "127.0.0.1", ...env } });
+
 const LINE = /^([a-z_]+)(?:\{(.*)\})? (-?[0-9.e+-]+|\+Inf)$/;
 
 /** Reads the text format; refuses what Prometheus would refuse. */
@@ -50,7 +55,7 @@ function namesOf(text: string): Set<string> {
 }
 
 Deno.test("metrics count requests by route and status, and no caller's words become a label", async () => {
-  await using realm = await testRealm();
+  await using realm = await measuredRealm();
   for (let i = 0; i < 3; i++) await realm.admin.send("GET", "/v1/assets");
   await realm.admin.send("GET", `/v1/accounts/${newId(Date.now())}`);
   await realm.nobody("GET", "/v1/assets");
@@ -72,15 +77,19 @@ Deno.test("metrics count requests by route and status, and no caller's words bec
   deepEqual(buckets, buckets.toSorted((a, b) => a - b), "buckets are cumulative");
 });
 
-Deno.test("metrics answer private networks; others, and what comes through a proxy nobody trusts, need the platform key", async () => {
-  await using realm = await testRealm({ env: { TRUSTED_PROXIES: "10.9.0.0/16" } });
+Deno.test("metrics answer the networks of METRICS_NETWORKS; others, and what comes through a proxy nobody trusts, need the platform key", async () => {
+  await using realm = await measuredRealm({
+    TRUSTED_PROXIES: "10.9.0.0/16",
+    METRICS_NETWORKS: "10.0.0.0/8, ::1, 127.0.0.1",
+  });
   const forwarded = { "x-forwarded-for": "203.0.113.7" };
-  for (const from of ["127.0.0.1", "10.1.2.3", "192.168.0.9", "::1", "fd00::1"]) {
+  for (const from of ["127.0.0.1", "10.1.2.3", "::1"]) {
     equal((await scrape(realm, { from })).status, 200, from);
   }
   for (
     const asked of [
       { from: "203.0.113.7" },
+      { from: "192.168.0.9" },
       { from: "2001:db8::1" },
       { from: "127.0.0.1", headers: forwarded },
       { from: "10.9.0.1", headers: forwarded },
@@ -94,9 +103,19 @@ Deno.test("metrics answer private networks; others, and what comes through a pro
   equal((await scrape(realm, { from: "203.0.113.7", key: PLATFORM_KEY })).status, 200);
 });
 
+Deno.test("without METRICS_NETWORKS a service with a public address tells nobody its metrics but the operator", () => {
+  const of = (env: Record<string, string>) => readConfig(env, false).metricsNetworks;
+  deepEqual(of({}), ["127.0.0.0/8", "::1"]);
+  deepEqual(of({ HOST: "0.0.0.0" }), []);
+  deepEqual(of({ BASE_URL: "https://api.example" }), []);
+  deepEqual(of({ BASE_URL: "https://api.example", METRICS_NETWORKS: "10.1.0.0/16" }), [
+    "10.1.0.0/16",
+  ]);
+});
+
 Deno.test("what workers measured is told for all realms together, and for each to the operator alone", async () => {
   await using own = await testDatabase();
-  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using realm = await measuredRealm({ DATABASE_URL: own.url });
   await using other = await realm.neighbour();
   const add = (of: TestRealm, count: number, run_at: number) =>
     locking(of.pool, async (tx) => {
@@ -130,7 +149,7 @@ Deno.test("what workers measured is told for all realms together, and for each t
 });
 
 Deno.test("a blocked event loop shows in its delay", async () => {
-  await using realm = await testRealm();
+  await using realm = await measuredRealm();
   const metrics = requestMetricsOf(realm.services);
   const end = probeDelays(metrics);
   try {
@@ -149,7 +168,7 @@ Deno.test("every measured metric is described, and rules and dashboard name metr
   const measured = new Set([...source.matchAll(/'(purser_\w+)'/g)].map(([, name]) => name));
   deepEqual([...measured].sort(), [...MEASURED_NAMES].sort());
 
-  await using realm = await testRealm();
+  await using realm = await measuredRealm();
   const names = namesOf((await scrape(realm)).text);
   for (const name of ["_bucket", "_count", "_sum"]) {
     names.add(`http_request_duration_seconds${name}`);
