@@ -80,6 +80,8 @@ export interface Config {
   userKeyTtlS: number;
   /** Address of a CoinGecko-compatible price source; null: rates are set by hand. */
   ratesUrl: string | null;
+  /** Whether webhooks are sent, and whether to private addresses and over plain HTTP too. */
+  webhooks: { enabled: boolean; allowPrivate: boolean };
   logLevel: "debug" | "info" | "warn" | "error";
   logFormat: "json" | "pretty";
   /** Networks (CIDR) of proxies that tell the caller's address; that each is one is checked at start. */
@@ -211,6 +213,10 @@ function configOf(
     pollIntervalMs: read.whole("POLL_INTERVAL_MS", 100, 3_600_000, 5000),
     userKeyTtlS: read.whole("TOKEN_TTL_SECONDS", 1, 31_536_000, 86_400),
     ratesUrl: read.url("RATES_URL", ["http:", "https:"])?.replace(/\/+$/, "") ?? null,
+    webhooks: {
+      enabled: read.choice("WEBHOOKS", ["on", "off"], "on") === "on",
+      allowPrivate: read.choice("WEBHOOKS_ALLOW_PRIVATE", ["true", "false"], "false") === "true",
+    },
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
     trustedProxies: listOf(read.text("TRUSTED_PROXIES")),

@@ -18,8 +18,10 @@ export async function assertRecord({ dataDir, installationEpoch }: Config): Prom
 
 /** Starts the workers of a process. */
 export async function runWorkers(
-  { config, database, migrations, log, masterKey }: CommandContext,
+  { config, database, migrations, log, masterKey, provisioning }: CommandContext,
 ): Promise<Runner> {
   const edge = Deno.env.get("DENO_DEPLOYMENT_ID") !== undefined;
-  return await startWorkers({ config, database, migrations, log, masterKey: masterKey!, edge });
+  const { secrets } = provisioning;
+  const given = { config, database, migrations, log, secrets, edge };
+  return await startWorkers({ ...given, masterKey: masterKey! });
 }

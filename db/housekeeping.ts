@@ -6,16 +6,26 @@ import { peeking } from "./transaction.ts";
 export interface WaitingRow {
   unsealed: boolean;
   expired: boolean;
+  /** Events that are committed and have no id yet. */
+  unpublished: boolean;
+  /** Deliveries that no process makes. */
+  deliverable: boolean;
 }
 
-/** Tells whether work waits; three index probes over shared connections. */
+/** Tells whether work waits; a few index probes over shared connections. */
 export async function selectWaiting(pool: Pool): Promise<WaitingRow> {
   return await peeking<WaitingRow>(
     pool,
     `select exists (select 1 from ledger_commits)
         or exists (select 1 from audit where seq is null) as unsealed,
       exists (select 1 from blocks
-        where status = 'OPEN' and expires_at <= (select ledger_now())) as expired`,
+        where status = 'OPEN' and expires_at <= (select ledger_now())) as expired,
+      exists (select 1 from events where id is null) as unpublished,
+      exists (select 1 from webhooks w join webhook_queues q on q.webhook = w.id
+        where w.active and w.deleted_at is null and coalesce(q.resume_at <= now(), true)
+          and coalesce(q.lease_until <= now(), true)
+          and exists (select 1 from webhook_deliveries d
+            where d.webhook = w.id and d.status = 'PENDING' and d.next_at <= now())) as deliverable`,
   );
 }
 

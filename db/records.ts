@@ -1,4 +1,4 @@
-/** Statements that every command shares: stored answers, outgoing events, the audit trail. @module */
+/** Statements that every command shares: stored answers, the audit trail. @module */
 import type { Db, Tx } from "./database.ts";
 
 /** An answer kept under an idempotency key. */
@@ -74,37 +74,6 @@ export async function deleteOldLogins(db: Db, limit: number): Promise<number> {
     delete from logins where ctid = any(array(select ctid from logins
       where expires_at < now() limit ${limit}))`;
   return gone.count;
-}
-
-/** Adds an outgoing event in the transaction that causes it. */
-export async function insertEvent(
-  tx: Tx,
-  event: {
-    id: string;
-    type: string;
-    entity: string;
-    owner: string | null;
-    payload: unknown;
-    created_at: number;
-  },
-): Promise<void> {
-  await tx`
-    insert into events (id, type, entity, owner, payload, created_at)
-    values (${event.id}, ${event.type}, ${event.entity}, ${event.owner},
-      ${tx.json(event.payload as never)}, ${event.created_at})`;
-}
-
-/** Adds several outgoing events, in their order. */
-export async function insertEvents(
-  tx: Tx,
-  events: readonly Parameters<typeof insertEvent>[1][],
-): Promise<void> {
-  const text = JSON.stringify(events);
-  await tx`
-    insert into events (id, type, entity, owner, payload, created_at)
-    select e.id, e.type, e.entity, e.owner, e.payload, to_timestamp(e.created_at / 1000.0)
-    from jsonb_to_recordset(${text}::text::jsonb)
-      e(id uuid, type text, entity uuid, owner uuid, payload jsonb, created_at bigint)`;
 }
 
 /** A line of the audit trail. */

@@ -75,6 +75,7 @@ export const ERROR_CODES = [
   "version.conflict",
   "stop.active",
   "chain.quarantined",
+  "event.expired",
   "idempotency.key_reused",
   "address.invalid",
   "asset.unknown",

@@ -1,7 +1,6 @@
 /** Outgoing events: rows written in the transaction that causes them, delivered later. @module */
 import type { Tx } from "../db/database.ts";
-import { insertEvent, insertEvents } from "../db/records.ts";
-import { newId } from "./ids.ts";
+import { insertEvents } from "../db/events.ts";
 
 /** Every event that can be subscribed to (contract, section 13). */
 export const EVENT_TYPES = [
@@ -13,60 +12,76 @@ export const EVENT_TYPES = [
   "deposit.forwarded",
   "app.deposit.updated",
   "withdrawal.updated",
+  "withdrawal.stuck",
   "token.deployed",
   "message.updated",
   "persons.sync.finished",
   "solvency.drift",
   "chain.quarantined",
+  "chain.halted",
+  "chain.lagging",
   "ramp.cost_limited",
   "ramp.gas_insufficient",
   "stop.set",
   "stop.lifted",
   "coin.corrected",
+  "webhook.disabled",
 ] as const;
 
-/** The type of an event. */
-export type EventType = typeof EVENT_TYPES[number];
+/** The type of an event; a test of a webhook is sent to that webhook alone. */
+export type EventType = typeof EVENT_TYPES[number] | "webhook.test";
 
-/** Events that one statement adds: each may show free-form data of 64 KiB. */
+/** Events that one statement adds: each may show 20 kB. */
 const EVENTS_AT_ONCE = 100;
+/** Longest payload, in bytes of UTF-8. */
+const PAYLOAD_MAX = 20_000;
 
-/** Adds events of one type, in their order, a hundred with each statement. */
+/** The entity that an event is about. */
+export interface Told {
+  id: string;
+  /** Null: only users who see the whole realm see the event. */
+  owner: string | null;
+  /** Further users who see the entity. */
+  others?: readonly string[];
+  /** As the API shows it. */
+  view: unknown;
+}
+
+/** Adds events of one type, in their order; with nobody listening, none. */
 export async function emitAll(
   tx: Tx,
   by: { at: number },
   type: EventType,
-  entities: readonly { id: string; owner: string | null; view: unknown }[],
+  entities: readonly Told[],
 ): Promise<void> {
   for (let from = 0; from < entities.length; from += EVENTS_AT_ONCE) {
     const some = entities.slice(from, from + EVENTS_AT_ONCE);
     await insertEvents(
       tx,
-      some.map(({ id, owner, view }) => ({
-        id: newId(by.at),
+      type,
+      some.map(({ id, owner, others = [], view }) => ({
         type,
         entity: id,
         owner,
-        payload: view,
+        others,
+        payload: payloadOf(id, view),
         created_at: by.at,
       })),
     );
   }
 }
 
-/** Adds an event about an entity; it exists exactly if the caller's transaction commits. */
-export async function emit(
-  tx: Tx,
-  by: { at: number },
-  type: EventType,
-  entity: { id: string; owner: string | null; view: unknown },
-): Promise<void> {
-  await insertEvent(tx, {
-    id: newId(by.at),
-    type,
-    entity: entity.id,
-    owner: entity.owner,
-    payload: entity.view,
-    created_at: by.at,
-  });
+/**
+ * Adds an event about an entity, if anybody listens; it exists exactly if the caller's transaction
+ * commits.
+ */
+export async function emit(tx: Tx, by: { at: number }, type: EventType, told: Told): Promise<void> {
+  await emitAll(tx, by, type, [told]);
+}
+
+/** The payload of an event: the view, or the id alone where the view is large. */
+export function payloadOf(id: string, view: unknown): string {
+  const text = JSON.stringify(view);
+  const isLarge = text.length > PAYLOAD_MAX || new TextEncoder().encode(text).length > PAYLOAD_MAX;
+  return isLarge ? JSON.stringify({ id }) : text;
 }

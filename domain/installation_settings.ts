@@ -25,4 +25,6 @@ export interface InstallationSettings {
   readonly chains: ChainSettings;
   /** A withdrawal costs its ramp at most the fee charged to its user times this factor. */
   readonly hotFeeMaxFactor: number;
+  /** Whether webhooks are sent, and whether to private addresses too. */
+  readonly webhooks: { readonly enabled: boolean; readonly allowPrivate: boolean };
 }

@@ -67,7 +67,11 @@ export function permissionsOf(needs: Needs): string[] {
     "--no-prompt",
     "--deny-import", // modules of other hosts, which Deno would load from some without being told
     "--allow-env", // which holds the settings and nothing else: see launch.ts
-    `--allow-net=${hostsOf(needs, works).join()}`,
+    // Receivers of webhooks may be anywhere in the internet; which addresses are refused is checked
+    // where they are connected to.
+    works && command !== "reconcile" && config.webhooks.enabled
+      ? "--allow-net"
+      : `--allow-net=${hostsOf(needs, works).join()}`,
     `--allow-read=${[migrations, ...written].map(escaped).join()}`,
     ...(written.length === 0 ? [] : [`--allow-write=${written.map(escaped).join()}`]),
   ];

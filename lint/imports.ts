@@ -53,16 +53,16 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
   domain: [
     ...[LAYER_ROOT, "collections", "security", "chains", "identity", "accounts", "stops"],
     ...["ledger", "realms", "sending", "audit"],
-    ...["currencies", "deposits", "withdrawals", "consolidations", "recovery"],
+    ...["currencies", "deposits", "withdrawals", "consolidations", "webhooks", "recovery"],
   ],
   db: [
     ...[LAYER_ROOT, "embedded", "collections", "security", "chains", "identity", "accounts"],
     ...["stops", "ledger", "realms", "sending", "audit"],
-    ...["currencies", "deposits", "withdrawals", "consolidations", "recovery"],
+    ...["currencies", "deposits", "withdrawals", "consolidations", "webhooks", "recovery"],
   ],
   workers: [
     ...["chains", "keys", LAYER_ROOT, "gateways", "installation", "tokens", "sending", "scanning"],
-    ...["sweeping", "recovery", "audit", "jobs", "schedule"],
+    ...["sweeping", "recovery", "audit", "webhooks", "jobs", "schedule"],
   ],
 };
 

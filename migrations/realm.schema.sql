@@ -639,6 +639,13 @@ constraint entries_pkey PRIMARY KEY (account, seq)
 constraint entries_seq_check CHECK ((seq > 0))
 CREATE TRIGGER entries_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
+table event_head (
+  one boolean not null default true
+  last uuid not null
+)
+constraint event_head_one_check CHECK (one)
+constraint event_head_pkey PRIMARY KEY (one)
+
 table event_listeners (
   type text not null
   until timestamp with time zone not null
@@ -646,16 +653,22 @@ table event_listeners (
 constraint event_listeners_pkey PRIMARY KEY (type)
 
 table events (
-  id uuid not null
+  position bigint not null generated as identity
+  id uuid
   type text not null
   entity uuid not null
   owner uuid
-  payload jsonb not null
-  xact xid8 not null default pg_current_xact_id()
+  others uuid[]
+  payload json not null
   created_at timestamp with time zone not null
 )
-constraint events_pkey PRIMARY KEY (id)
-CREATE INDEX events_xact ON events USING btree (xact, id)
+constraint events_id_key UNIQUE (id)
+constraint events_others_check CHECK (((cardinality(others) >= 1) AND (cardinality(others) <= 10)))
+constraint events_payload_check CHECK ((octet_length((payload)::text) <= 20480))
+constraint events_pkey PRIMARY KEY ("position")
+constraint events_type_check CHECK (((length(type) >= 1) AND (length(type) <= 60)))
+CREATE INDEX events_unpublished ON events USING btree ("position") WHERE (id IS NULL)
+CREATE TRIGGER events_stay BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION keep_event()
 
 table external_addresses (
   id uuid not null
@@ -782,6 +795,14 @@ CREATE TRIGGER identities_count_new_rows AFTER INSERT ON identities REFERENCING 
 CREATE TRIGGER identities_noted AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER identities_noted_change AFTER UPDATE OF id, type, country, currency, owner, deleted_at, created_at ON identities FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER identities_noted_end AFTER DELETE ON identities FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+
+table incidents (
+  kind text not null
+  subject text not null
+  since timestamp with time zone not null
+)
+constraint incidents_kind_check CHECK ((kind = ANY (ARRAY['chain.lagging'::text, 'withdrawal.stuck'::text])))
+constraint incidents_pkey PRIMARY KEY (kind, subject)
 
 table jobs (
   id uuid not null
@@ -1359,6 +1380,80 @@ CREATE TRIGGER users_noted AFTER INSERT ON users REFERENCING NEW TABLE AS fresh 
 CREATE TRIGGER users_noted_change AFTER UPDATE OF id, verifier, identity, roles, scopes, active, owner, root, deleted_at, created_at ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_noted_end AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_root BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION keep_root()
+
+table webhook_deliveries (
+  webhook uuid not null
+  event uuid not null
+  type text not null
+  entity uuid not null
+  status text not null default 'PENDING'::text
+  attempts integer not null default 0
+  next_at timestamp with time zone
+  first_at timestamp with time zone
+  last_at timestamp with time zone
+  latency_ms integer
+  response_status integer
+  response_body text
+  failure text
+  created_at timestamp with time zone not null
+)
+constraint webhook_deliveries_attempts_check CHECK ((attempts >= 0))
+constraint webhook_deliveries_failure_check CHECK (((length(failure) >= 1) AND (length(failure) <= 500)))
+constraint webhook_deliveries_latency_ms_check CHECK ((latency_ms >= 0))
+constraint webhook_deliveries_next CHECK (((status = 'PENDING'::text) = (next_at IS NOT NULL)))
+constraint webhook_deliveries_pkey PRIMARY KEY (webhook, event)
+constraint webhook_deliveries_response_body_check CHECK ((octet_length(response_body) <= 4096))
+constraint webhook_deliveries_response_status_check CHECK (((response_status >= 100) AND (response_status <= 999)))
+constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'DELIVERED'::text, 'FAILED'::text])))
+constraint webhook_deliveries_tried CHECK (((attempts = 0) OR (last_at IS NOT NULL)))
+constraint webhook_deliveries_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhooks(id)
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (webhook, next_at, event) WHERE (status = 'PENDING'::text)
+CREATE INDEX webhook_deliveries_entity ON webhook_deliveries USING btree (webhook, entity, event) WHERE (status = 'PENDING'::text)
+CREATE INDEX webhook_deliveries_failed ON webhook_deliveries USING btree (webhook, event) WHERE (status = 'FAILED'::text)
+
+table webhook_queues (
+  webhook uuid not null
+  lease_owner uuid
+  lease_until timestamp with time zone
+  failures integer not null default 0
+  failing_since timestamp with time zone
+  resume_at timestamp with time zone
+  last_success_at timestamp with time zone
+)
+constraint webhook_queues_failing CHECK (((failing_since IS NULL) = (failures = 0)))
+constraint webhook_queues_failures_check CHECK ((failures >= 0))
+constraint webhook_queues_lease CHECK (((lease_owner IS NULL) = (lease_until IS NULL)))
+constraint webhook_queues_pkey PRIMARY KEY (webhook)
+constraint webhook_queues_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhooks(id)
+
+table webhooks (
+  id uuid not null
+  url text not null
+  events text[] not null
+  active boolean not null default true
+  secret bytea not null
+  previous_secret bytea
+  previous_until timestamp with time zone
+  disabled_reason text
+  owner uuid not null
+  data jsonb not null default '{}'::jsonb
+  error jsonb
+  deleted_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint webhooks_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint webhooks_disabled CHECK (((disabled_reason IS NULL) OR (NOT active)))
+constraint webhooks_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['failing'::text, 'gone'::text])))
+constraint webhooks_events_check CHECK (((cardinality(events) >= 1) AND (cardinality(events) <= 100)))
+constraint webhooks_owner_fkey FOREIGN KEY (owner) REFERENCES users(id)
+constraint webhooks_pkey PRIMARY KEY (id)
+constraint webhooks_previous CHECK (((previous_secret IS NULL) = (previous_until IS NULL)))
+constraint webhooks_previous_secret_check CHECK (((octet_length(previous_secret) >= 29) AND (octet_length(previous_secret) <= 200)))
+constraint webhooks_secret_check CHECK (((octet_length(secret) >= 29) AND (octet_length(secret) <= 200)))
+constraint webhooks_url_check CHECK ((((length(url) >= 1) AND (length(url) <= 2000)) AND (url ~ '^https?://'::text)))
+CREATE INDEX webhooks_owner ON webhooks USING btree (owner, id)
+CREATE TRIGGER webhooks_queue AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION open_webhook_queue()
 
 table withdrawals (
   id uuid not null
@@ -2208,6 +2303,22 @@ AS $function$
       from unnest(digested_columns(p_table)) d where p_row is not null), '{}'))
 $function$;
 
+CREATE OR REPLACE FUNCTION forget_events(p_before uuid, p_limit integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+  with bound as (select least(p_before, (lpad(to_hex((extract(epoch from now() - interval '1 day') * 1000)::bigint),
+      12, '0') || '7000' || repeat('0', 16))::uuid) as before),
+  old as (delete from events where position = any (array(
+      select position from events where id < (select before from bound) order by id limit p_limit)) returning 1),
+  sent as (delete from webhook_deliveries where ctid = any (array(
+      select ctid from webhook_deliveries where event < (select before from bound) and status <> 'PENDING'
+      limit p_limit)) returning 1)
+  select (select count(*) from old) + (select count(*) from sent)
+$function$;
+
 CREATE OR REPLACE FUNCTION hand_over_deposits(p_address uuid, p_error jsonb, p_at timestamp with time zone, OUT account uuid, OUT transaction uuid, OUT amount numeric, OUT asset text, OUT decimals smallint, OUT testnet boolean)
  RETURNS SETOF record
  LANGUAGE plpgsql
@@ -2304,6 +2415,16 @@ AS $function$
       and (x.number, x.network = 'main') = (y.number, y.network = 'main'))
 $function$;
 
+CREATE OR REPLACE FUNCTION is_heard(p_type text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select p_type = 'webhook.test' or exists (select from webhooks
+      where active and deleted_at is null and events && array[p_type, '*'])
+    or exists (select from event_listeners where type in (p_type, '*') and until > now())
+$function$;
+
 CREATE OR REPLACE FUNCTION is_house(u users)
  RETURNS boolean
  LANGUAGE sql
@@ -2376,6 +2497,19 @@ begin
     raise exception 'a coin that a block has shown stays' using errcode = 'insufficient_privilege';
   end if;
   return old;
+end $function$;
+
+CREATE OR REPLACE FUNCTION keep_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if old.id is not null or new.id is null
+    or (to_jsonb(new) - 'id') is distinct from (to_jsonb(old) - 'id') then
+    raise exception 'events are append-only' using errcode = 'restrict_violation';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION keep_facts()
@@ -3031,6 +3165,16 @@ begin
   commit;
 end $procedure$;
 
+CREATE OR REPLACE FUNCTION listen_until(p_until timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+  insert into event_listeners (type, until) values ('*', least(p_until, now() + interval '400 days'))
+  on conflict (type) do update set until = greatest(event_listeners.until, excluded.until)
+$function$;
+
 CREATE OR REPLACE FUNCTION may_be_sponsored(p_sender text, p_user uuid, p_own boolean, p_but uuid)
  RETURNS boolean
  LANGUAGE sql
@@ -3234,6 +3378,17 @@ AS $function$
     values (p_account, greatest(p_at, (select max(s.at) from account_states s where s.account = p_account)),
       p_blocked, p_frozen)
 $function$;
+
+CREATE OR REPLACE FUNCTION open_webhook_queue()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  insert into webhook_queues (webhook) values (new.id);
+  return null;
+end $function$;
 
 CREATE OR REPLACE FUNCTION pays_destination(p_address text, p_destinations text[])
  RETURNS boolean
@@ -3539,6 +3694,7 @@ realm may execute on is_attested()
 realm may execute on is_coin(text,text)
 realm may execute on is_confirmed()
 realm may execute on is_derived(text,integer,uuid)
+realm may execute on is_heard(text)
 realm may execute on is_house(users)
 realm may execute on is_paid_by_ramp(chain_orders)
 realm may execute on is_plain(text)
@@ -3557,6 +3713,7 @@ realm may execute on ledger_queued_now(uuid[],uuid[],text,uuid[],integer[],integ
 realm may execute on ledger_replay(uuid,uuid)
 realm may execute on ledger_single(uuid,uuid,text,uuid,uuid,numeric,uuid,boolean,inet,uuid,jsonb,jsonb)
 realm may execute on ledger_single_now(uuid,uuid,text,uuid,uuid,numeric,uuid,boolean,inet,uuid,jsonb,jsonb,text[],text,jsonb)
+realm may execute on listen_until(timestamp with time zone)
 realm may execute on may_be_sponsored(text,uuid,boolean,uuid)
 realm may execute on may_discard(uuid,uuid)
 realm may execute on ms_time(bigint)
@@ -3576,6 +3733,8 @@ realm may insert (account, chain, created_at, network, number) on ramps
 realm may insert (action, actor, address, api_key, api_key_name, created_at, entity, fields, id, request_id) on audit
 realm may insert (active, asset, country, created_at, currency, currency_places, data, decimals, enabled, holder, id, is_default, owner, ramp, reference, system, testnet, type) on accounts
 realm may insert (address, chain, contract, height, network, nonce, seen_at) on onchain_balances
+realm may insert (created_at, data, events, id, owner, secret, url) on webhooks
+realm may insert (created_at, entity, others, owner, payload, type) on events
 realm may insert (created_at, secret, user_id) on second_factors
 realm may insert (dedupe, id, name, payload, run_at, serial_key) on jobs
 realm may insert (fingerprint, key) on idempotency
@@ -3586,7 +3745,6 @@ realm may insert on blocks
 realm may insert on chain_orders
 realm may insert on consolidations
 realm may insert on deposit_apps
-realm may insert on events
 realm may insert on external_addresses
 realm may insert on identities
 realm may insert on login_attempts
@@ -3624,6 +3782,7 @@ realm may select on currency_issues
 realm may select on deposit_apps
 realm may select on deposits
 realm may select on entries
+realm may select on event_head
 realm may select on event_listeners
 realm may select on events
 realm may select on external_addresses
@@ -3632,6 +3791,7 @@ realm may select on fungible_tokens
 realm may select on holder_losses
 realm may select on idempotency
 realm may select on identities
+realm may select on incidents
 realm may select on jobs
 realm may select on kin_losses
 realm may select on leases
@@ -3664,9 +3824,14 @@ realm may select on transactions
 realm may select on unexplained_gains
 realm may select on unmatched_deposits
 realm may select on users
+realm may select on webhook_deliveries
+realm may select on webhook_queues
+realm may select on webhooks
 realm may select on withdrawals
 realm may update (active, base, data, deleted_at, rate, sub_unit, symbol, symbol_url, updated_at) on currencies
+realm may update (active, data, deleted_at, disabled_reason, events, previous_secret, previous_until, secret, updated_at, url) on webhooks
 realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, frozen_by_realm, is_default, ramp, updated_at) on accounts
+realm may update (attempts, next_at, status) on webhook_deliveries
 realm may update (batch_order_id, budget, charged, confirmations, error, gas_block, hash, height, last_attempt_at, replace, schedule_version, sped_up_at, speed, state, updated_at) on chain_orders
 realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals
 realm may update (body, status) on idempotency
@@ -3676,6 +3841,7 @@ realm may update (data, deleted_at, updated_at) on fungible_tokens
 realm may update (deleted_at) on external_addresses
 realm may update (deleted_at, last_used_at, updated_at) on api_keys
 realm may update (ended_at, last_used_at) on logins
+realm may update (failing_since, failures, resume_at) on webhook_queues
 realm may update (max_fee, max_fee_rate, speed, updated_at) on consolidations
 realm may update (next_index) on ramps
 realm may update on aliases
@@ -3694,6 +3860,7 @@ realm_worker may delete on chain_blocks
 realm_worker may delete on coins
 realm_worker may delete on deposits
 realm_worker may delete on idempotency
+realm_worker may delete on incidents
 realm_worker may delete on jobs
 realm_worker may delete on ledger_commits
 realm_worker may delete on login_attempts
@@ -3703,6 +3870,7 @@ realm_worker may delete on revocations
 realm_worker may delete on row_counts
 realm_worker may delete on unexplained_gains
 realm_worker may delete on unmatched_deposits
+realm_worker may execute on forget_events(uuid,integer)
 realm_worker may execute on ledger_book(text,boolean,text,text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
 realm_worker may execute on note_seen(text,text,jsonb)
 realm_worker may insert on addresses
@@ -3721,6 +3889,7 @@ realm_worker may insert on events
 realm_worker may insert on external_addresses
 realm_worker may insert on fee_quotes
 realm_worker may insert on fungible_tokens
+realm_worker may insert on incidents
 realm_worker may insert on jobs
 realm_worker may insert on leases
 realm_worker may insert on login_attempts
@@ -3740,6 +3909,7 @@ realm_worker may insert on sweeps
 realm_worker may insert on token_proofs
 realm_worker may insert on unexplained_gains
 realm_worker may insert on unmatched_deposits
+realm_worker may insert on webhook_deliveries
 realm_worker may insert on withdrawals
 realm_worker may select on account_states
 realm_worker may select on accounts
@@ -3765,6 +3935,7 @@ realm_worker may select on currency_issues
 realm_worker may select on deposit_apps
 realm_worker may select on deposits
 realm_worker may select on entries
+realm_worker may select on event_head
 realm_worker may select on event_listeners
 realm_worker may select on events
 realm_worker may select on external_addresses
@@ -3773,6 +3944,7 @@ realm_worker may select on fungible_tokens
 realm_worker may select on holder_losses
 realm_worker may select on idempotency
 realm_worker may select on identities
+realm_worker may select on incidents
 realm_worker may select on jobs
 realm_worker may select on kin_losses
 realm_worker may select on leases
@@ -3807,8 +3979,12 @@ realm_worker may select on transactions
 realm_worker may select on unexplained_gains
 realm_worker may select on unmatched_deposits
 realm_worker may select on users
+realm_worker may select on webhook_deliveries
+realm_worker may select on webhook_queues
+realm_worker may select on webhooks
 realm_worker may select on withdrawals
 realm_worker may update (hash, seq) on audit
+realm_worker may update (id) on events
 realm_worker may update on attestations
 realm_worker may update on chain_blocks
 realm_worker may update on chain_cursors
@@ -3820,6 +3996,7 @@ realm_worker may update on coins
 realm_worker may update on consolidations
 realm_worker may update on deposit_apps
 realm_worker may update on deposits
+realm_worker may update on event_head
 realm_worker may update on external_addresses
 realm_worker may update on fee_quotes
 realm_worker may update on fungible_tokens
@@ -3840,5 +4017,7 @@ realm_worker may update on solvency
 realm_worker may update on sweeps
 realm_worker may update on unexplained_gains
 realm_worker may update on unmatched_deposits
+realm_worker may update on webhook_deliveries
+realm_worker may update on webhook_queues
 realm_worker may update on withdrawals
 realm_worker may usage on schema

@@ -27,8 +27,15 @@ grant insert, update on identities, users, aliases, login_attempts, rates, depos
   to :role;
 -- A job that waits is carried on, and ended, by workers.
 grant insert (id, name, payload, serial_key, dedupe, run_at) on jobs to :role;
-grant insert on revocations, events, blocks, addresses, external_addresses, withdrawals, chain_orders,
+grant insert on revocations, blocks, addresses, external_addresses, withdrawals, chain_orders,
   consolidations, api_keys to :role;
+-- An event gets its id, and with it its place, from a worker.
+grant insert (type, entity, owner, others, payload, created_at) on events to :role;
+grant insert (id, url, events, secret, owner, data, created_at),
+  update (url, events, active, secret, previous_secret, previous_until, disabled_reason, data, deleted_at, updated_at)
+  on webhooks to :role;
+grant update (failures, failing_since, resume_at) on webhook_queues to :role;
+grant update (status, attempts, next_at) on webhook_deliveries to :role;
 grant update (deleted_at) on external_addresses to :role;
 -- A line's place in the chain of the trail is given by a worker.
 grant insert (id, actor, action, entity, fields, request_id, address, api_key, api_key_name, created_at)
@@ -69,14 +76,15 @@ grant insert, update on ramps, external_addresses, reserved_addresses, chain_cur
   coins, coin_rounds, coin_searches, onchain_balances, unexplained_gains, fee_quotes, reserved_inputs, sweeps, deposit_apps, nonces,
   ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, chain_orders, order_attempts, attestations,
   login_attempts, jobs, leases, rates to :worker;
-grant insert on addresses, token_proofs, row_counts, revocations, events, chain_links to :worker;
-grant update on chain_head to :worker;
+grant insert on addresses, token_proofs, row_counts, revocations, events, chain_links, webhook_deliveries, incidents to :worker;
+grant update (id) on events to :worker;
+grant update on chain_head, event_head, webhook_queues, webhook_deliveries to :worker;
 -- A lost seed is lost for ever: only the owner wraps it again.
 grant insert on secrets to :worker;
 grant delete on chain_blocks, deposits, unmatched_deposits, coins, unexplained_gains, reserved_inputs, row_counts, login_attempts, revocations,
   jobs to :worker;
 grant update (seq, hash) on audit to :worker;
-grant delete on ledger_commits, idempotency, batches, logins to :worker;
+grant delete on ledger_commits, idempotency, batches, logins, incidents to :worker;
 
 do $rights$
 declare
@@ -86,10 +94,10 @@ declare
   -- Posting functions, and those that keep the books, act with their owner's rights.
   definers constant text[] := array['ledger_apply', 'ledger_queued', 'ledger_single', 'ledger_bulk', 'ledger_post',
     'ledger_book', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
-    'note_frozen', 'note_loss', 'note_kin_loss', 'note_new_kin', 'move_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
+    'note_frozen', 'note_loss', 'open_webhook_queue', 'listen_until', 'forget_events', 'note_kin_loss', 'note_new_kin', 'move_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
     'keep_closed', 'count_new_rows', 'count_changed_rows'];
   -- Functions that only the worker calls, and functions that only other functions call.
-  working constant text[] := array['ledger_book', 'note_seen'];
+  working constant text[] := array['ledger_book', 'note_seen', 'forget_events'];
   inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state', 'tell_of'];
 begin
   for f in select format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) as name, p.proname,

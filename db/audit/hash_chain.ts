@@ -70,8 +70,8 @@ const EVENT = "e.id as event, e.kind, e.subject, e.facts, e.noted_at";
 /** Locks the head of the chain; null while another process appends. */
 export async function lockHead(tx: Tx): Promise<(HeadRow & { heard: boolean }) | null> {
   const [row] = await tx<(HeadRow & { heard: boolean })[]>`
-    select seq, encode(hash, 'hex') as hash, exists (select 1 from event_listeners
-      where type = 'transaction.created' and until > now()) as heard
+    select seq, encode(hash, 'hex') as hash,
+      is_heard('transaction.created') as heard
     from chain_head for update of chain_head skip locked`;
   return row ?? null;
 }

@@ -8,7 +8,6 @@ import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { Db, Tx } from "../../db/database.ts";
 import { selectTransactions } from "../../db/ledger/posting.ts";
-import { insertEvents } from "../../db/records.ts";
 import {
   type HeadRow,
   insertLinks,
@@ -23,7 +22,8 @@ import { type Actor, reachesRealm } from "../actor.ts";
 import { openAnswer } from "../answers.ts";
 import { chainTrail } from "./trail_chain.ts";
 import { DomainError } from "../errors.ts";
-import { newIds } from "../ids.ts";
+import { publishNow } from "../event_publishing.ts";
+import { payloadOf } from "../events.ts";
 import { viewTransaction } from "../ledger/posting.ts";
 import { type ChainLink, createLinker, GENESIS, linkText, viewLink } from "./chain_links.ts";
 import { breathe, inSlices } from "../slices.ts";
@@ -131,19 +131,22 @@ function ownersOf(rows: readonly Linkable[]): Map<string, number> {
   return owners;
 }
 
-/** Emits events for linked transactions, in their order. */
+/** Publishes events for linked transactions, in their order. */
 async function announce(tx: Tx, by: { at: number }, ids: string[]): Promise<void> {
   const rows = new Map((await selectTransactions(tx, ids)).map((row) => [row.id, row]));
-  const stamps = newIds(by.at, ids.length);
-  const events = await inSlices(ids, (id, i) => ({
-    id: stamps.ids[i],
-    type: "transaction.created",
-    entity: id,
-    owner: rows.get(id)!.owner,
-    payload: viewTransaction(rows.get(id)!, () => true),
-    created_at: stamps.at,
-  }));
-  await insertEvents(tx, events);
+  const events = await inSlices(ids, (id) => {
+    const row = rows.get(id)!;
+    const parties = new Set([row.source_owner, row.destination_owner]);
+    return {
+      type: "transaction.created" as const,
+      entity: id,
+      owner: row.owner,
+      others: [...parties].filter((party) => party !== null && party !== row.owner) as string[],
+      payload: payloadOf(id, viewTransaction(row, () => true)),
+      created_at: by.at,
+    };
+  });
+  await publishNow(tx, by, events);
 }
 
 /** Shows the head of the chain, to be stored where this service cannot reach it. */

@@ -33,6 +33,7 @@ import { classifyTransfers } from "./incoming_transfers.ts";
 import { tellDeposits } from "./deposit_views.ts";
 import { checkConsumed, checkSenders } from "../sending/quarantine.ts";
 import { errorField } from "../errors.ts";
+import { emit } from "../events.ts";
 import type { SeenTransfer } from "../chains/observed_transfers.ts";
 
 /** A range of scanned blocks that link to each other. */
@@ -153,11 +154,14 @@ export async function rollBack(
 /** Halts the scanning of a network until an operator names a block to resume from. */
 export async function halt(
   tx: Tx,
+  actor: Actor,
   place: NetworkKey,
   detail: string,
-  at: number,
 ): Promise<void> {
+  const { at, realm: { id } } = actor;
   await updateHalted(tx, place, { detail, at });
+  const view = { chain: place.chain, network: place.network, detail, at };
+  await emit(tx, actor, "chain.halted", { id, owner: null, view });
 }
 
 /** Resumes the scanning of a halted network above a block that its chain has. */

@@ -9,6 +9,7 @@ import { lockPlatformLogin, updatePlatformLogin } from "../../db/platform_login.
 import { allRealms } from "../../db/realms/realm_pages.ts";
 import { lockRealm, updateRealm } from "../../db/realms/realms.ts";
 import { lockSecondFactors, updateFactorSecret } from "../../db/security/second_factors.ts";
+import { lockWebhookSecrets, updateWebhookSecrets } from "../../db/webhooks/webhooks.ts";
 import { locking } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";
 import { locationOf } from "./realms.ts";
@@ -17,7 +18,7 @@ import type { SecretPurpose, Secrets } from "../security/serving_secrets.ts";
 const PAGE = 200;
 
 /**
- * Encrypts all addresses of databases, secrets of realms' logins and secrets of one-time passwords with the
+ * Encrypts all addresses of databases, secrets of realms' logins, of one-time passwords and of webhooks with the
  * present key. Passwords do not change, so a process that has both keys continues. Stored answers that show a
  * key are left: they are deleted after seven days.
  *
@@ -28,7 +29,9 @@ export async function reencryptAll(database: Database, secrets: Secrets): Promis
   let count = 0;
   for await (const realm of allRealms(database.platform)) {
     count += await locking(database.platform, (tx) => reencryptRealm(tx, realm.id, secrets));
-    count += await reencryptFactors(database.realm(locationOf(realm)), realm.id, secrets);
+    const pool = database.realm(locationOf(realm));
+    count += await reencryptFactors(pool, realm.id, secrets);
+    count += await reencryptWebhooks(pool, realm.id, secrets);
   }
   count += await locking(database.platform, (tx) => reencryptLogin(tx, secrets));
   // This comes last: before it no process starts with the present key alone.
@@ -73,6 +76,28 @@ async function reencryptFactors(pool: Pool, realm: string, secrets: Secrets): Pr
         await updateFactorSecret(tx, user_id, ciphertext);
       }
       return rows.map((row) => row.user_id);
+    });
+    if (done.length === 0) return count;
+    count += done.length;
+    after = done.at(-1)!;
+  }
+}
+
+async function reencryptWebhooks(pool: Pool, realm: string, secrets: Secrets): Promise<number> {
+  let count = 0;
+  for (let after: string | null = null;;) {
+    const done: string[] = await locking(pool, async (tx) => {
+      const rows = await lockWebhookSecrets(tx, after, PAGE);
+      for (const { id, secret, previous_secret } of rows) {
+        const subject = `${realm} ${id}`;
+        await updateWebhookSecrets(tx, id, {
+          secret: reencrypt(secrets, "webhook", subject, secret),
+          previous_secret: previous_secret === null
+            ? null
+            : reencrypt(secrets, "webhook", subject, previous_secret),
+        });
+      }
+      return rows.map((row) => row.id);
     });
     if (done.length === 0) return count;
     count += done.length;

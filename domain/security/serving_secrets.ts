@@ -8,7 +8,13 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:cr
 import type { Logins } from "../../db/realm_logins.ts";
 
 /** The purpose of an encrypted text: it decrypts for the same purpose and subject alone. */
-export type SecretPurpose = "database_url" | "answer" | "totp" | "login" | "installation";
+export type SecretPurpose =
+  | "database_url"
+  | "answer"
+  | "totp"
+  | "login"
+  | "installation"
+  | "webhook";
 
 /** Encrypts and decrypts texts. */
 export interface Secrets {

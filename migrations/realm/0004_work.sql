@@ -42,16 +42,39 @@ comment on column jobs.serial_key is 'Jobs with one serial key run one at a time
 comment on column jobs.attempts is 'Also the fencing token: a worker whose lease ran out cannot finish another''s run.';
 
 create table events (
-  id uuid primary key,
-  type text not null,
+  position bigint generated always as identity primary key,
+  id uuid unique,
+  type text not null check (length(type) between 1 and 60),
   entity uuid not null,
   owner uuid,
-  payload jsonb not null,
-  xact xid8 not null default pg_current_xact_id(),
+  others uuid[] check (cardinality(others) between 1 and 10),
+  payload json not null check (octet_length(payload::text) <= 20480),
   created_at timestamptz not null
 );
-create index events_xact on events (xact, id);
-comment on column events.xact is 'With pg_snapshot_xmin, a cursor that never skips a late commit.';
+create index events_unpublished on events (position) where id is null;
+comment on table events is 'The outbox, and once an event has its id the log that webhooks and streams read.';
+comment on column events.id is
+  'Given by the process that publishes, in ascending order, so no reader that has seen an id meets a smaller one later.';
+comment on column events.owner is 'The user to whom the entity belongs; null: for users who see the whole realm.';
+comment on column events.others is 'Further users who see the entity, such as the owners of a transaction''s accounts.';
+
+create table event_head (
+  one boolean primary key default true check (one),
+  last uuid not null
+) with (fillfactor = 10);
+comment on table event_head is 'The greatest id of an event; the process that publishes locks its row.';
+insert into event_head (last) values ('00000000-0000-7000-8000-000000000000');
+
+-- An event has its id once, and is otherwise as it was written.
+create function keep_event() returns trigger language plpgsql as $$
+begin
+  if old.id is not null or new.id is null
+    or (to_jsonb(new) - 'id') is distinct from (to_jsonb(old) - 'id') then
+    raise exception 'events are append-only' using errcode = 'restrict_violation';
+  end if;
+  return new;
+end $$;
+create trigger events_stay before update on events for each row execute function keep_event();
 
 create table audit (
   id uuid primary key,

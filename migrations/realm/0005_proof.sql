@@ -170,7 +170,7 @@ create table event_listeners (
   until timestamptz not null
 );
 comment on table event_listeners is
-  'Types of events that somebody listens to; transactions become events only while one is listed.';
+  'Types of events that somebody reads (* for all), and until when they are written for it, besides those of webhooks.';
 
 create table leases (
   name text primary key,

@@ -260,8 +260,9 @@ function callOf(
   caller: Caller,
   { headers, params, text, long, signal, actorNow }: Read,
 ): Call<unknown, unknown, unknown> {
-  const { chains, hotFeeMaxFactor } = services.config;
-  const actor = { ...caller.actor, at: meta.at, settings: { chains, hotFeeMaxFactor } };
+  const { chains, hotFeeMaxFactor, webhooks } = services.config;
+  const settings = { chains, hotFeeMaxFactor, webhooks };
+  const actor = { ...caller.actor, at: meta.at, settings };
   const keyed = route.method === "POST" || route.method === "PATCH";
   return {
     services,

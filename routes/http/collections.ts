@@ -8,6 +8,7 @@ import { ALIASES } from "../../domain/identity/aliases.ts";
 import { IDENTITIES } from "../../domain/identity/identity_collection.ts";
 import { USERS } from "../../domain/identity/user_collection.ts";
 import { TRANSACTIONS } from "../../domain/ledger/transaction_collection.ts";
+import { WEBHOOKS } from "../../domain/webhooks/webhooks.ts";
 import { WITHDRAWALS } from "../../domain/withdrawals/withdrawal_collection.ts";
 
 const ALL: readonly AnyCollection[] = [
@@ -19,6 +20,7 @@ const ALL: readonly AnyCollection[] = [
   TOKEN_COLLECTION,
   TRANSACTIONS,
   USERS,
+  WEBHOOKS,
   WITHDRAWALS,
 ];
 

@@ -264,6 +264,11 @@ export const PROBLEMS = {
     "Chain quarantined",
     "The database is older than the chain, or a copy: an operator must reconcile it first.",
   ),
+  "event.expired": kind(
+    410,
+    "Event not kept",
+    "Events after this one may have been deleted. Read what changed, and go on with the newest.",
+  ),
   "idempotency.key_reused": kind(
     422,
     "Idempotency key reused",

@@ -31,6 +31,7 @@ import { solvencyRoutes } from "../solvency.ts";
 import { stopRoutes } from "../stops.ts";
 import { transactionRoutes } from "../transactions.ts";
 import { userRoutes } from "../users.ts";
+import { webhookRoutes } from "../webhooks.ts";
 import { withdrawalRoutes } from "../withdrawals.ts";
 
 /** All routes, in the order in which they are tried. */
@@ -64,6 +65,7 @@ export function allRoutes(): AnyRoute[] {
     ...fungibleTokenRoutes,
     ...solvencyRoutes,
     ...stopRoutes,
+    ...webhookRoutes,
     ...openapiRoutes(allRoutes),
     ...docsRoutes,
     ...healthRoutes,

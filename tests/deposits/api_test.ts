@@ -102,7 +102,7 @@ Deno.test("a deposit application goes PENDING, PROCESSING, DONE, and again for a
   ok((await fixture.account(target)).balance.total.startsWith("1.999"));
   const events = await rowsOf<{ status: string }>(
     realm,
-    "select payload->>'status' as status from events where type = 'app.deposit.updated' order by id",
+    "select payload->>'status' as status from events where type = 'app.deposit.updated' order by position",
   );
   const turns = ["PROCESSING", "DONE", "PROCESSING", "DONE"];
   deepEqual(events.map((one) => one.status), turns);

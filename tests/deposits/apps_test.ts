@@ -133,7 +133,7 @@ async function later(fixture: RampFixture): Promise<void> {
 async function turnsOf(fixture: RampFixture): Promise<string[]> {
   const events = await rowsOf<{ status: string }>(
     fixture.realm,
-    "select payload->>'status' as status from events where type = 'app.deposit.updated' order by id",
+    "select payload->>'status' as status from events where type = 'app.deposit.updated' order by position",
   );
   return events.map((one) => one.status);
 }

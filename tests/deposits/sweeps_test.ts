@@ -70,7 +70,7 @@ Deno.test("a deposit to an address that was swept before is swept again", async 
   ok(total.startsWith("1.999"), total);
   const forwards = await rowsOf<{ payload: { forward: { status: string } } }>(
     fixture.realm,
-    "select payload from events where type = 'deposit.forwarded' order by id",
+    "select payload from events where type = 'deposit.forwarded' order by position",
   );
   deepEqual(forwards.map((one) => one.payload.forward.status), ["DONE", "DONE"]);
 });

@@ -60,20 +60,21 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "chain.not_configured": "tests/deposits/api_test.ts",
   "chain.stale": "tests/withdrawals/api_test.ts",
   "version.conflict": "tests/consolidations/api_test.ts",
+  "webhook.not_found": "tests/webhooks/api_test.ts",
+  "delivery.not_found": "tests/webhooks/api_test.ts",
+  "extension.disabled": "tests/webhooks/api_test.ts",
 };
 
 /** Codes that the contract names for features which are not built yet: nothing throws them. */
 const UNBUILT: readonly ErrorCode[] = [
+  "event.expired",
   "message.not_found",
-  "webhook.not_found",
-  "delivery.not_found",
   "person.not_found",
   "company.not_found",
   "rate.unavailable",
   "entity.deleted",
   "recipient.missing",
   "recipient.no_interaction",
-  "extension.disabled",
   "upstream.timeout",
 ];
 

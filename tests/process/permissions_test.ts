@@ -26,7 +26,8 @@ async function installation() {
 function needsOf(command: Needs["command"], dataDir: string, port: number): Needs {
   return {
     command,
-    config: readConfig({ DATA_DIR: dataDir, PORT: `${port}` }, false),
+    // Receivers of webhooks are anywhere: with them a process that works may reach every host.
+    config: readConfig({ DATA_DIR: dataDir, PORT: `${port}`, WEBHOOKS: "off" }, false),
     databaseUrl: "postgres://127.0.0.1:1/purser",
     migrations: `${ROOT}migrations`,
     records: `${dataDir}/records`,
@@ -112,6 +113,7 @@ Deno.test("the reach of a command follows from the settings", () => {
     ETHEREUM_RPC_URL: "https://node.example/key,http://10.0.0.1:8545",
     RATES_URL: "https://prices.example",
     HOST: "::1",
+    WEBHOOKS: "off",
     DATA_DIR: "/data,one",
   };
   const config = readConfig(env, false);
@@ -125,6 +127,8 @@ Deno.test("the reach of a command follows from the settings", () => {
   const works = "db.example:5432,other.example:6432,node.example:443,10.0.0.1:8545";
   const [, , , net, read, write] = flagsOf("worker");
   equal(net, `--allow-net=[::1]:8080,${works},prices.example:443`);
+  equal(flagsOf("worker", { WEBHOOKS: "on" })[3], "--allow-net");
+  equal(flagsOf("migrate", { WEBHOOKS: "on" })[3], flagsOf("migrate")[3]);
   match(read, /^--allow-read=.*migrations,\/data,,one\/records$/);
   equal(write, "--allow-write=/data,,one/records");
   deepEqual(flagsOf("audit").slice(3), [

@@ -28,7 +28,7 @@ Deno.test("a deposit to a ramp is seen, waits for its depth and is credited once
   equal((await fixture.account(ramp.id)).balance.total, "0.5");
   const events = await rowsOf<{ type: string }>(
     fixture.realm,
-    "select type from events where type like 'deposit%' order by id",
+    "select type from events where type like 'deposit%' order by position",
   );
   deepEqual(events.map((one) => one.type), ["deposit.pending", "deposit.confirmed"]);
 });

@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type Answer, rowsOf, type Send, type TestRealm, testRealm } from "../support/realm.ts";
+import { listen } from "../support/listening.ts";
 import { sharing } from "../support/sharing.ts";
 
 const STOPPED = [409, "stop.active"];
@@ -139,6 +140,7 @@ test("a stop of moves holds for its own targets, and for nothing else", async (r
 
 Deno.test("stops are set by managers of the realm and the operator, lifted by administrators, seen by all", async () => {
   await using realm = await testRealm();
+  await listen(realm);
   const manager = await realm.user({ role: "manage", scope: "realm" });
   const user = await realm.user();
   const body = { what: "signing", reason: "a key may be lost" };

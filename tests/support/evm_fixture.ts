@@ -17,6 +17,7 @@ import { advanceOrder } from "../../workers/sending/sender.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { type Anvil, startAnvil } from "./nodes/anvil.ts";
 import { bookAsOwner } from "./booking.ts";
+import { listen } from "./listening.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
 /** Options of a funded ramp. */
@@ -77,6 +78,7 @@ export async function openFundedRamp(options: FundedRampOptions = {}): Promise<F
     ...options.env,
   };
   const realm = await testRealm({ env });
+  await listen(realm);
   const context = await workerContextOf(realm);
   const made = await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset });
   if (made.status !== 201) throw new Error(made.text);

@@ -6,6 +6,7 @@ import { type Anvil, startAnvil } from "./nodes/anvil.ts";
 import { openTestPoller, type TestPoller } from "./scan_steps.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { workerContextOf } from "./evm_fixture.ts";
+import { listen } from "./listening.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
 /** A realm, its node, and who follows it. */
@@ -48,6 +49,7 @@ export async function openRampFixture(options: RampFixtureOptions = {}): Promise
     ...options.env,
   };
   const realm = await testRealm({ env });
+  await listen(realm);
   const poller = openTestPoller(realm);
   const { send } = realm.admin;
   return {

@@ -19,6 +19,7 @@ import { startBcash } from "./nodes/bcash.ts";
 import { workerContextOf } from "./evm_fixture.ts";
 import { openTestPoller, type TestPoller } from "./scan_steps.ts";
 import { type CoinNode, LIKE_DOGECOIN, startLitecoind } from "./nodes/litecoind.ts";
+import { listen } from "./listening.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
 /** A chain to be played through, from a deposit to withdrawals. */
@@ -94,6 +95,7 @@ export async function openUtxoRamp({ id, asset, start, env }: UtxoChain): Promis
       ...env,
     },
   });
+  await listen(realm);
   const poller = openTestPoller(realm);
   const context = await workerContextOf(realm);
   const { send } = realm.admin;

@@ -270,7 +270,7 @@ async function findCommonBlock(
       ...networkFields(cursor),
       detail,
     });
-    await context.step((tx) => halt(tx, cursor, detail, context.actor.at));
+    await context.step((tx) => halt(tx, context.actor, cursor, detail));
     return null;
   }
   const lost = await context.step(

@@ -18,6 +18,7 @@ import { attestRealm } from "../installation/attestation.ts";
 import { SEARCH_MS, searchCoins } from "../scanning/utxo_search.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
 import { reviveForgotten } from "../sending/sender.ts";
+import { tellIncidents } from "../webhooks/incidents.ts";
 import type { RatesGateway } from "../gateways/rates.ts";
 import type { WorkerContext, WorkerDependencies } from "../worker_context.ts";
 
@@ -80,6 +81,7 @@ export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
     run: ({ realm, pool }, { database }) =>
       keepMeasurement(database.platform, { id: realm.id, pool }),
   },
+  { name: "tell incidents", everyMs: 60_000, leaseMs: 60_000, run: tellIncidents },
   { name: "ensure seed", everyMs: 3_600_000, leaseMs: 60_000, run: ensureSeed },
 ];
 

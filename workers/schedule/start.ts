@@ -3,6 +3,7 @@ import type { Config } from "../../config.ts";
 import type { Database } from "../../db/database.ts";
 import type { Migrations } from "../../db/migrate.ts";
 import { readMasterKey } from "../../domain/security/envelope.ts";
+import type { Secrets } from "../../domain/security/serving_secrets.ts";
 import type { Log } from "../../log.ts";
 import { openChains } from "../chains/registry.ts";
 import { scheduleTicks } from "./edge_tick.ts";
@@ -12,6 +13,8 @@ import { openRatesGateway } from "../gateways/rates.ts";
 import { quarantineAll } from "../installation/quarantine_all.ts";
 import { type Runner, startRunner } from "../jobs/runner.ts";
 import { openSigner } from "../keys/signer.ts";
+import { openWebhookClient } from "../gateways/outbound/webhook_client.ts";
+import { openDeliverer } from "../webhooks/deliverer.ts";
 import { startTimetable } from "./timetable.ts";
 
 /** Options of the workers. */
@@ -23,6 +26,8 @@ export interface WorkersOptions {
   log: Log;
   /** Decrypts the secrets at rest. */
   masterKey: string;
+  /** Decrypts the secrets of webhooks. */
+  secrets: Secrets;
   /** Whether isolates come and go; then no loop runs, and the platform's cron drains due work. */
   edge: boolean;
 }
@@ -31,7 +36,7 @@ const REALM_POLL_MS = 2_000;
 
 /** Starts the workers, after it compared the installation with the host's record. */
 export async function startWorkers(options: WorkersOptions): Promise<Runner> {
-  const { config, database, migrations, log, masterKey, edge } = options;
+  const { config, database, migrations, log, masterKey, secrets, edge } = options;
   const { platform } = database;
   const fence = await openFence({
     platform,
@@ -48,7 +53,10 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const shared = { database, log, chains, signer, now: Date.now };
   const runner = startRunner({ ...shared, pollMs: REALM_POLL_MS }, { loop: !edge });
   const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
-  const timetable = startTimetable({ ...shared, rates, migrations }, { loop: !edge });
+  const deliverer = config.webhooks.enabled
+    ? openDeliverer({ log, secrets, client: openWebhookClient(config.webhooks), now: Date.now })
+    : null;
+  const timetable = startTimetable({ ...shared, rates, migrations, deliverer }, { loop: !edge });
   const poller = startChainPoller({
     ...shared,
     pollMs: config.pollIntervalMs,
@@ -57,13 +65,17 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const workers = [timetable, poller, runner];
   if (edge) {
     scheduleTicks(
-      (ms) => Promise.all(workers.map((one) => one.drain(ms))),
+      async (ms) => {
+        const until = Date.now() + ms;
+        await Promise.all(workers.map((one) => one.drain(ms)));
+        await deliverer?.settle(until - Date.now());
+      },
       (error) => options.log("error", "the platform's cron failed", { error }),
     );
   }
   const stop = async () => {
     chains.close();
-    await Promise.all(workers.map((one) => one.stop()));
+    await Promise.all([...workers, deliverer].map((one) => one?.stop()));
     await fence.close();
   };
   return { ...runner, stop };

@@ -11,6 +11,8 @@ import { allRealms } from "../../db/realms/realm_pages.ts";
 import { locking } from "../../db/transaction.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { extendHashChain } from "../audit/hash_chain.ts";
+import type { Deliverer } from "../webhooks/deliverer.ts";
+import { publishEvents } from "../webhooks/publishing.ts";
 import { openRunningTasks, type RunningTasks } from "../task_queue.ts";
 import { sleep, withTimeout } from "../timers.ts";
 import { type RealmTarget, workerContext, type WorkerDependencies } from "../worker_context.ts";
@@ -34,7 +36,11 @@ export interface Timetable {
 /** Options of the timetable. */
 export type TimetableOptions =
   & WorkerDependencies
-  & Pick<RepeatDependencies, "rates" | "migrations">;
+  & Pick<RepeatDependencies, "rates" | "migrations">
+  & {
+    /** Sends webhooks; null: another process does. */
+    deliverer?: Deliverer | null;
+  };
 
 /** A realm, with connections of its own and the connections that all realms share. */
 interface TimetableTarget extends RealmTarget {
@@ -55,6 +61,7 @@ const BACKOFF_MS = 5000;
 
 /** State of a timetable. */
 interface TimetableState extends RepeatDependencies {
+  deliverer?: Deliverer | null;
   /** Name of this process in leases. */
   owner: string;
   targets: Map<string, TimetableTarget>;
@@ -174,7 +181,7 @@ async function listRealms(state: TimetableState): Promise<void> {
   for (const id of gone) targets.delete(id);
 }
 
-/** Extends a realm's hash chain and expires its blocks. */
+/** Extends a realm's hash chain, expires its blocks, publishes its events and has them delivered. */
 async function pollRealm(state: TimetableState, target: TimetableTarget): Promise<boolean> {
   const done = await attempt(state, `poll ${target.realm.id}`, async () => {
     const { pool, shared, signal } = target;
@@ -182,7 +189,12 @@ async function pollRealm(state: TimetableState, target: TimetableTarget): Promis
     const over = overAfter(SLICE_MS, signal);
     if (waiting.unsealed) await extendHashChain(pool, state.now, over);
     if (waiting.expired) await expireRealm(pool, overAfter(SLICE_MS, signal));
-    return waiting.unsealed || waiting.expired;
+    const published = waiting.unpublished
+      ? await publishEvents(pool, state.now, overAfter(SLICE_MS, signal))
+      : 0;
+    // It runs beside the passes: no receiver delays a hash chain.
+    if (waiting.deliverable || published > 0) state.deliverer?.deliver(target);
+    return waiting.unsealed || waiting.expired || published > 0;
   });
   return done === true;
 }

@@ -1,0 +1,159 @@
+/**
+ * Statements of outgoing events: the outbox, and the log that it becomes when a process publishes
+ * its events by giving them ids.
+ * @module
+ */
+import type { Db, Tx } from "./database.ts";
+
+/** An event that is added. */
+export interface NewEventRow {
+  type: string;
+  entity: string;
+  /** Null: for users who see the whole realm. */
+  owner: string | null;
+  /** Further users who see the entity. */
+  others: readonly string[];
+  /** JSON. */
+  payload: string;
+  created_at: number;
+}
+
+/** A published event. */
+export interface EventRow {
+  id: string;
+  type: string;
+  entity: string;
+  owner: string | null;
+  others: string[] | null;
+  /** JSON as it was written. */
+  payload: string;
+  created_at: number;
+}
+
+/** Adds events of one type, in their order, if anybody listens. */
+export async function insertEvents(
+  tx: Tx,
+  type: string,
+  events: readonly NewEventRow[],
+): Promise<void> {
+  const text = JSON.stringify(events);
+  await tx`
+    insert into events (type, entity, owner, others, payload, created_at)
+    select e.type, e.entity, e.owner, nullif(e.others, '{}'), e.payload::json,
+      to_timestamp(e.created_at / 1000.0)
+    from json_to_recordset(${text}::text::json)
+      e(type text, entity uuid, owner uuid, others uuid[], payload text, created_at bigint)
+    where (select is_heard(${type}))`;
+}
+
+/** Locks the head of the log and gives the last id; null while another process publishes. */
+export async function lockEventHead(tx: Tx): Promise<string | null> {
+  const [row] = await tx<{ last: string }[]>`
+    select last from event_head for update skip locked`;
+  return row?.last ?? null;
+}
+
+/** Waits for the head of the log, locks it, and gives the last id. */
+export async function awaitEventHead(tx: Tx): Promise<string> {
+  const [row] = await tx<{ last: string }[]>`select last from event_head for update`;
+  return row.last;
+}
+
+/** Reads the places of the oldest events that have no id yet, in their order. */
+export async function selectUnpublished(tx: Tx, limit: number): Promise<string[]> {
+  const rows = await tx<{ position: string }[]>`
+    select position::text as position from events where id is null order by position limit ${limit}`;
+  return rows.map((row) => row.position);
+}
+
+/** Gives events their ids, and the log its new head. */
+export async function markPublished(tx: Tx, positions: string[], ids: string[]): Promise<void> {
+  await tx`
+    with head as (update event_head set last = ${ids.at(-1)!})
+    update events e set id = u.id
+    from unnest(${`{${positions.join(",")}}`}::text::bigint[], ${`{${
+    ids.join(",")
+  }}`}::text::uuid[])
+      u(position, id) where e.position = u.position`;
+}
+
+/** Adds events that have their ids already, and moves the head of the log. */
+export async function insertPublished(
+  tx: Tx,
+  events: readonly (NewEventRow & { id: string })[],
+): Promise<void> {
+  const text = JSON.stringify(events);
+  await tx`
+    with head as (update event_head set last = ${events.at(-1)!.id})
+    insert into events (id, type, entity, owner, others, payload, created_at)
+    select e.id, e.type, e.entity, e.owner, nullif(e.others, '{}'), e.payload::json,
+      to_timestamp(e.created_at / 1000.0)
+    from json_to_recordset(${text}::text::json) e(id uuid, type text, entity uuid, owner uuid,
+      others uuid[], payload text, created_at bigint)`;
+}
+
+/**
+ * Adds a delivery for each webhook that listens to each of some events, and whose owner may see it
+ * now. A test goes to its own webhook alone.
+ */
+export async function insertDeliveries(tx: Tx, ids: string[], at: number): Promise<number> {
+  const added = await tx`
+    insert into webhook_deliveries (webhook, event, type, entity, next_at, created_at)
+    select w.id, e.id, e.type, e.entity, ${at}, ${at}
+    from unnest(${`{${ids.join(",")}}`}::text::uuid[]) u(id)
+      join events e on e.id = u.id
+      join webhooks w on w.active and w.deleted_at is null
+        and case when e.type = 'webhook.test' then w.id = e.entity
+          else w.events && array[e.type, '*'] end
+      join users o on o.id = w.owner and o.active and o.deleted_at is null
+    where 'realm' = any (o.scopes) or e.owner = w.owner or w.owner = any (e.others)
+    on conflict do nothing`;
+  return added.count;
+}
+
+/** The id of the last published event. */
+export async function selectLastEvent(db: Db): Promise<string> {
+  const [row] = await db<{ last: string }[]>`select last from event_head`;
+  return row.last;
+}
+
+/** Which events a reader is shown. */
+export interface EventFilter {
+  after: string;
+  limit: number;
+  /** The user who reads; null: all users' events. */
+  viewer: string | null;
+  types: readonly string[] | null;
+  entity: string | null;
+}
+
+/** Reads published events after an id, in their order. */
+export async function selectEvents(db: Db, filter: EventFilter): Promise<EventRow[]> {
+  const { viewer, types, entity } = filter;
+  return await db<EventRow[]>`
+    select id, type, entity, owner, others, payload::text as payload, created_at from events
+    where id > ${filter.after}
+      ${viewer === null ? db`` : db`and (owner = ${viewer} or ${viewer}::uuid = any (others))`}
+      ${types === null ? db`` : db`and type = any (${[...types]}::text[])`}
+      ${entity === null ? db`` : db`and entity = ${entity}`}
+    order by id limit ${filter.limit}`;
+}
+
+/** Until when all events are written for readers; null: not for them. */
+export async function selectListening(db: Db): Promise<number | null> {
+  const [row] = await db<{ until: number }[]>`
+    select until from event_listeners where type = '*'`;
+  return row?.until ?? null;
+}
+
+/** Has all events written for readers until a time. */
+export async function listenUntil(db: Db, until: number): Promise<void> {
+  await db`select listen_until(${until})`;
+}
+
+/** Deletes some of the events and ended deliveries that are older than an id; gives their number. */
+export async function forgetEvents(db: Db, before: string, limit: number): Promise<number> {
+  const [row] = await db<{ gone: string }[]>`
+    select forget_events(${before}, ${limit})::text as gone`;
+  return parseInt(row.gone, 10);
+}

@@ -1,0 +1,87 @@
+/** Statements on deliveries, as users see them. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** Where a delivery stands. */
+export type DeliveryStatus = "PENDING" | "DELIVERED" | "FAILED";
+
+/** A delivery as stored. */
+export interface DeliveryRow {
+  webhook: string;
+  event: string;
+  type: string;
+  entity: string;
+  status: DeliveryStatus;
+  attempts: number;
+  next_at: number | null;
+  last_at: number | null;
+  latency_ms: number | null;
+  response_status: number | null;
+  response_body: string | null;
+  failure: string | null;
+  created_at: number;
+}
+
+const COLUMNS = [
+  "webhook",
+  "event",
+  "type",
+  "entity",
+  "status",
+  "attempts",
+  "next_at",
+  "last_at",
+  "latency_ms",
+  "response_status",
+  "response_body",
+  "failure",
+  "created_at",
+] as const;
+
+/** Reads deliveries of a webhook, the newest first, before an event. */
+export async function selectDeliveries(
+  db: Db,
+  of: { webhook: string; before: string | null; status: DeliveryStatus | null; limit: number },
+): Promise<DeliveryRow[]> {
+  return await db<DeliveryRow[]>`
+    select ${db(COLUMNS)} from webhook_deliveries where webhook = ${of.webhook}
+      ${of.before === null ? db`` : db`and event < ${of.before}`}
+      ${of.status === null ? db`` : db`and status = ${of.status}`}
+    order by event desc limit ${of.limit}`;
+}
+
+/** Reads one delivery. */
+export async function selectDelivery(
+  db: Db,
+  webhook: string,
+  event: string,
+): Promise<DeliveryRow | null> {
+  const [row] = await db<DeliveryRow[]>`
+    select ${db(COLUMNS)} from webhook_deliveries
+    where webhook = ${webhook} and event = ${event}`;
+  return row ?? null;
+}
+
+/** Has a delivery sent again from the first attempt. */
+export async function resendDelivery(
+  tx: Tx,
+  { webhook, event, at }: { webhook: string; event: string; at: number },
+): Promise<DeliveryRow> {
+  const [row] = await tx<DeliveryRow[]>`
+    update webhook_deliveries set status = 'PENDING', attempts = 0, next_at = ${at}
+    where webhook = ${webhook} and event = ${event} returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Has failed deliveries of events between two ids sent again, the oldest first; gives their number. */
+export async function resendFailed(
+  tx: Tx,
+  of: { webhook: string; from: string; to: string; at: number; limit: number },
+): Promise<number> {
+  const resent = await tx`
+    update webhook_deliveries d set status = 'PENDING', attempts = 0, next_at = ${of.at}
+    from (select event from webhook_deliveries where webhook = ${of.webhook}
+      and status = 'FAILED' and event > ${of.from} and event <= ${of.to}
+      order by event limit ${of.limit}) q
+    where d.webhook = ${of.webhook} and d.event = q.event`;
+  return resent.count;
+}

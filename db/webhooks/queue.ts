@@ -1,0 +1,184 @@
+/**
+ * Statements of the process that delivers: the queue of a webhook is taken under a lease, so one
+ * process at a time sends, and results are stored only while the lease is held.
+ * @module
+ */
+import type { Db, Tx } from "../database.ts";
+
+/** A queue that was taken. */
+export interface QueueRow {
+  webhook: string;
+  url: string;
+  secret: Uint8Array;
+  previous_secret: Uint8Array | null;
+  previous_until: number | null;
+  owner: string;
+  /** Whether the owner sees the whole realm now. */
+  sees_all: boolean;
+  failures: number;
+  failing_since: number | null;
+}
+
+/** Takes queues that have something to send now, and that no other process has. */
+export async function takeQueues(
+  db: Db,
+  by: { process: string; at: number; until: number; limit: number },
+): Promise<QueueRow[]> {
+  return await db<QueueRow[]>`
+    update webhook_queues q set lease_owner = ${by.process}, lease_until = ${by.until}
+    from webhooks w join users o on o.id = w.owner
+    where w.id = q.webhook and q.webhook = any (array(
+      select t.webhook from webhook_queues t join webhooks x on x.id = t.webhook
+        join users u on u.id = x.owner
+      where x.active and x.deleted_at is null and u.active and u.deleted_at is null
+        and coalesce(t.resume_at <= ${by.at}, true) and coalesce(t.lease_until <= ${by.at}, true)
+        and exists (select from webhook_deliveries d
+          where d.webhook = t.webhook and d.status = 'PENDING' and d.next_at <= ${by.at})
+      order by t.lease_until nulls first limit ${by.limit} for update of t skip locked))
+    returning q.webhook, w.url, w.secret, w.previous_secret, w.previous_until, w.owner,
+      'realm' = any (o.scopes) as sees_all, q.failures, q.failing_since`;
+}
+
+/** Prolongs the lease of a queue; null where it is lost, or nothing is to be sent any more. */
+export async function keepQueue(
+  db: Db,
+  by: { webhook: string; process: string; until: number },
+): Promise<QueueRow | null> {
+  const [row] = await db<QueueRow[]>`
+    update webhook_queues q set lease_until = ${by.until}
+    from webhooks w join users o on o.id = w.owner
+    where q.webhook = ${by.webhook} and q.lease_owner = ${by.process} and w.id = q.webhook
+      and w.active and w.deleted_at is null and o.active and o.deleted_at is null
+    returning q.webhook, w.url, w.secret, w.previous_secret, w.previous_until, w.owner,
+      'realm' = any (o.scopes) as sees_all, q.failures, q.failing_since`;
+  return row ?? null;
+}
+
+/** Gives the lease of a queue back. */
+export async function releaseQueue(db: Db, webhook: string, process: string): Promise<void> {
+  await db`
+    update webhook_queues set lease_owner = null, lease_until = null
+    where webhook = ${webhook} and lease_owner = ${process}`;
+}
+
+/** A delivery that is due, with its event. */
+export interface DueRow {
+  event: string;
+  type: string;
+  entity: string;
+  attempts: number;
+  first_at: number | null;
+  /** JSON; null where the event is gone. */
+  payload: string | null;
+  owner: string | null;
+  others: string[] | null;
+  occurred_at: number | null;
+}
+
+/**
+ * Reads deliveries that are due: of each entity the oldest alone, because the next one must not
+ * arrive before it.
+ */
+export async function selectDueDeliveries(
+  db: Db,
+  of: { webhook: string; at: number; limit: number; except: readonly string[] },
+): Promise<DueRow[]> {
+  return await db<DueRow[]>`
+    select d.event, d.type, d.entity, d.attempts, d.first_at, e.payload::text as payload, e.owner,
+      e.others, e.created_at as occurred_at
+    from webhook_deliveries d left join events e on e.id = d.event
+    where d.webhook = ${of.webhook} and d.status = 'PENDING' and d.next_at <= ${of.at}
+      and d.event <> all (${`{${of.except.join(",")}}`}::text::uuid[])
+      and not exists (select from webhook_deliveries b where b.webhook = d.webhook
+        and b.entity = d.entity and b.status = 'PENDING' and b.event < d.event)
+    order by d.next_at, d.event limit ${of.limit}`;
+}
+
+/** The result of an attempt. */
+export interface AttemptResult {
+  event: string;
+  entity: string;
+  status: "PENDING" | "DELIVERED" | "FAILED";
+  /** Milliseconds since the epoch; null where there is no next attempt. */
+  next_at: number | null;
+  at: number;
+  latency_ms: number | null;
+  response_status: number | null;
+  response_body: string | null;
+  failure: string | null;
+}
+
+/**
+ * Stores the results of attempts while the lease is held; later deliveries of an entity wait with
+ * the one that failed. Gives the number of results that were stored.
+ */
+export async function markAttempts(
+  tx: Tx,
+  by: { webhook: string; process: string },
+  results: readonly AttemptResult[],
+): Promise<number> {
+  const text = JSON.stringify(results);
+  const marked = await tx`
+    update webhook_deliveries d set status = r.status, attempts = d.attempts + 1,
+      next_at = to_timestamp(r.next_at / 1000.0), last_at = to_timestamp(r.at / 1000.0),
+      first_at = coalesce(d.first_at, to_timestamp(r.at / 1000.0)), latency_ms = r.latency_ms,
+      response_status = r.response_status, response_body = r.response_body, failure = r.failure
+    from json_to_recordset(${text}::text::json) r(event uuid, status text, next_at bigint, at bigint,
+      latency_ms integer, response_status integer, response_body text, failure text)
+    where d.webhook = ${by.webhook} and d.event = r.event and d.status = 'PENDING'
+      and exists (select from webhook_queues q
+        where q.webhook = ${by.webhook} and q.lease_owner = ${by.process})`;
+  const waiting = results.filter((one) => one.status === "PENDING");
+  if (waiting.length > 0) {
+    await tx`
+      update webhook_deliveries d set next_at = to_timestamp(r.next_at / 1000.0)
+      from json_to_recordset(${
+      JSON.stringify(waiting)
+    }::text::json) r(event uuid, entity uuid, next_at bigint)
+      where d.webhook = ${by.webhook} and d.status = 'PENDING' and d.entity = r.entity
+        and d.event > r.event`;
+  }
+  return marked.count;
+}
+
+/** How the receiver of a queue fares after some attempts. */
+export interface QueueState {
+  failures: number;
+  failing_since: number | null;
+  resume_at: number | null;
+  /** Whether an attempt succeeded. */
+  succeeded: boolean;
+}
+
+/** Stores how the receiver of a queue fares. */
+export async function updateQueue(
+  tx: Tx,
+  by: { webhook: string; process: string; at: number },
+  state: QueueState,
+): Promise<void> {
+  await tx`
+    update webhook_queues set failures = ${state.failures}, failing_since = ${state.failing_since},
+      resume_at = ${state.resume_at},
+      last_success_at = ${state.succeeded ? tx`${by.at}::timestamptz` : tx`last_success_at`}
+    where webhook = ${by.webhook} and lease_owner = ${by.process}`;
+}
+
+/** Has all waiting deliveries of a queue tried now: its receiver answers again. */
+export async function retryQueueNow(tx: Tx, webhook: string, at: number): Promise<void> {
+  await tx`
+    update webhook_deliveries set next_at = ${at}
+    where webhook = ${webhook} and status = 'PENDING' and next_at > ${at}`;
+}
+
+/** Ends some of the waiting deliveries of a webhook that was deactivated; gives their number. */
+export async function failPending(
+  tx: Tx,
+  of: { webhook: string; failure: string; limit: number },
+): Promise<number> {
+  const ended = await tx`
+    update webhook_deliveries d set status = 'FAILED', next_at = null, failure = ${of.failure}
+    from (select event from webhook_deliveries where webhook = ${of.webhook}
+      and status = 'PENDING' limit ${of.limit}) q
+    where d.webhook = ${of.webhook} and d.event = q.event and d.status = 'PENDING'`;
+  return ended.count;
+}

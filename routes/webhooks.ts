@@ -1,0 +1,166 @@
+/** Routes of webhooks and their deliveries. @module */
+import { z } from "zod";
+import {
+  DeliveryList,
+  DeliveryView,
+  listDeliveries,
+  resendOne,
+  ResendSpan,
+  resendSpan,
+  ResentView,
+} from "../domain/webhooks/deliveries.ts";
+import {
+  changeWebhook,
+  createWebhook,
+  NewWebhook,
+  removeWebhook,
+  rotateWebhookSecret,
+  SecretRotation,
+  testWebhook,
+  WebhookChange,
+  WEBHOOKS,
+  WebhookTestView,
+  WebhookView,
+  WebhookWithSecretView,
+} from "../domain/webhooks/webhooks.ts";
+import { collectionRoutes } from "./http/collection_routes.ts";
+import { command, query } from "./http/execution.ts";
+import { type AnyRoute, route } from "./http/route.ts";
+
+const ById = z.strictObject({ id: z.string() });
+const TAG = "Events";
+const CHANGES = ["webhook.not_found", "permission.role", "permission.owner"] as const;
+
+/** The routes of webhooks. */
+export const webhookRoutes: readonly AnyRoute[] = [
+  route({
+    method: "POST",
+    path: "/v1/webhooks",
+    tag: TAG,
+    summary: "Create a webhook",
+    description: "It receives the events that its owner may see. `secret` is shown this once; " +
+      "receivers check signatures with it (Standard Webhooks).",
+    access: "user",
+    body: NewWebhook,
+    status: 201,
+    answer: WebhookWithSecretView,
+    errors: ["extension.disabled"],
+    handle: (call) => {
+      const { actor, body, services } = call;
+      const create = { secret: true };
+      return command(call, (tx) => createWebhook(tx, actor, body, services.secrets), create);
+    },
+  }),
+  ...collectionRoutes({
+    collection: WEBHOOKS,
+    tag: TAG,
+    one: "a webhook",
+    view: WebhookView,
+    remove: (tx, actor, id) => removeWebhook(tx, actor, id, "delete"),
+    restore: (tx, actor, id) => removeWebhook(tx, actor, id, "undelete"),
+  }),
+  route({
+    method: "PATCH",
+    path: "/v1/webhooks/{id}",
+    tag: TAG,
+    summary: "Change a webhook",
+    description: "Another address, other events, or `active`: one that the service deactivated " +
+      "is activated again so.",
+    access: "user",
+    params: ById,
+    body: WebhookChange,
+    status: 200,
+    answer: WebhookView,
+    errors: [...CHANGES, "extension.disabled"],
+    handle: (call) => {
+      return command(call, (tx) => changeWebhook(tx, call.actor, call.params.id, call.body));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/webhooks/{id}/rotate",
+    tag: TAG,
+    summary: "Give a webhook a new secret",
+    description: "Shown this once. For some hours deliveries carry a signature by the secret " +
+      "before, too.",
+    access: "user",
+    params: ById,
+    body: SecretRotation,
+    status: 200,
+    answer: WebhookWithSecretView,
+    errors: CHANGES,
+    handle: (call) => {
+      const { actor, params: { id }, body: { hours }, services } = call;
+      const rotate = { secret: true };
+      return command(
+        call,
+        (tx) => rotateWebhookSecret(tx, actor, { id, hours }, services.secrets),
+        rotate,
+      );
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/webhooks/{id}/test",
+    tag: TAG,
+    summary: "Send a test to a webhook",
+    description: "An event `webhook.test`, whatever it listens to; its fate is in the deliveries.",
+    access: "user",
+    params: ById,
+    status: 200,
+    answer: WebhookTestView,
+    errors: [...CHANGES, "version.conflict"],
+    handle: (call) => command(call, (tx) => testWebhook(tx, call.actor, call.params.id)),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/webhooks/{id}/deliveries",
+    tag: TAG,
+    summary: "List the deliveries of a webhook",
+    description: "The newest first, with the latest attempt of each and its answer.",
+    access: "user",
+    params: ById,
+    query: DeliveryList,
+    status: 200,
+    answer: z.array(DeliveryView),
+    errors: ["webhook.not_found", "delivery.not_found"],
+    handle: (call) => {
+      const list = { ...call.query, webhook: call.params.id };
+      return query(call, (db) => listDeliveries(db, call.actor, list));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/webhooks/{id}/deliveries/resend",
+    tag: TAG,
+    summary: "Send the failed deliveries of a span again",
+    description: "Those of events from `from` to `to`, ten thousand at most: the answer tells " +
+      "how many, and it is asked again until there are none.",
+    access: "user",
+    params: ById,
+    body: ResendSpan,
+    status: 200,
+    answer: ResentView,
+    errors: [...CHANGES, "version.conflict"],
+    handle: (call) => {
+      const span = { ...call.body, webhook: call.params.id };
+      return command(call, (tx) => resendSpan(tx, call.actor, span));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/webhooks/{id}/deliveries/{delivery}/resend",
+    tag: TAG,
+    summary: "Send a delivery again",
+    description: "With the same `webhook-id`, from the first attempt on.",
+    access: "user",
+    params: z.strictObject({ id: z.string(), delivery: z.string() }),
+    status: 200,
+    answer: DeliveryView,
+    errors: [...CHANGES, "delivery.not_found", "version.conflict"],
+    handle: (call) => {
+      const { id: webhook, delivery } = call.params;
+      return command(call, (tx) => resendOne(tx, call.actor, { webhook, delivery }));
+    },
+  }),
+];

@@ -1,0 +1,79 @@
+/**
+ * The deliverer of a process: takes queues of webhooks under leases, and runs each beside the others.
+ * @module
+ */
+import { takeQueues } from "../../db/webhooks/queue.ts";
+import { writing } from "../../db/transaction.ts";
+import type { Secrets } from "../../domain/security/serving_secrets.ts";
+import type { Log } from "../../log.ts";
+import type { WebhookClient } from "../gateways/outbound/webhook_client.ts";
+import { openRunningTasks } from "../task_queue.ts";
+import { withTimeout } from "../timers.ts";
+import type { RealmTarget } from "../worker_context.ts";
+import { LEASE_MS, type RunDependencies, runQueue } from "./queue_run.ts";
+import { openSlots } from "./slots.ts";
+
+/** The deliverer of a process. */
+export interface Deliverer {
+  /** Starts to deliver what is due in a realm, unless that is under way. */
+  deliver(target: RealmTarget): void;
+  /** Waits until nothing is under way, or the time is up. */
+  settle(budgetMs: number): Promise<void>;
+  /** Sends nothing more, waits a little for answers, and returns. */
+  stop(): Promise<void>;
+}
+
+/** Options of a deliverer. */
+export interface DelivererOptions {
+  log: Log;
+  secrets: Secrets;
+  client: WebhookClient;
+  now: () => number;
+}
+
+/** Requests at once: of the process, and of a realm. */
+const REQUESTS_MAX = 512;
+const REALM_REQUESTS_MAX = 160;
+/** Queues of a realm that a process runs at once. */
+const REALM_QUEUES_MAX = 50;
+/** Answers that are not here at the end of the process are not waited for. */
+const LEAVE_MS = 3000;
+
+/** Opens a deliverer, which works when it is told to. */
+export function openDeliverer(options: DelivererOptions): Deliverer {
+  const leaving = new AbortController();
+  const { log, client } = options;
+  const tasks = openRunningTasks({ log, signal: leaving.signal, failure: "delivery failed" });
+  const given: RunDependencies = {
+    ...options,
+    slots: openSlots({ all: REQUESTS_MAX, perRealm: REALM_REQUESTS_MAX }),
+    process: crypto.randomUUID(),
+  };
+
+  let runs = 0;
+  async function take(target: RealmTarget): Promise<void> {
+    const running = [...tasks.names()].filter((one) => one.startsWith(`queue ${target.realm.id} `));
+    const limit = REALM_QUEUES_MAX - running.length;
+    if (limit <= 0 || leaving.signal.aborted) return;
+    const at = given.now();
+    const by = { process: given.process, at, until: at + LEASE_MS, limit };
+    const signal = AbortSignal.any([leaving.signal, target.signal]);
+    for (const queue of await writing(target.pool, (db) => takeQueues(db, by))) {
+      const name = `queue ${target.realm.id} ${queue.webhook} ${++runs}`;
+      tasks.start(name, () => runQueue(given, { ...target, signal }, queue));
+    }
+  }
+
+  return {
+    deliver: (target) => tasks.start(`take ${target.realm.id}`, () => take(target)),
+    async settle(budgetMs) {
+      await withTimeout(tasks.settled(), budgetMs);
+    },
+    async stop() {
+      leaving.abort();
+      await withTimeout(tasks.settled(), LEAVE_MS);
+      client.close();
+      await tasks.settled();
+    },
+  };
+}
