@@ -29,8 +29,11 @@ export interface RpcLimits {
   readonly timeoutMs: number;
   /** Bytes of an answer, after decompression. */
   readonly bytesMax: number;
-  /** Hand over numbers that a double cannot hold exactly (`0.1`, 1e30) as their own text. */
-  readonly exactNumbers: boolean;
+  /**
+   * Hand over numbers that a double cannot hold exactly (`0.1`, 1e30) as their own text. Where no fraction is read,
+   * `integers` does so for answers with a long whole number only, because it costs four times as much.
+   */
+  readonly exactNumbers: boolean | "integers";
 }
 
 /** Address of a node. Credentials travel in a header and appear in no message. */
@@ -219,9 +222,13 @@ async function readAtMost(response: Response, bytesMax: number, from: Endpoint):
   return parts.join("") + decoder.decode();
 }
 
-function parse(text: string, exact: boolean): unknown {
+/** A whole number that a double may not hold. */
+const LONG_INTEGER = /[[:,]\s*\d{16}/;
+
+function parse(text: string, exact: RpcLimits["exactNumbers"]): unknown {
   try {
-    return exact ? JSON.parse(text, keepDigits) : JSON.parse(text);
+    const keeps = exact === "integers" ? LONG_INTEGER.test(text) : exact;
+    return keeps ? JSON.parse(text, keepDigits) : JSON.parse(text);
   } catch {
     return undefined; // an answer that is not JSON is not JSON-RPC: exchange() reports it
   }

@@ -118,6 +118,13 @@ const STEPS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     await withEnd(scene, FAR);
     await failsAs("unavailable", scene.sign());
   },
+  "a node that dates a block hash ahead has no proof read from later blocks": async (scene) => {
+    const { node, nodes } = scene;
+    const answer = await node.rpc<object>("getLatestBlockhash");
+    lie(nodes[0], { getLatestBlockhash: () => ({ ...answer, context: { slot: FAR } }) });
+    const { slot } = JSON.parse((await scene.sign()).body!);
+    equal(slot, await node.rpc<number>("getSlot", { commitment: "finalized" }));
+  },
   "before a final block passes the end, nothing is proven": async (scene) => {
     const { node, chain, ask, unsent, sent } = scene;
     equal((await chain.broadcast(sent)).outcome, "accepted");

@@ -9,9 +9,11 @@ import { startSurfpool, type Surfpool } from "../../support/nodes/surfpool.ts";
 import {
   fillPayer,
   freezes,
+  handsOver,
   makeMint,
   makeOther,
   makesUsual,
+  mayClose,
   moves,
   type TestMint,
   TOKEN_2022_PROGRAM,
@@ -134,6 +136,25 @@ Deno.test("a part of a token, withheld fees and frozen accounts leave accounts a
   const why = await chain.draft(left, "medium").catch(({ message }: Error) => message);
   match(`${why}`, /frozen the token account/);
   await failsAs("refused", chain.draft(left, "medium"));
+  chain.close();
+});
+
+Deno.test("token accounts that a stranger handed over and may still close are swept, and stay open", async () => {
+  await using node = await startSurfpool();
+  const scene = await openScene(node);
+  const { chain, deposit } = scene;
+  const { mint, other } = await fill(scene);
+  const given = await makeOther(node, nameOf(node.payer), mint);
+  const source = usualAccount(nameOf(node.payer), mint);
+  await node.send([
+    moves(node, mint, { from: source, to: given, amount: 900n }),
+    mayClose(node, mint, given, nameOf(node.payer)),
+    handsOver(node, mint, given, nameOf(deposit)),
+  ]);
+  await node.mine();
+  equal((await sweep(scene, mint, "all")).amount, 2_100n);
+  ok(await lamportsOf(node, given) > 0n, "the stranger alone may close it");
+  equal(await lamportsOf(node, other), 0n);
   chain.close();
 });
 

@@ -150,6 +150,38 @@ export function freezes(node: Surfpool, mint: TestMint, account: string): Transa
   ], [10]);
 }
 
+/** Gives somebody the right to close a token account of the payer. */
+export function mayClose(
+  node: Surfpool,
+  mint: TestMint,
+  account: string,
+  closer: string,
+): TransactionInstruction {
+  return setsAuthority(node, mint, account, [3, closer]);
+}
+
+/** Makes somebody the owner of a token account of the payer. */
+export function handsOver(
+  node: Surfpool,
+  mint: TestMint,
+  account: string,
+  owner: string,
+): TransactionInstruction {
+  return setsAuthority(node, mint, account, [2, owner]);
+}
+
+function setsAuthority(
+  node: Surfpool,
+  mint: TestMint,
+  account: string,
+  [kind, key]: readonly [number, string],
+): TransactionInstruction {
+  return instruction(mint.program, [
+    writes(new PublicKey(account)),
+    { ...reads(node.payer.publicKey.toBase58()), isSigner: true },
+  ], [6, kind, 1, ...new PublicKey(key).toBytes()]);
+}
+
 /** Gives the payer tokens in the payer's usual account, whose address it gives. */
 export async function fillPayer(node: Surfpool, mint: TestMint, amount: bigint): Promise<string> {
   const payer = node.payer.publicKey.toBase58();

@@ -13,7 +13,7 @@ import {
   TOKEN_2022_PROGRAM,
   TOKEN_PROGRAMS,
 } from "./networks.ts";
-import { readKey, readLamports } from "./node_answers.ts";
+import { readKey, readUnits } from "./node_answers.ts";
 
 /** An account with its data. */
 export interface Account {
@@ -48,22 +48,29 @@ export interface TokenAccount {
   readonly isFrozen: boolean;
   /** Whether it takes only transfers that carry a memo. */
   readonly wantsMemo: boolean;
-  /** Fees of transfers that wait there for the token's issuer: it cannot be closed with them. */
-  readonly withheld: bigint;
+  /**
+   * Whether its owner can close it once it is empty: not with fees of transfers that wait there for the token's
+   * issuer, not with a confidential balance, and not where somebody who had it before kept the right to close it.
+   */
+  readonly isClosable: boolean;
 }
 
 /** Numbers of the extensions of Token-2022 that matter to a transfer. */
 export const EXTENSIONS = {
   transferFee: 1,
   withheldFee: 2,
+  confidentialAccount: 5,
   memoTransfer: 8,
   nonTransferable: 9,
   transferHook: 14,
+  confidentialFee: 17,
   pausable: 26,
 } as const;
 
 const MINT_BYTES = 82;
 const TOKEN_ACCOUNT_BYTES = 165;
+/** In a token account: whether somebody else than the owner may close it, and who. */
+const CLOSER_AT = 129;
 /** After a token account's length comes the kind of the account, then its extensions. */
 const KIND_AT = TOKEN_ACCOUNT_BYTES;
 const KINDS = { mint: 1, account: 2 } as const;
@@ -135,7 +142,7 @@ export function readAccount(answer: unknown): Account {
   if (encoding !== "base64") throw new ChainError("unavailable", "an account came in another form");
   return {
     program: readKey(fields.owner),
-    lamports: readLamports(fields.lamports),
+    lamports: readUnits(fields.lamports),
     data: bytesOf(readText(text, "the data of an account")),
     executable: fields.executable === true,
   };
@@ -187,13 +194,18 @@ export function tokenAccountIn(web3: Web3, { program, data }: Account): TokenAcc
   const extensions = plain ? new Map<number, Uint8Array>() : extensionsIn(data);
   const memo = extensions.get(EXTENSIONS.memoTransfer);
   const withheld = extensions.get(EXTENSIONS.withheldFee);
+  const view = viewOf(data);
+  const owner = keyAt(web3, data, 32);
+  const closer = view.getUint32(CLOSER_AT, true) === 0 ? owner : keyAt(web3, data, CLOSER_AT + 4);
   return {
     mint: keyAt(web3, data, 0),
-    owner: keyAt(web3, data, 32),
-    amount: viewOf(data).getBigUint64(64, true),
+    owner,
+    amount: view.getBigUint64(64, true),
     isFrozen: data[108] === 2,
     wantsMemo: memo?.[0] === 1,
-    withheld: withheld?.length === 8 ? viewOf(withheld).getBigUint64(0, true) : 0n,
+    isClosable: closer === owner && !withheld?.some((byte) => byte !== 0) &&
+      !extensions.has(EXTENSIONS.confidentialAccount) &&
+      !extensions.has(EXTENSIONS.confidentialFee),
   };
 }
 

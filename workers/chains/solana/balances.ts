@@ -9,9 +9,9 @@ import { allOf, type Peer } from "../node_pool.ts";
 import type { Address, Balances, Holding } from "../observations.ts";
 import { tokenAddress } from "./accounts.ts";
 import type { Solana } from "./context.ts";
-import { gainAt, type Movement, readFound, sumOf } from "./movements.ts";
+import { type Movement, readFound, sumOf } from "./movements.ts";
 import { TOKEN_PROGRAMS } from "./networks.ts";
-import { FINALIZED, readLamports, readNumber, readSignature } from "./node_answers.ts";
+import { FINALIZED, readNumber, readSignature, readUnits } from "./node_answers.ts";
 import { transactionQuestion } from "./recheck.ts";
 import { accountsQuestion, readTokenAccounts } from "./token_accounts.ts";
 
@@ -81,7 +81,7 @@ async function coinsOf(peer: Peer, holdings: readonly Holding[]): Promise<Newest
 }
 
 function coinsIn(account: unknown): bigint {
-  return account === null ? 0n : readLamports(readRecord(account, "an account").lamports);
+  return account === null ? 0n : readUnits(readRecord(account, "an account").lamports);
 }
 
 async function tokensOf(
@@ -130,7 +130,7 @@ function gainOf({ keys, before, after, tokens }: Movement, { address, contract }
     return sumOf(tokens.filter(({ owner, mint }) => owner === address && mint === contract));
   }
   const at = keys.indexOf(address);
-  return at < 0 ? 0n : gainAt({ before, after }, at);
+  return at < 0 ? 0n : after[at] - before[at];
 }
 
 /** Reads the transactions that touched a holding in a range of slots. */

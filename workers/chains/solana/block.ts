@@ -13,8 +13,12 @@ const SKIPPED_MAX = 128;
 
 /** Asks for a block without its transactions. */
 const BARE = { ...FINALIZED, transactionDetails: "none", rewards: false } as const;
-/** Transactions of every version are read. */
-export const VERSIONS = { maxSupportedTransactionVersion: 0 } as const;
+/**
+ * Transactions of every version are read: of a block with a single one of a later version a node shows nothing, and
+ * anybody may send one. What is read here, accounts and balances, is the same in all of them; 255 is the most that
+ * nodes take.
+ */
+export const VERSIONS = { maxSupportedTransactionVersion: 255 } as const;
 
 /** Reads the newest final block that the quorum has, the same one in all its nodes. */
 export async function headOf({ nodes }: Solana): Promise<Head> {

@@ -22,6 +22,7 @@ import {
   tokenAddress,
   transferHookOf,
 } from "./accounts.ts";
+import { finalSlot } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { assertDeployable, deploymentRent, type DeployOrder, newMint } from "./deployment.ts";
 import { agreedPrices, feeFor, type Prices } from "./fees.ts";
@@ -46,7 +47,12 @@ interface Terms {
   readonly prices: Prices;
   readonly speed: Speed;
   readonly budget: Budget | null;
-  /** Height of the newest final block, by the quorum. */
+  readonly newest: Newest;
+}
+
+/** The newest final block, by the quorum. */
+interface Newest {
+  readonly slot: number;
   readonly height: number;
 }
 
@@ -97,9 +103,7 @@ export async function draftOrder(
   const { nodes } = solana;
   const payer = payerOf(order);
   const prices = await agreedPrices(solana, [payer]);
-  const { heard } = await nodes.hear(readFinalHeight);
-  const height = reachedBy(heard.map(({ answer }) => answer), nodes.quorum);
-  const terms = { order, prices, speed, budget, height };
+  const terms = { order, prices, speed, budget, newest: await newestOf(solana) };
   return await agreedDryRun(nodes, order, (peer) => draftThrough(solana, peer, terms));
 }
 
@@ -121,12 +125,27 @@ export async function readFinalHeight(peer: Peer): Promise<number> {
   return readNumber(await peer.call("getBlockHeight", [FINALIZED]), "a height");
 }
 
+async function newestOf({ nodes }: Solana): Promise<Newest> {
+  const { heard } = await nodes.hear(async (peer) => ({
+    slot: await finalSlot(peer),
+    height: await readFinalHeight(peer),
+  }));
+  if (heard.length < nodes.quorum) {
+    throw new ChainError("unavailable", `${heard.length} nodes tell the newest block`);
+  }
+  const told = heard.map(({ answer }) => answer);
+  return {
+    slot: reachedBy(told.map(({ slot }) => slot), nodes.quorum),
+    height: reachedBy(told.map(({ height }) => height), nodes.quorum),
+  };
+}
+
 async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<Draft> {
   const { order, prices, speed } = terms;
   const standing = order.kind === "pay"
     ? await standingOf(solana, peer, order)
     : await deployerOf(peer, order.from);
-  const recent = await recentOf(peer, terms.height);
+  const recent = await recentOf(peer, terms.newest);
   const { mint, creates } = standing;
   const body: Body = {
     ...recent,
@@ -291,21 +310,17 @@ function isMissing(
 /**
  * Asks for the newest final block hash. Its end is checked against the quorum's height, so a node cannot
  * make a transaction that never expires; that the hash is no longer valid is asked again before the
- * transaction counts as expired.
+ * transaction counts as expired. The slot from which a proof of that reads blocks is the quorum's: a node that
+ * told a later one would have nodes prove it that have forgotten the block.
  */
-async function recentOf(peer: Peer, height: number): Promise<Recent> {
+async function recentOf(peer: Peer, { slot, height }: Newest): Promise<Recent> {
   const answer = readRecord(await peer.call("getLatestBlockhash", [FINALIZED]), "a block hash");
   const value = readRecord(answer.value, "a block hash");
   const lastValid = readNumber(value.lastValidBlockHeight, "a height");
   if (lastValid <= height || lastValid > height + VALID_MAX) {
     throw new ChainError("unavailable", `${peer.name} gave a block hash valid to ${lastValid}`);
   }
-  const context = readRecord(answer.context, "a context");
-  return {
-    blockhash: readKey(value.blockhash),
-    lastValid,
-    slot: readNumber(context.slot, "a slot"),
-  };
+  return { blockhash: readKey(value.blockhash), lastValid, slot };
 }
 
 /** Has a node run a transaction. Gives the compute units to ask for. */

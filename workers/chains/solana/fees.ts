@@ -12,7 +12,7 @@ import { reachedBy } from "../quorum.ts";
 import { readMint, tokenAccountRent } from "./accounts.ts";
 import type { Solana } from "./context.ts";
 import { WALLET_RENT } from "./networks.ts";
-import { readNumber } from "./node_answers.ts";
+import { readUnits } from "./node_answers.ts";
 
 /** Micro-lamports for each compute unit. */
 export type Prices = Readonly<Record<Speed, bigint>>;
@@ -57,9 +57,7 @@ export async function agreedPrices(
 
 async function bidsOf(peer: Peer, accounts: readonly string[]): Promise<bigint[]> {
   const listed = readList(await peer.call("getRecentPrioritizationFees", [accounts]));
-  return listed.map((one) =>
-    BigInt(readNumber(readRecord(one, "a bid").prioritizationFee, "a bid"))
-  );
+  return listed.map((one) => readUnits(readRecord(one, "a bid").prioritizationFee));
 }
 
 function percentile(bids: readonly bigint[], percent: number): bigint {

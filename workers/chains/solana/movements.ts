@@ -6,14 +6,7 @@
 import { malformedAnswer, readList, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Address, Block, Consumed, Transfer, WatchList } from "../observations.ts";
-import {
-  readAmount,
-  readKey,
-  readLamports,
-  readNumber,
-  readOthersLamports,
-  readSignature,
-} from "./node_answers.ts";
+import { readAmount, readKey, readNumber, readSignature, readUnits } from "./node_answers.ts";
 
 /** Tokens of one account, before and after a transaction; 0 where it did not exist. */
 export interface TokenMovement {
@@ -65,14 +58,14 @@ export function readMovement(answer: unknown): Movement {
   const signatures = readList(readRecord(transaction, "a transaction").signatures);
   const { keys, signers } = keysOf(transaction, meta);
   const [before, after] = [result.preBalances, result.postBalances]
-    .map((list) => readList(list).map(readOthersLamports));
+    .map((list) => readList(list).map(readUnits));
   if (before.length !== keys.length || after.length !== keys.length) {
     throw malformedAnswer("a balance for each account", `${keys.length} accounts`);
   }
   return {
     hash: readSignature(signatures[0]),
     success: result.err === null,
-    fee: readLamports(result.fee),
+    fee: readUnits(result.fee),
     ...{ keys, signers, before, after },
     tokens: tokensOf(result, keys.length),
   };
@@ -88,22 +81,13 @@ export function transfersOf(movement: Movement, block: Block, watch: WatchList):
   ];
 }
 
-const EXACT_MAX = 2n ** 53n - 1n;
-
-/** What an account of ours gained; amounts that are not exact are not believed. */
-export function gainAt({ before, after }: Pick<Movement, "before" | "after">, at: number): bigint {
-  const inexact = [before[at], after[at]].find((one) => one > EXACT_MAX);
-  if (inexact !== undefined) throw malformedAnswer("an exact amount", `${inexact}`);
-  return after[at] - before[at];
-}
-
 type Gain = Pick<Transfer, "index" | "from" | "to" | "contract" | "amount">;
 
 function coinsOf(movement: Movement, { addresses }: WatchList): Gain[] {
   const { keys, before, after, fee } = movement;
   return keys.flatMap((to, index) => {
     if (!addresses.has(to)) return [];
-    const amount = gainAt(movement, index);
+    const amount = after[index] - before[index];
     if (amount <= 0n) return [];
     // The first account pays the fee; a loss of no more than that paid nothing to us.
     const payers = keys.filter((_, at) => after[at] - before[at] < (at === 0 ? -fee : 0n));

@@ -29,7 +29,7 @@ export interface SolanaBlock extends Block {
 export function openSolanaNodes(
   network: Network,
   urls: readonly string[],
-  { genesisHash = null, ...how }: NodeOptions = {},
+  { genesisHash = null, limits, ...how }: NodeOptions = {},
 ): Nodes {
   let known: string | null = null;
   let last = Promise.resolve();
@@ -55,7 +55,8 @@ export function openSolanaNodes(
     }
     known = genesis;
   }
-  return plainRefusals(openNodes({ urls, ...how, identify, blamesNode }));
+  const exact = { exactNumbers: "integers" as const, ...limits };
+  return plainRefusals(openNodes({ urls, ...how, limits: exact, identify, blamesNode }));
 }
 
 async function askGenesis(peer: Peer): Promise<string> {
@@ -117,22 +118,13 @@ export function readNumber(answer: unknown, expected: string): number {
 }
 
 /**
- * Reads lamports. JSON numbers are exact up to 2^53, which is nine million SOL; a larger balance counts
- * as malformed, because its last digits are gone.
+ * Reads a JSON number of up to 64 bits, such as lamports or a bid. Anybody may be the owner of an account with
+ * more than 2^53 lamports, which is nine million SOL, or bid as much: beyond 2^53 the number comes as its own
+ * text, with all its digits.
  */
-export function readLamports(answer: unknown): bigint {
-  return BigInt(readNumber(answer, "an amount"));
-}
-
-/**
- * Reads the lamports of any account that a transaction names. Beyond 2^53 the last digits are gone: that
- * must not make a payment unreadable that only mentions such an account, and never counts for ours.
- */
-export function readOthersLamports(answer: unknown): bigint {
-  if (typeof answer === "number" && Number.isInteger(answer) && answer >= 0 && answer < 2 ** 64) {
-    return BigInt(answer);
-  }
-  throw malformedAnswer("an amount", answer);
+export function readUnits(answer: unknown): bigint {
+  if (typeof answer === "number") return BigInt(readNumber(answer, "an amount"));
+  return readAmount(answer);
 }
 
 /** Reads an amount of 64 bits that stands as text. */

@@ -1,7 +1,7 @@
 /** Reads the signed bytes of a transaction in a final block. Its signatures prove them. @module */
 import { readList, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
-import type { Peer } from "../node_pool.ts";
+import { allOf, type Peer } from "../node_pool.ts";
 import { VERSIONS } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { FINALIZED, readNumber } from "./node_answers.ts";
@@ -21,8 +21,20 @@ export async function finalTransaction(
   peer: Peer,
   hash: string,
 ): Promise<FinalTransaction | null> {
+  return (await finalTransactions(peer, [hash]))[0];
+}
+
+/** Reads transactions in final blocks; null for each that the node does not have. */
+export async function finalTransactions(
+  peer: Peer,
+  hashes: readonly string[],
+): Promise<(FinalTransaction | null)[]> {
   const how = { ...FINALIZED, ...VERSIONS, encoding: "base64" };
-  const answer = await peer.call("getTransaction", [hash, how]);
+  const asked = hashes.map((hash) => ({ method: "getTransaction", params: [hash, how] }));
+  return allOf(await peer.batch(asked)).map(readFinal);
+}
+
+function readFinal(answer: unknown): FinalTransaction | null {
   if (answer === null) return null;
   const { slot, transaction, meta } = readRecord(answer, "a transaction");
   const [raw] = readList(transaction);

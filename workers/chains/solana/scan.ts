@@ -14,7 +14,7 @@ import type { Solana } from "./context.ts";
 import { mayConcern, readMovement } from "./movements.ts";
 import { FINALIZED, readBlock } from "./node_answers.ts";
 import { signaturesOf } from "./payment.ts";
-import { finalTransaction } from "./raw_transaction.ts";
+import { finalTransactions } from "./raw_transaction.ts";
 import { recheck } from "./recheck.ts";
 import { bySignaturesOf, toldOf } from "./signatures.ts";
 
@@ -132,8 +132,10 @@ async function provenIn(
   signed: readonly Consumed[],
 ): Promise<Set<string>> {
   const proven = new Set<string>();
-  for (const { input, hash } of signed) {
-    const found = await finalTransaction(peer, hash);
+  // At once, because anybody may link a busy stranger's address, which signs more than could be asked for singly.
+  const transactions = await finalTransactions(peer, signed.map(({ hash }) => hash));
+  for (const [at, { input, hash }] of signed.entries()) {
+    const found = transactions[at];
     const read = found === null ? null : signaturesOf(web3, found.raw);
     const address = input.slice(0, input.indexOf(":"));
     if (read?.hash === hash && read.signers.includes(address)) proven.add(`${input} ${hash}`);

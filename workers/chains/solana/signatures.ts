@@ -13,7 +13,7 @@ import { blocksAt } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { type Movement, readFound, signedBy, transfersOf } from "./movements.ts";
 import { TOKEN_PROGRAMS } from "./networks.ts";
-import { FINALIZED, isMissingMethod } from "./node_answers.ts";
+import { FINALIZED } from "./node_answers.ts";
 import { transactionQuestion } from "./recheck.ts";
 import { accountsQuestion, readTokenAccounts } from "./token_accounts.ts";
 
@@ -35,7 +35,7 @@ interface Found {
 
 /**
  * Reads the transactions of watched addresses in some slots; null where they are too many, or the node
- * offers no such lists.
+ * does not list them.
  */
 export async function bySignaturesOf(
   solana: Solana,
@@ -51,7 +51,8 @@ export async function bySignaturesOf(
   try {
     found = await foundIn(solana, peer, range, watch);
   } catch (error) {
-    if (!(error instanceof RpcError && isMissingMethod(error))) throw error;
+    // Strangers decide how much there is to list of an address: what a node cannot list must not end the scan.
+    if (!(error instanceof RpcError || error instanceof ChainError)) throw error;
     return null;
   }
   if (found === null) return null;

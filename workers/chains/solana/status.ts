@@ -13,7 +13,7 @@ import { type Dropped, type Mined, type NodeReport, voteOnStatus } from "../stat
 import { bare, finalSlot, readBlockAt } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { readFinalHeight } from "./draft.ts";
-import { FINALIZED, readLamports, readNumber } from "./node_answers.ts";
+import { FINALIZED, readNumber, readUnits } from "./node_answers.ts";
 import { accountsMadeBy, type Body, feeOfRaw } from "./payment.ts";
 import { finalTransaction } from "./raw_transaction.ts";
 
@@ -115,7 +115,7 @@ function rentPaid(solana: Solana, { raw }: Signed, meta: Record<string, unknown>
   const [before, after] = [readList(meta.preBalances), readList(meta.postBalances)];
   return made.reduce((sum, account) => {
     const at = keys.indexOf(account);
-    return sum + readLamports(after[at]) - readLamports(before[at]);
+    return sum + readUnits(after[at]) - readUnits(before[at]);
   }, 0n);
 }
 

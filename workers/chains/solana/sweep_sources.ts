@@ -41,7 +41,7 @@ export async function sourcesOf(
     if (left === 0n) break;
     const taken = left === null || left > one.amount ? one.amount : left;
     if (left !== null) left -= taken;
-    const closes = taken === one.amount && one.withheld === 0n;
+    const closes = taken === one.amount && one.isClosable;
     sources.push({ account: one.address, amount: `${taken}`, closes });
   }
   return sources;
