@@ -4,12 +4,18 @@
  * @module
  */
 
-/** Items of one slice: a few milliseconds of work. */
-const SLICE_ITEMS = 200;
-/** Longest time of a slice of costly items. */
+/** Longest time of a slice. */
 const SLICE_MS = 4;
+/** Items between two looks at the clock. */
+const ITEMS = 10;
+/** Work that begins so soon after other long work belongs to the slice of that. */
+const GAP_MS = 1;
+/** Texts that are put together at once: all of a long list would be a slice too long. */
+const TEXT_ITEMS = 200;
 
 const waiting: (() => void)[] = [];
+/** When the slice that runs began, and when long work was last done. */
+let [begun, left] = [0, 0];
 
 /** Lets other work have its turn: requests that have arrived, and other slices in order. */
 export function breathe(): Promise<void> {
@@ -24,27 +30,43 @@ function next(): void {
   if (waiting.length > 0) setTimeout(next);
 }
 
+/** Whether the slice that runs has taken its time. A turn of others costs a millisecond or two of waiting. */
+function isOver(): boolean {
+  left = performance.now();
+  return left - begun > SLICE_MS;
+}
+
+async function beginSlice(): Promise<void> {
+  await breathe();
+  begun = left = performance.now();
+}
+
+/** Lets other work have its turn if the slice that runs has taken its time. */
+export async function breatheIfDue(): Promise<void> {
+  if (isOver()) await beginSlice();
+}
+
 /**
- * Maps items as `items.map(work)` does, in slices. Few items are one slice.
+ * Maps items as `items.map(work)` does, in slices. Few items are one slice; long work that follows at once upon
+ * other long work goes on with the slice of that.
  */
 export async function inSlices<T, R>(
   items: readonly T[],
   work: (item: T, index: number) => R,
 ): Promise<R[]> {
+  if (items.length <= ITEMS) return items.map(work);
   const done: R[] = [];
-  let start = performance.now();
+  const now = performance.now();
+  if (now - left > GAP_MS) begun = now;
   for (let i = 0; i < items.length; i++) {
-    const isFull = i % SLICE_ITEMS === 0 || (i % 10 === 0 && performance.now() - start > SLICE_MS);
-    if (i > 0 && isFull) {
-      await breathe();
-      start = performance.now();
-    }
+    if (i % ITEMS === 0 && isOver()) await beginSlice();
     done.push(work(items[i], i));
   }
+  left = performance.now();
   return done;
 }
 
-/** Writes items with commas between them, in slices; each slice joins its own items. */
+/** Writes items with commas between them, in slices. */
 export async function joinInSlices<T>(
   items: readonly T[],
   work: (item: T, index: number) => string,
@@ -53,7 +75,7 @@ export async function joinInSlices<T>(
   let slice: string[] = [];
   await inSlices(items, (item, index) => {
     slice.push(work(item, index));
-    if (slice.length < SLICE_ITEMS && index < items.length - 1) return;
+    if (slice.length < TEXT_ITEMS && index < items.length - 1) return;
     slices.push(slice.join(","));
     slice = [];
   });

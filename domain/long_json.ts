@@ -13,7 +13,7 @@ import {
   parseJson,
   tooBroad,
 } from "./json.ts";
-import { breathe } from "./slices.ts";
+import { breatheIfDue } from "./slices.ts";
 
 /** Text of one part: read in a few milliseconds. */
 const PART = 64 * 1024;
@@ -65,7 +65,7 @@ async function itemsOf(
   const list: unknown[] = [];
   for (const { text, items } of parts) {
     assertShort(text);
-    await breathe();
+    await breatheIfDue();
     const read = parseJson(`[${text}]`, bounds, counts) as unknown[];
     if (read.length !== items) throw malformed(); // a comma with nothing beside it
     for (const item of read) list.push(item);
@@ -83,7 +83,7 @@ async function outlineOf(text: string): Promise<Outline> {
   let parts: Part[] = [];
   for (let i = 0; i < text.length; i++) {
     if (i >= pauseAt) {
-      await breathe();
+      await breatheIfDue();
       pauseAt = i + SLICE_SIZE;
     }
     const c = text.charCodeAt(i);

@@ -1,7 +1,7 @@
 /** Long texts, processed in slices; other requests run between two slices. @module */
 import { breathe } from "../db/slices.ts";
 
-export { breathe, inSlices, joinInSlices } from "../db/slices.ts";
+export { breathe, breatheIfDue, inSlices, joinInSlices } from "../db/slices.ts";
 
 /** Bytes or characters of one slice: a millisecond or two of work. */
 export const SLICE_SIZE: number = 512 * 1024;

@@ -166,12 +166,18 @@ function written<T>(
 export async function writeMoves(moves: readonly Move[]): Promise<WrittenMoves> {
   const positions = positionsOf(moves);
   const columns = placesOf(positions);
-  for (const { value, rare } of COLUMNS) {
+  const isOneMover = moves.length > 0 && moversOf(moves).length === 1;
+  for (const { of, value, rare } of COLUMNS) {
     const write = (move: Move) => (rare ? quoted(value(move)) : value(move)) ?? "NULL";
-    const isUsed = !rare || has(moves, value);
-    columns.push(isUsed ? `{${await joinInSlices(moves, write)}}` : "{}");
+    if (rare && !has(moves, value)) columns.push("{}");
+    else if (of === "mover" && isOneMover) columns.push(repeated(write(moves[0]), moves.length));
+    else columns.push(`{${await joinInSlices(moves, write)}}`);
   }
   return { moves, positions, columns };
+}
+
+function repeated(element: string, count: number): string {
+  return `{${`${element},`.repeat(count - 1)}${element}}`;
 }
 
 /** Writes moves of one request, in the order of {@link BULK_MOVE_TYPES}. */

@@ -26,7 +26,7 @@ import { publishNow } from "../event_publishing.ts";
 import { payloadOf } from "../events.ts";
 import { viewTransaction } from "../ledger/posting.ts";
 import { type ChainLink, createLinker, GENESIS, linkText, viewLink } from "./chain_links.ts";
-import { breathe, inSlices } from "../slices.ts";
+import { breatheIfDue, inSlices } from "../slices.ts";
 
 /** View of the chain's head, which an anchor elsewhere should hold. */
 export const HeadView = z.object({
@@ -78,8 +78,8 @@ const CHECKED_MAX = 100_000;
 const CHAIN_PAGE_MAX = 1000;
 /** Links that are read at once: each may hold a free-form seal. */
 const READ_AT_ONCE = 500;
-/** Links that are recomputed in one go: some milliseconds of work. */
-const SLICE = 100;
+/** Links that are recomputed between two looks at the clock. */
+const SLICE = 50;
 
 /** The links that one turn appended. */
 export interface Turn {
@@ -106,7 +106,7 @@ export async function appendLinks(
   const link = createLinker(head.hash);
   const salts = randomBytes(SALT_BYTES * rows.length).toString("hex");
   let seq = from;
-  // In slices: a thousand links in one go keep requests waiting for 7 ms.
+  // A thousand links in one go would keep requests waiting for 7 ms.
   const hashes = await inSlices(
     rows,
     (row, i) => link(linkText(row, { seq: ++seq, salt: saltAt(salts, i) })),
@@ -228,7 +228,7 @@ async function recompute(
       const due = link(linkText(row, { seq, salt: row.salt }));
       if (due !== row.hash) return broken(seq, "hash_mismatch");
       tip = due;
-      if (++checked % SLICE === 0) await breathe();
+      if (++checked % SLICE === 0) await breatheIfDue();
       seq++;
     }
   }

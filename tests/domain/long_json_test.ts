@@ -8,6 +8,7 @@ import { breathe, encodeLong, inSlices } from "../../domain/slices.ts";
 import {
   moveParameters,
   outcomesOf,
+  positionsOf,
   readOutcomes,
   writeMoves,
 } from "../../db/ledger/posting_protocol.ts";
@@ -74,18 +75,20 @@ Deno.test("a batch of ten thousand is read, checked, written and answered in sli
   ok(written.answered > 0, "while it was written");
   const { positions, columns } = written.result;
   deepEqual(columns, moveParameters(moves, positions));
+  const many = { ...written.result, moves: Array.from({ length: 10 }, () => moves).flat() };
+  many.positions = positionsOf(many.moves); // so many that they take more than a slice on any machine
   const row = {
     refusals: null,
-    source_total: `{${moves.map((_, i) => i).join()}}`,
-    destination_total: `{${moves.map((_, i) => i).join()}}`,
+    source_total: `{${many.moves.map((_, i) => i).join()}}`,
+    destination_total: `{${many.moves.map((_, i) => i).join()}}`,
     blocked: `{${ACCOUNTS.map(() => 0).join()}}`,
     fiat_rate: null,
     fiat_value: null,
     stamp: "0".repeat(28),
   };
-  const told = await answeredDuring(() => readOutcomes(written.result, row));
+  const told = await answeredDuring(() => readOutcomes(many, row));
   ok(told.answered > 0, "while its outcomes were read");
-  deepEqual(told.result, outcomesOf(moves, positions, row));
+  deepEqual(told.result, outcomesOf(many.moves, many.positions, row));
 });
 
 /** Turns of the event loop that others had before `work` had ended. */
@@ -117,12 +120,19 @@ Deno.test("megabytes are decoded and encoded in slices, between letters and neve
   await rejects(ask(bytes.slice(0, -1)), { code: "request.malformed" });
 });
 
+/** Keeps the processor for half a millisecond at least: ten of them are more than a slice. */
+function toil(): void {
+  const until = performance.now() + 0.5;
+  while (performance.now() < until);
+}
+
 Deno.test("however many do long work, one slice of it runs at a time", async () => {
   const order: string[] = [];
-  const many = Array.from({ length: 1000 }, (_, i) => i);
+  const many = Array.from({ length: 100 }, (_, i) => i);
   const work = (name: string) =>
     inSlices(many, (i) => {
       if (order.at(-1) !== name) order.push(name);
+      toil();
       return i;
     });
   const turns = (async () => {
@@ -134,8 +144,22 @@ Deno.test("however many do long work, one slice of it runs at a time", async () 
   const [first, second] = await Promise.all([work("first"), work("second"), turns]);
   deepEqual([first, second], [many, many]);
   deepEqual(order.slice(0, 8), [
-    ...["first", "second", "another", "first", "second", "another", "first", "second"],
+    ...["first", "another", "first", "second", "another", "first", "second", "another"],
   ]);
+});
+
+Deno.test("short work one after the other is one slice, as long as it has time", async () => {
+  let turns = 0;
+  const timer = setInterval(() => turns++);
+  const few = Array.from({ length: 1000 }, (_, i) => i);
+  const slices = { short: 0, long: 0 };
+  for (let i = 0; i < 3; i++) await inSlices(few, (n) => n);
+  slices.short = turns;
+  for (let i = 0; i < 3; i++) await inSlices(few.slice(0, 11), toil);
+  slices.long = turns;
+  clearInterval(timer);
+  ok(slices.short <= 1, "a thousandth of a millisecond each"); // a machine may stop between any two of them
+  ok(slices.long > slices.short, "six milliseconds each");
 });
 
 /** The result of a reader, or the code of its refusal. */
