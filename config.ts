@@ -82,6 +82,8 @@ export interface Config {
   ratesUrl: string | null;
   /** Whether webhooks are sent, and whether to private addresses and over plain HTTP too. */
   webhooks: { enabled: boolean; allowPrivate: boolean };
+  /** Where profiles of persons and companies are kept. */
+  cdpProvider: "local" | "off";
   logLevel: "debug" | "info" | "warn" | "error";
   logFormat: "json" | "pretty";
   /** Networks (CIDR) of proxies that tell the caller's address; that each is one is checked at start. */
@@ -217,6 +219,7 @@ function configOf(
       enabled: read.choice("WEBHOOKS", ["on", "off"], "on") === "on",
       allowPrivate: read.choice("WEBHOOKS_ALLOW_PRIVATE", ["true", "false"], "false") === "true",
     },
+    cdpProvider: read.choice("CDP_PROVIDER", ["local", "off"], "local"),
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
     trustedProxies: listOf(read.text("TRUSTED_PROXIES")),

@@ -7,6 +7,7 @@ import { openLimits } from "../routes/http/rate_limits.ts";
 import { probeDelays, requestMetricsOf } from "../routes/http/request_metrics.ts";
 import type { Services } from "../routes/http/services.ts";
 import { openEnding } from "../routes/http/shutdown.ts";
+import { openPeople } from "../workers/gateways/people/people.ts";
 import type { Runner } from "../workers/jobs/runner.ts";
 import type { CommandContext, Invocation } from "./context.ts";
 import { endServer, limitTime } from "./ending.ts";
@@ -44,6 +45,7 @@ export async function start(
       now,
     }),
     secrets: provisioning.secrets,
+    people: openPeople(config, provisioning.secrets),
     limits: openLimits({ platform: database.platform, log, now }),
     connections: () => database.taken(),
     ending: openEnding(),

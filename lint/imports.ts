@@ -51,18 +51,18 @@ const LAYER_ROOT = ".";
 const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
   routes: ["http", LAYER_ROOT],
   domain: [
-    ...[LAYER_ROOT, "collections", "security", "chains", "identity", "accounts", "stops"],
-    ...["ledger", "realms", "sending", "audit"],
+    ...[LAYER_ROOT, "collections", "security", "chains", "identity", "accounts", "people"],
+    ...["stops", "ledger", "realms", "sending", "audit"],
     ...["currencies", "deposits", "withdrawals", "consolidations", "webhooks", "recovery"],
   ],
   db: [
     ...[LAYER_ROOT, "embedded", "collections", "security", "chains", "identity", "accounts"],
-    ...["stops", "ledger", "realms", "sending", "audit"],
+    ...["people", "stops", "ledger", "realms", "sending", "audit"],
     ...["currencies", "deposits", "withdrawals", "consolidations", "webhooks", "recovery"],
   ],
   workers: [
     ...["chains", "keys", LAYER_ROOT, "gateways", "installation", "tokens", "sending", "scanning"],
-    ...["sweeping", "recovery", "audit", "webhooks", "jobs", "schedule"],
+    ...["sweeping", "people", "recovery", "audit", "webhooks", "jobs", "schedule"],
   ],
 };
 

@@ -433,6 +433,44 @@ CREATE INDEX coins_unspent ON coins USING btree (chain, network, hash, index) WH
 CREATE TRIGGER coins_seen BEFORE DELETE ON coins FOR EACH ROW WHEN ((old.height IS NOT NULL)) EXECUTE FUNCTION keep_coin()
 CREATE CONSTRAINT TRIGGER coins_unmade AFTER DELETE ON coins DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.height IS NULL)) EXECUTE FUNCTION check_unmade()
 
+table companies (
+  id bigint not null generated as identity
+  name text not null
+  notes text
+  country text
+  region text
+  account_manager text
+  customer_stage text
+  industry text
+  vat_number text
+  custom_attributes jsonb not null default '{}'::jsonb
+  owner uuid not null
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint companies_account_manager_check CHECK (((length(account_manager) >= 1) AND (length(account_manager) <= 255)))
+constraint companies_country_check CHECK (((length(country) >= 1) AND (length(country) <= 50)))
+constraint companies_custom_attributes_check CHECK ((jsonb_typeof(custom_attributes) = 'object'::text))
+constraint companies_customer_stage_check CHECK (((length(customer_stage) >= 1) AND (length(customer_stage) <= 255)))
+constraint companies_industry_check CHECK (((length(industry) >= 1) AND (length(industry) <= 255)))
+constraint companies_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255)))
+constraint companies_notes_check CHECK (((length(notes) >= 1) AND (length(notes) <= 4096)))
+constraint companies_pkey PRIMARY KEY (id)
+constraint companies_region_check CHECK (((length(region) >= 1) AND (length(region) <= 255)))
+constraint companies_vat_number_check CHECK (((length(vat_number) >= 1) AND (length(vat_number) <= 50)))
+CREATE INDEX companies_owner ON companies USING btree (owner, id)
+
+table company_domains (
+  domain text not null
+  company bigint not null
+  position smallint not null
+)
+constraint company_domains_company_fkey FOREIGN KEY (company) REFERENCES companies(id) ON DELETE CASCADE
+constraint company_domains_company_position_key UNIQUE (company, "position")
+constraint company_domains_domain_check CHECK (((length(domain) <= 253) AND (domain = lower(domain)) AND (domain ~ '^[a-z0-9.-]+$'::text)))
+constraint company_domains_pkey PRIMARY KEY (domain)
+constraint company_domains_position_check CHECK ((("position" >= 0) AND ("position" <= 99)))
+
 table consolidations (
   id uuid not null
   account uuid not null
@@ -763,10 +801,12 @@ table idempotency (
   status smallint
   body text
   transaction uuid
+  profile uuid
   created_at timestamp with time zone not null default clock_timestamp()
 )
 constraint idempotency_pkey PRIMARY KEY (key)
 CREATE INDEX idempotency_age ON idempotency USING brin (created_at)
+CREATE INDEX idempotency_profile ON idempotency USING btree (profile) WHERE (profile IS NOT NULL)
 CREATE TRIGGER idempotency_kept BEFORE UPDATE OF status, body ON idempotency FOR EACH ROW WHEN (((old.status IS NOT NULL) OR ((old.transaction IS NOT NULL) AND (new.transaction IS NOT NULL)))) EXECUTE FUNCTION keep_kept()
 CREATE TRIGGER idempotency_stays BEFORE DELETE ON idempotency FOR EACH ROW WHEN ((old.created_at > (now() - '6 days'::interval))) EXECUTE FUNCTION keep_kept()
 
@@ -788,8 +828,10 @@ constraint identities_country_check CHECK ((country ~ '^[A-Z]{2}$'::text))
 constraint identities_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint identities_pkey PRIMARY KEY (id)
 constraint identities_type_check CHECK ((type = ANY (ARRAY['neutral'::text, 'person'::text, 'company'::text])))
+CREATE INDEX identities_company ON identities USING btree (company) WHERE (company IS NOT NULL)
 CREATE INDEX identities_deleted ON identities USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX identities_owner ON identities USING btree (owner, id)
+CREATE UNIQUE INDEX identities_person ON identities USING btree (person) WHERE (person IS NOT NULL)
 CREATE TRIGGER identities_count_changed_rows AFTER UPDATE OF deleted_at ON identities FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
 CREATE TRIGGER identities_count_new_rows AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE TRIGGER identities_noted AFTER INSERT ON identities REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
@@ -988,6 +1030,102 @@ table order_transitions (
 )
 constraint order_transitions_demands_check CHECK ((demands = ANY (ARRAY['plan'::text, 'batch'::text, 'unsigned'::text, 'unsent'::text, 'bytes'::text, 'leaving'::text, 'block'::text, 'no block'::text, 'paid'::text, 'in vain'::text, 'dropped'::text, 'found'::text])))
 constraint order_transitions_pkey PRIMARY KEY (before, after)
+
+table person_contacts (
+  channel text not null
+  digest bytea not null
+  person uuid not null
+)
+constraint person_contacts_channel_check CHECK ((channel = ANY (ARRAY['phone'::text, 'email'::text])))
+constraint person_contacts_digest_check CHECK ((octet_length(digest) = 32))
+constraint person_contacts_person_fkey FOREIGN KEY (person) REFERENCES persons(id) ON DELETE CASCADE
+constraint person_contacts_pkey PRIMARY KEY (channel, digest)
+CREATE INDEX person_contacts_person ON person_contacts USING btree (person)
+
+table person_events (
+  id uuid not null
+  person uuid not null
+  definition text not null
+  properties bytea not null
+  owner uuid not null
+  created_at timestamp with time zone not null
+)
+constraint person_events_definition_check CHECK ((definition ~ '^[A-Za-z0-9_-]{1,100}$'::text))
+constraint person_events_person_fkey FOREIGN KEY (person) REFERENCES persons(id) ON DELETE CASCADE
+constraint person_events_pkey PRIMARY KEY (id)
+constraint person_events_properties_check CHECK (((octet_length(properties) >= 29) AND (octet_length(properties) <= 200000)))
+CREATE INDEX person_events_person ON person_events USING btree (person, id)
+
+table person_syncs (
+  id uuid not null
+  parameters jsonb not null
+  step smallint not null default 1
+  cursor text
+  read bigint not null default 0
+  linked bigint not null default 0
+  completed bigint not null default 0
+  created bigint not null default 0
+  state text not null default 'running'::text
+  error jsonb
+  owner uuid not null
+  updated_at timestamp with time zone
+  finished_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint person_syncs_counts CHECK ((LEAST(read, linked, completed, created) >= 0))
+constraint person_syncs_error CHECK (((state = 'failed'::text) = (error IS NOT NULL)))
+constraint person_syncs_finished CHECK (((state = 'running'::text) = (finished_at IS NULL)))
+constraint person_syncs_owner_fkey FOREIGN KEY (owner) REFERENCES users(id)
+constraint person_syncs_parameters_check CHECK ((jsonb_typeof(parameters) = 'object'::text))
+constraint person_syncs_pkey PRIMARY KEY (id)
+constraint person_syncs_state_check CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'failed'::text])))
+constraint person_syncs_step_check CHECK (((step >= 1) AND (step <= 3)))
+CREATE UNIQUE INDEX person_syncs_running ON person_syncs USING btree ((true)) WHERE (state = 'running'::text)
+CREATE TRIGGER person_syncs_forward BEFORE UPDATE ON person_syncs FOR EACH ROW EXECUTE FUNCTION person_syncs_forward()
+
+table persons (
+  id uuid not null
+  external_id uuid
+  first_name text
+  last_name text
+  middle_name text
+  city text
+  country text
+  gender text
+  profile_picture text
+  tags text[] not null default '{}'::text[]
+  custom_attributes jsonb not null default '{}'::jsonb
+  contact bytea not null
+  origin text not null
+  modified_from text not null
+  owner uuid not null
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint persons_city_check CHECK (((length(city) >= 1) AND (length(city) <= 50)))
+constraint persons_contact_check CHECK (((octet_length(contact) >= 29) AND (octet_length(contact) <= 1048576)))
+constraint persons_country_check CHECK (((length(country) >= 1) AND (length(country) <= 50)))
+constraint persons_custom_attributes_check CHECK ((jsonb_typeof(custom_attributes) = 'object'::text))
+constraint persons_external_id_key UNIQUE (external_id)
+constraint persons_first_name_check CHECK (((length(first_name) >= 1) AND (length(first_name) <= 255)))
+constraint persons_gender_check CHECK ((gender = ANY (ARRAY['MALE'::text, 'FEMALE'::text])))
+constraint persons_last_name_check CHECK (((length(last_name) >= 1) AND (length(last_name) <= 255)))
+constraint persons_middle_name_check CHECK (((length(middle_name) >= 1) AND (length(middle_name) <= 50)))
+constraint persons_modified_from_check CHECK (((length(modified_from) >= 1) AND (length(modified_from) <= 50)))
+constraint persons_origin_check CHECK (((length(origin) >= 1) AND (length(origin) <= 50)))
+constraint persons_pkey PRIMARY KEY (id)
+constraint persons_profile_picture_check CHECK (((length(profile_picture) >= 1) AND (length(profile_picture) <= 2083)))
+constraint persons_tags_check CHECK ((cardinality(tags) <= 100))
+CREATE INDEX persons_owner ON persons USING btree (owner, id)
+
+table profile_keys (
+  one boolean not null default true
+  wrapped bytea not null
+  created_at timestamp with time zone not null
+)
+constraint profile_keys_one_check CHECK (one)
+constraint profile_keys_pkey PRIMARY KEY (one)
+constraint profile_keys_wrapped_check CHECK (((octet_length(wrapped) >= 32) AND (octet_length(wrapped) <= 200)))
 
 table ramp_costs (
   ramp uuid not null
@@ -3399,6 +3537,22 @@ AS $function$
     and array[x.account::text, coalesce(x.target_account, x.ramp)::text] && p_destinations)
 $function$;
 
+CREATE OR REPLACE FUNCTION person_syncs_forward()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if old.state <> 'running' or new.step < old.step or new.read < old.read or new.linked < old.linked
+    or new.completed < old.completed or new.created < old.created
+    or (new.id, new.parameters, new.owner, new.created_at)
+      is distinct from (old.id, old.parameters, old.owner, old.created_at) then
+    raise exception 'a synchronisation goes forward only'
+      using errcode = 'check_violation', constraint = 'person_syncs_forward';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION rate_of(p_asset text, p_currency text)
  RETURNS numeric
  LANGUAGE plpgsql
@@ -3676,6 +3830,10 @@ AS $function$
 $function$;
 
 realm may delete on coins
+realm may delete on companies
+realm may delete on company_domains
+realm may delete on person_contacts
+realm may delete on persons
 realm may delete on reserved_inputs
 realm may delete on second_factors
 realm may execute on account_ties(uuid)
@@ -3735,6 +3893,8 @@ realm may insert (active, asset, country, created_at, currency, currency_places,
 realm may insert (address, chain, contract, height, network, nonce, seen_at) on onchain_balances
 realm may insert (created_at, data, events, id, owner, secret, url) on webhooks
 realm may insert (created_at, entity, others, owner, payload, type) on events
+realm may insert (created_at, id, owner, parameters) on person_syncs
+realm may insert (created_at, one, wrapped) on profile_keys
 realm may insert (created_at, secret, user_id) on second_factors
 realm may insert (dedupe, id, name, payload, run_at, serial_key) on jobs
 realm may insert (fingerprint, key) on idempotency
@@ -3743,12 +3903,17 @@ realm may insert on aliases
 realm may insert on api_keys
 realm may insert on blocks
 realm may insert on chain_orders
+realm may insert on companies
+realm may insert on company_domains
 realm may insert on consolidations
 realm may insert on deposit_apps
 realm may insert on external_addresses
 realm may insert on identities
 realm may insert on login_attempts
 realm may insert on logins
+realm may insert on person_contacts
+realm may insert on person_events
+realm may insert on persons
 realm may insert on rates
 realm may insert on reserved_inputs
 realm may insert on revocations
@@ -3776,6 +3941,8 @@ realm may select on chain_orders
 realm may select on coin_rounds
 realm may select on coin_searches
 realm may select on coins
+realm may select on companies
+realm may select on company_domains
 realm may select on consolidations
 realm may select on currencies
 realm may select on currency_issues
@@ -3806,6 +3973,11 @@ realm may select on nonces
 realm may select on onchain_balances
 realm may select on order_lock
 realm may select on order_transitions
+realm may select on person_contacts
+realm may select on person_events
+realm may select on person_syncs
+realm may select on persons
+realm may select on profile_keys
 realm may select on ramp_costs
 realm may select on ramps
 realm may select on rates
@@ -3834,7 +4006,7 @@ realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, f
 realm may update (attempts, next_at, status) on webhook_deliveries
 realm may update (batch_order_id, budget, charged, confirmations, error, gas_block, hash, height, last_attempt_at, replace, schedule_version, sped_up_at, speed, state, updated_at) on chain_orders
 realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals
-realm may update (body, status) on idempotency
+realm may update (body, profile, status) on idempotency
 realm may update (captured, closed_at, status, transaction) on blocks
 realm may update (confirmed_at, last_step, recovery, secret) on second_factors
 realm may update (data, deleted_at, updated_at) on fungible_tokens
@@ -3844,11 +4016,16 @@ realm may update (ended_at, last_used_at) on logins
 realm may update (failing_since, failures, resume_at) on webhook_queues
 realm may update (max_fee, max_fee_rate, speed, updated_at) on consolidations
 realm may update (next_index) on ramps
+realm may update (wrapped) on profile_keys
 realm may update on aliases
+realm may update on companies
+realm may update on company_domains
 realm may update on deposit_apps
 realm may update on identities
 realm may update on ledger_lock
 realm may update on login_attempts
+realm may update on person_contacts
+realm may update on persons
 realm may update on rates
 realm may update on stops
 realm may update on transaction_data
@@ -3929,6 +4106,8 @@ realm_worker may select on chain_orders
 realm_worker may select on coin_rounds
 realm_worker may select on coin_searches
 realm_worker may select on coins
+realm_worker may select on companies
+realm_worker may select on company_domains
 realm_worker may select on consolidations
 realm_worker may select on currencies
 realm_worker may select on currency_issues
@@ -3960,6 +4139,11 @@ realm_worker may select on onchain_balances
 realm_worker may select on order_attempts
 realm_worker may select on order_lock
 realm_worker may select on order_transitions
+realm_worker may select on person_contacts
+realm_worker may select on person_events
+realm_worker may select on person_syncs
+realm_worker may select on persons
+realm_worker may select on profile_keys
 realm_worker may select on ramp_costs
 realm_worker may select on ramps
 realm_worker may select on rates
@@ -3983,6 +4167,7 @@ realm_worker may select on webhook_deliveries
 realm_worker may select on webhook_queues
 realm_worker may select on webhooks
 realm_worker may select on withdrawals
+realm_worker may update (completed, created, cursor, error, finished_at, linked, read, state, step, updated_at) on person_syncs
 realm_worker may update (hash, seq) on audit
 realm_worker may update (id) on events
 realm_worker may update on attestations

@@ -9,9 +9,14 @@ import {
   NewIdentityWithAlias,
   removeIdentity,
 } from "../domain/identity/identity_collection.ts";
+import { runQuery } from "../domain/command.ts";
+import type { PeopleProvider } from "../domain/people/provider.ts";
+import { notFound } from "../domain/permissions.ts";
+import { assertMaySeeCompany } from "../domain/people/companies.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
 import { command } from "./http/execution.ts";
-import { type AnyRoute, route } from "./http/route.ts";
+import { platformOf, withProfiles } from "./http/profiles.ts";
+import { type AnyRoute, type Call, route } from "./http/route.ts";
 
 /** The routes of identities. */
 export const identityRoutes: readonly AnyRoute[] = [
@@ -27,14 +32,14 @@ export const identityRoutes: readonly AnyRoute[] = [
     errors: ["alias.taken"],
     handle: (call) => command(call, (tx) => createIdentityWithAlias(tx, call.actor, call.body)),
   }),
-  ...collectionRoutes({
+  ...withProfiles(collectionRoutes({
     collection: IDENTITIES,
     tag: "Identities",
     one: "an identity",
     view: IdentityView,
     remove: (tx, actor, id) => removeIdentity(tx, actor, id, "delete"),
     restore: (tx, actor, id) => removeIdentity(tx, actor, id, "undelete"),
-  }),
+  })),
   route({
     method: "PATCH",
     path: "/v1/identities/{id}",
@@ -45,8 +50,34 @@ export const identityRoutes: readonly AnyRoute[] = [
     body: IdentityChange,
     status: 200,
     answer: IdentityView,
-    errors: ["identity.not_found", "permission.role", "permission.owner"],
-    handle: (call) =>
-      command(call, (tx) => changeIdentity(tx, call.actor, call.params.id, call.body)),
+    errors: [
+      "identity.not_found",
+      "permission.role",
+      "permission.owner",
+      "permission.scope",
+      "company.not_found",
+      "extension.disabled",
+      "upstream.failed",
+      "upstream.timeout",
+    ],
+    handle: async (call) => {
+      const { actor, body: { company }, params: { id } } = call;
+      if (company === undefined || company === null) {
+        return await command(call, (tx) => changeIdentity(tx, actor, id, call.body));
+      }
+      const people = await platformOf(call);
+      const find = await companyFinder(call, people, company);
+      return await command(call, async (tx) => {
+        await assertMaySeeCompany(tx, actor, people, company);
+        if (!(await find(tx)).has(company)) throw notFound("company.not_found");
+        return await changeIdentity(tx, actor, id, call.body);
+      });
+    },
   }),
 ];
+
+/** Asks the platform for a company, after the checks that need no platform. */
+async function companyFinder<P, Q, B>(call: Call<P, Q, B>, people: PeopleProvider, id: number) {
+  await runQuery(call.realm!.pool, (db) => assertMaySeeCompany(db, call.actor, people, id));
+  return await people.companies.read(call.actor, [id]);
+}

@@ -86,12 +86,61 @@ export async function selectListedIdentities(
 export async function updateIdentity(
   tx: Tx,
   id: string,
-  to: Pick<IdentityRow, "type" | "country" | "currency" | "data">,
+  to: Pick<IdentityRow, "type" | "country" | "currency" | "company" | "data">,
   now: number,
 ): Promise<IdentityRow> {
   const [row] = await tx<IdentityRow[]>`
     update identities set type = ${to.type}, country = ${to.country}, currency = ${to.currency},
-      data = ${tx.json(to.data as never)}, updated_at = ${now}
+      company = ${to.company}, data = ${tx.json(to.data as never)}, updated_at = ${now}
     where id = ${id} returning ${tx(COLUMNS)}`;
   return row;
+}
+
+/** Reads the identity whose person it is, deleted ones too. */
+export async function selectIdentityOfPerson(db: Db, person: string): Promise<IdentityRow | null> {
+  const [row] = await db<IdentityRow[]>`
+    select ${db(COLUMNS)} from identities where person = ${person}`;
+  return row ?? null;
+}
+
+/** Reads the identities whose persons these are, deleted ones too. */
+export async function selectIdentitiesOfPersons(
+  db: Db,
+  persons: readonly string[],
+): Promise<IdentityRow[]> {
+  return await db<IdentityRow[]>`
+    select ${db(COLUMNS)} from identities where person = any (${persons as string[]}::text[])`;
+}
+
+/** Gives an identity a person, or takes it away. */
+export async function updateIdentityPerson(
+  tx: Tx,
+  id: string,
+  person: string | null,
+  now: number,
+): Promise<IdentityRow> {
+  const [row] = await tx<IdentityRow[]>`
+    update identities set person = ${person}, updated_at = ${now}
+    where id = ${id} returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Gives identities their persons, where they have none; gives the number of those changed. */
+export async function linkPersons(
+  tx: Tx,
+  pairs: readonly { identity: string; person: string }[],
+  now: number,
+): Promise<number> {
+  const rows = await tx`
+    update identities i set person = l.person, updated_at = ${now}
+    from unnest(${pairs.map((pair) => pair.identity)}::uuid[],
+      ${pairs.map((pair) => pair.person)}::text[]) l(identity, person)
+    where i.id = l.identity and i.person is null and i.deleted_at is null
+      and not exists (select from identities o where o.person = l.person)`;
+  return rows.count;
+}
+
+/** Takes a company away from the identities that have it. */
+export async function clearCompany(tx: Tx, company: number, now: number): Promise<void> {
+  await tx`update identities set company = null, updated_at = ${now} where company = ${company}`;
 }

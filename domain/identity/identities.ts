@@ -43,23 +43,24 @@ export const IdentityView = z.object({
   alias: z.string().nullable().optional(),
   country: z.string(),
   currency: z.string(),
-  person: z.string().nullable(),
-  company: z.number().int().nullable(),
+  person: z.string().nullable().meta({ populated: "Person" }),
+  company: z.number().int().nullable().meta({ populated: "Company" }),
   ...EntityFields,
 }).meta({ id: "Identity" });
 
 /**
  * Creates an identity, with the realm's country and currency where none are given.
  *
+ * @param input.id made here unless given
  * @param input.owner the user it belongs to; the actor unless given
  */
 export async function createIdentity(
   tx: Tx,
   actor: Actor,
-  input: NewIdentity & { owner?: string },
+  input: NewIdentity & { id?: string; owner?: string },
 ): Promise<IdentityRow> {
   return await insertIdentity(tx, {
-    id: newId(actor.at),
+    id: input.id ?? newId(actor.at),
     type: input.type,
     country: input.country ?? actor.realm.country,
     currency: input.currency ?? actor.realm.accountingCurrency,
@@ -71,6 +72,7 @@ export async function createIdentity(
 
 /** Shows an identity. */
 export function viewIdentity(row: IdentityRow): EntityView & Record<string, unknown> {
-  const { id, type, country, currency, person, company } = row;
+  const { id, type, country, currency, person } = row;
+  const company = row.company === null ? null : Number(row.company);
   return { id, type, country, currency, person, company, ...viewEntity(row) };
 }

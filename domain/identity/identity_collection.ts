@@ -32,11 +32,15 @@ export const NewIdentityWithAlias = z.strictObject({
   alias: AliasCode.optional(),
 }).meta({ id: "NewIdentityWithAlias" });
 
+/** The id of a company. */
+export const CompanyId = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
+
 /** A change of an identity. */
 export const IdentityChange = z.strictObject({
   type: z.enum(["neutral", "person", "company"]).optional(),
   country: Country.optional(),
   currency: AccountingCurrency.optional(),
+  company: CompanyId.nullable().optional().meta({ description: "Null removes it." }),
   data: FreeForm.optional(),
 }).meta({ id: "IdentityChange" });
 
@@ -89,6 +93,7 @@ export async function changeIdentity(
     type: input.type ?? row.type,
     country: input.country ?? row.country,
     currency: input.currency ?? row.currency,
+    company: input.company === undefined ? row.company : input.company?.toString() ?? null,
     data: input.data ?? row.data,
   };
   const changed = await updateIdentity(tx, row.id, next, actor.at);

@@ -8,6 +8,7 @@ import { lockPlatformKey, updatePlatformKey } from "../../db/realms/installation
 import { lockPlatformLogin, updatePlatformLogin } from "../../db/platform_login.ts";
 import { allRealms } from "../../db/realms/realm_pages.ts";
 import { lockRealm, updateRealm } from "../../db/realms/realms.ts";
+import { selectProfileKey, updateProfileKey } from "../../db/people/profile_keys.ts";
 import { lockSecondFactors, updateFactorSecret } from "../../db/security/second_factors.ts";
 import { lockWebhookSecrets, updateWebhookSecrets } from "../../db/webhooks/webhooks.ts";
 import { locking } from "../../db/transaction.ts";
@@ -18,7 +19,8 @@ import type { SecretPurpose, Secrets } from "../security/serving_secrets.ts";
 const PAGE = 200;
 
 /**
- * Encrypts all addresses of databases, secrets of realms' logins, of one-time passwords and of webhooks with the
+ * Encrypts all addresses of databases, secrets of realms' logins, of one-time passwords and of webhooks, and keys of
+ * profiles, with the
  * present key. Passwords do not change, so a process that has both keys continues. Stored answers that show a
  * key are left: they are deleted after seven days.
  *
@@ -32,6 +34,7 @@ export async function reencryptAll(database: Database, secrets: Secrets): Promis
     const pool = database.realm(locationOf(realm));
     count += await reencryptFactors(pool, realm.id, secrets);
     count += await reencryptWebhooks(pool, realm.id, secrets);
+    count += await locking(pool, (tx) => reencryptProfileKey(tx, realm.id, secrets));
   }
   count += await locking(database.platform, (tx) => reencryptLogin(tx, secrets));
   // This comes last: before it no process starts with the present key alone.
@@ -63,6 +66,13 @@ async function reencryptRealm(tx: Tx, id: string, secrets: Secrets): Promise<num
   const count = Object.keys(changes).length;
   if (count > 0) await updateRealm(tx, id, changes);
   return count;
+}
+
+async function reencryptProfileKey(tx: Tx, realm: string, secrets: Secrets): Promise<number> {
+  const wrapped = await selectProfileKey(tx);
+  if (wrapped === null) return 0;
+  await updateProfileKey(tx, reencrypt(secrets, "profile", realm, wrapped));
+  return 1;
 }
 
 async function reencryptFactors(pool: Pool, realm: string, secrets: Secrets): Promise<number> {

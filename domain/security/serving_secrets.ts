@@ -14,7 +14,8 @@ export type SecretPurpose =
   | "totp"
   | "login"
   | "installation"
-  | "webhook";
+  | "webhook"
+  | "profile";
 
 /** Encrypts and decrypts texts. */
 export interface Secrets {

@@ -19,6 +19,8 @@ create table identities (
   created_at timestamptz not null
 );
 create index identities_owner on identities (owner, id);
+create unique index identities_person on identities (person) where person is not null;
+create index identities_company on identities (company) where company is not null;
 
 -- Whether people can tell a name apart by eye: it is composed, without invisible characters, and joiners stand
 -- between letters.

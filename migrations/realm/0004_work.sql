@@ -10,12 +10,16 @@ create table idempotency (
   status smallint,
   body text,
   transaction uuid,
+  profile uuid,
   created_at timestamptz not null default clock_timestamp()
 );
 create index idempotency_age on idempotency using brin (created_at);
+create index idempotency_profile on idempotency (profile) where profile is not null;
 comment on column idempotency.key is 'First 128 bits of the SHA-256 of user and key.';
 comment on column idempotency.fingerprint is 'First 128 bits of the SHA-256 of method, path and body.';
 comment on column idempotency.transaction is 'The move whose answer is rebuilt from the ledger''s own rows.';
+
+comment on column idempotency.profile is 'The identity whose profile the answer shows: erasing the profile erases the answer.';
 
 create table jobs (
   id uuid primary key,

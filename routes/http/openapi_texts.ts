@@ -35,6 +35,8 @@ export const TAGS: Readonly<Record<string, string>> = {
   "Users": "People and programs that log in, with roles and scopes.",
   "Keys": "Machine keys: each acts as its user.",
   "Identities": "Holders of accounts.",
+  "Persons": "Profiles of identities, and custom events of persons.",
+  "Companies": "Profiles that any number of identities name.",
   "Accounts": "Virtual accounts, ramps to a chain, and deposit accounts with their addresses.",
   "Blocks": "Value that stays in an account and is promised elsewhere.",
   "Aliases": "Names by which accounts and identities are found.",

@@ -199,6 +199,22 @@ export const PROBLEMS = {
     "Username taken",
     "Another user of the realm has this name or administrator's address.",
   ),
+  "person.taken": kind(
+    409,
+    "Person taken",
+    "Another person has this telephone number or e-mail address, or the identity has a person " +
+      "already. Persons are never merged: change one of them, or assign the other.",
+  ),
+  "company.taken": kind(
+    409,
+    "Domain taken",
+    "Another company has one of these domains. Companies are never merged.",
+  ),
+  "sync.running": kind(
+    409,
+    "Synchronization runs",
+    "One synchronization of persons runs at a time. Wait for persons.sync.finished.",
+  ),
   "currency.taken": kind(
     409,
     "Currency name taken",

@@ -7,6 +7,7 @@ import { loginRoutes } from "../logins.ts";
 import { auditRoutes } from "../audit.ts";
 import { blockRoutes } from "../blocks.ts";
 import { chainRoutes } from "../chains.ts";
+import { companyRoutes } from "../companies.ts";
 import { consolidationRoutes } from "../consolidations.ts";
 import { currencyRoutes } from "../currencies.ts";
 import { depositAppRoutes } from "../deposit_apps.ts";
@@ -19,6 +20,7 @@ import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "../identities.ts";
 import { issuanceRoutes } from "../issuance.ts";
 import { metricsRoutes } from "./metrics.ts";
+import { personRoutes } from "../persons.ts";
 import { openapiRoutes } from "./openapi.ts";
 import { hashChainRoutes } from "../hash_chain.ts";
 import { reversalRoutes } from "../reversals.ts";
@@ -44,6 +46,8 @@ export function allRoutes(): AnyRoute[] {
     ...secondFactorRoutes,
     ...loginRoutes,
     ...apiKeyRoutes,
+    ...companyRoutes,
+    ...personRoutes,
     ...identityRoutes,
     ...addressRoutes,
     ...externalAddressRoutes,

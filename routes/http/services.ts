@@ -3,6 +3,7 @@ import type { Config } from "../../config.ts";
 import type { Pool } from "../../domain/command.ts";
 import type { ProvisioningOptions } from "../../domain/realms/provisioning.ts";
 import type { SigningKeys } from "../../domain/security/signing_keys.ts";
+import type { People } from "../../domain/people/people.ts";
 import type { RealmContexts } from "../../domain/realms/context.ts";
 import type { Migrations } from "../../domain/realms/realms.ts";
 import type { Secrets } from "../../domain/security/serving_secrets.ts";
@@ -22,6 +23,7 @@ export interface Services {
   realms: RealmContexts;
   signingKeys: SigningKeys;
   secrets: Secrets;
+  people: People;
   limits: Limits;
   /** Connections in use by realms and posting queues now. */
   connections(): number;

@@ -29,6 +29,7 @@ import { openEnding } from "../../routes/http/shutdown.ts";
 import { openLimits } from "../../routes/http/rate_limits.ts";
 import type { Services } from "../../routes/http/services.ts";
 import { openChains } from "../../workers/chains/registry.ts";
+import { openPeople } from "../../workers/gateways/people/people.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { testDatabaseUrl } from "./database.ts";
@@ -167,6 +168,7 @@ export function wire(config: Config, database: Database, migrations: Migrations)
       now: Date.now,
     }),
     secrets,
+    people: openPeople(config, secrets),
     limits: openLimits({ platform: database.platform, log, now: Date.now }),
     connections: () => database.taken(),
     ending: openEnding(),

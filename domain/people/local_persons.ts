@@ -1,0 +1,306 @@
+/** Persons in the realm's own tables. @module */
+import type { Db, Tx } from "../../db/database.ts";
+import { brokenConstraint } from "../../db/errors.ts";
+import {
+  deletePerson,
+  insertPerson,
+  insertPersonEvent,
+  lockPerson,
+  type PersonEventRow,
+  type PersonFilter,
+  type PersonRow,
+  selectPersonEvents,
+  selectPersonPage,
+  selectPersons,
+  updateExternalId,
+  updatePerson,
+} from "../../db/people/persons.ts";
+import type { Actor } from "../actor.ts";
+import { invalidQuery } from "../collections/filter.ts";
+import { DomainError } from "../errors.ts";
+import { isId, newId } from "../ids.ts";
+import { notFound, rightsOf } from "../permissions.ts";
+import type { Secrets } from "../security/serving_secrets.ts";
+import {
+  contactsOf,
+  mergePerson,
+  normalContact,
+  type Person,
+  type PersonFields,
+} from "./person_fields.ts";
+import { findProfileCipher, openProfileCipher, type ProfileCipher } from "./profile_cipher.ts";
+import type { PersonEvent, PersonsProvider } from "./provider.ts";
+
+/** Where profiles come from that the API writes. */
+const ORIGIN = "API";
+/** Events of a person that an export shows. */
+const EVENTS_MAX = 1000;
+
+/** Fields that a list can be filtered by, with their columns. */
+const COLUMNS: Readonly<Record<string, keyof PersonRow>> = {
+  id: "id",
+  externalId: "external_id",
+  firstName: "first_name",
+  lastName: "last_name",
+  middleName: "middle_name",
+  city: "city",
+  country: "country",
+  gender: "gender",
+  profilePicture: "profile_picture",
+  origin: "origin",
+  modifiedFrom: "modified_from",
+};
+
+/** The part of a person that is stored encrypted. */
+type Contact = Pick<PersonFields, "address" | "birthDate" | "contactInformation">;
+
+/** Opens the persons of the realms' own tables. */
+export function openLocalPersons(secrets: Secrets): PersonsProvider {
+  return { ...readsOf(secrets), ...changesOf(secrets) };
+}
+
+type Reads = "list" | "read" | "events" | "ownerOf" | "batch";
+
+function readsOf(secrets: Secrets): Pick<PersonsProvider, Reads> {
+  const finder = async (db: Db, actor: Actor, page: Omit<LocalPage, "filters">, filters: Asked) => {
+    const cipher = await findProfileCipher(db, secrets, actor.realm.id);
+    if (cipher === null) return []; // no profile was ever made
+    const rows = await selectPersonPage(db, { ...page, filters: filtersOf(filters, cipher) });
+    return rows.map((row) => viewPerson(row, cipher));
+  };
+  return {
+    list: (actor, { filters, filter, limit, page }) => {
+      const asked = { ...filters, ...conditionsOf(filter) };
+      assertKnown(asked);
+      const owner = rightsOf(actor).read === "all" ? null : actor.user;
+      const part = { owner, limit, offset: (page - 1) * limit, after: null };
+      return Promise.resolve((db) => finder(db, actor, part, asked));
+    },
+    read: (actor, ids) =>
+      Promise.resolve(async (db) => {
+        const cipher = await findProfileCipher(db, secrets, actor.realm.id);
+        if (cipher === null) return new Map();
+        const rows = await selectPersons(db, ids.filter(isId));
+        return new Map(rows.map((row) => [row.id, viewPerson(row, cipher)]));
+      }),
+    events: (actor, id) =>
+      Promise.resolve(async (db) => {
+        const cipher = await findProfileCipher(db, secrets, actor.realm.id);
+        const rows = cipher === null ? [] : await selectPersonEvents(db, id, EVENTS_MAX);
+        return rows.map((row) =>
+          viewEvent(row, cipher!.decrypt(row.id, row.properties) as Record<string, unknown>)
+        );
+      }),
+    ownerOf: (id) => async (db) =>
+      isId(id) ? (await selectPersons(db, [id]))[0]?.owner ?? null : null,
+    batch: (actor, { filter, limit, cursor }) => {
+      const asked = conditionsOf(filter);
+      assertKnown(asked);
+      return Promise.resolve(async (db) => {
+        const part = { owner: null, limit, offset: 0, after: cursor };
+        const persons = await finder(db, actor, part, asked);
+        return { persons, next: persons.length < limit ? null : persons.at(-1)!.id };
+      });
+    },
+  };
+}
+
+function changesOf(secrets: Secrets): Omit<PersonsProvider, Reads> {
+  const cipherFor = (tx: Tx, actor: Actor) =>
+    openProfileCipher(tx, secrets, { realm: actor.realm.id, at: actor.at });
+  return {
+    create: (actor, { identity, fields }) =>
+      Promise.resolve(async (tx) => {
+        const cipher = await cipherFor(tx, actor);
+        const row = {
+          ...rowOf(newId(actor.at), fields, cipher),
+          external_id: identity,
+          ...{ origin: ORIGIN, modified_from: ORIGIN, owner: actor.user },
+          created_at: actor.at,
+        };
+        const digests = digestsOf(fields, cipher);
+        return viewPerson(await unlessTaken(tx, (sp) => insertPerson(sp, row, digests)), cipher);
+      }),
+    change: (actor, id, change) =>
+      Promise.resolve(async (tx) => {
+        const before = await lockedPerson(tx, id);
+        const cipher = await cipherFor(tx, actor);
+        const fields = mergePerson(fieldsOf(before, cipher), change);
+        assertRoom(fields);
+        const row = {
+          ...rowOf(id, fields, cipher),
+          modified_from: ORIGIN,
+          updated_at: actor.at,
+        };
+        const digests = digestsOf(fields, cipher);
+        return viewPerson(await unlessTaken(tx, (sp) => updatePerson(sp, row, digests)), cipher);
+      }),
+    link: (actor, id, identity) =>
+      Promise.resolve(async (tx) => {
+        await lockedPerson(tx, id);
+        await updateExternalId(tx, id, identity, actor.at);
+      }),
+    remove: (_actor, id) =>
+      Promise.resolve(async (tx) => {
+        if (isId(id)) await deletePerson(tx, id);
+      }),
+    recordEvent: (actor, { person, definition, properties }) =>
+      Promise.resolve(async (tx) => {
+        await lockedPerson(tx, person);
+        const cipher = await cipherFor(tx, actor);
+        const id = newId(actor.at);
+        const row = { id, person, definition, owner: actor.user, created_at: actor.at };
+        await insertPersonEvent(tx, { ...row, properties: cipher.encrypt(id, properties) });
+        return viewEvent(row, properties);
+      }),
+  };
+}
+
+type LocalPage = Parameters<typeof selectPersonPage>[1];
+type Asked = Readonly<Record<string, unknown>>;
+
+async function lockedPerson(tx: Tx, id: string): Promise<PersonRow> {
+  const row = isId(id) ? await lockPerson(tx, id) : null;
+  if (row === null) throw notFound("person.not_found");
+  return row;
+}
+
+/** Each list has its limit in a request, and a person the same limit after many requests. */
+function assertRoom({ tags, contactInformation, customAttributes }: PersonFields): void {
+  const lists = [tags ?? [], ...Object.values(contactInformation ?? {})];
+  if (
+    lists.every((list) => list.length <= 100) && JSON.stringify(customAttributes).length <= 65536
+  ) {
+    return;
+  }
+  throw new DomainError("request.invalid", "a person has at most 100 tags and 100 ways of a kind");
+}
+
+async function unlessTaken<T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<T> {
+  try {
+    return await tx.savepoint((sp) => work(sp)) as T;
+  } catch (error) {
+    if (brokenConstraint(error) !== "person_contacts_pkey") throw error;
+    const message = "another person has this telephone number or e-mail address";
+    throw new DomainError("person.taken", message);
+  }
+}
+
+function rowOf(id: string, fields: PersonFields, cipher: ProfileCipher) {
+  const { address, birthDate, contactInformation } = fields;
+  const contact: Contact = { address, birthDate, contactInformation };
+  return {
+    id,
+    first_name: fields.firstName ?? null,
+    last_name: fields.lastName ?? null,
+    middle_name: fields.middleName ?? null,
+    city: fields.city ?? null,
+    country: fields.country ?? null,
+    gender: fields.gender ?? null,
+    profile_picture: fields.profilePicture ?? null,
+    tags: [...new Set(fields.tags ?? [])],
+    custom_attributes: fields.customAttributes ?? {},
+    contact: cipher.encrypt(id, contact),
+  };
+}
+
+function digestsOf({ contactInformation }: PersonFields, cipher: ProfileCipher) {
+  return contactsOf(contactInformation ?? {}).map(({ channel, value }) => ({
+    channel,
+    digest: cipher.digest(channel, value),
+  }));
+}
+
+function fieldsOf(row: PersonRow, cipher: ProfileCipher): PersonFields {
+  const fields = {
+    firstName: row.first_name,
+    lastName: row.last_name,
+    middleName: row.middle_name,
+    city: row.city,
+    country: row.country,
+    gender: row.gender,
+    profilePicture: row.profile_picture,
+    tags: row.tags,
+    customAttributes: row.custom_attributes,
+    ...cipher.decrypt(row.id, row.contact) as Contact,
+  };
+  const given = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
+  return Object.fromEntries(given) as PersonFields;
+}
+
+function viewPerson(row: PersonRow, cipher: ProfileCipher): Person {
+  return {
+    id: row.id,
+    externalId: row.external_id,
+    ...fieldsOf(row, cipher),
+    createdAt: new Date(row.created_at).toISOString(),
+    modifiedAt: new Date(row.updated_at ?? row.created_at).toISOString(),
+    origin: row.origin,
+    modifiedFrom: row.modified_from,
+  };
+}
+
+function viewEvent(
+  { person, definition, created_at }: Omit<PersonEventRow, "properties">,
+  properties: Record<string, unknown>,
+): PersonEvent {
+  return {
+    definitionId: definition,
+    personId: person,
+    personIdentifierType: "ID",
+    occurredTime: new Date(created_at).toISOString(),
+    properties,
+  };
+}
+
+/** The conditions of a filter in the platform's language that the own tables understand. */
+function conditionsOf(filter: unknown): Record<string, unknown> {
+  if (filter === null || filter === undefined) return {};
+  if (typeof filter !== "object" || Array.isArray(filter)) throw misunderstood();
+  const found: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(filter)) {
+    if (name === "#and" && Array.isArray(value)) {
+      for (const one of value) Object.assign(found, conditionsOf(one));
+    } else if (name === "#eq") Object.assign(found, conditionsOf(value));
+    else if (name.startsWith("#")) throw misunderstood();
+    else found[name] = value;
+  }
+  return found;
+}
+
+function misunderstood(): DomainError {
+  return invalidQuery("/filter", "an object of fields and values, #eq or #and is expected");
+}
+
+function assertKnown(asked: Asked): void {
+  for (const [name, value] of Object.entries(asked)) {
+    const known = Object.hasOwn(COLUMNS, name) ||
+      ["tags", "tag", "phone", "email"].includes(name) ||
+      name.startsWith("customAttributes.") || name.startsWith("contactInformation.");
+    if (!known) {
+      throw invalidQuery(`/${name.slice(0, 60)}`, "persons are not filtered by this field");
+    }
+    if (typeof value === "object") {
+      throw invalidQuery(`/${name.slice(0, 60)}`, "a value is expected");
+    }
+  }
+}
+
+function filtersOf(asked: Asked, cipher: ProfileCipher): PersonFilter[] {
+  return Object.entries(asked).map(([name, value]): PersonFilter => {
+    const text = `${value}`;
+    if (Object.hasOwn(COLUMNS, name)) {
+      return { kind: "column", column: COLUMNS[name], value: text };
+    }
+    if (name === "tags" || name === "tag") return { kind: "tag", value: text };
+    if (name.startsWith("customAttributes.")) {
+      return { kind: "attribute", name: name.slice("customAttributes.".length), value: text };
+    }
+    const channel = /phone/.test(name) ? "phone" : /email/.test(name) ? "email" : null;
+    if (channel === null) {
+      throw invalidQuery(`/${name.slice(0, 60)}`, "persons are not filtered by this field");
+    }
+    const digest = cipher.digest(channel, normalContact(channel, text));
+    return { kind: "contact", of: { channel, digest } };
+  });
+}

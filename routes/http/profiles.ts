@@ -1,0 +1,126 @@
+/**
+ * How handlers reach the customer-data platform. A remote one is asked outside of any transaction,
+ * after the checks that need no platform; the change is completed in the request's own transaction.
+ * @module
+ */
+import { isKept, runQuery } from "../../domain/command.ts";
+import type { Db } from "../../domain/command.ts";
+import { answerable, openAnswer } from "../../domain/answers.ts";
+import { invalidQuery } from "../../domain/collections/filter.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { parseStoredJson } from "../../domain/json.ts";
+import type { ProfileCommand } from "../../domain/people/commands.ts";
+import { noPlatform } from "../../domain/people/people.ts";
+import { markProfile } from "../../domain/people/erasure.ts";
+import type { PeopleProvider, Prepared } from "../../domain/people/provider.ts";
+import { command, query } from "./execution.ts";
+import type { AnyRoute, Call, Reply } from "./route.ts";
+
+/** Profiles of a list that a remote platform is asked for. */
+const REMOTE_MAX = 100;
+
+/** The platform of the call's realm. @throws {DomainError} extension.disabled */
+export async function platformOf<P, Q, B>(call: Call<P, Q, B>): Promise<PeopleProvider> {
+  const people = await call.services.people.of(call.realm!.id);
+  if (people === null) throw noPlatform();
+  return people;
+}
+
+/** Runs a change of a profile and answers with its view, whose stored copy is encrypted. */
+export async function changeProfile<P, Q, B, C, R>(
+  call: Call<P, Q, B>,
+  make: (people: PeopleProvider) => ProfileCommand<C, R>,
+): Promise<Reply> {
+  const people = await platformOf(call);
+  const made = make(people);
+  const { pool } = call.realm!;
+  let ready: Prepared<R> | null = null;
+  if (people.remote && !await isKept(pool, call.idempotency)) {
+    ready = await made.prepare(await runQuery(pool, (db) => made.check(db)));
+  }
+  return await command(call, async (tx) => {
+    const found = await made.check(tx);
+    if (people.remote && ready === null) {
+      throw new DomainError("service.overloaded", "send the request again", { retryAfterS: 1 });
+    }
+    const complete = ready ?? await made.prepare(found);
+    const view = await made.finish(tx, found, await complete(tx));
+    const identity = made.identity(found);
+    if (identity !== null && call.idempotency !== null) {
+      await markProfile(tx, call.idempotency.key, identity);
+    }
+    return view;
+  }, { secret: true });
+}
+
+/** Reads profiles: what is asked of the platform is found first. */
+export async function readProfiles<P, Q, B, F, T>(
+  call: Call<P, Q, B>,
+  find: (db: Db) => Promise<F>,
+  ask: (people: PeopleProvider, found: F) => Promise<(db: Db) => Promise<T>>,
+): Promise<Reply> {
+  const people = await platformOf(call);
+  const { pool } = call.realm!;
+  const read = await ask(people, await runQuery(pool, find));
+  return await query(call, async (db) => {
+    const view = await read(db);
+    return Array.isArray(view) ? await answerable(view, openAnswer()) : view;
+  });
+}
+
+/** Lets routes of identities show persons and companies in place of their ids. */
+export function withProfiles(routes: readonly AnyRoute[]): AnyRoute[] {
+  return routes.map((route) =>
+    route.method === "GET" && !route.path.endsWith("/count")
+      ? { ...route, handle: async (call) => await populated(call, await route.handle(call)) }
+      : route
+  );
+}
+
+async function populated(
+  call: Call<unknown, { populate?: string | string[] }, unknown>,
+  reply: Reply,
+): Promise<Reply> {
+  const names = [call.query.populate ?? []].flat().flatMap((part) => part.split(/[\s,]+/));
+  const asked = { person: names.includes("person"), company: names.includes("company") };
+  const people = asked.person || asked.company
+    ? await call.services.people.of(call.realm!.id)
+    : null;
+  if (people === null || reply.status !== 200) return reply;
+  const body = parseStoredJson(reply.body) as Record<string, unknown>;
+  const list = Array.isArray(body) ? body : Array.isArray(body.rows) ? body.rows : [body];
+  await put(call, people, asked, list);
+  const rows = await answerable(list, openAnswer());
+  const whole = Array.isArray(body) ? rows : Array.isArray(body.rows) ? { ...body, rows } : rows[0];
+  const { etag: _unpopulated, ...headers }: Record<string, string> = reply.headers ?? {};
+  return { ...reply, body: JSON.stringify(whole), headers };
+}
+
+async function put(
+  call: Call<unknown, unknown, unknown>,
+  people: PeopleProvider,
+  asked: { person: boolean; company: boolean },
+  rows: Record<string, unknown>[],
+): Promise<void> {
+  const persons = asked.person
+    ? rows.flatMap(({ person }) => typeof person === "string" ? [person] : [])
+    : [];
+  const companies = asked.company
+    ? rows.flatMap(({ company }) => typeof company === "number" ? [company] : [])
+    : [];
+  if (people.remote && persons.length + new Set(companies).size > REMOTE_MAX) {
+    const message = `at most ${REMOTE_MAX} profiles are populated at once: ask for smaller pages`;
+    throw invalidQuery("/populate", message);
+  }
+  const { actor, realm } = call;
+  const readPersons = await people.persons.read(actor, persons);
+  const readCompanies = await people.companies.read(actor, [...new Set(companies)]);
+  const [wholePersons, wholeCompanies] = await runQuery(
+    realm!.pool,
+    async (db) => [await readPersons(db), await readCompanies(db)] as const,
+  );
+  for (const row of rows) {
+    if (asked.person) row.person = wholePersons.get(row.person as string) ?? row.person;
+    if (asked.company) row.company = wholeCompanies.get(row.company as number) ?? row.company;
+  }
+}

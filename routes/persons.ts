@@ -1,0 +1,232 @@
+/** Routes of persons, the profiles of identities. @module */
+import { z } from "zod";
+import { DomainError } from "../domain/errors.ts";
+import { IdentityView } from "../domain/identity/identities.ts";
+import { assertPlatform, holderFor } from "../domain/people/commands.ts";
+import { ProfileParameters, readProfileQuery } from "../domain/people/list_query.ts";
+import { PersonChange, PersonFields, PersonView } from "../domain/people/person_fields.ts";
+import {
+  assignPerson,
+  changePerson,
+  createPerson,
+  createPersonIdentity,
+  EventName,
+  forgetPerson,
+  NewPersonEventBody,
+  NewPersonIdentity,
+  PersonEventView,
+  PersonExport,
+  PersonIdentityView,
+  recordPersonEvent,
+  showPerson,
+  unassignPerson,
+} from "../domain/people/persons.ts";
+import { changeProfile, readProfiles } from "./http/profiles.ts";
+import { problemOf, PROBLEMS } from "./http/problems.ts";
+import { type AnyRoute, type Call, route } from "./http/route.ts";
+
+const ById = z.strictObject({ id: z.string() });
+const PLATFORM = ["extension.disabled", "upstream.failed", "upstream.timeout"] as const;
+const READ = [...PLATFORM, "identity.not_found", "person.not_found"] as const;
+const WRITE = [...READ, "permission.role", "permission.owner"] as const;
+const shared = { tag: "Persons", access: "user" } as const;
+
+/** The routes of persons. */
+export const personRoutes: readonly AnyRoute[] = [
+  route({
+    ...shared,
+    method: "GET",
+    path: "/v1/identities/persons",
+    operation: "listPersons",
+    summary: "List persons",
+    description: "Any other parameter is a field and its value: `?lastName=Novak&city=Zagreb`, " +
+      "`?email=a@b.example`, `?tags=vip`, `?customAttributes.level=gold`.",
+    query: ProfileParameters,
+    status: 200,
+    answer: z.array(PersonView),
+    errors: [...PLATFORM, "permission.scope", "permission.role"],
+    handle: (call) => {
+      const asked = readProfileQuery(call.query);
+      return readProfiles(
+        call,
+        () => Promise.resolve(null),
+        (people) => {
+          assertPlatform(call.actor, people, "read");
+          return people.persons.list(call.actor, asked);
+        },
+      );
+    },
+  }),
+  route({
+    ...shared,
+    method: "POST",
+    path: "/v1/identities/person",
+    operation: "createPersonIdentity",
+    summary: "Create an identity with a person",
+    body: NewPersonIdentity,
+    status: 201,
+    answer: PersonIdentityView,
+    errors: [
+      ...PLATFORM,
+      "person.taken",
+      "alias.taken",
+      "company.not_found",
+      "permission.scope",
+      "permission.role",
+    ],
+    handle: (call) =>
+      changeProfile(call, (people) => createPersonIdentity(people, call.actor, call.body)),
+  }),
+  route({
+    ...shared,
+    method: "GET",
+    path: "/v1/identities/{id}/person",
+    operation: "getPerson",
+    summary: "Read an identity with its person",
+    params: ById,
+    status: 200,
+    answer: PersonIdentityView,
+    errors: READ,
+    handle: (call) =>
+      readProfiles(
+        call,
+        (db) => holderFor(db, call.actor, call.params.id, "read"),
+        async (people, found) => {
+          const read = await people.persons.read(call.actor, [found.person]);
+          return async (db) => await showPerson(db, found, await read(db));
+        },
+      ),
+  }),
+  route({
+    ...shared,
+    method: "POST",
+    path: "/v1/identities/{id}/person",
+    operation: "createPerson",
+    summary: "Give an identity a new person",
+    params: ById,
+    body: PersonFields,
+    status: 201,
+    answer: PersonIdentityView,
+    errors: [...WRITE, "person.taken"],
+    handle: (call) => {
+      const input = { identity: call.params.id, fields: call.body };
+      return changeProfile(call, (people) => createPerson(people, call.actor, input));
+    },
+  }),
+  route({
+    ...shared,
+    method: "PATCH",
+    path: "/v1/identities/{id}/person",
+    operation: "changePerson",
+    summary: "Change the person of an identity",
+    description: "Fields that are left out stay; tags and ways to reach the person are added.",
+    params: ById,
+    body: PersonChange,
+    status: 200,
+    answer: PersonIdentityView,
+    errors: [...WRITE, "person.taken"],
+    handle: (call) => {
+      const input = { identity: call.params.id, change: call.body };
+      return changeProfile(call, (people) => changePerson(people, call.actor, input));
+    },
+  }),
+  route({
+    ...shared,
+    method: "DELETE",
+    path: "/v1/identities/{id}/person",
+    operation: "forgetPerson",
+    summary: "Forget the person of an identity",
+    description: "Its profile, its events and the messages to it are erased. The identity and " +
+      "its accounts stay.",
+    params: ById,
+    status: 200,
+    answer: IdentityView,
+    errors: WRITE,
+    handle: (call) => {
+      const input = { identity: call.params.id, erased: erasedAnswer(call) };
+      return changeProfile(call, (people) => forgetPerson(people, call.actor, input));
+    },
+  }),
+  route({
+    ...shared,
+    method: "PATCH",
+    path: "/v1/identities/{id}/person/{person}/assign",
+    operation: "assignPerson",
+    summary: "Give an identity a person that exists",
+    description: "An identity that had the person loses it.",
+    params: z.strictObject({ id: z.string(), person: z.string().min(1).max(100) }),
+    status: 200,
+    answer: IdentityView,
+    errors: [...WRITE, "person.taken", "permission.scope"],
+    handle: (call) => {
+      const input = { identity: call.params.id, person: call.params.person };
+      return changeProfile(call, (people) => assignPerson(people, call.actor, input));
+    },
+  }),
+  route({
+    ...shared,
+    method: "PATCH",
+    path: "/v1/identities/{id}/person/unassign",
+    operation: "unassignPerson",
+    summary: "Take the person of an identity away",
+    description: "The person stays, without an identity.",
+    params: ById,
+    status: 200,
+    answer: IdentityView,
+    errors: WRITE,
+    handle: (call) =>
+      changeProfile(call, (people) => unassignPerson(people, call.actor, call.params.id)),
+  }),
+  route({
+    ...shared,
+    method: "POST",
+    path: "/v1/identities/{id}/person/event/{event}",
+    operation: "recordPersonEvent",
+    summary: "Record a custom event of a person",
+    params: z.strictObject({ id: z.string(), event: EventName }),
+    body: NewPersonEventBody,
+    status: 201,
+    answer: PersonEventView,
+    errors: WRITE,
+    handle: (call) => {
+      const input = {
+        id: call.idempotency?.key ?? crypto.randomUUID(),
+        identity: call.params.id,
+        event: call.params.event,
+        properties: call.body.data.properties,
+      };
+      return changeProfile(call, (people) => recordPersonEvent(people, call.actor, input));
+    },
+  }),
+  route({
+    ...shared,
+    method: "GET",
+    path: "/v1/identities/{id}/person/export",
+    operation: "exportPerson",
+    summary: "Export all data of a person",
+    params: ById,
+    status: 200,
+    answer: PersonExport,
+    errors: READ,
+    handle: (call) =>
+      readProfiles(
+        call,
+        (db) => holderFor(db, call.actor, call.params.id, "read"),
+        async (people, found) => {
+          const read = await people.persons.read(call.actor, [found.person]);
+          const events = await people.persons.events(call.actor, found.person);
+          return async (db) => {
+            const { person, ...identity } = await showPerson(db, found, await read(db));
+            return { identity, person, events: await events(db), exported_at: call.at };
+          };
+        },
+      ),
+  }),
+];
+
+/** The answer to repeats of requests whose answers showed a person that is forgotten. */
+function erasedAnswer<P, Q, B>(call: Call<P, Q, B>): { status: number; body: string } {
+  const erased = new DomainError("person.not_found", "the person was forgotten");
+  const problem = problemOf(erased, call.services.config.baseUrl, call.requestId);
+  return { status: PROBLEMS[erased.code].status, body: JSON.stringify(problem) };
+}

@@ -1,0 +1,215 @@
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { type Answer, rowsOf, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const codeOf = ({ status, body }: Answer) => [status, body.code];
+const unique = () => crypto.randomUUID().slice(0, 8);
+const numberOf = () =>
+  `38591${crypto.getRandomValues(new Uint32Array(1))[0] % 9_000_000 + 1_000_000}`;
+
+/** Fields of a person that no other has. */
+function fields(more: Record<string, unknown> = {}) {
+  return {
+    firstName: "Ana",
+    lastName: "Horvat",
+    address: "Ilica 1",
+    city: "Zagreb",
+    country: "Croatia",
+    gender: "FEMALE",
+    birthDate: "1990-02-28",
+    tags: ["vip"],
+    customAttributes: { level: "gold", score: 7 },
+    contactInformation: {
+      phone: [{ number: numberOf() }],
+      email: [{ address: `${unique()}@persons.example` }],
+    },
+    ...more,
+  };
+}
+
+const test = sharing("persons in one realm");
+
+test("an identity is created with a person, whose contact data are encrypted at rest", async (realm) => {
+  const person = fields();
+  const made = await realm.admin.send("POST", "/v1/identities/person", {
+    country: "HR",
+    alias: `ana-${unique()}`,
+    person,
+  });
+  equal(made.status, 201, made.text);
+  equal(made.body.type, "person");
+  deepEqual([made.body.country, made.body.currency], ["HR", "USD"]);
+  const {
+    id,
+    externalId,
+    createdAt,
+    modifiedAt,
+    origin,
+    modifiedFrom,
+    ...rest
+  } = made.body.person;
+  deepEqual(rest, person);
+  equal(externalId, made.body.id);
+  match(createdAt, /^\d{4}-\d\d-\d\dT/);
+  deepEqual([modifiedAt, origin, modifiedFrom], [createdAt, "API", "API"]);
+  const one = `/v1/identities/${made.body.id}`;
+  equal((await realm.admin.send("GET", one)).body.person, id);
+  deepEqual(
+    (await realm.admin.send("GET", `${one}/person`)).body.person,
+    made.body.person,
+  );
+  const populated = await realm.admin.send(
+    "GET",
+    `${one}?populate=person,company`,
+  );
+  deepEqual(populated.body.person, made.body.person);
+  equal(populated.body.company, null);
+  const all = await realm.admin.send(
+    "GET",
+    `/v1/identities/all?populate=person&query=${JSON.stringify({ id: made.body.id })}`,
+  );
+  deepEqual(all.body[0].person, made.body.person);
+  const page = await realm.admin.send(
+    "GET",
+    "/v1/identities?populate=person&sort=-created_at",
+  );
+  deepEqual(page.body.rows[0].person, made.body.person);
+  const [{ text }] = await rowsOf<{ text: string }>(
+    realm,
+    `select string_agg(t, ' ') as text from (select row_to_json(p)::text as t from persons p
+       union all select row_to_json(c)::text from person_contacts c) x`,
+  );
+  const { phone, email } = person.contactInformation;
+  for (
+    const secret of [phone[0].number, email[0].address, "Ilica", "1990-02-28"]
+  ) {
+    ok(!text.includes(secret), secret);
+  }
+});
+
+test("a change of a person replaces fields, and adds tags and contacts", async (realm) => {
+  const identity = (await realm.admin.send("POST", "/v1/identities", {})).body.id;
+  const path = `/v1/identities/${identity}/person`;
+  deepEqual(codeOf(await realm.admin.send("GET", path)), [
+    404,
+    "person.not_found",
+  ]);
+  const given = fields();
+  const made = await realm.admin.send("POST", path, given);
+  equal(made.status, 201, made.text);
+  deepEqual(codeOf(await realm.admin.send("POST", path, fields())), [
+    409,
+    "person.taken",
+  ]);
+  const [phone] = given.contactInformation.phone;
+  const more = { number: numberOf() };
+  const changed = await realm.admin.send("PATCH", path, {
+    city: "Split",
+    address: null,
+    tags: ["vip", "early"],
+    customAttributes: { level: null, color: "blue" },
+    contactInformation: { phone: [{ number: `+${phone.number}` }, more] },
+  });
+  equal(changed.status, 200, changed.text);
+  const { person } = changed.body;
+  equal(person.city, "Split");
+  equal("address" in person, false);
+  deepEqual(person.tags, ["vip", "early"]);
+  deepEqual(person.customAttributes, { score: 7, color: "blue" });
+  deepEqual(person.contactInformation.phone.length, 2);
+  deepEqual(person.contactInformation.phone[1], more);
+  deepEqual(person.contactInformation.email, given.contactInformation.email);
+  equal(person.id, made.body.person.id);
+});
+
+test("companies are created, named by identities, changed and deleted", async (realm) => {
+  const domain = `${unique()}.example`;
+  const made = await realm.admin.send("POST", "/v1/identities/company", {
+    name: "Banka",
+    industry: "Banking",
+    domains: [domain.toUpperCase()],
+    customAttributes: { offices: 5 },
+  });
+  equal(made.status, 201, made.text);
+  ok(Number.isInteger(made.body.id));
+  deepEqual([made.body.domains, made.body.customAttributes], [[domain], {
+    offices: 5,
+  }]);
+  const again = await realm.admin.send("POST", "/v1/identities/companies", {
+    name: "Other",
+    domains: [domain],
+  });
+  deepEqual(codeOf(again), [409, "company.taken"]);
+  const identity = (await realm.admin.send("POST", "/v1/identities", { type: "company" })).body
+    .id;
+  const path = `/v1/identities/${identity}`;
+  const set = await realm.admin.send("PATCH", path, { company: made.body.id });
+  deepEqual([set.status, set.body.company], [200, made.body.id]);
+  deepEqual((await realm.admin.send("GET", `${path}/company`)).body, made.body);
+  deepEqual(
+    (await realm.admin.send("GET", `${path}?populate=company`)).body.company,
+    made.body,
+  );
+  const unknown = await realm.admin.send("PATCH", path, { company: 999_999 });
+  deepEqual(codeOf(unknown), [404, "company.not_found"]);
+  const one = `/v1/identities/companies/${made.body.id}`;
+  const changed = await realm.admin.send("PATCH", one, {
+    industry: null,
+    notes: "big",
+  });
+  deepEqual([changed.status, changed.body.notes, changed.body.industry], [
+    200,
+    "big",
+    undefined,
+  ]);
+  deepEqual(changed.body.domains, [domain]);
+  const found = await realm.admin.send(
+    "GET",
+    `/v1/identities/companies?domain=${domain}`,
+  );
+  deepEqual(found.body, [changed.body]);
+  const gone = await realm.admin.send("DELETE", one);
+  deepEqual([gone.status, gone.body], [200, []]);
+  equal((await realm.admin.send("GET", path)).body.company, null);
+  deepEqual(codeOf(await realm.admin.send("DELETE", one)), [
+    404,
+    "company.not_found",
+  ]);
+});
+
+Deno.test("without a customer-data platform every route of it answers 501", async () => {
+  await using realm = await testRealm({ env: { CDP_PROVIDER: "off" } });
+  const id = realm.admin.identity;
+  for (
+    const [method, path, body] of [
+      ["GET", "/v1/identities/persons"],
+      ["POST", "/v1/identities/person", { person: {} }],
+      ["GET", `/v1/identities/${id}/person`],
+      ["POST", `/v1/identities/${id}/person`, {}],
+      ["PATCH", `/v1/identities/${id}/person`, {}],
+      ["DELETE", `/v1/identities/${id}/person`],
+      ["PATCH", `/v1/identities/${id}/person/x/assign`],
+      ["PATCH", `/v1/identities/${id}/person/unassign`],
+      ["POST", `/v1/identities/${id}/person/event/seen`, {
+        data: { properties: {} },
+      }],
+      ["GET", "/v1/identities/companies"],
+      ["POST", "/v1/identities/company", { name: "A" }],
+      ["GET", `/v1/identities/${id}/company`],
+      ["PATCH", "/v1/identities/companies/1", {}],
+      ["DELETE", "/v1/identities/companies/1"],
+    ] as const
+  ) {
+    const answer = await realm.admin.send(method, path, body);
+    deepEqual(
+      codeOf(answer),
+      [501, "extension.disabled"],
+      `${method} ${path}: ${answer.text}`,
+    );
+  }
+  const populated = await realm.admin.send(
+    "GET",
+    `/v1/identities/${id}?populate=person,company`,
+  );
+  deepEqual([populated.status, populated.body.person], [200, null]);
+});
