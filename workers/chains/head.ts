@@ -60,6 +60,11 @@ function blockKey({ hash, parentHash, time }: Block): string {
   return `${hash} ${parentHash} ${time}`;
 }
 
+/** Tells a block from all others. The time adds nothing, and not every node knows it. */
+function placeKey({ hash, parentHash }: Block): string {
+  return `${hash} ${parentHash}`;
+}
+
 /** Tells whether as many nodes as the quorum stand at about the same height. */
 function areNear(heard: readonly Heard<Head>[], quorum: number): boolean {
   const heights = heard.map(({ answer }) => answer.height).toSorted((one, other) => one - other);
@@ -109,7 +114,7 @@ export async function followedBlock(
   try {
     return await nodes.agree(
       (peer) => present(peer, height),
-      blockKey,
+      placeKey,
       `block ${height}`,
     );
   } catch (error) {

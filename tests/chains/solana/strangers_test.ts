@@ -63,11 +63,25 @@ function refusesOlder({ method, params }: Question): undefined {
   throw new NodeError(-32015, "Transaction version (1) is not supported by the requesting client");
 }
 
+/** Two nodes must agree, of which one does not know the time of a block. */
+async function timeless({ node, front, chain: { head } }: Scene): Promise<void> {
+  await node.mine();
+  const { height, hash } = await head();
+  front.trick = async ({ method, params }) => {
+    if (method !== "getBlock") return undefined;
+    return { ...await node.rpc<object>(method, ...params), blockTime: null };
+  };
+  const chain = await openSolana("testnet", [node.url, front.url]);
+  equal((await chain.block(height))?.hash, hash);
+  chain.close();
+}
+
 const STEPS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   "a transaction of a later version": async (scene) => {
     scene.front.trick = refusesOlder;
     deepEqual(await paid(scene, somebody()), [SOL]);
   },
+  "a block whose time one of two nodes does not know": timeless,
   "a linked wallet of more than nine million SOL": async (scene) => {
     const to = somebody();
     await enrich(scene.node, to);

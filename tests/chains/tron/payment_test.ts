@@ -169,6 +169,20 @@ Deno.test("a contract, a token and the sender itself are refused as receivers", 
   await refusedAs("refused", /would pay itself/, draft(PAYER.address, contract));
 });
 
+Deno.test("a receiver whose balance is below zero, as that of burnt coins, is paid like any other", async () => {
+  await using play = await openTronPlay();
+  const { chain, node } = play;
+  const burnt = richTron(1);
+  node.trick = async ({ path, body, honest }) => {
+    if (!path.endsWith("/getaccount") || body.address !== burnt.hex) return undefined;
+    return { ...await honest() as object, balance: -(2n ** 63n) };
+  };
+  const { plan } = await signed(chain, PAYER, pays(PAYER, burnt.address, 1_000_000n));
+  deepEqual(plan.amounts, [1_000_000n]);
+  const holding = { address: burnt.address, contract: null };
+  deepEqual((await chain.balances([holding], null)).amounts, [0n]);
+});
+
 Deno.test("what the sender lacks is told: coins, tokens, and TRX for the fee", async () => {
   await using play = await openTronPlay();
   const { chain, node } = play;

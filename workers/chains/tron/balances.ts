@@ -13,12 +13,12 @@ import { type FullBlock, knownBlock, type Space, type TronTransaction } from "./
 import type { Tron } from "./context.ts";
 import {
   askRecord,
+  balanceIn,
   blockAt,
   hexOf,
   messageOf,
   newestBlock,
   type TronBlock,
-  units,
 } from "./node_answers.ts";
 
 /** Most blocks between a height and the final block: about four times the usual distance. */
@@ -235,7 +235,7 @@ async function balanceNow(
   if (hexOf(account.address, "an address") !== owner) {
     throw new ChainError("unavailable", `${peer.name} gave another account than the one asked for`);
   }
-  return units(account.balance, "a balance");
+  return balanceIn(account.balance);
 }
 
 async function tokenBalance(

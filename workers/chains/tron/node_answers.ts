@@ -137,6 +137,15 @@ export function units(value: unknown, expected: string): bigint {
   throw malformedAnswer(expected, value);
 }
 
+/**
+ * Reads a balance of anybody's. The account that burnt coins go to began with less than nothing, and holds nothing
+ * that could be spent.
+ */
+export function balanceIn(value: unknown): bigint {
+  if (/^-\d{1,19}$/.test(String(value))) return 0n;
+  return units(value, "a balance");
+}
+
 /** Reads bytes as hexadecimal digits in lower case; a field that is left out is empty. */
 export function hexOf(value: unknown, expected: string): string {
   if (value === undefined) return "";

@@ -8,7 +8,7 @@ import { readNumber } from "../evm/erc20.ts";
 import type { Peer } from "../node_pool.ts";
 import { showTransfer, type TriedCall } from "./calls.ts";
 import { ANSWERS_FALSE } from "./networks.ts";
-import { askRecord, units } from "./node_answers.ts";
+import { askRecord, balanceIn } from "./node_answers.ts";
 import { isBlocked, isToken } from "./token_calls.ts";
 
 /** An address in both its forms. */
@@ -43,7 +43,7 @@ export async function accountOf(peer: Peer, address: string): Promise<TronAccoun
   return {
     exists: Object.keys(told).length > 0,
     isContract: told.type === "Contract",
-    balance: units(told.balance, "a balance"),
+    balance: balanceIn(told.balance),
   };
 }
 
