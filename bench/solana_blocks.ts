@@ -115,11 +115,11 @@ export async function solanaScanning(
   const solana = { network: "testnet" as const, nodes, web3 };
   try {
     const watch = watchOf(WATCHED);
-    const [{ transfers }] = await byBlocks(peer, [SLOT], watch);
+    const [{ transfers }] = await byBlocks(solana, peer, [SLOT], watch);
     const size = `${(whole.length / 2 ** 20).toFixed(1)} MiB`;
     const lines = [{
       what: `Solana: a block of ${TRANSACTIONS} transactions, ${WATCHED} addresses watched`,
-      ms: await measured(() => byBlocks(peer, [SLOT], watch)),
+      ms: await measured(() => byBlocks(solana, peer, [SLOT], watch)),
       found: `${size}, ${transfers.length} transfers`,
     }];
     for (const many of [25, 250, 2_500]) {

@@ -60,6 +60,12 @@ export class RpcError extends Error {
 }
 
 /**
+ * An answer of more bytes than are read. Strangers decide how much there is to tell of a block, so whoever reads
+ * blocks asks for its parts then.
+ */
+export class TooLarge extends ChainError {}
+
+/**
  * Splits the credentials off a node's address.
  *
  * @param keyHeader header of a provider's key; the key stands in the address as a user without password
@@ -216,7 +222,9 @@ async function readAtMost(response: Response, bytesMax: number, from: Endpoint):
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
     // Leaving the loop cancels the stream, so no more bytes are read.
-    if (bytes > bytesMax) throw unavailable(from, `answered more than ${bytesMax} bytes`);
+    if (bytes > bytesMax) {
+      throw new TooLarge("unavailable", `${from.name} answered more than ${bytesMax} bytes`);
+    }
     parts.push(decoder.decode(chunk, { stream: true }));
   }
   return parts.join("") + decoder.decode();

@@ -76,11 +76,34 @@ async function timeless({ node, front, chain: { head } }: Scene): Promise<void> 
   chain.close();
 }
 
+/** The whole block is more than is read of an answer. */
+async function tooLarge({ node, front }: Scene): Promise<void> {
+  const bytesMax = 200_000;
+  front.trick = ({ method, params }) => {
+    const how = params.at(-1) as { transactionDetails?: string } | undefined;
+    if (method !== "getBlock" || how?.transactionDetails !== "accounts") return;
+    return new Response("[".repeat(2 * bytesMax));
+  };
+  const chain = await openSolana("testnet", [front.url], { limits: { bytesMax } });
+  const to = somebody();
+  const hash = await node.pay(to, SOL);
+  await node.mine();
+  const { height } = await chain.head();
+  const found = await scanned(chain, height, height, watching([to, ...STRANGERS.slice(0, 60)]));
+  deepEqual(
+    found.flatMap(({ transfers }) => transfers).map((one) => [one.hash, one.amount]),
+    [[hash, SOL]],
+  );
+  ok(front.asked.includes("getSignaturesForAddress"));
+  chain.close();
+}
+
 const STEPS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   "a transaction of a later version": async (scene) => {
     scene.front.trick = refusesOlder;
     deepEqual(await paid(scene, somebody()), [SOL]);
   },
+  "a block that is too large for one answer": tooLarge,
   "a block whose time one of two nodes does not know": timeless,
   "a linked wallet of more than nine million SOL": async (scene) => {
     const to = somebody();

@@ -7,6 +7,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { Interface } from "ethers";
 import type { Chain } from "../../../workers/chains/chain.ts";
 import type { Transfer } from "../../../workers/chains/observations.ts";
+import { openTron } from "../../../workers/chains/tron/chain.ts";
 import { mined, TRC20, TRX, word } from "../../support/nodes/tron/client.ts";
 import type { TronNode } from "../../support/nodes/tron/node.ts";
 import type { TronTrick } from "../../support/nodes/tron/surface.ts";
@@ -270,4 +271,27 @@ Deno.test("an amount above 2^53 is read exactly, and results of another block ar
       : undefined;
   await failsAs("unavailable", scanned(chain, height + 1, height + 1, watching([ours.address])));
   equal(toHex(ours.address), ours.hex);
+});
+
+Deno.test("results of a block that are too large for one answer are read one by one", async () => {
+  await using play = await openTronPlay();
+  const { node } = play;
+  const [ours, other] = [newTronParty(), newTronParty()];
+  const usdt = await deployed(node, "Tether");
+  await node.pay(other.address, TRX);
+  await node.trigger(usdt, transfer(ours, 7n));
+  await node.pay(ours.address, 2n * TRX);
+  await node.mine();
+  const bytesMax = 100_000;
+  node.trick = ({ path }) =>
+    path.endsWith("gettransactioninfobyblocknum")
+      ? new Response("[".repeat(2 * bytesMax))
+      : undefined;
+  const chain = await openTron("main", [node.url], { limits: { bytesMax }, genesisHash: "any" });
+  const found = await arrivedAt(chain, node, ours);
+  deepEqual(found.map(({ contract, amount }) => [contract, amount]), [[usdt, 7n], [
+    null,
+    2n * TRX,
+  ]]);
+  chain.close();
 });

@@ -8,6 +8,7 @@ import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import type { Block, Consumed, Scanned, Transfer, WatchList } from "../observations.ts";
+import { TooLarge } from "../rpc.ts";
 import { mergedPart, type Told } from "../scan_quorum.ts";
 import { bare, finalSlot, slotsWithBlocks, VERSIONS } from "./block.ts";
 import type { Solana } from "./context.ts";
@@ -16,7 +17,7 @@ import { FINALIZED, readBlock } from "./node_answers.ts";
 import { signaturesOf } from "./payment.ts";
 import { finalTransactions } from "./raw_transaction.ts";
 import { recheck } from "./recheck.ts";
-import { bySignaturesOf, toldOf } from "./signatures.ts";
+import { bySignaturesOf, toldOf, UNLIMITED } from "./signatures.ts";
 
 /** Slots of one part; a full block is about ten megabytes of JSON, and one is read at a time. */
 const SLOTS_AT_ONCE = 16;
@@ -99,7 +100,7 @@ async function scanPart(
   }
   const slots = await slotsWithBlocks(peer, from, to);
   const told = (bySignatures ? await bySignaturesOf(solana, peer, slots, watch) : null) ??
-    await byBlocks(peer, slots, watch);
+    await byBlocks(solana, peer, slots, watch);
   for (const [at, { block }] of told.entries()) {
     if (at > 0 && block.parentHash !== told[at - 1].block.hash) {
       throw new ChainError("unavailable", `${peer.name} lacks a block below ${block.height}`);
@@ -112,15 +113,26 @@ async function scanPart(
   return proven;
 }
 
-/** Reads whole blocks, one after the other. */
+/**
+ * Reads whole blocks, one after the other. A transaction can name many accounts by few bytes, and each is told: of a
+ * block that is too large for one answer, the transactions of our addresses are read.
+ */
 export async function byBlocks(
+  solana: Solana,
   peer: Peer,
   slots: readonly number[],
   watch: WatchList,
 ): Promise<Told[]> {
   const told: Told[] = [];
   for (const slot of slots) {
-    told.push(readWhole(await peer.call("getBlock", [slot, WHOLE]), slot, watch));
+    try {
+      told.push(readWhole(await peer.call("getBlock", [slot, WHOLE]), slot, watch));
+    } catch (error) {
+      if (!(error instanceof TooLarge)) throw error;
+      const listed = await bySignaturesOf(solana, peer, [slot], watch, UNLIMITED);
+      if (listed === null) throw error;
+      told.push(...listed);
+    }
   }
   return told;
 }

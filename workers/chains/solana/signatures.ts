@@ -18,8 +18,15 @@ import { transactionQuestion } from "./recheck.ts";
 import { accountsQuestion, readTokenAccounts } from "./token_accounts.ts";
 
 /** With more transactions or token accounts than these, whole blocks are read: anybody can make some. */
-const TOUCHES_MAX = 2_000;
-const ACCOUNTS_MAX = 10_000;
+const LIMITS: Limits = { touches: 2_000, accounts: 10_000 };
+/** For a block that cannot be read whole. */
+export const UNLIMITED: Limits = { touches: Infinity, accounts: Infinity };
+
+/** Most transactions, and most token accounts, that are read. */
+export interface Limits {
+  readonly touches: number;
+  readonly accounts: number;
+}
 
 /** Slots of which the transactions are read, both included. */
 interface Range {
@@ -42,6 +49,7 @@ export async function bySignaturesOf(
   peer: Peer,
   slots: readonly number[],
   watch: WatchList,
+  most: Limits = LIMITS,
 ): Promise<Told[] | null> {
   // The blocks first: a node has a block only once it has listed its transactions by their accounts.
   const blocks = await blocksAt(peer, slots);
@@ -49,7 +57,7 @@ export async function bySignaturesOf(
   const range = { from: slots[0], to: slots[slots.length - 1] };
   let found: Found[] | null;
   try {
-    found = await foundIn(solana, peer, range, watch);
+    found = await foundIn(solana, peer, { range, most }, watch);
   } catch (error) {
     // Strangers decide how much there is to list of an address: what a node cannot list must not end the scan.
     if (!(error instanceof RpcError || error instanceof ChainError)) throw error;
@@ -81,7 +89,7 @@ export function toldOf(block: Block, movements: readonly Movement[], watch: Watc
 async function foundIn(
   { web3 }: Solana,
   peer: Peer,
-  range: Range,
+  { range, most }: { readonly range: Range; readonly most: Limits },
   { addresses }: WatchList,
 ): Promise<Found[] | null> {
   const owners = [...addresses];
@@ -99,16 +107,16 @@ async function foundIn(
   }
   // Later ones too: an account that was closed since then is listed no more, but its owner signed that.
   const own = await touchesIn(peer, owners, { ...range, to: Infinity });
-  if (own.length > TOUCHES_MAX) return null;
+  if (own.length > most.touches) return null;
   const first = await readAll(peer, own);
   for (const { movement: { tokens, keys } } of first) {
     for (const { owner, place } of tokens) if (addresses.has(owner)) accounts.add(keys[place]);
   }
-  if (accounts.size > ACCOUNTS_MAX) return null;
+  if (accounts.size > most.accounts) return null;
   const others = await touchesIn(peer, [...accounts], range);
   const known = new Set(own.map(({ hash }) => hash));
   const more = others.filter(({ hash }) => !known.has(hash));
-  if (more.length > TOUCHES_MAX) return null;
+  if (more.length > most.touches) return null;
   const all = [...first, ...await readAll(peer, more)];
   return all.filter(({ slot }) => slot >= range.from && slot <= range.to);
 }

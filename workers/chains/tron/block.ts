@@ -7,9 +7,19 @@
 import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
+import { TooLarge } from "../rpc.ts";
 import { readLogs, type TronLog } from "./calls.ts";
 import type { Tron } from "./context.ts";
-import { ask, askRecord, hash32, hexOf, readBlock, type TronBlock, units } from "./node_answers.ts";
+import {
+  ask,
+  askRecord,
+  count,
+  hash32,
+  hexOf,
+  readBlock,
+  type TronBlock,
+  units,
+} from "./node_answers.ts";
 
 /** Coins that moved. Addresses are `41` and 40 hexadecimal digits. */
 export interface Move {
@@ -71,16 +81,53 @@ export async function fullBlockAt(peer: Peer, height: number): Promise<FullBlock
   const listed = readList(told.transactions ?? []).map((one) => readRecord(one, "a transaction"));
   // The transactions of the first block have no results: nothing moved there but what began there.
   if (listed.length === 0 || height === 0) return { ...block, transactions: [] };
+  try {
+    return { ...block, transactions: await readTogether(peer, block, listed) };
+  } catch (error) {
+    if (!(error instanceof TooLarge)) throw error;
+    return { ...block, transactions: await readSingly(peer, block, listed) };
+  }
+}
+
+type Listed = readonly Readonly<Record<string, unknown>>[];
+
+/** Reads the results of all transactions of a block in one answer. */
+async function readTogether(
+  peer: Peer,
+  { height }: TronBlock,
+  listed: Listed,
+): Promise<TronTransaction[]> {
   const results = await ask(peer, "wallet/gettransactioninfobyblocknum", { num: height });
   const infos = readList(results).map((one) => readRecord(one, "a result"));
-  const ids = new Set(infos.map(({ id }) => hash32(id, "a transaction id")));
-  const whole = ids.size === listed.length && infos.length === listed.length;
-  if (!whole || listed.some(({ txID }) => !ids.has(hash32(txID, "a transaction id")))) {
+  const byId = new Map(infos.map((info) => [hash32(info.id, "a transaction id"), info]));
+  const found = listed.map(({ txID }) => byId.get(hash32(txID, "a transaction id")));
+  if (infos.length !== listed.length || byId.size !== listed.length || found.includes(undefined)) {
     throw new ChainError("unavailable", `${peer.name} gave results of another block ${height}`);
   }
-  const byId = new Map(infos.map((info) => [info.id as string, info]));
-  const transactions = listed.map((one) => readTransaction(one, byId.get(one.txID as string)!));
-  return { ...block, transactions };
+  return listed.map((one, at) => readTransaction(one, found[at]!));
+}
+
+/**
+ * Reads the results of the transactions of a block one after the other. Calls inside a transaction cost next to
+ * nothing, and each is told: those of one transaction are limited by its time, those of a block by no size.
+ */
+async function readSingly(
+  peer: Peer,
+  { height, timeMs }: TronBlock,
+  listed: Listed,
+): Promise<TronTransaction[]> {
+  const found: TronTransaction[] = [];
+  for (const one of listed) {
+    const hash = hash32(one.txID, "a transaction id");
+    const info = await askRecord(peer, "wallet/gettransactioninfobyid", { value: hash });
+    const isOfBlock = info.id === one.txID && count(info.blockNumber, "a height") === height &&
+      count(info.blockTimeStamp, "a time") === timeMs;
+    if (!isOfBlock) {
+      throw new ChainError("unavailable", `${peer.name} gave results of another block ${height}`);
+    }
+    found.push(readTransaction(one, info));
+  }
+  return found;
 }
 
 /** Reads a block that a node has shown by its id before, from memory where it is kept. */
