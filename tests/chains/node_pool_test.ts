@@ -220,6 +220,16 @@ Deno.test("a node is believed only after it has proven its network, and again af
   deepEqual(honest.asked.slice(3), ["ping", "who", "ping"]);
 });
 
+Deno.test("a batch whose answers are too large together is asked in parts, and none is left out", async () => {
+  await using node = startFaultyNode(null, ({ params }) => `${params[0]} ${"x".repeat(1_000)}`);
+  const calls = Array.from({ length: 16 }, (_, at) => ({ method: "block", params: [at] }));
+  const nodes = open([node], { bytesMax: 5_000 });
+  const answers = await nodes.ask((peer) => peer.batch(calls));
+  deepEqual(answers.map((answer) => parseInt(String(answer), 10)), calls.map((_, at) => at));
+  node.trick = () => "x".repeat(6_000);
+  await failsAs("unavailable", nodes.ask((peer) => peer.batch(calls)));
+});
+
 Deno.test("numbers that a double would change are handed over as their digits", async () => {
   const text = '{"jsonrpc":"2.0","id":0,"result":[0.10000000,21,9007199254740993,1e3,"0.5",-1.5]}';
   await using node = startFaultyNode(null, () => new Response(text));

@@ -12,6 +12,7 @@ import {
   type Resource,
   RpcError,
   type RpcLimits,
+  TooLarge,
 } from "./rpc.ts";
 
 /** One node. */
@@ -189,16 +190,25 @@ export function openSingle(
 
 type Ask = (calls: readonly Call[]) => Promise<(unknown | RpcError)[]>;
 
-/** Asks in batches; a node that takes no batches gets several single questions at a time. */
+/**
+ * Asks in batches; a node that takes no batches gets several single questions at a time. A batch whose answers are
+ * too large together is asked in halves: strangers fill blocks, and sixteen may be asked for at once.
+ */
 function batcher(ask: Ask): Ask {
   let batches = true;
   return async (calls) => {
     const answers: unknown[] = [];
+    let most = BATCH_MAX;
     while (answers.length < calls.length) {
       const at = answers.length;
+      const together = calls.slice(at, at + most);
       try {
-        if (batches) answers.push(...await ask(calls.slice(at, at + BATCH_MAX)));
+        if (batches) answers.push(...await ask(together));
       } catch (error) {
+        if (error instanceof TooLarge && together.length > 1) {
+          most = Math.floor(together.length / 2);
+          continue;
+        }
         if (!(error instanceof RpcError)) throw error;
         batches = false;
       }
