@@ -23,6 +23,8 @@ export interface RealmDefaults {
   accountingCurrency: string;
   /** Settings of withdrawals, by the asset's code. */
   withdrawals?: WithdrawalSettings;
+  /** Days that events are kept. */
+  eventDays?: number;
 }
 
 /** The user of a request, with its time, address and key. */

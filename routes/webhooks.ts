@@ -80,6 +80,7 @@ export const webhookRoutes: readonly AnyRoute[] = [
     method: "POST",
     path: "/v1/webhooks/{id}/rotate",
     tag: TAG,
+    operation: "rotateWebhookSecret",
     summary: "Give a webhook a new secret",
     description: "Shown this once. For some hours deliveries carry a signature by the secret " +
       "before, too.",
@@ -116,6 +117,7 @@ export const webhookRoutes: readonly AnyRoute[] = [
     method: "GET",
     path: "/v1/webhooks/{id}/deliveries",
     tag: TAG,
+    operation: "listDeliveries",
     summary: "List the deliveries of a webhook",
     description: "The newest first, with the latest attempt of each and its answer.",
     access: "user",
@@ -133,6 +135,7 @@ export const webhookRoutes: readonly AnyRoute[] = [
     method: "POST",
     path: "/v1/webhooks/{id}/deliveries/resend",
     tag: TAG,
+    operation: "resendDeliveries",
     summary: "Send the failed deliveries of a span again",
     description: "Those of events from `from` to `to`, ten thousand at most: the answer tells " +
       "how many, and it is asked again until there are none.",

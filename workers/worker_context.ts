@@ -9,6 +9,7 @@ import {
 } from "../db/transaction.ts";
 import type { Actor } from "../domain/actor.ts";
 import { newId } from "../domain/ids.ts";
+import { eventDays } from "../domain/event_settings.ts";
 import { withdrawalSettings } from "../domain/withdrawal_settings.ts";
 import type { Log } from "../log.ts";
 import type { Chains } from "./chains/registry.ts";
@@ -73,6 +74,7 @@ export function workerActor(realm: RealmRow, requestId: string, at: number): Act
       country: realm.country,
       accountingCurrency: realm.accounting_currency,
       withdrawals: withdrawalSettings(realm.settings),
+      eventDays: eventDays(realm.settings),
     },
     roles: ["admin", "manage", "user"],
     scopes: ["realm", "own"],

@@ -31,6 +31,7 @@ import type { UserRow } from "../../db/identity/users.ts";
 import type { Actor } from "../actor.ts";
 import { Failure, FreeForm, Name, NewUsername } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
+import { EventSettings } from "../event_settings.ts";
 import { AccountingCurrency, Country } from "../identity/identities.ts";
 import { idTime, isId, newId } from "../ids.ts";
 import { Password } from "../security/passwords.ts";
@@ -83,7 +84,7 @@ export const RealmChange = z.strictObject({
   country: Country.optional(),
   accounting_currency: AccountingCurrency.optional(),
   tier: TierName.optional(),
-  webhooks: FreeForm.optional(),
+  webhooks: EventSettings.optional(),
   chains: FreeForm.optional(),
   withdrawals: WithdrawalSettings.optional(),
 }).refine((change) => Object.keys(change).length > 0, "nothing is asked to be changed")

@@ -11,6 +11,7 @@ import { createSchemaWriter, type Json, type SchemaWriter } from "./openapi_sche
 import { HEADERS, SECURITY, SECURITY_SCHEMES, SERVICE, TAGS } from "./openapi_texts.ts";
 import { breathe, prepare, type Prepared, replyPrepared } from "./prepared_texts.ts";
 import { type AnyRoute, route } from "./route.ts";
+import { describeWebhooks } from "./openapi_webhooks.ts";
 import type { Services } from "./services.ts";
 import { tableOf, takesMatch } from "./preconditions.ts";
 
@@ -106,6 +107,8 @@ function* describing(routes: readonly AnyRoute[], basePath: string): Generator<v
     paths[each.path] = { ...before, [each.method.toLowerCase()]: { ...asked, responses } };
     yield;
   }
+  const webhooks = describeWebhooks(schemas);
+  yield;
   const parameters = yield* shareParameters(paths);
   const responses = yield* shareResponses(paths);
   return {
@@ -115,6 +118,7 @@ function* describing(routes: readonly AnyRoute[], basePath: string): Generator<v
     tags: [...new Set(routes.map((each) => each.tag))]
       .map((name) => ({ name, description: TAGS[name] })),
     paths,
+    webhooks,
     components: {
       schemas: { ...schemas.components, Problem: problemSchema() },
       responses: { ...responses, ...problems.components },
@@ -235,6 +239,15 @@ function headerParameters(each: AnyRoute): Json[] {
       in: "header",
       required: false,
       description: "`etag` of an answer that is known: 304 where it would be the same.",
+      schema: { type: "string" },
+    });
+  }
+  if (each.resumes) {
+    found.push({
+      name: "last-event-id",
+      in: "header",
+      required: false,
+      description: "The last event that is known; the stream goes on after it.",
       schema: { type: "string" },
     });
   }

@@ -104,6 +104,8 @@ export interface Route<P, Q, B> {
   answer: z.ZodType;
   /** Further answers that are no refusals, by status. */
   others?: Readonly<Record<number, { description: string; answer?: z.ZodType }>>;
+  /** Whether the header `last-event-id` is honoured. */
+  resumes?: true;
   /** Whether `Prefer: wait=N` is honoured. */
   waits?: true;
   /** Media type of the success; application/json unless given. */

@@ -14,6 +14,7 @@ import { depositAppRoutes } from "../deposit_apps.ts";
 import { depositRoutes } from "../deposits.ts";
 import { docsRoutes } from "./docs.ts";
 import { entryRoutes } from "../entries.ts";
+import { eventRoutes } from "../events.ts";
 import { externalAddressRoutes } from "../external_addresses.ts";
 import { fungibleTokenRoutes } from "../tokens.ts";
 import { healthRoutes } from "./health.ts";
@@ -70,6 +71,7 @@ export function allRoutes(): AnyRoute[] {
     ...solvencyRoutes,
     ...stopRoutes,
     ...webhookRoutes,
+    ...eventRoutes,
     ...openapiRoutes(allRoutes),
     ...docsRoutes,
     ...healthRoutes,

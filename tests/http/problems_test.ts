@@ -28,6 +28,7 @@ const STATUSES: Readonly<Record<number, string>> = {
   500: "internal",
   501: "extension.disabled",
   502: "upstream.failed",
+  410: "event.expired",
   503: "chain.quarantined chain.stale service.overloaded",
   504: "upstream.timeout",
 };
@@ -63,11 +64,11 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "webhook.not_found": "tests/webhooks/api_test.ts",
   "delivery.not_found": "tests/webhooks/api_test.ts",
   "extension.disabled": "tests/webhooks/api_test.ts",
+  "event.expired": "tests/webhooks/streams_test.ts",
 };
 
 /** Codes that the contract names for features which are not built yet: nothing throws them. */
 const UNBUILT: readonly ErrorCode[] = [
-  "event.expired",
   "message.not_found",
   "person.not_found",
   "company.not_found",

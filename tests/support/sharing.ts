@@ -9,10 +9,10 @@ import { keepSound, type TestRealm, testRealm } from "./realm.ts";
 export type AddShared = (title: string, work: (realm: TestRealm) => Promise<void>) => void;
 
 /** Opens one realm for several tests, which are the steps of one. None of them breaks it. */
-export function sharing(title: string): AddShared {
+export function sharing(title: string, options?: Parameters<typeof testRealm>[0]): AddShared {
   const steps: Parameters<AddShared>[] = [];
   Deno.test(title, async (t) => {
-    await using realm = await testRealm();
+    await using realm = await testRealm(options);
     keepSound(realm);
     for (const [name, work] of steps) await t.step(name, () => work(realm));
   });

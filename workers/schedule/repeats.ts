@@ -18,6 +18,9 @@ import { attestRealm } from "../installation/attestation.ts";
 import { SEARCH_MS, searchCoins } from "../scanning/utxo_search.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
 import { reviveForgotten } from "../sending/sender.ts";
+import { forgetEvents } from "../../db/events.ts";
+import { idBound } from "../../domain/ids.ts";
+import { keptMs } from "../../domain/webhooks/event_log.ts";
 import { tellIncidents } from "../webhooks/incidents.ts";
 import type { RatesGateway } from "../gateways/rates.ts";
 import type { WorkerContext, WorkerDependencies } from "../worker_context.ts";
@@ -47,6 +50,7 @@ export interface Repeat<P> {
 
 /** Rows that one statement deletes. */
 const PURGE_SLICE = 20_000;
+const HOUR_MS = 3_600_000;
 
 /** Repeated in every realm. */
 export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
@@ -132,7 +136,13 @@ async function ensureSeed({ realm, pool, signer }: WorkerContext): Promise<void>
   await signer.ensureSeed({ realm: realm.id, pool });
 }
 
-async function purgeRealm({ pool }: WorkerContext, { signal }: RepeatDependencies): Promise<void> {
+async function purgeRealm(
+  { pool, actor }: WorkerContext,
+  { signal }: RepeatDependencies,
+): Promise<void> {
+  // An hour late, so that a reader whose cursor was accepted finds what follows it.
+  const before = idBound(actor.at - keptMs(actor.realm.eventDays) - HOUR_MS);
+  await purge(pool, (tx, limit) => forgetEvents(tx, before, limit), signal);
   for (const remove of [deleteOldAnswers, deleteOldLogins]) await purge(pool, remove, signal);
   await locking(pool, deleteStale);
 }

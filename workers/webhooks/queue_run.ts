@@ -101,7 +101,8 @@ async function deliver(run: Run): Promise<void> {
     if (more && inFlight.size <= width / 2) {
       const at = run.given.now();
       const limit = Math.max(1, Math.ceil(width - inFlight.size));
-      const except = [...inFlight];
+      // What was answered while others were stored is due until it is stored itself.
+      const except = [...inFlight, ...run.results.map(({ event }) => event)];
       const due = await reading(pool, (db) => {
         return selectDueDeliveries(db, { webhook, at, limit, except });
       });

@@ -1,0 +1,157 @@
+/** The log of events as readers see it: a page after an event, and what a reader may see of it. @module */
+import { z } from "zod";
+import { type EventRow, selectEvents, selectLastEvent } from "../../db/events.ts";
+import type { Db } from "../../db/database.ts";
+import type { Actor } from "../actor.ts";
+import { invalidQuery } from "../collections/filter.ts";
+import { answerable } from "../answers.ts";
+import { Id } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { EVENT_TYPES } from "../events.ts";
+import { idTime, isId } from "../ids.ts";
+import { parseStoredJson } from "../json.ts";
+import { rightsOf } from "../permissions.ts";
+import { payloadFor } from "./messages.ts";
+
+const TypeName = z.enum([...EVENT_TYPES, "webhook.test"]);
+const Types = z.union([TypeName, z.array(TypeName).max(50)]).optional()
+  .meta({ description: "Events of this type; it may be repeated." });
+
+/** Which events a stream shows. */
+export const EventStream = z.strictObject({
+  type: Types,
+  entity: Id.optional().meta({ description: "Events about this entity." }),
+  after: Id.optional().meta({ description: "Stands for the header last-event-id." }),
+});
+/** Which events a stream shows. */
+export type EventStream = z.infer<typeof EventStream>;
+
+/** Which events a page shows. */
+export const EventPage = z.strictObject({
+  type: Types,
+  entity: Id.optional().meta({ description: "Events about this entity." }),
+  after: Id.optional().meta({
+    description: "The last event that is known; from the oldest kept one unless given.",
+  }),
+  limit: z.string().regex(/^([1-9]\d{0,2}|1000)$/).optional().meta({
+    type: "integer",
+    minimum: 1,
+    maximum: 1000,
+  }),
+});
+/** Which events a page shows. */
+export type EventPage = z.infer<typeof EventPage>;
+
+/** An event as shown. */
+export const EventView = z.object({
+  id: z.string(),
+  type: z.string(),
+  timestamp: z.string().meta({ description: "When it happened (ISO 8601).", format: "date-time" }),
+  entity: z.string().meta({ description: "The entity that it is about." }),
+  data: z.record(z.string(), z.unknown()).meta({
+    description: "The entity as its route shows it, or its id alone beyond 20 kB.",
+  }),
+  owner: z.string().nullable(),
+  created_at: z.number().int(),
+}).meta({ id: "Event" });
+
+/** The cursor of a log without events. */
+const NONE = "00000000-0000-7000-8000-000000000000";
+const LIMIT = "100";
+
+/** Which events are shown to whom. */
+export interface EventAudience {
+  /** Null: to a user who sees the whole realm. */
+  viewer: string | null;
+  types: readonly string[] | null;
+  entity: string | null;
+}
+
+/** Reads which events an actor asks for, and may see. */
+export function filterOf(actor: Actor, { type, entity }: EventStream): EventAudience {
+  return {
+    viewer: rightsOf(actor).read === "all" ? null : actor.user,
+    types: type === undefined ? null : [type].flat(),
+    entity: entity ?? null,
+  };
+}
+
+/**
+ * Lists events after one of them, in the order in which they were published.
+ *
+ * @throws {DomainError} query.invalid, event.expired
+ */
+export async function listEvents(
+  db: Db,
+  actor: Actor,
+  { limit = LIMIT, after, ...asked }: EventPage,
+): Promise<Record<string, unknown>[]> {
+  if (after !== undefined) assertKept(actor, after);
+  const filter = filterOf(actor, asked);
+  if (filter.entity !== null && !isId(filter.entity)) return [];
+  const rows = await selectEvents(db, {
+    ...filter,
+    after: after ?? NONE,
+    limit: parseInt(limit, 10),
+  });
+  return answerable(rows.map((row) => viewEvent(row, filter.viewer)));
+}
+
+/**
+ * Refuses a cursor behind which events may have been deleted.
+ *
+ * @throws {DomainError} query.invalid, event.expired
+ */
+export function assertKept({ realm, at }: Actor, after: string): void {
+  if (!isId(after)) throw invalidQuery("/after", "the id of an event is expected");
+  if (after === NONE || idTime(after) >= at - keptMs(realm.eventDays)) return;
+  throw new DomainError(
+    "event.expired",
+    "events after this one may have been deleted: read what changed, and go on with the newest",
+  );
+}
+
+/** The id of the newest event. */
+export async function lastEvent(db: Db): Promise<string> {
+  return await selectLastEvent(db);
+}
+
+/** Reads published events after one of them, whoever may see them. */
+export async function readEvents(db: Db, after: string, limit: number): Promise<EventRow[]> {
+  return await selectEvents(db, { after, limit, viewer: null, types: null, entity: null });
+}
+
+/** Whether an event is shown. */
+export function isShown(row: EventRow, { viewer, types, entity }: EventAudience): boolean {
+  if (types !== null && !types.includes(row.type)) return false;
+  if (entity !== null && row.entity !== entity) return false;
+  return viewer === null || row.owner === viewer || row.others?.includes(viewer) === true;
+}
+
+/** Shows an event. */
+export function viewEvent(row: EventRow, viewer: string | null): Record<string, unknown> {
+  return { ...headOf(row), data: parseStoredJson(payloadFor(row, viewer)), ...footOf(row) };
+}
+
+/** Prints an event as {@link viewEvent} shows it. */
+export function printEvent(row: EventRow, viewer: string | null): string {
+  const [head, foot] = [JSON.stringify(headOf(row)), JSON.stringify(footOf(row))];
+  return `${head.slice(0, -1)},"data":${payloadFor(row, viewer)},${foot.slice(1)}`;
+}
+
+function headOf({ id, type, entity, created_at }: EventRow) {
+  return { id, type, timestamp: new Date(created_at).toISOString(), entity };
+}
+
+function footOf({ owner, created_at }: EventRow) {
+  return { owner, created_at };
+}
+
+const DAY_MS = 24 * 3_600_000;
+/** Days that events are kept unless the realm's settings say otherwise. */
+const DAYS = 30;
+
+/** How long events are kept, in milliseconds. */
+export function keptMs(days: number | undefined): number {
+  return (days ?? DAYS) * DAY_MS;
+}

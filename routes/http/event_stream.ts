@@ -1,0 +1,180 @@
+/**
+ * Streams of events (server-sent events). A stream ends when its key does, when its caller reads no
+ * more, and with the process; a caller goes on with the last id that it has seen.
+ * @module
+ */
+import type { Actor } from "../../domain/actor.ts";
+import type { Pool } from "../../domain/command.ts";
+import { DomainError } from "../../domain/errors.ts";
+import {
+  type EventAudience,
+  type EventStream,
+  filterOf,
+  isShown,
+  printEvent,
+} from "../../domain/webhooks/event_log.ts";
+import { type EventFeed, openEventFeed } from "./event_feed.ts";
+import type { Ending } from "./shutdown.ts";
+
+/** What a stream is opened with. */
+export interface StreamOptions {
+  pool: Pool;
+  user: string;
+  asked: EventStream;
+  /** The last event that the caller knows; null: it begins with the next one. */
+  after: string | null;
+  /** The caller with its present rights; null where its key has ended. */
+  actorNow: () => Promise<Actor | null>;
+  /** Called when the stream begins, and hourly: events are written for it. */
+  note: () => Promise<void>;
+  ending: Ending;
+}
+
+/** Streams at once: of a user, and of a realm in this process. */
+const USER_MAX = 20;
+const REALM_MAX = 500;
+/** A key that has ended is noticed within this time. */
+const CHECK_MS = 900;
+const HEARTBEAT_MS = 15_000;
+const NOTE_MS = 3_600_000;
+/** A caller that reads nothing for so long has gone. */
+const UNREAD_MAX_MS = 60_000;
+const RETRY_MS = 2000;
+/** Shortest pause where nothing is new. */
+const PAUSE_MS = 20;
+
+const open = new WeakMap<Pool, Map<string, number>>();
+
+interface Stream {
+  options: StreamOptions;
+  feed: EventFeed;
+  cursor: string;
+  heartbeatAt: number;
+  noteAt: number;
+  ended: boolean;
+  /** Gives the place of the stream back; once. */
+  leave: () => void;
+}
+
+/**
+ * Opens a stream of events.
+ *
+ * @throws {DomainError} rate.limited, service.overloaded
+ */
+export async function openEventStream(
+  options: StreamOptions,
+): Promise<ReadableStream<Uint8Array>> {
+  const place = takePlace(options.pool, options.user);
+  const feed = openEventFeed(options.pool);
+  const release = () => {
+    place();
+    feed.leave();
+  };
+  try {
+    await options.note();
+    const cursor = options.after ?? await feed.head();
+    return streamOf({ options, feed, cursor, release });
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+function streamOf(
+  { options, feed, cursor, release }: Pick<Stream, "options" | "feed" | "cursor"> & {
+    release: () => void;
+  },
+): ReadableStream<Uint8Array> {
+  const at = performance.now();
+  let unread: ReturnType<typeof setTimeout> | undefined;
+  const stream: Stream = {
+    ...{ options, feed, cursor, ended: false },
+    ...{ heartbeatAt: at + HEARTBEAT_MS, noteAt: at + NOTE_MS },
+    leave() {
+      if (stream.ended) return;
+      stream.ended = true;
+      clearTimeout(unread);
+      forget();
+      release();
+    },
+  };
+  let close = () => {};
+  const forget = options.ending.add(() => close());
+  const encoder = new TextEncoder();
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      close = () => {
+        if (stream.ended) return;
+        stream.leave();
+        try {
+          controller.close();
+        } catch {
+          // the caller has left meanwhile
+        }
+      };
+      controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\nid: ${cursor}\n\n`));
+    },
+    async pull(controller) {
+      clearTimeout(unread);
+      const text = await nextText(stream).catch(() => null);
+      if (stream.ended) return;
+      if (text === null) return close();
+      controller.enqueue(encoder.encode(text));
+      unread = setTimeout(close, UNREAD_MAX_MS);
+    },
+    cancel: () => stream.leave(),
+  }, { highWaterMark: 1 });
+}
+
+/** Waits for the next events, or the next heartbeat; null where the stream ends. */
+async function nextText(stream: Stream): Promise<string | null> {
+  const { options, feed } = stream;
+  while (!stream.ended) {
+    const actor = await options.actorNow();
+    if (actor === null) return null;
+    const now = performance.now();
+    if (now >= stream.noteAt) {
+      stream.noteAt = now + NOTE_MS;
+      await options.note();
+    }
+    const rows = await feed.after(stream.cursor);
+    const audience = filterOf(actor, options.asked);
+    const text = rows.filter((row) => isShown(row, audience)).map((row) => blockOf(row, audience));
+    stream.cursor = rows.at(-1)?.id ?? stream.cursor;
+    if (text.length > 0) return text.join("");
+    if (now >= stream.heartbeatAt) {
+      stream.heartbeatAt = now + HEARTBEAT_MS;
+      // The id passes over events that are not shown, so a caller that returns does not read them again.
+      return `: still here\nid: ${stream.cursor}\n\n`;
+    }
+    if (rows.length > 0) continue;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    await feed.changed(stream.cursor, CHECK_MS);
+  }
+  return null;
+}
+
+function blockOf(row: Parameters<typeof printEvent>[0], { viewer }: EventAudience): string {
+  return `id: ${row.id}\nevent: ${row.type}\ndata: ${printEvent(row, viewer)}\n\n`;
+}
+
+/** Takes the place of a stream; the function returned gives it back. */
+function takePlace(pool: Pool, user: string): () => void {
+  const places = open.get(pool) ?? new Map<string, number>();
+  open.set(pool, places);
+  const mine = places.get(user) ?? 0;
+  if (mine >= USER_MAX) {
+    const message = `${USER_MAX} streams of this user are open: end one of them`;
+    throw new DomainError("rate.limited", message, { retryAfterS: 10 });
+  }
+  if (places.values().reduce((sum, count) => sum + count, 0) >= REALM_MAX) {
+    const message = "too many streams are open in this realm";
+    throw new DomainError("service.overloaded", message, { retryAfterS: 10 });
+  }
+  places.set(user, mine + 1);
+  return () => {
+    const left = places.get(user)! - 1;
+    if (left > 0) places.set(user, left);
+    else places.delete(user);
+  };
+}

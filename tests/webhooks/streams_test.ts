@@ -1,0 +1,225 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { randomId } from "../../domain/ids.ts";
+import { locking } from "../../db/transaction.ts";
+import { publishWaiting } from "../../domain/event_publishing.ts";
+import { emit } from "../../domain/events.ts";
+import { createApp } from "../../routes/http/app.ts";
+import { until } from "../support/eventually.ts";
+import { PLATFORM_KEY, type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+import { publishEvents } from "../../workers/webhooks/publishing.ts";
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Emits an event about an entity of a user, and publishes it. */
+async function tell(realm: TestRealm, owner: string | null, note: string): Promise<void> {
+  await realm.command((tx) => {
+    const id = randomId(Date.now());
+    return emit(tx, { at: Date.now() }, "withdrawal.updated", { id, owner, view: { id, note } });
+  });
+  await publishEvents(realm.pool, Date.now);
+}
+
+interface Open extends AsyncDisposable {
+  status: number;
+  type: string | null;
+  /** Blocks that came, each by its fields. */
+  blocks: Record<string, string>[];
+  ended: boolean;
+}
+
+/** Opens a stream of a user. */
+async function openStream(
+  realm: TestRealm,
+  user: TestUser,
+  path = "/v1/events",
+  headers: Record<string, string> = {},
+): Promise<Open> {
+  const app = createApp(realm.services, PLATFORM_KEY);
+  const request = new Request(`http://purser.test${path}`, {
+    headers: { "x-api-key": user.key, ...headers },
+  });
+  const answer = await app(request, "127.0.0.1");
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  const stream: Open = {
+    ...{
+      status: answer.status,
+      type: answer.headers.get("content-type"),
+      blocks: [],
+      ended: false,
+    },
+    async [Symbol.asyncDispose]() {
+      await reader.cancel();
+      await reading;
+    },
+  };
+  const read = async () => {
+    let text = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      text += value;
+      const parts = text.split("\n\n");
+      text = parts.pop()!;
+      for (const part of parts) {
+        stream.blocks.push(Object.fromEntries(
+          part.split("\n").map((line) => {
+            const at = line.indexOf(": ");
+            return [line.slice(0, at), line.slice(at + 2)];
+          }),
+        ));
+      }
+    }
+    stream.ended = true;
+  };
+  const reading = read().catch(() => {});
+  return stream;
+}
+
+function notesOf({ blocks }: Open): string[] {
+  return blocks.filter((one) => one.event !== undefined).map((one) =>
+    JSON.parse(one.data).data.note
+  );
+}
+
+const test = sharing("streams of one realm");
+
+test("a stream sends what is new to those who may see it, and goes on after the last id", async (realm) => {
+  const [mine, other] = [await realm.user(), await realm.user()];
+  await using all = await openStream(realm, realm.admin);
+  await using own = await openStream(realm, mine);
+  deepEqual([own.status, own.type], [200, "text/event-stream; charset=utf-8"]);
+  await until(() => all.blocks.length > 0 && own.blocks.length > 0);
+  await tell(realm, mine.id, "a");
+  await tell(realm, other.id, "b");
+  await tell(realm, null, "c");
+  await tell(realm, mine.id, "d");
+  await until(() => notesOf(all).length === 4 && notesOf(own).length === 2);
+  deepEqual([notesOf(all), notesOf(own)], [["a", "b", "c", "d"], ["a", "d"]]);
+  const [first, second] = all.blocks.filter((one) => one.event !== undefined);
+  equal(first.event, "withdrawal.updated");
+  ok(first.id < second.id);
+  await using again = await openStream(realm, realm.admin, "/v1/events", {
+    "last-event-id": second.id,
+  });
+  await until(() => notesOf(again).length === 2);
+  deepEqual(notesOf(again), ["c", "d"]);
+  const { entity } = JSON.parse(second.data);
+  await using one = await openStream(
+    realm,
+    realm.admin,
+    `/v1/events?entity=${entity}&after=${first.id}`,
+  );
+  await using none = await openStream(
+    realm,
+    realm.admin,
+    `/v1/events?type=stop.set&after=${first.id}`,
+  );
+  await until(() => notesOf(one).length === 1);
+  deepEqual([notesOf(one), notesOf(none)], [["b"], []]);
+  const page = async (user: TestUser, query = "") => {
+    const answer = await user.send("GET", `/v1/events/all${query}`);
+    equal(answer.status, 200, answer.text);
+    return answer.body.map((each: { data: { note: string } }) => each.data.note);
+  };
+  deepEqual(await page(realm.admin, `?after=${first.id}&limit=2`), ["b", "c"]);
+  deepEqual((await page(mine)).slice(-2), ["a", "d"]);
+  equal((await page(other)).includes("a"), false);
+  deepEqual(await page(realm.admin, `?after=${first.id}&entity=${entity}`), ["b"]);
+  deepEqual(await page(realm.admin, `?after=${first.id}&type=stop.set`), []);
+});
+
+test("a stream ends when its key is revoked", async (realm) => {
+  const user = await realm.user();
+  await using stream = await openStream(realm, user);
+  await until(() => stream.blocks.length > 0);
+  equal((await user.send("POST", "/v1/auth/logout")).status, 200);
+  await until(() => stream.ended);
+});
+
+test("a cursor behind what is kept is refused with a clear problem", async (realm) => {
+  const old = randomId(Date.now() - 31 * DAY_MS);
+  for (const path of [`/v1/events?after=${old}`, `/v1/events/all?after=${old}`]) {
+    const refused = await realm.admin.send("GET", path);
+    deepEqual([refused.status, refused.body.code], [410, "event.expired"]);
+  }
+  for (const path of ["/v1/events?after=x", "/v1/events/all?after=x", "/v1/events?type=nothing"]) {
+    equal((await realm.admin.send("GET", path)).body.code, "query.invalid");
+  }
+});
+
+test("a user's streams are limited", async (realm) => {
+  const user = await realm.user();
+  await using open = new AsyncDisposableStack();
+  for (let i = 0; i < 20; i++) open.use(await openStream(realm, user));
+  const refused = await user.send("GET", "/v1/events");
+  deepEqual([refused.status, refused.body.code], [429, "rate.limited"]);
+});
+
+test("no id is followed later by a smaller one, whatever order transactions commit in", async (realm) => {
+  await realm.admin.send("GET", "/v1/events/all");
+  const seen: string[] = [];
+  let going = true;
+  const read = async () => {
+    while (going) {
+      const after = seen.length === 0 ? "" : `?after=${seen.at(-1)}`;
+      const { body } = await realm.admin.send("GET", `/v1/events/all${after}`);
+      seen.push(...body.map((one: { id: string }) => one.id));
+    }
+  };
+  const publish = async (ahead: number) => {
+    while (going) {
+      await locking(realm.pool, (tx) => publishWaiting(tx, { at: Date.now() + ahead }, 3));
+    }
+  };
+  const before = (await realm.admin.send("GET", "/v1/events/all?limit=1000")).body.length;
+  const working = [read(), publish(0), publish(5000)];
+  const write = async (n: number) => {
+    for (let i = 0; i < 10; i++) {
+      await realm.command(async (tx) => {
+        const id = randomId(Date.now());
+        await emit(tx, { at: Date.now() }, "stop.set", { id, owner: null, view: { id } });
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * n));
+      });
+    }
+  };
+  await Promise.all([1, 2, 3, 4].map(write));
+  await until(() => seen.length === before + 40);
+  going = false;
+  await Promise.all(working);
+  deepEqual(seen, [...new Set(seen)].sort());
+});
+
+Deno.test("with nobody listening no event is written, and with somebody each is", async () => {
+  await using realm = await testRealm();
+  const count = async () => {
+    const [{ n }] = await realm.pool.sql<
+      { n: number }[]
+    >`select count(*)::integer as n from events`;
+    return n;
+  };
+  await tell(realm, null, "a");
+  equal(await count(), 0);
+  equal((await realm.admin.send("GET", "/v1/events/all")).text, "[]");
+  await tell(realm, null, "b");
+  equal(await count(), 1);
+});
+
+Deno.test("a realm says how long events are kept, and older ones are deleted", async () => {
+  await using realm = await testRealm();
+  const path = `/v1/realms/${realm.id}`;
+  for (const days of [0, 366, 1.5, "30"]) {
+    const refused = await realm.admin.send("PATCH", path, { webhooks: { retention_days: days } });
+    equal(refused.body.code, "request.invalid", `${days}`);
+  }
+  const changed = await realm.admin.send("PATCH", path, { webhooks: { retention_days: 2 } });
+  equal(changed.body.webhooks.retention_days, 2);
+  await realm.admin.send("GET", "/v1/events/all");
+  await tell(realm, null, "a");
+  const { body } = await realm.admin.send("GET", "/v1/events/all");
+  equal(body.length, 1);
+  const { forgetEvents } = await import("../../db/events.ts");
+  const { writing } = await import("../../db/transaction.ts");
+  const later = randomId(Date.now() + DAY_MS);
+  equal(await writing(realm.pool, (db) => forgetEvents(db, later, 10)), 0, "younger than a day");
+});
