@@ -9,7 +9,7 @@
  * `--own` takes our own clients where wrk and pgbench are installed, too; `--wrk` refuses to run without wrk.
  *
  * `--only=` one of the parts alone: rows whose name contains the text; `statements`, `hash_chain`, `stalls`, `paths`,
- * `older`; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
+ * `older`; `events`, what webhooks cost and how fast they are; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
  * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
  * `attacks [--name=text]`, transfers under attack; `parse`, the reading of bodies; `pauses`, for how long one request
  * keeps others from the event loop.
@@ -19,6 +19,7 @@
 import { parseArgs } from "node:util";
 import { benchAttacks } from "./attacks.ts";
 import { benchCoins } from "./coins.ts";
+import { benchEvents } from "./events.ts";
 import { age, firstMinute } from "./first_minute.ts";
 import { benchFuzz } from "./fuzz.ts";
 import { compareProcesses, grow } from "./growth.ts";
@@ -214,6 +215,9 @@ async function runAlone(asked: Asked): Promise<boolean> {
     case "lies":
       await benchLies(asked.rounds);
       return true;
+    case "events":
+      await benchEvents(asked);
+      return true;
     case "paths":
       await benchPaths(asked.seconds);
       return true;
@@ -239,6 +243,7 @@ async function main(): Promise<void> {
   if (asked.only !== undefined) return;
   await benchPaths(asked.quick ? 1 : asked.seconds);
   await compareOlder(asked);
+  await benchEvents(asked);
   if (!asked.quick) await benchCoins();
 }
 

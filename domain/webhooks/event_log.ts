@@ -13,6 +13,8 @@ import { parseStoredJson } from "../json.ts";
 import { rightsOf } from "../permissions.ts";
 import { payloadFor } from "./messages.ts";
 
+export type { EventRow };
+
 const TypeName = z.enum([...EVENT_TYPES, "webhook.test"]);
 const Types = z.union([TypeName, z.array(TypeName).max(50)]).optional()
   .meta({ description: "Events of this type; it may be repeated." });

@@ -34,6 +34,8 @@ Deno.test("a customer's deployments on its own ramp are paid from its account, a
   ok(compare(promised, "1") < 0, promised);
   const path = `/v1/fungible/token/${first.body.id}`;
   await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "deployed");
+  const told = "select entity from events where type = 'token.deployed'";
+  deepEqual(await rowsOf(realm, told), [{ entity: first.body.id }]);
   await fixture.mine(2);
   // The chain's fee is gone from the ramp's account, to the last unit, and nothing from the fees.
   const [order] = await rowsOf<{ fee: string }>(

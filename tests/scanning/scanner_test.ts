@@ -28,7 +28,7 @@ Deno.test("a deposit to a ramp is seen, waits for its depth and is credited once
   equal((await fixture.account(ramp.id)).balance.total, "0.5");
   const events = await rowsOf<{ type: string }>(
     fixture.realm,
-    "select type from events where type like 'deposit%' order by position",
+    "select type from events where type like 'deposit.%' order by position",
   );
   deepEqual(events.map((one) => one.type), ["deposit.pending", "deposit.confirmed"]);
 });
@@ -74,7 +74,10 @@ Deno.test("a reorganisation before the depth moves a deposit's block or orphans 
   equal((await fixture.deposits())[0].status, "PENDING");
   await anvil.rpc("anvil_reorg", 2, []);
   await fixture.mine();
-  equal((await fixture.deposits())[0].status, "ORPHANED");
+  const [orphan] = await fixture.deposits();
+  equal(orphan.status, "ORPHANED");
+  const told = "select payload->>'status' as status from events where type = 'deposit.orphaned'";
+  deepEqual(await rowsOf(fixture.realm, told), [{ status: "ORPHANED" }]);
   await fixture.mine(8);
   deepEqual((await fixture.account(ramp.id)).balance.total, "0");
   const hash = await anvil.send({ to: ramp.address, value: 2n * ETHER });

@@ -1,0 +1,126 @@
+/** Every event of the contract is emitted by what it tells of: here, or in the test that is named. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { halt } from "../../domain/deposits/scan_results.ts";
+import { EVENT_TYPES } from "../../domain/events.ts";
+import { quarantine } from "../../domain/sending/quarantine.ts";
+import { disableWebhook } from "../../domain/webhooks/disabling.ts";
+import { EVENT_SCHEMAS } from "../../domain/webhooks/event_schemas.ts";
+import { tellLagging, tellStuck } from "../../domain/webhooks/incidents.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
+import { publishEvents } from "../../workers/webhooks/publishing.ts";
+import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
+
+const HOUR_MS = 3_600_000;
+const PLACE = { chain: "ETHEREUM", network: "main" };
+
+/** Brings an event about; gives the entity's id, where the event is about one. */
+type Cause = (funded: FundedRamp) => Promise<string | null>;
+
+const HERE: Readonly<Record<string, Cause>> = {
+  "account.enabled": async ({ realm }) => {
+    const made = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset: "ETH" });
+    await realm.drain();
+    return made.body.id;
+  },
+  "stop.set": async ({ realm }) => {
+    const stop = { what: "signing", reason: "an exercise" };
+    return (await realm.admin.send("POST", "/v1/stops", stop)).body.id;
+  },
+  "stop.lifted": async ({ realm }) => {
+    const [{ id }] = (await realm.admin.send("GET", "/v1/stops/all")).body;
+    await realm.admin.send("DELETE", `/v1/stops/${id}`);
+    return id;
+  },
+  "withdrawal.updated": async (funded) => (await funded.withdraw("1")).body.id,
+  "withdrawal.stuck": async (funded) => {
+    const { actor, step } = funded.context;
+    const later = { ...actor, at: Date.now() + 3 * HOUR_MS };
+    const [id] = await step((tx) => tellStuck(tx, later));
+    deepEqual(await step((tx) => tellStuck(tx, later)), [], "once");
+    return id;
+  },
+  "transaction.created": async ({ realm }) => {
+    const { name, account } = await realm.currency("100");
+    const other = await realm.account({ asset: name });
+    const move = { source: { account }, destination: { account: other }, value: "1" };
+    return (await realm.admin.send("POST", "/v1/transactions", move)).body.id;
+  },
+  "chain.lagging": async ({ context, realm }) => {
+    await realm.command((tx) =>
+      tx`insert into chain_cursors (chain, network, height, hash, head, scanned_at, created_at)
+        values (${PLACE.chain}, ${PLACE.network}, 1, '0x', 1, now(), now()) on conflict do nothing`
+    );
+    const at = (ms: number) => ({ ...context.actor, at: Date.now() + ms });
+    const named = `${PLACE.chain} ${PLACE.network}`;
+    deepEqual(await context.step((tx) => tellLagging(tx, at(HOUR_MS))), [named]);
+    deepEqual(await context.step((tx) => tellLagging(tx, at(HOUR_MS))), [], "once");
+    deepEqual(await context.step((tx) => tellLagging(tx, at(0))), [], "over");
+    deepEqual(await context.step((tx) => tellLagging(tx, at(HOUR_MS))), [named], "again");
+    return realm.id;
+  },
+  "chain.halted": async ({ context, realm }) => {
+    await context.step((tx) => halt(tx, context.actor, PLACE, "no common ancestor"));
+    return realm.id;
+  },
+  "chain.quarantined": async ({ context, ramp }) => {
+    await context.step((tx) => quarantine(tx, context.actor, [ramp], "an unknown nonce"));
+    return ramp;
+  },
+  "webhook.disabled": async ({ context, realm }) => {
+    const input = { url: "https://hooks.example.com", events: ["*"] };
+    const { id } = (await realm.admin.send("POST", "/v1/webhooks", input)).body;
+    const gone = { id, reason: "gone" as const };
+    equal(await context.step((tx) => disableWebhook(tx, context.actor, gone)), true);
+    equal(await context.step((tx) => disableWebhook(tx, context.actor, gone)), false);
+    return id;
+  },
+};
+
+/** Events whose cause is a long story, with the file whose test tells it. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  "deposit.pending": "tests/scanning/scanner_test.ts",
+  "deposit.confirmed": "tests/scanning/scanner_test.ts",
+  "deposit.orphaned": "tests/scanning/scanner_test.ts",
+  "deposit.forwarded": "tests/deposits/sweeps_test.ts",
+  "app.deposit.updated": "tests/deposits/api_test.ts",
+  "token.deployed": "tests/currencies/deployment_costs_test.ts",
+  "solvency.drift": "tests/audit/solvency_test.ts",
+  "ramp.cost_limited": "tests/withdrawals/costs_test.ts",
+  "ramp.gas_insufficient": "tests/currencies/token_gas_test.ts",
+  "coin.corrected": "tests/scanning/spent_utxos_test.ts",
+};
+/** Events of capabilities that are not built yet. */
+const UNBUILT: readonly string[] = ["message.updated", "persons.sync.finished"];
+
+Deno.test("every event is emitted with the entity as its schema shows it", async (t) => {
+  await using funded = await openFundedRamp();
+  const { realm } = funded;
+  let last = "";
+  const publish = async () => {
+    await extendHashChain(realm.pool, Date.now);
+    await publishEvents(realm.pool, Date.now);
+    const after = last === "" ? "" : `&after=${last}`;
+    const { body } = await realm.admin.send("GET", `/v1/events/all?limit=1000${after}`);
+    last = body.at(-1)?.id ?? last;
+    return body;
+  };
+  await publish();
+  for (const [type, cause] of Object.entries(HERE)) {
+    await t.step(type, async () => {
+      const entity = await cause(funded);
+      const told = (await publish()).filter((one: { type: string }) => one.type === type);
+      ok(told.length > 0, "it is told of");
+      equal(told.at(-1).entity, entity);
+      EVENT_SCHEMAS[type as keyof typeof EVENT_SCHEMAS].data.parse(told.at(-1).data);
+    });
+  }
+});
+
+Deno.test("every event of the contract has a test", async () => {
+  const listed = [...Object.keys(HERE), ...Object.keys(ELSEWHERE), ...UNBUILT];
+  deepEqual(listed.sort(), [...EVENT_TYPES].sort());
+  for (const [type, file] of Object.entries(ELSEWHERE)) {
+    const text = await Deno.readTextFile(new URL(`../../${file}`, import.meta.url));
+    ok(text.includes(type), `${file} has ${type}`);
+  }
+});
