@@ -70,42 +70,23 @@ export async function benchEvents(
         );
       while ((await waits())[0].n > 0) await pause(20);
     };
-    const shares: number[] = [];
-    const [bare, heard, under, after]: number[][] = [[], [], [], []];
+    const found: Round[] = [];
     for (let round = -WARM; round < asked.rounds; round++) {
       await quiet();
-      const without = await run() / asked.seconds;
+      const bare = await run() / asked.seconds;
       await quiet();
       const { id } = await created();
       const before = receiver.count();
-      const withOne = await run() / asked.seconds;
+      const heard = await run() / asked.seconds;
       const meanwhile = receiver.count() - before;
       const start = performance.now();
       await quiet();
       const rest = receiver.count() - before - meanwhile;
-      const drained = rest / ((performance.now() - start) / 1000);
-      await fetch(`${service.url}/v1/webhooks/${id}`, {
-        method: "DELETE",
-        headers: { "x-api-key": realm.key },
-      }).then((answer) => answer.body?.cancel());
-      if (round < 0) continue;
-      shares.push(withOne / without);
-      bare.push(without);
-      heard.push(withOne);
-      under.push(meanwhile / asked.seconds);
-      after.push(drained);
+      const after = rest / ((performance.now() - start) / 1000);
+      await remove(`${service.url}/v1/webhooks/${id}`, realm.key);
+      if (round >= 0) found.push({ bare, heard, beside: meanwhile / asked.seconds, after });
     }
-    const [share, rate] = [median(shares), median(after)];
-    console.log(
-      `events: single transfers over ${CONNECTIONS} connections, ${
-        whole(bare)
-      }/s without a listener ` +
-        `and ${whole(heard)}/s with a webhook on transaction.created: ${share.toFixed(2)} of it ` +
-        `(must ${SHARE_MIN}) ${verdictOf(share >= SHARE_MIN) ?? ""}\n` +
-        `events: ${whole(under)} deliveries/s beside them, and ${rate.toFixed(0)}/s afterwards ` +
-        `(must ${RATE_MIN}) ${verdictOf(rate >= RATE_MIN) ?? ""}; ${receiver.repeats()} repeats, ` +
-        `${receiver.count()} events`,
-    );
+    print(found, receiver);
   } finally {
     await service.stop();
     await receiver.close();
@@ -114,8 +95,36 @@ export async function benchEvents(
   }
 }
 
-function whole(figures: readonly number[]): string {
-  return median(figures).toFixed(0);
+/** Rates a second. */
+interface Round {
+  /** Transfers without a listener, and with a webhook. */
+  bare: number;
+  heard: number;
+  /** Deliveries beside the transfers, and afterwards. */
+  beside: number;
+  after: number;
+}
+
+function print(found: Round[], receiver: ReturnType<typeof openReceiver>): void {
+  const middle = (field: keyof Round) => median(found.map((one) => one[field]));
+  const whole = (field: keyof Round) => middle(field).toFixed(0);
+  const share = median(found.map(({ bare, heard }) => heard / bare));
+  const rate = middle("after");
+  console.log(
+    `events: single transfers over ${CONNECTIONS} connections, ${
+      whole("bare")
+    }/s without a listener ` +
+      `and ${whole("heard")}/s with a webhook on transaction.created: ${share.toFixed(2)} of it ` +
+      `(must ${SHARE_MIN}) ${verdictOf(share >= SHARE_MIN) ?? ""}\n` +
+      `events: ${whole("beside")} deliveries/s beside them, and ${rate.toFixed(0)}/s afterwards ` +
+      `(must ${RATE_MIN}) ${verdictOf(rate >= RATE_MIN) ?? ""}; ${receiver.repeats()} repeats, ` +
+      `${receiver.count()} events`,
+  );
+}
+
+async function remove(url: string, key: string): Promise<void> {
+  const answer = await fetch(url, { method: "DELETE", headers: { "x-api-key": key } });
+  await answer.body?.cancel();
 }
 
 function pause(ms: number): Promise<void> {
