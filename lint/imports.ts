@@ -36,7 +36,8 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly Layer[]>> = {
   ],
   bench: ["main", "config", "log", "routes", "domain", "db", "workers", "tests", "bench"],
   lint: ["lint"],
-  examples: ["examples"],
+  // Nodes of chains that no package brings are those of the tests.
+  examples: ["examples", "tests"],
   ci: ["ci"],
 };
 
