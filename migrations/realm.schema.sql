@@ -331,6 +331,8 @@ table chain_orders (
   succeeded boolean
   fee numeric(78,0)
   fee_contract text
+  refund numeric(78,0) not null default 0
+  refund_transaction uuid
   charged numeric(78,0) not null default 0
   budget numeric(78,0)
   budget_contract text
@@ -364,6 +366,9 @@ constraint chain_orders_nonce_check CHECK ((nonce >= 0))
 constraint chain_orders_pkey PRIMARY KEY (id)
 constraint chain_orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'batch'::text, 'sweep'::text, 'cpfp'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text, 'recovered'::text])))
 constraint chain_orders_reason TRIGGER DEFERRABLE INITIALLY DEFERRED
+constraint chain_orders_refund CHECK (((refund = (0)::numeric) OR ((purpose = 'sweep'::text) AND (contract <> ''::text) AND (height IS NOT NULL) AND succeeded)))
+constraint chain_orders_refund_check CHECK ((refund >= (0)::numeric))
+constraint chain_orders_refund_transaction_fkey FOREIGN KEY (refund_transaction) REFERENCES transactions(id)
 constraint chain_orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
 constraint chain_orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'batched'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dropped'::text, 'canceled'::text])))
 CREATE INDEX chain_orders_batch_order ON chain_orders USING btree (batch_order_id) WHERE (batch_order_id IS NOT NULL)
@@ -374,6 +379,7 @@ CREATE INDEX chain_orders_height ON chain_orders USING btree (chain, network, he
 CREATE INDEX chain_orders_nonce ON chain_orders USING btree (chain, network, sender, nonce) WHERE (nonce IS NOT NULL)
 CREATE INDEX chain_orders_open ON chain_orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
 CREATE INDEX chain_orders_reference ON chain_orders USING btree (reference_id, id) WHERE (reference_id IS NOT NULL)
+CREATE UNIQUE INDEX chain_orders_refund_transaction ON chain_orders USING btree (refund_transaction) WHERE (refund_transaction IS NOT NULL)
 CREATE CONSTRAINT TRIGGER chain_orders_batch AFTER INSERT OR UPDATE OF batch_order_id, state, budget, charged ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_batch()
 CREATE TRIGGER chain_orders_change BEFORE INSERT OR UPDATE ON chain_orders FOR EACH ROW EXECUTE FUNCTION check_order()
 CREATE CONSTRAINT TRIGGER chain_orders_gas_held AFTER INSERT OR UPDATE OF budget, gas_block ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_gas_held()
@@ -1420,12 +1426,14 @@ constraint transactions_check CHECK ((source <> destination))
 constraint transactions_check1 CHECK ((((fiat_currency IS NULL) = (fiat_value IS NULL)) AND ((fiat_rate IS NULL) = (fiat_value IS NULL))))
 constraint transactions_deposit TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint transactions_pkey PRIMARY KEY (id)
+constraint transactions_refund TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint transactions_type_check CHECK ((type = ANY ('{transfer,deposit,forward,withdrawal,return,fee,issue,destroy,capture,revert}'::text[])))
 CREATE INDEX transactions_owner ON transactions USING btree (owner, id)
 CREATE UNIQUE INDEX transactions_reference ON transactions USING btree (reference) WHERE (reference IS NOT NULL)
 CREATE UNIQUE INDEX transactions_reverts ON transactions USING btree (reverts) WHERE (reverts IS NOT NULL)
 CREATE TRIGGER transactions_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 CREATE CONSTRAINT TRIGGER transactions_deposit AFTER INSERT ON transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'deposit'::text)) EXECUTE FUNCTION check_deposit_booked()
+CREATE CONSTRAINT TRIGGER transactions_refund AFTER INSERT ON transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'return'::text)) EXECUTE FUNCTION check_refund_booked()
 
 table unexplained_gains (
   chain text not null
@@ -2061,9 +2069,11 @@ begin
           and c.inputs <> array[new.sender || ':' || new.nonce])
       then 'cannot change the nonce of its transactions'
     when old.state in ('done', 'failed', 'dropped', 'canceled')
-        and (new.nonce, new.hash, new.height, new.fee, new.amount, new.batch_order_id)
-          is distinct from (old.nonce, old.hash, old.height, old.fee, old.amount, old.batch_order_id)
+        and (new.nonce, new.hash, new.height, new.fee, new.refund, new.amount, new.batch_order_id)
+          is distinct from (old.nonce, old.hash, old.height, old.fee, old.refund, old.amount, old.batch_order_id)
       then 'has ended'
+    when old.refund_transaction is not null and new.refund_transaction is distinct from old.refund_transaction
+      then 'has booked its refund'
   end;
   if fault is not null then
     raise exception 'order % %', new.id, fault
@@ -2128,6 +2138,22 @@ begin
         and (a.account = a.ramp or new.purpose in ('sweep', 'fill'))) then
     raise exception 'nothing justifies order % for a %', new.id, new.purpose
       using errcode = 'check_violation', constraint = 'chain_orders_reason';
+  end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_refund_booked()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  perform 1 from accounts s where s.id = new.source and s.system = 'world';
+  if found and not exists (select from chain_orders o join accounts s on s.id = new.source
+      where o.refund_transaction = new.id and o.state = 'done'
+        and o.refund = new.amount * ('1' || repeat('0', s.decimals::integer))::numeric) then
+    raise exception 'no refund stands behind transaction %', new.id
+      using errcode = 'check_violation', constraint = 'transactions_refund';
   end if;
   return null;
 end $function$;
@@ -2986,7 +3012,7 @@ begin
         where (a.account, a.ramp) = (s.id, d.id) or (a.account, a.target_account) = (s.id, d.id) or (a.ramp, a.target_account) = (s.id, d.id))
       when 'withdrawal' then s.system is distinct from 'world' and d.system = 'world'
       when 'fee' then (s.system is null and d.type = 'system') or (s.system = 'fees' and (d.type = 'ramp' or d.system = 'world'))
-      when 'return' then s.system = 'fees' and d.type = 'ramp'
+      when 'return' then (s.system = 'fees' and d.type = 'ramp') or (s.system = 'world' and d.system = 'fees')
       end is not true;
   if found then
     raise exception 'nothing justifies a move of type %', p_type using errcode = 'insufficient_privilege';

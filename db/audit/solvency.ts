@@ -179,7 +179,10 @@ export interface FlightRow {
   height: number | null;
   /** Amount that it pays to addresses of others. */
   amount: string;
-  /** The highest fee that the chain can take; the fee itself once the transaction is in a block. */
+  /**
+   * The highest fee that the chain can take; once the transaction is in a block, the fee itself less what
+   * the block gave back.
+   */
   fee: string;
   /** Amount charged to the users whose value it pays out or carries. */
   charged: string;
@@ -198,11 +201,11 @@ export async function selectFlights(
   return await tx<FlightRow[]>`
     with flying as (
       select o.id, o.state, o.since, o.purpose, o.amount, o.fee, o.contract, o.fee_contract, o.ramp,
-        o.height, o.batch_order_id, o.gas_block from chain_orders o
+        o.height, o.batch_order_id, o.gas_block, o.refund from chain_orders o
       where o.chain = ${of.chain} and o.network = ${of.network} and o.state in ('sent', 'mined')
       union all
       select o.id, o.state, o.since, o.purpose, o.amount, o.fee, o.contract, o.fee_contract, o.ramp,
-        o.height, o.batch_order_id, o.gas_block from chain_orders o
+        o.height, o.batch_order_id, o.gas_block, o.refund from chain_orders o
       where o.chain = ${of.chain} and o.network = ${of.network} and o.height > ${of.height}
         and o.state in ('done', 'failed', 'dropped', 'canceled'))
     select o.id, o.state, o.since,
@@ -210,7 +213,7 @@ export async function selectFlights(
         as height,
       (case when o.purpose in ('withdrawal', 'batch') and o.contract = ${contract}
         then coalesce(o.amount, 0) else 0 end)::text as amount,
-      (case when q.own then coalesce(t.fee, o.fee, 0) else 0 end)::text as fee,
+      (case when q.own then coalesce(t.fee, o.fee, 0) - o.refund else 0 end)::text as fee,
       trunc(case when g.held is not null then least(g.held, coalesce(t.fee, o.fee, 0))
         when o.contract <> ${contract} then 0
         when o.purpose = 'sweep' and q.own then coalesce(t.fee, o.fee, 0)

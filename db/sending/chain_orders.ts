@@ -59,6 +59,8 @@ export interface OrderRow {
   fee: string | null;
   /** The asset of the fee; null is the chain's own coin. */
   fee_contract: string | null;
+  /** What its block gave back beside the fee, in the chain's own coin: rent of closed accounts. */
+  refund: string;
   /** The amount that users were charged for it, in base units of `budget_contract`. */
   charged: string;
   /** The most it may cost, in base units of `budget_contract`; null: only the market limits it. */
@@ -131,6 +133,7 @@ export const ORDER_COLUMNS = [
   "succeeded",
   "fee",
   "fee_contract",
+  "refund",
   "charged",
   "budget",
   "budget_contract",

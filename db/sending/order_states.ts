@@ -23,6 +23,7 @@ export type OrderChange = Partial<
     | "succeeded"
     | "fee"
     | "fee_contract"
+    | "refund"
     | "charged"
     | "budget"
     | "gas_block"
@@ -63,6 +64,11 @@ export async function updateBatch(
     update chain_orders set ${tx(change)}, updated_at = now()
     where batch_order_id = ${of.batch} and state = ${of.state} returning id`;
   return rows.map((row) => row.id).toSorted();
+}
+
+/** Notes the transaction that booked an order's refund. */
+export async function updateRefundBooked(tx: Tx, id: string, transaction: string): Promise<void> {
+  await tx`update chain_orders set refund_transaction = ${transaction} where id = ${id}`;
 }
 
 /** A chain order whose transaction was found on its chain. */

@@ -15,6 +15,7 @@ import {
   updateBatch,
   updateOrder,
   updateOrders,
+  updateRefundBooked,
 } from "../../db/sending/order_states.ts";
 
 export { type FoundOrder } from "../../db/sending/order_states.ts";
@@ -70,13 +71,13 @@ export type PlannedColumns = Pick<
 
 /** The block that has an order's transaction, and its cost there in base units. */
 export type Inclusion =
-  & Pick<OrderRow, "height" | "confirmations" | "succeeded" | "fee_contract">
+  & Pick<OrderRow, "height" | "confirmations" | "succeeded" | "fee_contract" | "refund">
   & { hash: string; fee: string };
 
 /** The fields of a batch that its members take over. */
 export type BatchStatus = Pick<OrderRow, "hash" | "height" | "confirmations">;
 
-const NO_BLOCK = { height: null, confirmations: 0, succeeded: null } as const;
+const NO_BLOCK = { height: null, confirmations: 0, succeeded: null, refund: "0" } as const;
 
 /** Whether an order has not ended: some transition leads out of its state. */
 export function isOpen(order: Pick<OrderRow, "state">): boolean {
@@ -209,6 +210,11 @@ export async function endWithBatch(
 /** → mined: begins an order whose transaction only the chain knew; its ramp is in quarantine. */
 export async function recordMined(tx: Tx, order: FoundOrder): Promise<void> {
   await insertMinedOrder(tx, order);
+}
+
+/** Notes the transaction that booked what an order's block gave back. */
+export async function noteRefund(tx: Tx, order: Locked, transaction: string): Promise<void> {
+  await updateRefundBooked(tx, order.id, transaction);
 }
 
 /** Records that a replacement was planned beside the sent attempt. */

@@ -118,26 +118,28 @@ export async function chargeTokenGas(tx: LedgerTx, actor: Actor, order: OrderRow
   const coin = ramp === null ? null : coinOf(ramp);
   if (ramp === null || coin === null) return;
   const { code, decimals } = coin;
-  const spent = fromUnits(await costOf(tx, order), decimals);
+  const cost = await costOf(tx, order);
+  const spent = fromUnits(cost < 0n ? -cost : cost, decimals);
   const free = availableOf({ ...ramp, frozen: false });
-  const amount = compare(free, spent) < 0 ? free : spent;
+  const amount = cost > 0n && compare(free, spent) < 0 ? free : spent;
   if (compare(amount, "0") <= 0) return;
-  const destination = await counterparty(tx, actor, "fees", {
-    code,
-    decimals,
-    testnet: ramp.testnet,
-  });
-  const move = { type: "fee" as const, source: ramp.id, destination, amount };
+  const fees = await counterparty(tx, actor, "fees", { code, decimals, testnet: ramp.testnet });
+  const move = cost < 0n
+    ? { type: "return" as const, source: fees, destination: ramp.id, amount }
+    : { type: "fee" as const, source: ramp.id, destination: fees, amount };
   await postMove(tx, actor, { ...move, data: { order: order.id } }, { force: true });
 }
 
-/** Computes the cost of an order to the ramp's address for its token alone, in base units. */
+/**
+ * Computes the cost of an order to the ramp's address for its token alone, in base units: below 0 if the rent of
+ * the accounts that a sweep closed is more than its fee.
+ */
 async function costOf(tx: Tx, order: OrderRow): Promise<bigint> {
   const fee = BigInt(order.fee!);
   if (order.purpose === "gas") return fee + BigInt(order.state === "done" ? order.amount! : 0);
   if (order.purpose !== "sweep") return fee;
   const ahead = BigInt(await selectGasAhead(tx, order));
-  return ahead < fee ? fee - ahead : 0n;
+  return (ahead < fee ? fee - ahead : 0n) - BigInt(order.refund);
 }
 
 /** Whether the mined transaction of an order is a cancellation for the house's own reasons. */

@@ -31,6 +31,8 @@ create table chain_orders (
   succeeded boolean,
   fee numeric(78, 0) check (fee >= 0),
   fee_contract text,
+  refund numeric(78, 0) not null default 0 check (refund >= 0),
+  refund_transaction uuid references transactions (id),
   charged numeric(78, 0) not null default 0 check (charged >= 0),
   budget numeric(78, 0) check (budget > 0),
   budget_contract text,
@@ -48,6 +50,7 @@ create table chain_orders (
   constraint chain_orders_charged check (budget is null or charged <= budget),
   constraint chain_orders_budgeted check (budget is not null or purpose not in ('withdrawal', 'batch')),
   constraint chain_orders_gas check (gas_block is null or purpose in ('withdrawal', 'sweep', 'gas', 'fill')),
+  constraint chain_orders_refund check (refund = 0 or (purpose = 'sweep' and contract <> '' and height is not null and succeeded)),
   constraint chain_orders_nonce check (purpose <> 'fill' or nonce is not null),
   constraint chain_orders_batched check (state <> 'batched' or batch_order_id is not null),
   constraint chain_orders_batch_order check
@@ -58,6 +61,7 @@ create index chain_orders_open on chain_orders (chain, network, sender, id)
 create index chain_orders_height on chain_orders (chain, network, height) where height is not null;
 create index chain_orders_nonce on chain_orders (chain, network, sender, nonce) where nonce is not null;
 create index chain_orders_reference on chain_orders (reference_id, id) where reference_id is not null;
+create unique index chain_orders_refund_transaction on chain_orders (refund_transaction) where refund_transaction is not null;
 create index chain_orders_hash on chain_orders (hash) where hash is not null;
 create index chain_orders_discarded on chain_orders (ramp, updated_at)
   where state = 'canceled' and purpose = 'withdrawal' and nonce is not null and hash is not null;
@@ -73,6 +77,8 @@ comment on column chain_orders.replace is 'A replacement at the order''s speed i
 comment on column chain_orders.since is 'Height of the head when the first transaction was planned.';
 comment on column chain_orders.succeeded is 'Whether the transaction did what was asked for, as its block says; null while there is none.';
 comment on column chain_orders.fee is 'Base units of fee_contract: the most it may cost until it is mined, then what it cost.';
+comment on column chain_orders.refund is 'Base units of the chain''s own coin that its block gave back beside the fee: rent of token accounts that a sweep closed.';
+comment on column chain_orders.refund_transaction is 'The transaction that booked the refund, where the ledger knows the coins of the ramp''s address.';
 comment on column chain_orders.charged is 'Base units of budget_contract that users were charged for it; 0 where the house bears it.';
 comment on column chain_orders.budget is 'Base units of budget_contract that it may cost at most; null where nobody is charged: the market bounds it.';
 comment on column chain_orders.budget_contract is 'The unit of the budget; null is the chain''s own coin.';
@@ -314,9 +320,11 @@ begin
           and c.inputs <> array[new.sender || ':' || new.nonce])
       then 'cannot change the nonce of its transactions'
     when old.state in ('done', 'failed', 'dropped', 'canceled')
-        and (new.nonce, new.hash, new.height, new.fee, new.amount, new.batch_order_id)
-          is distinct from (old.nonce, old.hash, old.height, old.fee, old.amount, old.batch_order_id)
+        and (new.nonce, new.hash, new.height, new.fee, new.refund, new.amount, new.batch_order_id)
+          is distinct from (old.nonce, old.hash, old.height, old.fee, old.refund, old.amount, old.batch_order_id)
       then 'has ended'
+    when old.refund_transaction is not null and new.refund_transaction is distinct from old.refund_transaction
+      then 'has booked its refund'
   end;
   if fault is not null then
     raise exception 'order % %', new.id, fault

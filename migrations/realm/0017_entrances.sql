@@ -125,8 +125,8 @@ create trigger idempotency_kept before update of status, body on idempotency for
 create trigger idempotency_stays before delete on idempotency for each row
   when (old.created_at > now() - interval '6 days') execute function keep_kept();
 
--- Books events of a chain, whatever state the accounts are in. Value enters by deposits alone, and
--- leaves to `world` or `fees`; value that `fees` gives goes to a ramp.
+-- Books events of a chain, whatever state the accounts are in. Value enters by deposits, and by what an order's
+-- own transaction gave back, which `fees` receives; it leaves to `world` or `fees`; value that `fees` gives goes to a ramp.
 create function ledger_book(
   p_type text, p_atomic boolean, p_head text, p_tail text, p_ids uuid[], p_source integer[],
   p_destination integer[], p_amount numeric[], p_actor uuid[], p_may_move_any boolean[], p_client_ip inet[],
@@ -144,7 +144,7 @@ begin
         where (a.account, a.ramp) = (s.id, d.id) or (a.account, a.target_account) = (s.id, d.id) or (a.ramp, a.target_account) = (s.id, d.id))
       when 'withdrawal' then s.system is distinct from 'world' and d.system = 'world'
       when 'fee' then (s.system is null and d.type = 'system') or (s.system = 'fees' and (d.type = 'ramp' or d.system = 'world'))
-      when 'return' then s.system = 'fees' and d.type = 'ramp'
+      when 'return' then (s.system = 'fees' and d.type = 'ramp') or (s.system = 'world' and d.system = 'fees')
       end is not true;
   if found then
     raise exception 'nothing justifies a move of type %', p_type using errcode = 'insufficient_privilege';
@@ -169,6 +169,21 @@ end $$;
 create constraint trigger transactions_deposit after insert on transactions deferrable initially deferred
   for each row when (new.type = 'deposit') execute function check_deposit_booked();
 create unique index deposits_transaction on deposits (transaction) where transaction is not null;
+
+-- What comes back from `world` is the refund of one order that is done, in full.
+create function check_refund_booked() returns trigger language plpgsql as $$
+begin
+  perform 1 from accounts s where s.id = new.source and s.system = 'world';
+  if found and not exists (select from chain_orders o join accounts s on s.id = new.source
+      where o.refund_transaction = new.id and o.state = 'done'
+        and o.refund = new.amount * ('1' || repeat('0', s.decimals::integer))::numeric) then
+    raise exception 'no refund stands behind transaction %', new.id
+      using errcode = 'check_violation', constraint = 'transactions_refund';
+  end if;
+  return null;
+end $$;
+create constraint trigger transactions_refund after insert on transactions deferrable initially deferred
+  for each row when (new.type = 'return') execute function check_refund_booked();
 
 -- A deposit keeps its facts; it is booked once, in a chain block, at an address that was derived or is watched.
 create function check_deposit() returns trigger language plpgsql as $$

@@ -1,9 +1,21 @@
 /** Tokens of the realm's own on a real Solana node: deployed, registered, withdrawn. */
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { Keypair } from "@solana/web3.js";
+import { serializable } from "../../db/transaction.ts";
+import { counterparty, postMove } from "../../domain/ledger/posting.ts";
+import { toUnits } from "../../domain/money.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { openSolanaFixture, type SolanaFixture } from "../support/solana_deposit_fixture.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { outsider } from "../support/solana_fixture.ts";
+import {
+  makesUsual,
+  moves,
+  TOKEN_2022_PROGRAM,
+  usualAccount,
+} from "../support/nodes/solana_tokens.ts";
+import { driftsOf } from "../support/ramp_fixture.ts";
+import { rowsOf } from "../support/realm.ts";
 import { SOON } from "../support/own_token.ts";
 import { createToken } from "../support/solana_tokens.ts";
 
@@ -13,11 +25,14 @@ const REGISTER = "/v1/fungible/token/register";
 
 async function quote({ realm }: SolanaFixture): Promise<void> {
   const context = await workerContextOf(realm);
-  await refreshFees({ ...context, actor: { ...context.actor, at: Date.now() } });
+  await refreshFees({
+    ...context,
+    actor: { ...context.actor, at: Date.now() },
+  });
   context.chains.close();
 }
 
-Deno.test("a token on Solana is deployed, registered up to its supply, and withdrawn to a wallet", async () => {
+Deno.test("a token on Solana is deployed, registered, withdrawn, and swept when it comes back; its rent is booked", async () => {
   await using fixture = await openSolanaFixture();
   const { realm: { admin }, node } = fixture;
   const ramp = await fixture.ramp();
@@ -25,12 +40,26 @@ Deno.test("a token on Solana is deployed, registered up to its supply, and withd
   await node.pay(ramp.address, SOL);
   await fixture.mineUntil(async () => (await fixture.account(ramp.id)).balance.total === "1");
   await quote(fixture);
-  const token = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6 };
+  const token = {
+    name: "Gold",
+    symbol: "GOLD",
+    supply: "1000",
+    decimal_places: 6,
+  };
   const many = { ...token, supply: "18446744073710", account: ramp.id };
   const refused = await admin.send("POST", DEPLOY, many, SOON);
-  deepEqual([refused.status, refused.body.code], [400, "request.invalid"], refused.text);
+  deepEqual(
+    [refused.status, refused.body.code],
+    [400, "request.invalid"],
+    refused.text,
+  );
   match(refused.text, /counts up to 18446744073709.551615/);
-  const made = await admin.send("POST", DEPLOY, { ...token, account: ramp.id }, SOON);
+  const made = await admin.send(
+    "POST",
+    DEPLOY,
+    { ...token, account: ramp.id },
+    SOON,
+  );
   equal(made.status, 201, made.text);
   const path = `/v1/fungible/token/${made.body.id}`;
   await fixture.mineUntil(async () => (await admin.send("GET", path)).body.status === "deployed");
@@ -41,7 +70,8 @@ Deno.test("a token on Solana is deployed, registered up to its supply, and withd
   await quote(fixture);
   const { virtualCurrency, contractAddress: mint } = (await admin.send("GET", path)).body;
   const { account } = (await admin.send("GET", `/v1/currencies/${virtualCurrency}`)).body;
-  const to = outsider();
+  const holder = Keypair.generate();
+  const to = holder.publicKey.toBase58();
   const withdrawal = await admin.send("POST", "/v1/withdrawals", {
     ...{ source: { account }, destination: { address: to }, value: "40" },
   });
@@ -49,14 +79,78 @@ Deno.test("a token on Solana is deployed, registered up to its supply, and withd
   const read = async () => (await admin.send("GET", `/v1/withdrawals/${withdrawal.body.id}`)).body;
   await fixture.mineUntil(async () => (await read()).status !== "PROCESSING");
   equal((await read()).status, "DONE");
-  const held = await node.rpc<{ value: { account: { data: { parsed: unknown } } }[] }>(
+  const held = await node.rpc<
+    { value: { account: { data: { parsed: unknown } } }[] }
+  >(
     "getTokenAccountsByOwner",
     to,
     { mint },
     { encoding: "jsonParsed" },
   );
   match(JSON.stringify(held), /"amount":"40000000"/);
-  ok(BigInt(Math.round(Number((await fixture.account(ramp.id)).balance.total) * 1e9)) < SOL);
+  ok(
+    BigInt(
+      Math.round(Number((await fixture.account(ramp.id)).balance.total) * 1e9),
+    ) < SOL,
+  );
+  await returned(fixture, { ramp: ramp.id, mint, holder });
+});
+
+/** A holder pays back to a deposit address, in an account whose rent the holder's wallet bears. */
+async function returned(
+  fixture: SolanaFixture,
+  { ramp, mint: address, holder }: {
+    ramp: string;
+    mint: string;
+    holder: Keypair;
+  },
+): Promise<void> {
+  const { realm: { admin }, node } = fixture;
+  const made = await admin.send("POST", "/v1/accounts", {
+    type: "virtual",
+    asset: "GOLD_SOL",
+  });
+  equal(made.status, 201, made.text);
+  const deposit = await fixture.address(made.body.id);
+  const mint = { address, program: TOKEN_2022_PROGRAM, decimals: 6 };
+  const owner = holder.publicKey.toBase58();
+  const [from, to] = [owner, deposit.address].map((one) => usualAccount(one, mint));
+  await node.send([
+    makesUsual(node, deposit.address, mint),
+    moves(node, mint, { from, to, amount: 15_000_000n, owner }),
+  ], [holder]);
+  const { value: rent } = await node.rpc<{ value: number }>("getBalance", to);
+  const before = toUnits((await fixture.account(ramp)).balance.total, 9);
+  await fixture.mineUntil(async () => (await fixture.account(made.body.id)).balance.total === "15");
+  await fixture.mine();
+  const [order] = await rowsOf<{ fee: string; refund: string }>(
+    fixture.realm,
+    "select fee, refund from chain_orders where purpose = 'sweep'",
+  );
+  equal(order.refund, `${rent}`, "the rent of the account that was closed");
+  const after = toUnits((await fixture.account(ramp)).balance.total, 9);
+  equal(
+    after - before,
+    BigInt(order.refund) - BigInt(order.fee),
+    "the ramp's account has it",
+  );
+  deepEqual(await driftsOf(fixture), [["GOLD_SOL", "0"], ["SOL", "0"]]);
+}
+
+Deno.test("nothing comes back from the chain that no order's refund explains", async () => {
+  await using fixture = await openSolanaFixture();
+  const { realm } = fixture;
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  const sol = { code: "SOL", decimals: 9, testnet: true };
+  const invented = serializable(realm.pool, async (tx) => {
+    await postMove(tx, actor, {
+      type: "return",
+      source: await counterparty(tx, actor, "world", sol),
+      destination: await counterparty(tx, actor, "fees", sol),
+      amount: "0.00203928",
+    }, { force: true });
+  }, { lockLedger: true });
+  await rejects(invented, /transactions_refund|no refund stands behind/);
 });
 
 Deno.test("a third party's mint on Solana is registered if it agrees, up to the ramp's balance", async () => {

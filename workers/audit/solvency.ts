@@ -182,7 +182,8 @@ async function statusesOf(
     const attempts = rows.filter((one) => !one.dropped && one.raw !== null).map(signedOf);
     const status = await chain.status({ attempts, since: since ?? 0, depth });
     if (status.state !== "mined") return void statuses.set(id, UNMINED);
-    const fee = (status.feeContract ?? "") === of.contract ? status.fee : null;
+    const own = (status.feeContract ?? "") === of.contract;
+    const fee = own ? status.fee - (of.contract === "" ? status.refund ?? 0n : 0n) : null;
     const { hash, block: { height }, success } = status;
     statuses.set(id, { hash, height, success, fee });
   });

@@ -242,6 +242,8 @@ export type TransactionStatus =
     /** Base units of `feeContract`, as charged. */
     readonly fee: bigint;
     readonly feeContract: Contract;
+    /** Base units of the chain's own coin that came back to the payer beside the fee; 0n if absent. */
+    readonly refund?: bigint;
   }
   | DropStatus;
 

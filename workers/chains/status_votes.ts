@@ -57,8 +57,8 @@ function keyOf({ mined, dropped }: NodeReport): string {
   return dropped === null ? "open" : droppedKey(dropped);
 }
 
-function minedKey({ hash, block, success, fee }: Mined): string {
-  return `${hash} ${block.hash} ${success} ${fee}`;
+function minedKey({ hash, block, success, fee, refund = 0n }: Mined): string {
+  return `${hash} ${block.hash} ${success} ${fee} ${refund}`;
 }
 
 /** An expiry has no block of its own: each node proves it by its newest blocks, which differ. */

@@ -240,6 +240,7 @@ async function mined(
     succeeded,
     fee: `${status.fee}`,
     fee_contract: status.feeContract,
+    refund: `${status.refund ?? 0n}`,
   };
   if (status.confirmations >= depth && isSettled(status, living)) {
     if (succeeded) return await finish(work, { state: "done", block });

@@ -124,11 +124,13 @@ async function decide(
   }
   if (await isDust(context, sweepable, amount, fee)) return { do: "wait" };
   const moved = { do: "sweep" as const, amount: whole ? "all" as const : amount };
+  const likely = draft.likely ?? fee;
   if (chain.traits.feePayer) {
     if (draft.lacking > 0n) return { do: "wait" };
-    return { ...moved, feePayer: sweepable.to_address };
+    // The ramp's own account pays for a token of the realm's own, and blocks the most that it may cost.
+    const blocked = sweepable.token === null ? {} : { gas: likely * GAS_FACTOR };
+    return { ...moved, feePayer: sweepable.to_address, ...blocked };
   }
-  const likely = draft.likely ?? fee;
   // The coins may be deposits of others: the sweep of an own token takes no more than its likely
   // cost.
   const most = sweepable.token === null ? held.coin : smaller(held.coin, likely * GAS_FACTOR);

@@ -179,6 +179,12 @@ export function accountsMadeBy(solana: Solana, raw: string): string[] {
   return [...made, ...[mintIn(effects) ?? []].flat()];
 }
 
+/** The token accounts that signed bytes close; their rent goes to the payer of the fee. */
+export function accountsClosedBy(solana: Solana, raw: string): string[] {
+  const { effects } = decode(solana, raw);
+  return effects.flatMap((one) => one.kind === "close" ? one.account : []);
+}
+
 function mintIn(effects: readonly Effect[]): string | null {
   const steps = effects.flatMap((one) => one.kind === "deploy" ? one.of : []);
   return steps.find(({ step }) => step === "create")?.mint ?? null;

@@ -14,7 +14,7 @@ import { bare, finalSlot, readBlockAt } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { readFinalHeight } from "./draft.ts";
 import { FINALIZED, readNumber, readUnits } from "./node_answers.ts";
-import { accountsMadeBy, type Body, feeOfRaw } from "./payment.ts";
+import { accountsClosedBy, accountsMadeBy, type Body, feeOfRaw } from "./payment.ts";
 import { finalTransaction } from "./raw_transaction.ts";
 
 /** The newest final block of a node, read before anything else: the rest is asked as of that block. */
@@ -92,6 +92,9 @@ async function minedStatus(
     throw new ChainError("unavailable", `${peer.name} does not show the block of ${signed.hash}`);
   }
   const success = found.meta.err === null;
+  // A transaction that failed made and closed nothing.
+  const rentOf = (accounts: readonly string[]) =>
+    success ? gainOf(solana, signed, found.meta, accounts) : 0n;
   return {
     state: "mined",
     hash: signed.hash,
@@ -100,20 +103,25 @@ async function minedStatus(
     final: true,
     success,
     // The chain takes it in full of all that it includes, so the bytes tell it.
-    fee: feeOfRaw(solana, signed.raw) + (success ? rentPaid(solana, signed, found.meta) : 0n),
+    fee: feeOfRaw(solana, signed.raw) + rentOf(accountsMadeBy(solana, signed.raw)),
     feeContract: null,
+    refund: -rentOf(accountsClosedBy(solana, signed.raw)),
   };
 }
 
-/** The lamports that went into token accounts which the transaction made. */
-function rentPaid(solana: Solana, { raw }: Signed, meta: Record<string, unknown>): bigint {
-  const made = accountsMadeBy(solana, raw);
-  if (made.length === 0) return 0n;
+/** The lamports that accounts of a transaction gained together. */
+function gainOf(
+  solana: Solana,
+  { raw }: Signed,
+  meta: Record<string, unknown>,
+  accounts: readonly string[],
+): bigint {
+  if (accounts.length === 0) return 0n;
   const keys = solana.web3.VersionedTransaction.deserialize(
     Uint8Array.from(atob(raw), (letter) => letter.charCodeAt(0)),
   ).message.staticAccountKeys.map((key) => key.toBase58());
   const [before, after] = [readList(meta.preBalances), readList(meta.postBalances)];
-  return made.reduce((sum, account) => {
+  return accounts.reduce((sum, account) => {
     const at = keys.indexOf(account);
     return sum + readUnits(after[at]) - readUnits(before[at]);
   }, 0n);
