@@ -767,6 +767,7 @@ table fungible_tokens (
   order_id uuid
   external boolean not null
   since bigint
+  freeze_authority text
   data jsonb not null default '{}'::jsonb
   owner uuid not null
   error jsonb
@@ -788,7 +789,7 @@ CREATE UNIQUE INDEX fungible_tokens_symbol ON fungible_tokens USING btree (symbo
 CREATE TRIGGER fungible_tokens_backing AFTER INSERT OR UPDATE OF supply, currency, status ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_supply()
 CREATE TRIGGER fungible_tokens_begin BEFORE INSERT ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_new()
 CREATE TRIGGER fungible_tokens_noted AFTER INSERT ON fungible_tokens REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER fungible_tokens_noted_change AFTER UPDATE OF id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, hash, fee, order_id, external, since, owner, deleted_at, created_at ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER fungible_tokens_noted_change AFTER UPDATE OF id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, hash, fee, order_id, external, since, freeze_authority, owner, deleted_at, created_at ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER fungible_tokens_noted_end AFTER DELETE ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 
 table holder_losses (

@@ -25,6 +25,8 @@ export interface TokenRow {
   external: boolean;
   /** The supply includes transfers to the ramp's address up to this block; null: none. */
   since: number | null;
+  /** The address that may freeze the tokens of holders, as a third party's mint told; null for none. */
+  freeze_authority: string | null;
   data: Record<string, unknown>;
   owner: string;
   error: unknown;
@@ -49,6 +51,7 @@ const COLUMNS = [
   "fee",
   "order_id",
   "external",
+  "freeze_authority",
   "data",
   "owner",
   "error",
@@ -63,7 +66,10 @@ function columns(db: Db) {
 }
 
 /** A new token. */
-export type NewTokenRow = Omit<TokenRow, "error" | "deleted_at" | "updated_at" | "hash" | "since">;
+export type NewTokenRow = Omit<
+  TokenRow,
+  "error" | "deleted_at" | "updated_at" | "hash" | "since" | "freeze_authority"
+>;
 
 /** Adds a token. */
 export async function insertToken(tx: Tx, token: NewTokenRow): Promise<TokenRow> {
@@ -142,7 +148,10 @@ export async function updateToken(
   id: string,
   change:
     & Partial<
-      Pick<TokenRow, "status" | "hash" | "contract" | "fee" | "since" | "error">
+      Pick<
+        TokenRow,
+        "status" | "hash" | "contract" | "fee" | "since" | "freeze_authority" | "error"
+      >
     >
     & {
       updated_at: number;

@@ -15,6 +15,9 @@ export const TokenView = z.object({
   decimalPlaces: z.number().int(),
   virtualCurrency: z.string().nullable(),
   contractAddress: z.string().nullable(),
+  freezeAuthority: z.string().nullable().meta({
+    description: "Who may freeze the tokens of holders, as a third party's mint told (Solana).",
+  }),
   status: z.enum(["pending", "deployed", "registered", "failed"]),
   transactionHash: z.string(),
   external: z.boolean(),
@@ -56,6 +59,7 @@ export function viewToken(row: TokenRow): Record<string, unknown> {
     decimalPlaces: row.decimals,
     virtualCurrency: row.currency,
     contractAddress: row.contract,
+    freezeAuthority: row.freeze_authority,
     status: row.status,
     transactionHash: row.hash ?? "",
     external: row.external,

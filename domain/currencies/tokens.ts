@@ -234,7 +234,12 @@ function knownFault(
 export interface TokenFindings {
   id: string;
   /** The answers of its contract; null if there is no contract. `supply` in base units. */
-  told: { decimals: number | null; supply: bigint | null; name: string | null } | null;
+  told: {
+    decimals: number | null;
+    supply: bigint | null;
+    name: string | null;
+    freezeAuthority?: string | null;
+  } | null;
   /** The settled balance of the ramp's address, in base units. */
   held: bigint;
   /** Whether it moves the value of the coin, of the ramp's asset, or of another token of the ramp. */
@@ -273,7 +278,9 @@ export async function concludeCheck(
   const owner: Actor = { ...worker, user: token.owner, kind: "user" };
   try {
     await savepoint(tx, async (sp) => {
-      const checked = { status: "deployed", since: found.height, updated_at: worker.at } as const;
+      const freeze_authority = found.told?.freezeAuthority ?? null;
+      const noted = { since: found.height, freeze_authority, updated_at: worker.at };
+      const checked = { status: "deployed" as const, ...noted };
       await link(sp, owner, await updateToken(sp, token.id, checked));
     });
     const counted = { ramp: token.account, contract: token.contract!, height: found.height };
