@@ -5,6 +5,7 @@ import type { Chain } from "../../../workers/chains/chain.ts";
 import { openSolana } from "../../../workers/chains/solana/chain.ts";
 import type { SendRequest } from "../../../workers/chains/outgoing.ts";
 import { failsAs, statusIs } from "../conformance.ts";
+import { startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { startSurfpool, type Surfpool } from "../../support/nodes/surfpool.ts";
 import {
   fillPayer,
@@ -34,8 +35,8 @@ function nameOf({ publicKey }: Keypair): string {
   return publicKey.toBase58();
 }
 
-async function openScene(node: Surfpool): Promise<Scene> {
-  const chain = await openSolana("testnet", [node.url]);
+async function openScene(node: Surfpool, url = node.url): Promise<Scene> {
+  const chain = await openSolana("testnet", [url]);
   const scene = { node, chain, ramp: Keypair.generate(), deposit: Keypair.generate() };
   await node.pay(nameOf(scene.ramp), SOL);
   return scene;
@@ -155,6 +156,28 @@ Deno.test("token accounts that a stranger handed over and may still close are sw
   equal((await sweep(scene, mint, "all")).amount, 2_100n);
   ok(await lamportsOf(node, given) > 0n, "the stranger alone may close it");
   equal(await lamportsOf(node, other), 0n);
+  chain.close();
+});
+
+Deno.test("what arrives at a token account and is not final yet does not keep the rest from being swept", async () => {
+  await using node = await startSurfpool();
+  // Surfpool tells the newest state also where the final one is asked for.
+  await using front = startFaultyNode(node.url);
+  const scene = await openScene(node, front.url);
+  const { chain, deposit } = scene;
+  const { mint } = await fill(scene);
+  const usual = usualAccount(nameOf(deposit), mint);
+  const source = usualAccount(nameOf(node.payer), mint);
+  const of = { mint: mint.address };
+  const how = { encoding: "base64" };
+  const listed = await node.rpc("getTokenAccountsByOwner", nameOf(deposit), of, how);
+  front.trick = ({ method }) => method === "getTokenAccountsByOwner" ? listed : undefined;
+  await node.send([moves(node, mint, { from: source, to: usual, amount: 1n })]);
+  equal((await sweep(scene, mint, "all")).amount, 1_200n);
+  front.trick = () => undefined;
+  ok(await lamportsOf(node, usual) > 0n, "it holds what came later");
+  equal((await sweep(scene, mint, "all")).amount, 1n);
+  equal(await lamportsOf(node, usual), 0n);
   chain.close();
 });
 

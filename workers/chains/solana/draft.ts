@@ -164,8 +164,26 @@ async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<D
   const most = draftOf(terms, standing, body);
   // A node cannot run a transaction whose payer cannot pay for it.
   if (most.lacking > 0n) return most;
-  const computeLimit = await computeFor(solana, peer, order, { body, standing });
-  return draftOf(terms, standing, { ...body, computeLimit });
+  const tried = await tryClosing(
+    body,
+    (one) => computeFor(solana, peer, order, { body: one, standing }),
+  );
+  return draftOf(terms, standing, tried);
+}
+
+/**
+ * Tries a transaction, and where it would fail, once more without closing any account: what a stranger sends to
+ * one, and is not final yet, keeps it from being closed, and must not keep the rest from being swept.
+ */
+async function tryClosing(body: Body, tries: (body: Body) => Promise<number>): Promise<Body> {
+  const sources = body.sources?.map((one) => ({ ...one, closes: false })) ?? null;
+  try {
+    return { ...body, computeLimit: await tries(body) };
+  } catch (error) {
+    const closes = body.sources?.some((one) => one.closes) ?? false;
+    if (!closes || !(error instanceof ChainError) || error.fault !== "refused") throw error;
+  }
+  return { ...body, sources, computeLimit: await tries({ ...body, sources }) };
 }
 
 function rentOfOrder(

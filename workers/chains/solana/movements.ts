@@ -147,12 +147,12 @@ function keysOf(transaction: unknown, meta: unknown): Pick<Movement, "keys" | "s
     const signers = accounts.flatMap(({ key, signs }) => signs ? [key] : []);
     return { keys: accounts.map(({ key }) => key), signers };
   }
-  const { accountKeys, header } = readRecord(fields.message, "a message");
+  const { accountKeys } = readRecord(fields.message, "a message");
   const loaded = readRecord(meta, "a transaction's result").loadedAddresses;
   const { writable, readonly } = readRecord(loaded ?? { writable: [], readonly: [] }, "addresses");
   const keys = [accountKeys, writable, readonly].flatMap((list) => readList(list).map(readKey));
-  const { numRequiredSignatures } = readRecord(header, "a header");
-  return { keys, signers: keys.slice(0, readNumber(numRequiredSignatures, "signers")) };
+  // The first accounts signed, in the order of the signatures; that is so in messages of every version.
+  return { keys, signers: keys.slice(0, readList(fields.signatures).length) };
 }
 
 function tokensOf(
