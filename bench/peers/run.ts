@@ -1,6 +1,6 @@
 /**
  * The same transfers through other ledgers, on one PostgreSQL server, in rounds that alternate with this service and
- * with the independent yardstick. It downloads nothing: the reader builds the peers, and says where.
+ * with the independent yardstick. It downloads nothing: the reader builds the peers, and says where. A peer that is not there is left out.
  *
  * `deno run -A bench/peers/run.ts --build=<folder> [--rounds=5] [--seconds=5]`
  *
@@ -17,15 +17,22 @@ import { startBlnk, startFormance, type Subject, type SubjectOptions } from "./s
 const ACCOUNTS = 1000;
 const CONNECTIONS = 32;
 const GENERATOR = new URL("../generator.ts", import.meta.url).pathname;
-const HELP = `Build the peers first, with git and Go 1.25 or newer:
+/** What each peer is measured with. */
+const PEERS: readonly Peer[] = [
+  { start: startFormance, files: ["bin/formance"], programs: [] },
+  { start: startBlnk, files: ["bin/blnk"], programs: ["redis-server", "redis-cli"] },
+];
+const HELP =
+  "Build Formance Ledger v2.4.12 and Blnk v0.15.2 as their own pages say, into bin/formance and bin/blnk " +
+  "of one folder, and name it: deno run -A bench/peers/run.ts --build=<folder>. Blnk needs redis-server and redis-cli, too.";
 
-    git clone https://github.com/formancehq/ledger && git -C ledger checkout v2.4.12
-    git clone https://github.com/blnkfinance/blnk && git -C blnk checkout v0.15.2
-    (cd ledger && go build -o ../bin/formance .)
-    (cd blnk && go build -o ../bin/blnk ./cmd)
-
-and name the folder that holds bin/: deno run -A bench/peers/run.ts --build=<folder>
-Blnk needs redis-server and redis-cli, too.`;
+/** A ledger of others, and what its start needs. */
+interface Peer {
+  start: (options: SubjectOptions) => Promise<Subject>;
+  /** Below the folder of `--build`. */
+  files: readonly string[];
+  programs: readonly string[];
+}
 
 /** One row of one round. */
 interface Round {
@@ -58,9 +65,14 @@ export async function main(args: readonly string[]): Promise<number> {
       seconds: { type: "string", default: "5" },
     },
   });
-  const lacking = await lackingOf(values.build);
-  if (lacking.length > 0) {
-    console.error(`These are not there: ${lacking.join(", ")}.\n\n${HELP}`);
+  const peers: Peer[] = [];
+  for (const peer of PEERS) {
+    const lacking = await lackingOf(peer, values.build);
+    if (lacking.length === 0) peers.push(peer);
+    else console.error(`left out: ${lacking.join(", ")} not there`);
+  }
+  if (peers.length === 0) {
+    console.error(HELP);
     return 1;
   }
   const folder = await Deno.makeTempDir({ prefix: "purser-peers-" });
@@ -70,6 +82,7 @@ export async function main(args: readonly string[]): Promise<number> {
     const options = { stand, build: await Deno.realPath(values.build!), work, accounts: ACCOUNTS };
     await compare(options, {
       folder,
+      peers,
       rounds: Number(values.rounds),
       seconds: Number(values.seconds),
     });
@@ -80,22 +93,20 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-async function lackingOf(build: string | undefined): Promise<string[]> {
+async function lackingOf({ files, programs }: Peer, build: string | undefined): Promise<string[]> {
   const lacking: string[] = [];
-  for (const name of ["bin/formance", "bin/blnk"]) {
-    const there = build !== undefined &&
-      await Deno.stat(`${build}/${name}`).then(() => true, () => false);
-    if (!there) lacking.push(name);
+  for (const file of files) {
+    const isThere = build !== undefined &&
+      await Deno.stat(`${build}/${file}`).then(() => true, () => false);
+    if (!isThere) lacking.push(file);
   }
-  for (const program of ["redis-server", "redis-cli"]) {
-    if (!await isInstalled(program)) lacking.push(program);
-  }
+  for (const program of programs) if (!await isInstalled(program)) lacking.push(program);
   return lacking;
 }
 
 async function compare(
   options: SubjectOptions,
-  how: { folder: string; rounds: number; seconds: number },
+  how: { folder: string; peers: readonly Peer[]; rounds: number; seconds: number },
 ): Promise<void> {
   const { stand, work } = options;
   const yardstick = await openIndependentYardstick(stand, {
@@ -103,8 +114,9 @@ async function compare(
     accounts: ACCOUNTS,
     own: false,
   });
-  await using formance = await startFormance(options);
-  await using blnk = await startBlnk(options);
+  await using started = new AsyncDisposableStack();
+  const subjects: Subject[] = [];
+  for (const { start } of how.peers) subjects.push(started.use(await start(options)));
   const service = await startDefault(stand, how.folder);
   try {
     const realm = await makeRealm(stand, service, { name: "peers", accounts: ACCOUNTS });
@@ -117,7 +129,7 @@ async function compare(
       clean: () => Promise.resolve(),
     };
     const runners = [own];
-    for (const one of [formance, blnk]) runners.push(await runnerOf(one, work, how.seconds));
+    for (const one of subjects) runners.push(await runnerOf(one, work, how.seconds));
     const found = new Map<string, Round[]>();
     for (let round = 0; round < how.rounds; round++) {
       const base = await yardstick.run({ ...load, of: "independent", clients: 32, how: "uniform" });
