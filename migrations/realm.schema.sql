@@ -2478,9 +2478,12 @@ AS $function$
       12, '0') || '7000' || repeat('0', 16))::uuid) as before),
   old as (delete from events where position = any (array(
       select position from events where id < (select before from bound) order by id limit p_limit)) returning 1),
-  sent as (delete from webhook_deliveries where ctid = any (array(
-      select ctid from webhook_deliveries where event < (select before from bound) and status <> 'PENDING'
-      limit p_limit)) returning 1)
+  sent as (delete from webhook_deliveries d using (
+      select q.webhook, q.event from webhooks w, lateral (
+        select webhook, event from webhook_deliveries
+        where webhook = w.id and event < (select before from bound) and status <> 'PENDING'
+        order by event limit p_limit) q limit p_limit) g
+      where d.webhook = g.webhook and d.event = g.event returning 1)
   select (select count(*) from old) + (select count(*) from sent)
 $function$;
 

@@ -25,7 +25,10 @@ export interface Judge {
   accepts(schema: Json, value: unknown): boolean;
 }
 
-/** Lists the operations of a document. */
+/** The media type of answers without an end. */
+const STREAM = "text/event-stream";
+
+/** Lists the operations of a document that end. */
 export function operationsOf(document: Json): Operation[] {
   const resolve = (one: Json) => one.$ref === undefined ? one : at(document, one.$ref);
   return Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
@@ -40,7 +43,7 @@ export function operationsOf(document: Json): Operation[] {
         Object.entries<Json>(operation.responses).map(([status, one]) => [status, resolve(one)]),
       ),
     }))
-  );
+  ).filter(({ responses }) => responses["200"]?.content?.[STREAM] === undefined);
 }
 
 /** Resolves a reference of the document. */

@@ -41,6 +41,14 @@ const GUARDED = [
 
 /** Every other change: machines do it day by day, or it stops something. */
 const ORDINARY = [
+  "POST /v1/webhooks",
+  "PATCH /v1/webhooks/{id}",
+  "DELETE /v1/webhooks/{id}",
+  "POST /v1/webhooks/{id}/undelete",
+  "POST /v1/webhooks/{id}/rotate",
+  "POST /v1/webhooks/{id}/test",
+  "POST /v1/webhooks/{id}/deliveries/resend",
+  "POST /v1/webhooks/{id}/deliveries/{delivery}/resend",
   "POST /v1/auth/admins/login",
   "POST /v1/auth/users/login",
   "POST /v1/auth/login",

@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { randomId } from "../../domain/ids.ts";
-import { locking } from "../../db/transaction.ts";
+import { idBound, randomId } from "../../domain/ids.ts";
+import { forgetEvents } from "../../db/events.ts";
+import { locking, writing } from "../../db/transaction.ts";
 import { publishWaiting } from "../../domain/event_publishing.ts";
 import { emit } from "../../domain/events.ts";
 import { createApp } from "../../routes/http/app.ts";
@@ -218,8 +219,20 @@ Deno.test("a realm says how long events are kept, and older ones are deleted", a
   await tell(realm, null, "a");
   const { body } = await realm.admin.send("GET", "/v1/events/all");
   equal(body.length, 1);
-  const { forgetEvents } = await import("../../db/events.ts");
-  const { writing } = await import("../../db/transaction.ts");
-  const later = randomId(Date.now() + DAY_MS);
-  equal(await writing(realm.pool, (db) => forgetEvents(db, later, 10)), 0, "younger than a day");
+  const input = { url: "https://hooks.example.com", events: ["*"] };
+  const { id: webhook } = (await realm.admin.send("POST", "/v1/webhooks", input)).body;
+  for (const status of ["DELIVERED", "PENDING"]) {
+    const id = randomId(Date.now() - 3 * DAY_MS);
+    await realm.pool.sql`insert into events (id, type, entity, payload, created_at)
+      values (${id}, 'stop.set', ${id}, '{}', now() - interval '3 days')`;
+    await realm.pool.sql`
+      insert into webhook_deliveries (webhook, event, type, entity, status, next_at, created_at)
+      values (${webhook}, ${id}, 'stop.set', ${id}, ${status},
+        ${status === "PENDING" ? Date.now() : null}, now() - interval '3 days')`;
+  }
+  const forget = (at: number) => writing(realm.pool, (db) => forgetEvents(db, idBound(at), 10));
+  equal(await forget(Date.now() - 4 * DAY_MS), 0);
+  equal(await forget(Date.now() + DAY_MS), 3, "two events, and the delivery that has ended");
+  equal(await forget(Date.now() + DAY_MS), 0, "what is younger than a day stays");
+  equal((await realm.admin.send("GET", "/v1/events/all")).body.length, 1);
 });
