@@ -21,6 +21,7 @@ const PAGES = [
   "docs/guide/hash_chain.md",
   "docs/guide/deposits.md",
   "docs/guide/limits.md",
+  "docs/guide/webhooks.md",
   "docs/operations/stops.md",
   "docs/operations/costs.md",
   "docs/operations/monitoring.md",

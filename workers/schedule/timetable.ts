@@ -187,13 +187,14 @@ async function pollRealm(state: TimetableState, target: TimetableTarget): Promis
     const { pool, shared, signal } = target;
     const waiting = await selectWaiting(shared);
     const over = overAfter(SLICE_MS, signal);
-    if (waiting.unsealed) await extendHashChain(pool, state.now, over);
+    // Deliveries run beside the passes: neither delays the other.
+    if (waiting.deliverable) state.deliverer?.deliver(target);
+    const linked = waiting.unsealed ? await extendHashChain(pool, state.now, over) : 0;
     if (waiting.expired) await expireRealm(pool, overAfter(SLICE_MS, signal));
     const published = waiting.unpublished
       ? await publishEvents(pool, state.now, overAfter(SLICE_MS, signal))
       : 0;
-    // It runs beside the passes: no receiver delays a hash chain.
-    if (waiting.deliverable || published > 0) state.deliverer?.deliver(target);
+    if (linked + published > 0) state.deliverer?.deliver(target);
     return waiting.unsealed || waiting.expired || published > 0;
   });
   return done === true;
