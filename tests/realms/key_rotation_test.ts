@@ -47,12 +47,16 @@ Deno.test("the platform key is changed without a gap, and its ciphertexts open w
   const step = Math.floor(Date.now() / 30_000);
   const code = totpCode(secret, step);
   equal((await realm.admin.send("POST", `${path}/confirm`, { code })).status, 200);
+  const input = { url: "https://hooks.example.com", events: ["*"] };
+  const hook = (await realm.admin.send("POST", "/v1/webhooks", input)).body;
+  const rotated = await realm.admin.send("POST", `/v1/webhooks/${hook.id}/rotate`, {});
+  equal(rotated.status, 200, rotated.text);
 
   const between = processWith(realm, NEW_KEY, PLATFORM_KEY);
   for (const key of [PLATFORM_KEY, NEW_KEY]) equal(await between("GET", "/v1/realms", key), 200);
   const both = openSecrets(NEW_KEY, PLATFORM_KEY);
-  equal(await reencryptAll(realm.database, both), 4);
-  equal(await reencryptAll(realm.database, both), 4, "again");
+  equal(await reencryptAll(realm.database, both), 5);
+  equal(await reencryptAll(realm.database, both), 5, "again");
 
   const after = processWith(realm, NEW_KEY, null);
   equal(await after("GET", "/v1/realms", NEW_KEY), 200);
@@ -75,8 +79,15 @@ Deno.test("the platform key is changed without a gap, and its ciphertexts open w
     realm,
     "select secret from second_factors",
   );
+  const [signing] = await rowsOf<{ secret: Uint8Array; previous_secret: Uint8Array }>(
+    realm,
+    "select secret, previous_secret from webhooks",
+  );
+  const ofHook = `${realm.id} ${hook.id}`;
   for (
     const [purpose, subject, ciphertext, expected] of [
+      ["webhook", ofHook, signing.secret, rotated.body.secret],
+      ["webhook", ofHook, signing.previous_secret, hook.secret],
       ["database_url", placed.body.id, database_url_encrypted, elsewhere.url],
       ["totp", `${realm.id} ${realm.admin.id}`, factor, secret],
     ] as const
