@@ -1,6 +1,6 @@
 /** What a transaction of Solana moved, where its balances are beyond what a double holds exactly. */
 import { deepEqual, throws } from "node:assert/strict";
-import { readMovement, transfersOf } from "../../../workers/chains/solana/movements.ts";
+import { mayConcern, readMovement, transfersOf } from "../../../workers/chains/solana/movements.ts";
 
 const OURS = "11111111111111111111111111111112";
 const PAYER = "SysvarC1ock11111111111111111111111111111111";
@@ -8,8 +8,8 @@ const RICH = "SysvarRent111111111111111111111111111111111";
 const BLOCK = { height: 7, hash: "b", parentHash: "a", time: 0 };
 const WATCH = { addresses: new Set([OURS]), inputs: new Set<string>(), contracts: null };
 
-function paid(rich: unknown, [before, after]: readonly unknown[]) {
-  return readMovement({
+function told(rich: unknown, [before, after]: readonly unknown[], more: object = {}) {
+  return {
     transaction: {
       signatures: ["1".repeat(64)],
       accountKeys: [PAYER, OURS, RICH].map((pubkey) => ({ pubkey, signer: pubkey === PAYER })),
@@ -20,8 +20,13 @@ function paid(rich: unknown, [before, after]: readonly unknown[]) {
         preBalances: [9_000_000, before, rich],
         postBalances: [7_995_000, after, rich],
       },
+      ...more,
     },
-  });
+  };
+}
+
+function paid(rich: unknown, ours: readonly unknown[]) {
+  return readMovement(told(rich, ours));
 }
 
 Deno.test("a payment that mentions an account of more than nine million SOL is read, and one to such an account is exact", () => {
@@ -34,4 +39,17 @@ Deno.test("a payment that mentions an account of more than nine million SOL is r
   }
   // A reader that lost the last digits would give such a number.
   throws(() => paid(10_000_000 * 1e9, [0, 1]), /amount/);
+});
+
+Deno.test("tokens of an unknown owner are nobody's, and a result that says neither is no failure", () => {
+  const uiTokenAmount = { amount: "5", decimals: 0 };
+  const unowned = told(1, [0, 7], {
+    postTokenBalances: [{ accountIndex: 2, mint: RICH, uiTokenAmount }],
+  });
+  const others = { ...WATCH, addresses: new Set([BLOCK.hash]) };
+  deepEqual([mayConcern(unowned, WATCH), mayConcern(unowned, others)], [true, false]);
+  deepEqual(transfersOf(readMovement(unowned), BLOCK, WATCH).map(({ amount }) => amount), [7n]);
+  const neither = told(1, [0, 7], { err: undefined });
+  throws(() => readMovement(neither), /result/);
+  throws(() => mayConcern(neither, others), /result/);
 });

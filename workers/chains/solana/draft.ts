@@ -27,7 +27,7 @@ import type { Solana } from "./context.ts";
 import { assertDeployable, deploymentRent, type DeployOrder, newMint } from "./deployment.ts";
 import { agreedPrices, feeFor, type Prices } from "./fees.ts";
 import { WALLET_RENT } from "./networks.ts";
-import { FINALIZED, readKey, readNumber } from "./node_answers.ts";
+import { FINALIZED, hasFailed, readKey, readNumber } from "./node_answers.ts";
 import {
   amountsOf,
   type Body,
@@ -355,8 +355,9 @@ async function computeFor(
     await peer.call("simulateTransaction", [toBytes(transaction), how]),
     "a dry run",
   );
-  const { err, logs, unitsConsumed } = readRecord(answer.value, "a dry run");
-  if (err !== null) {
+  const result = readRecord(answer.value, "a dry run");
+  const { err, logs, unitsConsumed } = result;
+  if (hasFailed(result)) {
     throw whyRefused(err, logs === null ? [] : readList(logs), standing.mint !== null);
   }
   const { times, of, more } = COMPUTE_MARGIN;

@@ -6,7 +6,14 @@
 import { malformedAnswer, readList, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Address, Block, Consumed, Transfer, WatchList } from "../observations.ts";
-import { readAmount, readKey, readNumber, readSignature, readUnits } from "./node_answers.ts";
+import {
+  hasFailed,
+  readAmount,
+  readKey,
+  readNumber,
+  readSignature,
+  readUnits,
+} from "./node_answers.ts";
 
 /** Tokens of one account, before and after a transaction; 0 where it did not exist. */
 export interface TokenMovement {
@@ -43,12 +50,12 @@ export function mayConcern(answer: unknown, { addresses }: WatchList): boolean {
   for (const one of readList(readRecord(transaction, "a transaction").accountKeys)) {
     if (addresses.has(readText(readRecord(one, "an account").pubkey, "a key"))) return true;
   }
-  const { err, postTokenBalances } = readRecord(meta, "a transaction's result");
-  if (err !== null) return false;
-  for (const one of readList(postTokenBalances ?? [])) {
-    if (addresses.has(readText(readRecord(one, "a balance").owner, "a key"))) return true;
-  }
-  return false;
+  const result = readRecord(meta, "a transaction's result");
+  if (hasFailed(result)) return false;
+  return readList(result.postTokenBalances ?? []).some((one) => {
+    const { owner } = readRecord(one, "a balance");
+    return owner !== undefined && addresses.has(readText(owner, "a key"));
+  });
 }
 
 /** Reads the balances that a transaction found and left. */
@@ -64,7 +71,7 @@ export function readMovement(answer: unknown): Movement {
   }
   return {
     hash: readSignature(signatures[0]),
-    success: result.err === null,
+    success: !hasFailed(result),
     fee: readUnits(result.fee),
     ...{ keys, signers, before, after },
     tokens: tokensOf(result, keys.length),
@@ -188,12 +195,14 @@ function isSame(one: TokenBalance, other: TokenBalance): boolean {
 }
 
 function readTokens(list: unknown, accounts: number): TokenBalance[] {
-  return readList(list ?? []).map((answer) => {
+  return readList(list ?? []).flatMap((answer) => {
     const { accountIndex, mint, owner, uiTokenAmount } = readRecord(answer, "a balance");
+    // Old transactions do not tell it.
+    if (owner === undefined) return [];
     const place = readNumber(accountIndex, "an account's number");
     if (place >= accounts) throw malformedAnswer("an account's number", accountIndex);
     const { amount } = readRecord(uiTokenAmount, "an amount");
-    return { place, mint: readKey(mint), owner: readKey(owner), amount: readAmount(amount) };
+    return [{ place, mint: readKey(mint), owner: readKey(owner), amount: readAmount(amount) }];
   });
 }
 

@@ -95,6 +95,15 @@ function blamesNode(error: RpcError): boolean {
     /rate.?limit|too many requests|over capacity|behind|timed? ?out/i.test(error.message);
 }
 
+/**
+ * Tells whether a transaction failed, by its result. One without the field is no result: to read it as a failure
+ * would hide a deposit, and give back a payment that was made.
+ */
+export function hasFailed({ err }: Readonly<Record<string, unknown>>): boolean {
+  if (err === undefined) throw malformedAnswer("the result of a transaction", err);
+  return err !== null;
+}
+
 /** Reads a block without its transactions; null where the node has none. */
 export function readBlock(answer: unknown, slot: number): SolanaBlock | null {
   if (answer === null) return null;

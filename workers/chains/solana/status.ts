@@ -13,7 +13,7 @@ import { type Dropped, type Mined, type NodeReport, voteOnStatus } from "../stat
 import { bare, finalSlot, readBlockAt } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { readFinalHeight } from "./draft.ts";
-import { FINALIZED, readNumber, readUnits } from "./node_answers.ts";
+import { FINALIZED, hasFailed, readNumber, readUnits } from "./node_answers.ts";
 import { accountsClosedBy, accountsMadeBy, type Body, feeOfRaw } from "./payment.ts";
 import { finalTransaction } from "./raw_transaction.ts";
 
@@ -91,7 +91,7 @@ async function minedStatus(
   if (found === null || block === null || found.raw !== signed.raw) {
     throw new ChainError("unavailable", `${peer.name} does not show the block of ${signed.hash}`);
   }
-  const success = found.meta.err === null;
+  const success = !hasFailed(found.meta);
   // A transaction that failed made and closed nothing.
   const rentOf = (accounts: readonly string[]) =>
     success ? gainOf(solana, signed, found.meta, accounts) : 0n;
