@@ -7,6 +7,7 @@
  * @module
  */
 import { parseArgs } from "node:util";
+import { startEmbedded } from "../../db/embedded/embedded.ts";
 import type { LoadFigures } from "../generator.ts";
 import { chooseGenerator } from "../load.ts";
 import { cpuSeconds, isInstalled, median, output } from "../processes.ts";
@@ -16,6 +17,8 @@ import { startBlnk, startFormance, type Subject, type SubjectOptions } from "./s
 
 const ACCOUNTS = 1000;
 const CONNECTIONS = 32;
+/** Of the database, for all that are measured together. */
+const CONNECTIONS_MAX = 300;
 const GENERATOR = new URL("../generator.ts", import.meta.url).pathname;
 /** What each peer is measured with. */
 const PEERS: readonly Peer[] = [
@@ -77,7 +80,12 @@ export async function main(args: readonly string[]): Promise<number> {
   }
   const folder = await Deno.makeTempDir({ prefix: "purser-peers-" });
   const work = await Deno.makeTempDir({ prefix: "purser-peers-work-" });
-  const stand = await startStand(folder);
+  // Each peer keeps its connections between two of its turns.
+  const settings = { max_connections: `${CONNECTIONS_MAX}` };
+  const stand = await startStand(
+    folder,
+    await startEmbedded({ dataDir: folder, port: 0, settings }),
+  );
   try {
     const options = { stand, build: await Deno.realPath(values.build!), work, accounts: ACCOUNTS };
     await compare(options, {
