@@ -5,6 +5,7 @@
  */
 import { parseEnv } from "node:util";
 import { readAssets } from "./config/assets.ts";
+import { type MessagesConfig, readMessages } from "./config/messages.ts";
 import { type Reader, reader } from "./config/reader.ts";
 import type { AssetSetting } from "./domain/chains/asset_settings.ts";
 
@@ -50,7 +51,7 @@ export interface ChainConfig {
 }
 
 /** All settings of a process. */
-export interface Config {
+export interface Config extends MessagesConfig {
   port: number;
   host: string;
   baseUrl: string;
@@ -170,7 +171,8 @@ export async function readEnvironment(
 }
 
 /** Variables that hold secrets: keys, and addresses that may contain a password or a key. */
-const SECRET = /^(DATABASE_URL|RATES_URL|PLATFORM_KEY(_PREVIOUS)?|(NEW_)?MASTER_KEY|\w+_RPC_URL)$/;
+const SECRET =
+  /^(DATABASE_URL|RATES_URL|PLATFORM_KEY(_PREVIOUS)?|(NEW_)?MASTER_KEY|\w+_RPC_URL|INFOBIP_API_KEY|INFOBIP_WEBHOOK_SECRET|SMTP_URL|SMTP_DKIM_KEY)$/;
 
 /** Reads the environment and removes the secrets from it: later readers find none. */
 export async function takeEnvironment(
@@ -220,6 +222,7 @@ function configOf(
       allowPrivate: read.choice("WEBHOOKS_ALLOW_PRIVATE", ["true", "false"], "false") === "true",
     },
     cdpProvider: read.choice("CDP_PROVIDER", ["local", "off"], "local"),
+    ...readMessages(read),
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
     trustedProxies: listOf(read.text("TRUSTED_PROXIES")),

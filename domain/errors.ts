@@ -85,6 +85,7 @@ export const ERROR_CODES = [
   "asset.no_testnet",
   "token.unsupported_chain",
   "token.invalid",
+  "recipient.invalid",
   "recipient.missing",
   "recipient.no_interaction",
   "rate.limited",

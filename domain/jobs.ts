@@ -14,6 +14,7 @@ export interface JobPayloads {
   "ramp.reserve": { account: string };
   "token.check": { token: string };
   "deposit.sweep": { account: string };
+  "message.send": { message: string; attempt: number };
   "deposit.swept": { sweep: string };
   "deposit.rescan": {
     chain: ChainId;

@@ -19,6 +19,7 @@ export const TABLES: Readonly<Record<string, Table>> = {
   "/v1/apps/deposit": { table: "deposit_apps", key: "id", except: [] },
   "/v1/withdrawals": { table: "withdrawals", key: "id", except: [] },
   "/v1/transactions": { table: "transaction_data", key: "transaction", except: [] },
+  "/v1/messages": { table: "messages", key: "id", except: ["content"] },
   "/v1/keys": { table: "api_keys", key: "id", except: ["last_used_at", "digest"] },
   "/v1/realms": {
     table: "realms",

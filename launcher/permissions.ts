@@ -41,6 +41,8 @@ const OPENS_SECRETS: readonly Command[] = [...WORKS, "rotate-master-key"];
 const PORTS: Readonly<Record<string, string>> = {
   "http:": "80",
   "https:": "443",
+  "smtp:": "587",
+  "smtps:": "465",
   "postgres:": "5432",
   "postgresql:": "5432",
 };
@@ -89,6 +91,8 @@ function hostsOf({ command, config, databaseUrl }: Needs, works: boolean): strin
     ...config.databaseHosts,
     ...(works ? chains.map(hostOf) : []),
     ...(works && config.ratesUrl !== null ? [hostOf(config.ratesUrl)] : []),
+    ...(works && config.infobip !== null ? [hostOf(config.infobip.baseUrl)] : []),
+    ...(works && config.smtp !== null ? [hostOf(config.smtp.url)] : []),
   ];
   return [...new Set(hosts)];
 }

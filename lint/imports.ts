@@ -54,16 +54,18 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
   domain: [
     ...[LAYER_ROOT, "collections", "security", "chains", "identity", "accounts", "people"],
     ...["stops", "ledger", "realms", "sending", "audit"],
-    ...["currencies", "deposits", "withdrawals", "consolidations", "webhooks", "recovery"],
+    ...["messages", "currencies", "deposits", "withdrawals", "consolidations", "webhooks"],
+    "recovery",
   ],
   db: [
     ...[LAYER_ROOT, "embedded", "collections", "security", "chains", "identity", "accounts"],
     ...["people", "stops", "ledger", "realms", "sending", "audit"],
-    ...["currencies", "deposits", "withdrawals", "consolidations", "webhooks", "recovery"],
+    ...["messages", "currencies", "deposits", "withdrawals", "consolidations", "webhooks"],
+    "recovery",
   ],
   workers: [
     ...["chains", "keys", LAYER_ROOT, "gateways", "installation", "tokens", "sending", "scanning"],
-    ...["sweeping", "people", "recovery", "audit", "webhooks", "jobs", "schedule"],
+    ...["sweeping", "messages", "people", "recovery", "audit", "webhooks", "jobs", "schedule"],
   ],
 };
 

@@ -205,6 +205,15 @@ constraint usage_pkey PRIMARY KEY (realm, month)
 constraint usage_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id)
 constraint usage_requests_check CHECK ((requests >= 0))
 
+table whatsapp_interactions (
+  sender text not null
+  recipient text not null
+  last_at timestamp with time zone not null
+)
+constraint whatsapp_interactions_pkey PRIMARY KEY (recipient, sender)
+constraint whatsapp_interactions_recipient_check CHECK ((recipient ~ '^\+[1-9][0-9]{4,14}$'::text))
+constraint whatsapp_interactions_sender_check CHECK ((sender ~ '^[0-9]{3,15}$'::text))
+
 CREATE OR REPLACE FUNCTION is_plain(name text)
  RETURNS boolean
  LANGUAGE sql

@@ -814,7 +814,7 @@ table idempotency (
 constraint idempotency_pkey PRIMARY KEY (key)
 CREATE INDEX idempotency_age ON idempotency USING brin (created_at)
 CREATE INDEX idempotency_profile ON idempotency USING btree (profile) WHERE (profile IS NOT NULL)
-CREATE TRIGGER idempotency_kept BEFORE UPDATE OF status, body ON idempotency FOR EACH ROW WHEN (((old.status IS NOT NULL) OR ((old.transaction IS NOT NULL) AND (new.transaction IS NOT NULL)))) EXECUTE FUNCTION keep_kept()
+CREATE TRIGGER idempotency_kept BEFORE UPDATE OF status, body ON idempotency FOR EACH ROW WHEN ((((old.status IS NOT NULL) OR ((old.transaction IS NOT NULL) AND (new.transaction IS NOT NULL))) AND ((old.profile IS NULL) OR (new.profile IS NOT NULL) OR (new.status IS DISTINCT FROM 404)))) EXECUTE FUNCTION keep_kept()
 CREATE TRIGGER idempotency_stays BEFORE DELETE ON idempotency FOR EACH ROW WHEN ((old.created_at > (now() - '6 days'::interval))) EXECUTE FUNCTION keep_kept()
 
 table identities (
@@ -952,6 +952,55 @@ constraint logins_pkey PRIMARY KEY (id)
 constraint logins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 CREATE INDEX logins_expires ON logins USING btree (expires_at)
 CREATE INDEX logins_user ON logins USING btree (user_id, created_at) WHERE (ended_at IS NULL)
+
+table messages (
+  id uuid not null
+  channel text not null
+  destination text
+  user_id uuid
+  identity uuid
+  content bytea
+  attempt smallint not null default 1
+  provider text
+  group_id smallint not null
+  group_name text not null
+  status_id integer not null
+  status_name text not null
+  status_description text not null
+  sent_at timestamp with time zone
+  data jsonb not null default '{}'::jsonb
+  owner uuid
+  error jsonb
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint messages_attempt_check CHECK (((attempt >= 1) AND (attempt <= 100)))
+constraint messages_channel_check CHECK ((channel = ANY (ARRAY['sms'::text, 'whatsapp'::text, 'email'::text])))
+constraint messages_content CHECK (((content IS NULL) OR ((sent_at IS NULL) AND (message_rank(group_id, status_id) = 0))))
+constraint messages_content_check CHECK (((octet_length(content) >= 1) AND (octet_length(content) <= 400000)))
+constraint messages_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint messages_destination CHECK (
+CASE channel
+    WHEN 'email'::text THEN ((length(destination) <= 254) AND (destination ~ '^[^[:cntrl:][:space:]@<>,;:"]+@[^[:cntrl:][:space:]@<>,;:"]+$'::text))
+    ELSE (destination ~ '^\+[1-9][0-9]{4,14}$'::text)
+END)
+constraint messages_group_id_check CHECK (((group_id >= 0) AND (group_id <= 5)))
+constraint messages_group_name_check CHECK (((length(group_name) >= 1) AND (length(group_name) <= 100)))
+constraint messages_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id)
+constraint messages_pkey PRIMARY KEY (id)
+constraint messages_provider_check CHECK ((provider = ANY (ARRAY['infobip'::text, 'smtp'::text])))
+constraint messages_recipient CHECK (((user_id IS NULL) OR (identity IS NULL)))
+constraint messages_sent CHECK (((sent_at IS NULL) OR (provider IS NOT NULL)))
+constraint messages_status_description_check CHECK ((length(status_description) <= 500))
+constraint messages_status_id_check CHECK ((status_id >= 0))
+constraint messages_status_name_check CHECK (((length(status_name) >= 1) AND (length(status_name) <= 100)))
+constraint messages_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+CREATE INDEX messages_identity ON messages USING btree (identity) WHERE (identity IS NOT NULL)
+CREATE INDEX messages_owner ON messages USING btree (owner, id)
+CREATE INDEX messages_recent ON messages USING btree (lower(destination), created_at)
+CREATE INDEX messages_user ON messages USING btree (user_id) WHERE (user_id IS NOT NULL)
+CREATE TRIGGER messages_forward BEFORE UPDATE ON messages FOR EACH ROW EXECUTE FUNCTION messages_forward()
+CREATE TRIGGER messages_pace BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION messages_pace()
 
 table migrations (
   number integer not null
@@ -3361,6 +3410,54 @@ AS $function$
   select own < 5 and whole < 50 from count_discarded(p_ramp, p_reference)
 $function$;
 
+CREATE OR REPLACE FUNCTION message_rank(p_group smallint, p_status integer)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select case when p_group in (0, 1) then 0 when p_group = 3 and p_status = 2 then 1 when p_group = 3 then 3 else 2 end
+$function$;
+
+CREATE OR REPLACE FUNCTION messages_forward()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  v_before integer := message_rank(old.group_id, old.status_id);
+  v_after integer := message_rank(new.group_id, new.status_id);
+begin
+  if (new.id, new.channel, new.user_id, new.identity, new.owner, new.created_at)
+      is distinct from (old.id, old.channel, old.user_id, old.identity, old.owner, old.created_at)
+    or new.destination is not null and new.destination is distinct from old.destination
+    or new.content is not null and new.content is distinct from old.content
+    or old.sent_at is not null and new.sent_at is distinct from old.sent_at
+    or old.provider is not null and new.provider is distinct from old.provider
+    or new.attempt < old.attempt then
+    raise exception 'a message stays as it was written'
+      using errcode = 'check_violation', constraint = 'messages_fixed';
+  end if;
+  if v_after < v_before or v_after = v_before and v_after > 1 and new.status_id <> old.status_id then
+    raise exception 'the state of a message goes forward only'
+      using errcode = 'check_violation', constraint = 'messages_forward';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION messages_pace()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if (select count(*) from messages m where lower(m.destination) = lower(new.destination)
+      and m.created_at > new.created_at - interval '1 minute') >= 20 then
+    raise exception 'a recipient gets at most 20 messages a minute'
+      using errcode = 'check_violation', constraint = 'messages_pace';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION move_kin()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3904,6 +4001,7 @@ realm may execute on ledger_single_now(uuid,uuid,text,uuid,uuid,numeric,uuid,boo
 realm may execute on listen_until(timestamp with time zone)
 realm may execute on may_be_sponsored(text,uuid,boolean,uuid)
 realm may execute on may_discard(uuid,uuid)
+realm may execute on message_rank(smallint,integer)
 realm may execute on ms_time(bigint)
 realm may execute on pays_destination(text,text[])
 realm may execute on rate_of(text,text)
@@ -3941,6 +4039,7 @@ realm may insert on external_addresses
 realm may insert on identities
 realm may insert on login_attempts
 realm may insert on logins
+realm may insert on messages
 realm may insert on person_contacts
 realm may insert on person_events
 realm may insert on persons
@@ -3998,6 +4097,7 @@ realm may select on ledger_facts
 realm may select on ledger_lock
 realm may select on login_attempts
 realm may select on logins
+realm may select on messages
 realm may select on migrations
 realm may select on nonces
 realm may select on onchain_balances
@@ -4054,6 +4154,7 @@ realm may update on deposit_apps
 realm may update on identities
 realm may update on ledger_lock
 realm may update on login_attempts
+realm may update on messages
 realm may update on person_contacts
 realm may update on persons
 realm may update on rates
@@ -4163,6 +4264,7 @@ realm_worker may select on ledger_facts
 realm_worker may select on ledger_lock
 realm_worker may select on login_attempts
 realm_worker may select on logins
+realm_worker may select on messages
 realm_worker may select on migrations
 realm_worker may select on nonces
 realm_worker may select on onchain_balances

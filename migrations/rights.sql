@@ -23,8 +23,8 @@ revoke select on order_attempts from :role;
 grant select (order_id, attempt, plan, inputs, hash, expires, fee, sent_at, outcome, cancels, borne_by, dropped, proof,
     proof_by, proof_height, proof_reached, created_at) on order_attempts to :role;
 
-grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data
-  to :role;
+grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data,
+  messages to :role;
 -- A job that waits is carried on, and ended, by workers.
 grant insert (id, name, payload, serial_key, dedupe, run_at) on jobs to :role;
 grant insert on revocations, blocks, addresses, external_addresses, withdrawals, chain_orders,

@@ -12,8 +12,38 @@ import { newId } from "../domain/ids.ts";
 import { eventDays } from "../domain/event_settings.ts";
 import { withdrawalSettings } from "../domain/withdrawal_settings.ts";
 import type { Log } from "../log.ts";
+import type { Secrets } from "../domain/security/serving_secrets.ts";
+import type { DueMessage } from "../domain/messages/sending.ts";
+import type { MessageStatus } from "../domain/messages/statuses.ts";
 import type { Chains } from "./chains/registry.ts";
 import type { Signer } from "./keys/signer.ts";
+
+/** The provider's answer: it has the message, or refuses it for good by the state it gives. */
+export interface Handover {
+  provider: "infobip" | "smtp";
+  status: MessageStatus;
+}
+
+/** A provider that takes the messages of a channel. */
+export interface MessageGateway {
+  /**
+   * Hands a message over. A second call with the same message is recognised by its id where the
+   * provider can.
+   *
+   * @throws {GatewayError}
+   */
+  send(message: DueMessage, signal: AbortSignal): Promise<Handover>;
+}
+
+/** What a process sends messages with. */
+export interface Messaging {
+  /** Encrypts and decrypts the contents of messages at rest. */
+  secrets: Secrets;
+  /** The provider of a message; null: none is configured, and the message stays as it is. */
+  gatewayOf(message: Pick<DueMessage, "channel" | "toPerson">): MessageGateway | null;
+  /** Ends connections. */
+  close(): void;
+}
 
 /** Dependencies that all workers of a process share. */
 export interface WorkerDependencies {
@@ -21,6 +51,8 @@ export interface WorkerDependencies {
   log: Log;
   chains: Chains;
   signer: Signer;
+  /** Absent in a process that sends no messages: jobs that need it are left to others. */
+  messaging?: Messaging;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -39,6 +71,7 @@ export interface WorkerContext extends RealmTarget {
   log: Log;
   chains: Chains;
   signer: Signer;
+  messaging: Messaging | null;
   /** Runs one serializable transaction. No network call is made inside one. */
   readonly step: <T, Locked extends boolean = false>(
     work: (tx: TxFor<Locked>) => Promise<T>,
@@ -52,16 +85,27 @@ export interface WorkerContext extends RealmTarget {
  * @param requestId names the task in the audit trail; a new id unless given
  */
 export function workerContext(
-  { log, chains, signer, now }: Pick<WorkerDependencies, "log" | "chains" | "signer" | "now">,
+  { log, chains, signer, messaging, now }: Omit<WorkerDependencies, "database">,
   { realm, pool, signal }: RealmTarget,
   requestId?: string,
 ): WorkerContext {
   const at = now();
   return {
     ...{ realm, pool, log, chains, signer, signal },
+    messaging: messaging ?? null,
     actor: workerActor(realm, requestId ?? newId(at), at),
     step: (work, ...options) => serializable(pool, work, ...options),
   };
+}
+
+/**
+ * What a task sends messages with.
+ *
+ * @throws {Error} in a process without it; the job is tried again
+ */
+export function messagingOf({ messaging }: Pick<WorkerContext, "messaging">): Messaging {
+  if (messaging === null) throw new Error("this process sends no messages");
+  return messaging;
 }
 
 /** The actor that stands for the service itself. */

@@ -7,6 +7,7 @@ import {
   updateIdentity,
   updateIdentityPerson,
 } from "../../db/identity/identities.ts";
+import { eraseMessagesOf } from "../../db/messages/messages.ts";
 import { replaceAnswers } from "../../db/people/persons.ts";
 import type { Actor } from "../actor.ts";
 import { rowFor } from "../collections/collection.ts";
@@ -193,6 +194,7 @@ export function forgetPerson(
     prepare: ({ person }) => people.persons.remove(actor, person),
     async finish(tx, { identity }) {
       await replaceAnswers(tx, identity.id, input.erased);
+      await eraseMessagesOf(tx, identity.id, actor.at);
       return await shown(tx, await updateIdentityPerson(tx, identity.id, null, actor.at));
     },
     identity: () => null,

@@ -15,7 +15,8 @@ export type SecretPurpose =
   | "login"
   | "installation"
   | "webhook"
-  | "profile";
+  | "profile"
+  | "message";
 
 /** Encrypts and decrypts texts. */
 export interface Secrets {

@@ -114,13 +114,15 @@ create trigger currencies_asset before insert or update of name on currencies
 create trigger accounts_asset after insert or update of asset, type on accounts
   for each row when (new.type = 'ramp') execute function check_asset_once();
 
--- An answer is stored once. The ledger's own rows tell the state of a transfer.
+-- An answer is stored once. The ledger's own rows tell the state of a transfer. One that shows a profile gives way to
+-- a refusal when the profile is erased.
 create function keep_kept() returns trigger language plpgsql as $$
 begin
   raise exception 'an answer is kept once' using errcode = 'restrict_violation';
 end $$;
 create trigger idempotency_kept before update of status, body on idempotency for each row
-  when (old.status is not null or (old.transaction is not null and new.transaction is not null))
+  when ((old.status is not null or (old.transaction is not null and new.transaction is not null))
+    and (old.profile is null or new.profile is not null or new.status is distinct from 404))
   execute function keep_kept();
 create trigger idempotency_stays before delete on idempotency for each row
   when (old.created_at > now() - interval '6 days') execute function keep_kept();

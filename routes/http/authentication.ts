@@ -102,6 +102,7 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
   return {
     authenticate(headers, access, meta) {
       if (access === "open") return { actor: { ...NOBODY, ...meta }, ...nothing() };
+      if (access === "provider") return asProvider(services, headers, meta);
       const key = keyOf(headers);
       if (access === "open or platform" && key === null) {
         return { actor: { ...NOBODY, ...meta }, ...nothing() };
@@ -244,6 +245,45 @@ function admitMachine(grant: ApiKeyGrant, realm: RealmContext, meta: RequestMeta
     realm,
     applicationKey: "",
   };
+}
+
+/**
+ * Authenticates the provider of messages by the secret that it was given. Wrong secrets are counted
+ * as wrong logins are.
+ *
+ * @throws {DomainError} auth.missing, auth.invalid, rate.limited
+ */
+async function asProvider(
+  services: Services,
+  headers: RequestHeaders,
+  meta: RequestMeta,
+): Promise<Caller> {
+  const given = providerSecretOf(headers.get("authorization"));
+  if (given === null) throw new DomainError("auth.missing", "send the secret in authorization");
+  const expected = services.config.infobipWebhookSecret;
+  const guard = guardOf(services);
+  const subject = `provider ${networkOf(meta.address)}`;
+  guard.check(subject);
+  const isRight = expected !== null &&
+    equalBytes(await digestKey(given), await digestKey(expected));
+  if (!isRight) {
+    guard.countWrong(subject);
+    throw new DomainError("auth.invalid", "this is not the secret of the provider's webhooks");
+  }
+  return { actor: { ...NOBODY, ...meta, kind: "worker" }, ...nothing() };
+}
+
+/** The secret after Bearer, or the password of Basic. */
+function providerSecretOf(authorization: string | null): string | null {
+  const [, scheme, value] = /^(bearer|basic) +(.+?) *$/i.exec(authorization ?? "") ?? [];
+  if (scheme === undefined) return null;
+  if (scheme.toLowerCase() === "bearer") return value;
+  try {
+    const pair = new TextDecoder().decode(Uint8Array.fromBase64(value));
+    return pair.includes(":") ? pair.slice(pair.indexOf(":") + 1) : null;
+  } catch {
+    return null;
+  }
 }
 
 /** The key of a request: x-api-key, or Authorization bare or after Bearer. */

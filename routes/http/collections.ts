@@ -6,6 +6,7 @@ import { TOKEN_COLLECTION } from "../../domain/currencies/token_collection.ts";
 import { DEPOSIT_APPS } from "../../domain/deposits/deposit_app_collection.ts";
 import { ALIASES } from "../../domain/identity/aliases.ts";
 import { IDENTITIES } from "../../domain/identity/identity_collection.ts";
+import { MESSAGES } from "../../domain/messages/messages.ts";
 import { USERS } from "../../domain/identity/user_collection.ts";
 import { TRANSACTIONS } from "../../domain/ledger/transaction_collection.ts";
 import { WEBHOOKS } from "../../domain/webhooks/webhooks.ts";
@@ -17,6 +18,7 @@ const ALL: readonly AnyCollection[] = [
   CURRENCY_COLLECTION,
   DEPOSIT_APPS,
   IDENTITIES,
+  MESSAGES,
   TOKEN_COLLECTION,
   TRANSACTIONS,
   USERS,

@@ -48,6 +48,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   "Withdrawals": "Value that leaves to an address on a chain.",
   "Consolidations": "Small coins of a ramp spent into one.",
   "Fungible tokens": "Tokens on chains: deployed and registered.",
+  "Messages": "E-mails, texts and WhatsApp messages.",
   "Chains": "Assets, and the chains that this installation follows.",
   "Solvency": "The balances on the chains, compared with the ledger's liabilities.",
   "Stops": "Emergency stops.",
@@ -65,6 +66,16 @@ export const SECURITY_SCHEMES: Json = {
     scheme: "bearer",
     description: "Any of the keys, where a client sends Authorization.",
   },
+  providerBearer: {
+    type: "http",
+    scheme: "bearer",
+    description: "INFOBIP_WEBHOOK_SECRET, for webhooks of the provider of messages.",
+  },
+  providerBasic: {
+    type: "http",
+    scheme: "basic",
+    description: "The same secret as the password, with any user.",
+  },
 };
 
 function key(description: string): Json {
@@ -80,6 +91,7 @@ export const SECURITY: Readonly<Record<Access, readonly Json[]>> = {
   "user": [{ userKey: [] }, BEARER],
   "platform": [{ platformKey: [] }, BEARER],
   "platform or user": [{ platformKey: [] }, { userKey: [] }, BEARER],
+  "provider": [{ providerBearer: [] }, { providerBasic: [] }],
 };
 
 const WHOLE = { type: "integer", minimum: 0 };

@@ -316,6 +316,11 @@ export const PROBLEMS = {
     "Chain not configured",
     "No node is configured for this chain and network.",
   ),
+  "recipient.invalid": kind(
+    422,
+    "Invalid recipient",
+    "It is neither an e-mail address nor a number (E.164), as the channel takes it.",
+  ),
   "recipient.missing": kind(
     422,
     "Recipient missing",

@@ -21,7 +21,8 @@ export type Access =
   | "application"
   | "user"
   | "platform"
-  | "platform or user";
+  | "platform or user"
+  | "provider";
 
 /** A method that a route can have. */
 export type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";

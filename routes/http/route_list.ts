@@ -27,6 +27,8 @@ import { hashChainRoutes } from "../hash_chain.ts";
 import { reversalRoutes } from "../reversals.ts";
 import { rateRoutes } from "../rates.ts";
 import { realmRoutes } from "../realms.ts";
+import { messageRoutes } from "../messages.ts";
+import { messageWebhookRoutes } from "../message_webhooks.ts";
 import type { AnyRoute } from "./route.ts";
 import { secondFactorRoutes } from "../second_factors.ts";
 import { sessionRoutes } from "../sessions.ts";
@@ -43,6 +45,8 @@ export function allRoutes(): AnyRoute[] {
     ...sessionRoutes,
     ...realmRoutes,
     ...auditRoutes,
+    ...messageWebhookRoutes,
+    ...messageRoutes,
     ...userRoutes,
     ...secondFactorRoutes,
     ...loginRoutes,

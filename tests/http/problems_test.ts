@@ -23,7 +23,8 @@ const STATUSES: Readonly<Record<number, string>> = {
   413: "request.too_large",
   415: "request.media_type",
   422: "idempotency.key_reused address.invalid asset.unknown asset.no_testnet " +
-    "token.unsupported_chain token.invalid chain.not_configured recipient.missing recipient.no_interaction",
+    "token.unsupported_chain token.invalid chain.not_configured recipient.invalid recipient.missing " +
+    "recipient.no_interaction",
   429: "rate.limited",
   500: "internal",
   501: "extension.disabled",
@@ -58,6 +59,10 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "token.unsupported_chain": "tests/currencies/tokens_test.ts",
   "token.invalid": "tests/currencies/tokens_test.ts",
   "upstream.failed": "tests/withdrawals/lifecycle_test.ts",
+  "message.not_found": "tests/messages/api_test.ts",
+  "recipient.invalid": "tests/messages/bad_input_test.ts",
+  "recipient.missing": "tests/messages/api_test.ts",
+  "recipient.no_interaction": "tests/messages/api_test.ts",
   "chain.not_configured": "tests/deposits/api_test.ts",
   "chain.stale": "tests/withdrawals/api_test.ts",
   "version.conflict": "tests/consolidations/api_test.ts",
@@ -69,13 +74,10 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
 
 /** Codes that the contract names for features which are not built yet: nothing throws them. */
 const UNBUILT: readonly ErrorCode[] = [
-  "message.not_found",
   "person.not_found",
   "company.not_found",
   "rate.unavailable",
   "entity.deleted",
-  "recipient.missing",
-  "recipient.no_interaction",
   "upstream.timeout",
 ];
 

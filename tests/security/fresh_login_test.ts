@@ -41,6 +41,18 @@ const GUARDED = [
 
 /** Every other change: machines do it day by day, or it stops something. */
 const ORDINARY = [
+  "POST /v1/apps/message/sms",
+  "POST /v1/apps/message/whatsapp",
+  "POST /v1/apps/message/email",
+  "POST /v1/users/{id}/message/sms",
+  "POST /v1/users/{id}/message/whatsapp",
+  "POST /v1/users/{id}/message/email",
+  "POST /v1/identities/{id}/person/message/sms",
+  "POST /v1/identities/{id}/person/message/whatsapp",
+  "POST /v1/identities/{id}/person/message/email",
+  "PATCH /v1/messages/{id}",
+  "POST /v1/messages/webhook/infobip",
+  "POST /v1/messages/webhook/whatsapp",
   "POST /v1/webhooks",
   "PATCH /v1/webhooks/{id}",
   "DELETE /v1/webhooks/{id}",

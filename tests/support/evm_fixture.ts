@@ -189,6 +189,7 @@ export async function workerContextOf(realm: TestRealm): Promise<WorkerContext> 
     log: services.log,
     chains: openChains(services.config.chains),
     signer: openSigner(services.config.masterKey!, Date.now),
+    messaging: null,
     signal: new AbortController().signal,
     step: (work, ...how) => serializable(realm.pool, work, ...how),
   };

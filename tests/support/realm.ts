@@ -28,11 +28,9 @@ import { type App, createApp } from "../../routes/http/app.ts";
 import { openEnding } from "../../routes/http/shutdown.ts";
 import { openLimits } from "../../routes/http/rate_limits.ts";
 import type { Services } from "../../routes/http/services.ts";
-import { openChains } from "../../workers/chains/registry.ts";
 import { openPeople } from "../../workers/gateways/people/people.ts";
-import { startRunner } from "../../workers/jobs/runner.ts";
-import { openSigner } from "../../workers/keys/signer.ts";
 import { testDatabaseUrl } from "./database.ts";
+import { jobsOf } from "./jobs_of.ts";
 
 /** An answer, read. */
 export interface Answer {
@@ -219,12 +217,7 @@ async function prepareTestRealm(
   const send = sender(createApp(services, PLATFORM_KEY));
   const pool = database.working(locationOf(made.realm));
   const admin = await asUser(services, made.realm.id, made.admin, send);
-  const chains = openChains(services.config.chains);
-  const signer = openSigner(services.config.masterKey!, Date.now);
-  const drain = async () => {
-    const options = { database, log: services.log, chains, signer, now: Date.now, pollMs: 1000 };
-    await startRunner(options, { loop: false, only: made.realm.id }).drain(120_000);
-  };
+  const jobs = jobsOf(services, database, made.realm.id);
   return {
     id: made.realm.id,
     made,
@@ -259,7 +252,7 @@ async function prepareTestRealm(
     async account({ asset, by = admin, from, total }) {
       const answer = await by.send("POST", "/v1/accounts", { type: "virtual", asset });
       const { id } = expectCreated(answer).body;
-      await drain();
+      await jobs.drain();
       if (from !== undefined && total !== undefined) {
         const move = { source: { account: from }, destination: { account: id }, value: total };
         expectCreated(await admin.send("POST", "/v1/transactions", move));
@@ -269,10 +262,10 @@ async function prepareTestRealm(
     async balance(account) {
       return (await admin.send("GET", `/v1/accounts/${account}`)).body.balance;
     },
-    drain,
-    leave: () => chains.close(),
+    drain: () => jobs.drain(),
+    leave: () => jobs.close(),
     async [Symbol.asyncDispose]() {
-      chains.close();
+      jobs.close();
       await services.limits.close();
       await database.close();
     },

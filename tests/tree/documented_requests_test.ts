@@ -22,6 +22,7 @@ const PAGES = [
   "docs/guide/deposits.md",
   "docs/guide/limits.md",
   "docs/guide/webhooks.md",
+  "docs/guide/messages.md",
   "docs/operations/stops.md",
   "docs/operations/costs.md",
   "docs/operations/monitoring.md",

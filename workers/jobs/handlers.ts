@@ -1,6 +1,7 @@
 /** Every job's handler; a job without one does not compile. @module */
 import { enableAccount } from "../../domain/accounts/accounts.ts";
 import type { JobName, JobPayloads } from "../../domain/jobs.ts";
+import { sendMessage } from "../messages/sending.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { settleSweepJob, sweepJob } from "../sweeping/sweeps.ts";
 import { checkToken } from "../scanning/token_checks.ts";
@@ -22,6 +23,7 @@ export const TASKS: { readonly [N in JobName]: Task<N> } = {
   "deposit.sweep": sweepJob,
   "deposit.rescan": rescanJob,
   "deposit.swept": settleSweepJob,
+  "message.send": sendMessage,
   "order.advance": (context, seen) => advanceOrder(context, seen),
   "ramp.open": openRampJob,
   "ramp.reserve": reserveJob,

@@ -9,6 +9,7 @@ import { openChains } from "../chains/registry.ts";
 import { scheduleTicks } from "./edge_tick.ts";
 import { openFence } from "../installation/fence.ts";
 import { startChainPoller } from "../scanning/chain_poller.ts";
+import { openMessaging } from "../gateways/messages.ts";
 import { openRatesGateway } from "../gateways/rates.ts";
 import { quarantineAll } from "../installation/quarantine_all.ts";
 import { type Runner, startRunner } from "../jobs/runner.ts";
@@ -26,7 +27,7 @@ export interface WorkersOptions {
   log: Log;
   /** Decrypts the secrets at rest. */
   masterKey: string;
-  /** Decrypts the secrets of webhooks. */
+  /** Decrypts what the serving half stores: secrets of webhooks, contents of messages. */
   secrets: Secrets;
   /** Whether isolates come and go; then no loop runs, and the platform's cron drains due work. */
   edge: boolean;
@@ -50,7 +51,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   await fence.fault(); // logs a fault before any work starts
   const chains = openChains(config.chains);
   const signer = openSigner(masterKey, Date.now, fence);
-  const shared = { database, log, chains, signer, now: Date.now };
+  const messaging = openMessaging(config, secrets);
+  const shared = { database, log, chains, signer, messaging, now: Date.now };
   const runner = startRunner({ ...shared, pollMs: REALM_POLL_MS }, { loop: !edge });
   const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
   const deliverer = config.webhooks.enabled
@@ -76,6 +78,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const stop = async () => {
     chains.close();
     await Promise.all([...workers, deliverer].map((one) => one?.stop()));
+    messaging.close();
     await fence.close();
   };
   return { ...runner, stop };

@@ -1,0 +1,145 @@
+/** Statements on messages. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** A message as stored. */
+export interface MessageRow {
+  id: string;
+  channel: "sms" | "whatsapp" | "email";
+  /** Null after the recipient's data was erased. */
+  destination: string | null;
+  user_id: string | null;
+  identity: string | null;
+  /** Encrypted; null from the moment nobody needs it any more. */
+  content: Uint8Array | null;
+  /** Number of the attempt at sending that is next or runs. */
+  attempt: number;
+  provider: "infobip" | "smtp" | null;
+  group_id: number;
+  group_name: string;
+  status_id: number;
+  status_name: string;
+  status_description: string;
+  sent_at: number | null;
+  data: Record<string, unknown>;
+  owner: string | null;
+  error: unknown;
+  updated_at: number | null;
+  created_at: number;
+}
+
+const COLUMNS = [
+  "id",
+  "channel",
+  "destination",
+  "user_id",
+  "identity",
+  "content",
+  "attempt",
+  "provider",
+  "group_id",
+  "group_name",
+  "status_id",
+  "status_name",
+  "status_description",
+  "sent_at",
+  "data",
+  "owner",
+  "error",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** Fields of a new message. */
+export type NewMessageRow = Omit<
+  MessageRow,
+  "attempt" | "provider" | "sent_at" | "data" | "error" | "updated_at"
+>;
+
+/** Adds a message. */
+export async function insertMessage(tx: Tx, message: NewMessageRow): Promise<MessageRow> {
+  const [row] = await tx<MessageRow[]>`
+    insert into messages ${tx(message)} returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Reads messages by their ids. */
+export async function selectMessages(db: Db, ids: string[]): Promise<MessageRow[]> {
+  return await db<MessageRow[]>`
+    select ${db(COLUMNS)} from messages where id = any (${ids}::uuid[])`;
+}
+
+/** Reads a message and keeps others from changing it until the transaction ends. */
+export async function lockMessage(tx: Tx, id: string): Promise<MessageRow | null> {
+  const [row] = await tx<MessageRow[]>`
+    select ${tx(COLUMNS)} from messages where id = ${id} for update`;
+  return row ?? null;
+}
+
+/**
+ * Gives the time (milliseconds) of the oldest of the last `count` messages to a destination since a
+ * time; null if there were fewer.
+ */
+export async function selectPace(
+  db: Db,
+  { destination, since, count }: { destination: string; since: number; count: number },
+): Promise<number | null> {
+  const [row] = await db<{ created_at: number }[]>`
+    select created_at from messages
+    where lower(destination) = lower(${destination}) and created_at > ${since}
+    order by created_at desc offset ${count - 1} limit 1`;
+  return row?.created_at ?? null;
+}
+
+/** Fields of a message that change while it is sent. */
+export type MessageChange = Partial<
+  Pick<
+    MessageRow,
+    | "content"
+    | "attempt"
+    | "provider"
+    | "group_id"
+    | "group_name"
+    | "status_id"
+    | "status_name"
+    | "status_description"
+    | "sent_at"
+    | "error"
+  >
+>;
+
+/** Changes the state of a message. */
+export async function updateMessage(
+  tx: Tx,
+  id: string,
+  { error, ...change }: MessageChange,
+  at: number,
+): Promise<MessageRow> {
+  const set = {
+    ...change,
+    ...(error === undefined ? {} : { error: error === null ? null : tx.json(error as never) }),
+    updated_at: at,
+  };
+  const [row] = await tx<MessageRow[]>`
+    update messages set ${tx(set as never)}
+    where id = ${id} returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Replaces the free-form data of a message. */
+export async function updateMessageData(
+  tx: Tx,
+  id: string,
+  { data, at }: { data: Record<string, unknown>; at: number },
+): Promise<MessageRow> {
+  const [row] = await tx<MessageRow[]>`
+    update messages set data = ${tx.json(data as never)}, updated_at = ${at}
+    where id = ${id} returning ${tx(COLUMNS)}`;
+  return row;
+}
+
+/** Erases destination, content and free-form data of the messages to an identity's person. */
+export async function eraseMessagesOf(tx: Tx, identity: string, at: number): Promise<void> {
+  await tx`
+    update messages set destination = null, content = null, data = '{}', updated_at = ${at}
+    where identity = ${identity} and (destination is not null or data <> '{}')`;
+}

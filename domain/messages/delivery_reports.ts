@@ -1,0 +1,81 @@
+/**
+ * Delivery reports of the provider. A report says how far a message is; one that comes late, twice
+ * or out of order changes nothing, so a replayed report is harmless.
+ * @module
+ */
+import { z } from "zod";
+import type { Tx } from "../../db/database.ts";
+import { lockMessage, updateMessage } from "../../db/messages/messages.ts";
+import type { Actor } from "../actor.ts";
+import { errorField } from "../errors.ts";
+import { isId } from "../ids.ts";
+import { columnsOf, statusOf, tellMessage } from "./messages.ts";
+import { advances, isEnded, type MessageStatus, readStatus } from "./statuses.ts";
+
+/** One report, as the provider sends it. */
+const Report = z.looseObject({
+  messageId: z.string().max(200).optional(),
+  callbackData: z.string().max(4000).optional(),
+  status: z.unknown().optional(),
+  error: z.unknown().optional(),
+});
+
+/** Reports; fields that are not named here are ignored. */
+export const DeliveryReports = z.looseObject({ results: z.array(Report).max(1000) })
+  .meta({ id: "DeliveryReports" });
+
+/** A report that names a message of a realm. */
+export interface DeliveryReport {
+  realm: string;
+  message: string;
+  status: MessageStatus;
+  /** The provider's reason of a failure; null without. */
+  reason: string | null;
+}
+
+/** What is sent along with a message, and comes back in its reports: it names the realm. */
+export function callbackOf(realm: string, message: string): string {
+  return `purser:${realm}:${message}`;
+}
+
+/** Reads reports; those that do not name a message of ours, or no state, are left out. */
+export function readReports({ results }: z.infer<typeof DeliveryReports>): DeliveryReport[] {
+  return results.flatMap(({ callbackData, messageId, status, error }) => {
+    const [ours, realm, message] = (callbackData ?? "").split(":");
+    const state = readStatus(status);
+    if (ours !== "purser" || !isId(realm ?? "") || !isId(message ?? "") || state === null) {
+      return [];
+    }
+    if (messageId !== undefined && messageId !== message) return [];
+    return [{ realm, message, status: state, reason: reasonOf(error) }];
+  });
+}
+
+/** Applies a report in the caller's transaction; false where it changed nothing. */
+export async function applyReport(
+  tx: Tx,
+  actor: Actor,
+  { message, status, reason }: DeliveryReport,
+): Promise<boolean> {
+  const row = await lockMessage(tx, message);
+  if (row === null || !advances(statusOf(row), status)) return false;
+  const failed = status.groupId !== 3 && isEnded(status);
+  const changed = await updateMessage(tx, message, {
+    ...columnsOf(status),
+    ...(isEnded(status) ? { content: null } : {}),
+    error: failed
+      ? errorField("upstream.failed", reason ?? `${status.name}: ${status.description}`)
+      : null,
+  }, actor.at);
+  await tellMessage(tx, actor, changed);
+  return true;
+}
+
+/** The provider's error, without signs that would change what a reader sees. */
+function reasonOf(error: unknown): string | null {
+  const read = z.object({ id: z.number(), name: z.string(), description: z.string().default("") })
+    .safeParse(error);
+  if (!read.success || read.data.id === 0) return null;
+  const { name, description } = read.data;
+  return `${name}: ${description}`.replace(/\p{C}+/gu, " ").slice(0, 500);
+}

@@ -1,0 +1,237 @@
+/**
+ * Messages: e-mails, texts and WhatsApp messages. A message is stored with its cause and a job that
+ * sends it; its content is encrypted at rest, and erased when the message was handed over.
+ * @module
+ */
+import { z } from "zod";
+import { brokenConstraint } from "../../db/errors.ts";
+import type { Tx } from "../../db/database.ts";
+import {
+  eraseMessagesOf,
+  insertMessage,
+  type MessageRow,
+  selectMessages,
+  selectPace,
+  updateMessageData,
+} from "../../db/messages/messages.ts";
+import type { Actor } from "../actor.ts";
+import { type Collection, ENTITY_COLUMNS, rowFor, textColumn } from "../collections/collection.ts";
+import { EntityFields, FreeForm } from "../entity.ts";
+import { DomainError } from "../errors.ts";
+import { emit } from "../events.ts";
+import { newId } from "../ids.ts";
+import { enqueue } from "../jobs.ts";
+import type { Secrets } from "../security/serving_secrets.ts";
+import type { Content } from "./contents.ts";
+import type { Recipient } from "./recipients.ts";
+import { ACCEPTED, MessageStatus } from "./statuses.ts";
+
+/** A message as shown; never its content. */
+export const MessageView = z.object({
+  id: z.string(),
+  channel: z.enum(["sms", "whatsapp", "email"]),
+  destination: z.string().meta({
+    description:
+      "An e-mail address or a number (E.164); empty after the recipient's data was erased.",
+  }),
+  status: MessageStatus,
+  user: z.string().optional(),
+  identity: z.string().optional(),
+  provider: z.enum(["infobip", "smtp"]).nullable(),
+  sent_at: z.number().int().optional().meta({ description: "When the provider took it." }),
+  ...EntityFields,
+}).omit({ deleted: true, deleted_at: true }).meta({ id: "Message" });
+
+/** The answer to every send: the specification's message processing status. */
+export const MessagesStatusView = z.object({
+  messages: z.array(z.object({
+    messageId: z.string(),
+    status: MessageStatus,
+    destination: z.string(),
+  })),
+}).meta({ id: "MessageProcessingStatus" });
+
+/** The collection of messages: records, whose data alone a request changes. */
+export const MESSAGES: Collection<MessageRow> = {
+  name: "messages",
+  table: "messages",
+  deletable: false,
+  counted: false,
+  notFound: "message.not_found",
+  fields: ["status", "error"],
+  columns: {
+    ...ENTITY_COLUMNS,
+    channel: textColumn("channel"),
+    destination: textColumn("destination", true),
+    user: { column: "user_id", type: "id", nullable: true },
+    identity: { column: "identity", type: "id", nullable: true },
+    provider: textColumn("provider", true),
+    "status.groupId": { column: "group_id", type: "integer" },
+    "status.groupName": textColumn("group_name"),
+    "status.id": { column: "status_id", type: "integer" },
+    "status.name": textColumn("status_name"),
+    "status.description": textColumn("status_description"),
+    data: { column: "data", type: "json" },
+    sent_at: { column: "sent_at", type: "time", nullable: true },
+    updated_at: { column: "updated_at", type: "time", nullable: true },
+  },
+  read: selectMessages,
+  show: (_db, _actor, rows) => Promise.resolve(rows.map(viewMessage)),
+};
+
+/** A message to be queued. */
+export interface OutgoingMessage {
+  message: Content;
+  /** Whom it goes to: of `checkAddress`, `userRecipient` or `personRecipient`. */
+  to: Recipient;
+  /** Encrypts the content at rest: `call.services.secrets` in routes, `context.secrets` in jobs. */
+  secrets: Secrets;
+  /** The user whose message it is, for work that no user started; else the actor. */
+  owner?: string;
+}
+
+/** Most messages to one recipient in a minute (contract, section 12.3). */
+export const PACE_MAX = 20;
+const PACE_MS = 60_000;
+
+/**
+ * Queues a message in the caller's transaction: it is sent after the commit, or not at all. Any
+ * capability may call this, for example to mail a report to the user who asked for it:
+ *
+ * ```ts
+ * const to = await userRecipient(tx, context.actor, "email", user);
+ * const message = { channel: "email", content: { subject: "Done", text: "…" } } as const;
+ * await queueMessage(tx, context.actor, { message, to, secrets: context.secrets, owner: user });
+ * ```
+ *
+ * An address that is not a user's or a person's is `{ destination: await checkAddress("email", text) }`.
+ * A WhatsApp message also takes the recipient's interaction (`hasInteraction`), which the caller checks.
+ *
+ * @returns the stored message, of the state PENDING
+ * @throws {DomainError} rate.limited after 20 messages to the recipient within a minute
+ */
+export async function queueMessage(
+  tx: Tx,
+  actor: Actor,
+  { message: { channel, content }, to, secrets, owner }: OutgoingMessage,
+): Promise<MessageRow> {
+  const id = newId(actor.at);
+  await assertPace(tx, to.destination, actor.at);
+  const row = {
+    ...{ id, channel, destination: to.destination },
+    user_id: to.user ?? null,
+    identity: to.identity ?? null,
+    content: secrets.encrypt("message", `${actor.realm.id}|${id}`, JSON.stringify(content)),
+    ...columnsOf(ACCEPTED),
+    owner: owner ?? (actor.kind === "user" ? actor.user : null),
+    created_at: actor.at,
+  };
+  try {
+    const made = await tx.savepoint((sp) => insertMessage(sp, row));
+    await enqueue(tx, actor, "message.send", { message: id, attempt: made.attempt });
+    return made;
+  } catch (error) {
+    if (brokenConstraint(error) !== "messages_pace") throw error;
+    throw tooMany(PACE_MS);
+  }
+}
+
+/** The columns of a state. */
+export function columnsOf(
+  state: MessageStatus,
+): Pick<
+  MessageRow,
+  "group_id" | "group_name" | "status_id" | "status_name" | "status_description"
+> {
+  return {
+    group_id: state.groupId,
+    group_name: state.groupName,
+    status_id: state.id,
+    status_name: state.name,
+    status_description: state.description,
+  };
+}
+
+/** The state of a message. */
+export function statusOf(row: MessageRow): MessageStatus {
+  return {
+    groupId: row.group_id,
+    groupName: row.group_name,
+    id: row.status_id,
+    name: row.status_name,
+    description: row.status_description,
+  };
+}
+
+/** Shows a message. */
+export function viewMessage(row: MessageRow): Record<string, unknown> {
+  return {
+    id: row.id,
+    channel: row.channel,
+    destination: row.destination ?? "",
+    status: statusOf(row),
+    ...(row.user_id === null ? {} : { user: row.user_id }),
+    ...(row.identity === null ? {} : { identity: row.identity }),
+    provider: row.provider,
+    ...(row.sent_at === null ? {} : { sent_at: row.sent_at }),
+    owner: row.owner,
+    created_at: row.created_at,
+    data: row.data,
+    error: row.error,
+    ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
+  };
+}
+
+/** Shows the answer to a send. */
+export function viewSent(row: MessageRow): z.infer<typeof MessagesStatusView> {
+  const shown = { messageId: row.id, status: statusOf(row), destination: row.destination ?? "" };
+  return { messages: [shown] };
+}
+
+/** Emits the event of a message's new state. */
+export async function tellMessage(tx: Tx, actor: Actor, row: MessageRow): Promise<void> {
+  await emit(tx, actor, "message.updated", {
+    id: row.id,
+    owner: row.owner,
+    view: viewMessage(row),
+  });
+}
+
+/** A change of a message. */
+export const MessageChange = z.strictObject({ data: FreeForm }).meta({ id: "MessageChange" });
+
+/**
+ * Changes the data of a message.
+ *
+ * @throws {DomainError} message.not_found, permission.role, permission.owner
+ */
+export async function changeMessage(
+  tx: Tx,
+  actor: Actor,
+  { id, data }: z.infer<typeof MessageChange> & { id: string },
+): Promise<Record<string, unknown>> {
+  const row = await rowFor(tx, actor, MESSAGES, id, "write");
+  return viewMessage(await updateMessageData(tx, row.id, { data, at: actor.at }));
+}
+
+/**
+ * Erases the recipient and the content of all messages to the person of an identity, which stay as
+ * records of what was sent when. A message that was not sent yet is not sent any more.
+ */
+export async function forgetMessages(tx: Tx, actor: Actor, identity: string): Promise<void> {
+  await eraseMessagesOf(tx, identity, actor.at);
+}
+
+async function assertPace(tx: Tx, destination: string, at: number): Promise<void> {
+  const since = at - PACE_MS;
+  const oldest = await selectPace(tx, { destination, since, count: PACE_MAX });
+  if (oldest !== null) throw tooMany(oldest + PACE_MS - at);
+}
+
+function tooMany(waitMs: number): DomainError {
+  return new DomainError(
+    "rate.limited",
+    `a recipient gets at most ${PACE_MAX} messages a minute`,
+    { retryAfterS: Math.min(60, Math.max(1, Math.ceil(waitMs / 1000))) },
+  );
+}

@@ -1,0 +1,131 @@
+/**
+ * Attempts at sending. Attempt n of a message is one job; a job of another attempt does nothing, so
+ * two workers never send one message side by side. A job that is lost in the middle runs again under
+ * the same number, with the same id at the provider.
+ * @module
+ */
+import type { Tx } from "../../db/database.ts";
+import { lockMessage, type MessageRow, updateMessage } from "../../db/messages/messages.ts";
+import type { Actor } from "../actor.ts";
+import { errorField } from "../errors.ts";
+import { enqueue } from "../jobs.ts";
+import type { Secrets } from "../security/serving_secrets.ts";
+import type { Content } from "./contents.ts";
+import { columnsOf, statusOf, tellMessage } from "./messages.ts";
+import { advances, GIVEN_UP, isEnded, type MessageStatus, NOT_VALID } from "./statuses.ts";
+
+/** A message that is to be sent now. */
+export type DueMessage = Content & {
+  id: string;
+  realm: string;
+  destination: string;
+  attempt: number;
+  /** Whether it goes to the person of an identity. */
+  toPerson: boolean;
+};
+
+/** The pauses after failed attempts, in milliseconds; after the last attempt a message is given up. */
+export const PAUSES_MS: readonly number[] = [1_000, 5_000, 30_000, 120_000, 600_000];
+
+/**
+ * Reads a message for an attempt, decrypted; null where the attempt is over, the message has ended,
+ * or its content cannot be read any more, which ends it.
+ */
+export async function readDue(
+  tx: Tx,
+  actor: Actor,
+  { message, attempt, secrets }: { message: string; attempt: number; secrets: Secrets },
+): Promise<DueMessage | null> {
+  const row = await lockMessage(tx, message);
+  if (row === null || !isOpen(row, attempt)) return null;
+  const text = secrets.decrypt("message", `${actor.realm.id}|${row.id}`, row.content!);
+  if (text === null) {
+    await endMessage(tx, actor, row, {
+      status: NOT_VALID,
+      error: "its content was encrypted under a platform key that this process does not have",
+    });
+    return null;
+  }
+  return {
+    channel: row.channel,
+    content: JSON.parse(text),
+    id: row.id,
+    realm: actor.realm.id,
+    destination: row.destination!,
+    attempt,
+    toPerson: row.identity !== null,
+  } as DueMessage;
+}
+
+/** Records that a provider took a message, and erases its content. */
+export async function recordSent(
+  tx: Tx,
+  actor: Actor,
+  sent: { message: string; provider: "infobip" | "smtp"; status: MessageStatus },
+): Promise<void> {
+  const row = await lockMessage(tx, sent.message);
+  if (row === null || row.sent_at !== null) return;
+  // A report of the provider may have overtaken its answer.
+  const later = advances(statusOf(row), sent.status) ? sent.status : statusOf(row);
+  const changed = await updateMessage(tx, row.id, {
+    ...columnsOf(later),
+    content: null,
+    provider: sent.provider,
+    sent_at: actor.at,
+    ...(isRefusal(later) ? { error: refusal(`${later.name}: ${later.description}`) } : {}),
+  }, actor.at);
+  await tellMessage(tx, actor, changed);
+}
+
+/** A failed attempt. */
+export interface FailedAttempt {
+  message: string;
+  attempt: number;
+  /** Shown to the caller: holds no secret and nothing of the message. */
+  reason: string;
+  /** The state that it ends in, where no further attempt can succeed. */
+  final: MessageStatus | null;
+  /** The least pause that the provider asked for, in milliseconds. */
+  pauseMs: number;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** Records a failed attempt: the next one is queued, or the message is given up. */
+export async function recordFailure(tx: Tx, actor: Actor, failed: FailedAttempt): Promise<void> {
+  const row = await lockMessage(tx, failed.message);
+  if (row === null || !isOpen(row, failed.attempt)) return;
+  const pause = PAUSES_MS[failed.attempt - 1];
+  if (failed.final !== null || pause === undefined) {
+    const status = failed.final ?? GIVEN_UP;
+    return await endMessage(tx, actor, row, { status, error: failed.reason });
+  }
+  const attempt = failed.attempt + 1;
+  await updateMessage(tx, row.id, { attempt }, actor.at);
+  await enqueue(tx, actor, "message.send", { message: row.id, attempt }, {
+    runAt: failed.now + Math.max(pause, failed.pauseMs),
+  });
+}
+
+function isOpen(row: MessageRow, attempt: number): boolean {
+  return row.content !== null && row.destination !== null && row.sent_at === null &&
+    row.attempt === attempt && !isEnded(statusOf(row));
+}
+
+async function endMessage(
+  tx: Tx,
+  actor: Actor,
+  row: MessageRow,
+  { status, error }: { status: MessageStatus; error: string },
+): Promise<void> {
+  const change = { ...columnsOf(status), content: null, error: refusal(error) };
+  await tellMessage(tx, actor, await updateMessage(tx, row.id, change, actor.at));
+}
+
+function isRefusal(status: MessageStatus): boolean {
+  return status.groupId !== 3 && isEnded(status);
+}
+
+function refusal(detail: string): Record<string, unknown> {
+  return errorField("upstream.failed", detail.slice(0, 500));
+}

@@ -1,0 +1,157 @@
+/** E-mails over SMTP, against a real server. @module */
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { newId } from "../../domain/ids.ts";
+import type { DueMessage } from "../../domain/messages/sending.ts";
+import { openSmtp } from "../../workers/gateways/smtp.ts";
+import { type MailServer, startMailServer } from "../support/smtp.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { EMAIL } from "./fixture.ts";
+
+const FROM = "Purser <no-reply@example.com>";
+
+async function send(realm: TestRealm, content: unknown, to = "ada@example.com") {
+  const answer = await realm.admin.send("POST", "/v1/apps/message/email", { to, content });
+  equal(answer.status, 201, answer.text);
+  return answer.body.messages[0].messageId as string;
+}
+
+async function shown(realm: TestRealm, id: string) {
+  return (await realm.admin.send("GET", `/v1/messages/${id}`)).body;
+}
+
+async function hurry(realm: TestRealm): Promise<void> {
+  await rowsOf(realm, "update jobs set run_at = now() where state = 'ready'");
+  await realm.drain();
+}
+
+/** A header of an e-mail, unfolded. */
+function header(raw: string, name: string): string | null {
+  const head = raw.split("\r\n\r\n")[0].replaceAll(/\r\n[ \t]+/g, " ");
+  return new RegExp(`^${name}: (.*)$`, "im").exec(head)?.[1] ?? null;
+}
+
+Deno.test("e-mails over SMTP", async (t) => {
+  await using server = await startMailServer();
+  const { privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    publicKeyEncoding: { type: "spki", format: "pem" },
+  });
+  await using realm = await testRealm({
+    env: {
+      SMTP_URL: server.url,
+      SMTP_FROM: FROM,
+      SMTP_DKIM_DOMAIN: "example.com",
+      SMTP_DKIM_SELECTOR: "purser",
+      SMTP_DKIM_KEY: privateKey.replaceAll("\n", "\\n"),
+    },
+  });
+  realm.services.log = () => {};
+  const steps: Record<string, (realm: TestRealm, server: MailServer) => Promise<void>> = {
+    "an e-mail arrives signed, with a Message-ID of its own, as html where both are given": arrives,
+    "an unknown mailbox ends as REJECTED at once": unknownMailbox,
+    "a server that refuses for now is asked again, one that refuses for good is not": refusals,
+    "a confirmation that was lost sends the e-mail again with the same Message-ID": lost,
+  };
+  for (const [name, work] of Object.entries(steps)) {
+    await t.step(name, async () => {
+      server.taken.length = server.faults.length = 0;
+      await work(realm, server);
+    });
+  }
+});
+
+async function arrives(realm: TestRealm, server: MailServer): Promise<void> {
+  const subject = "Grüße, Ада";
+  const html = "<p>Your account is open.</p>";
+  const id = await send(realm, { subject, html, text: "Your account is open." });
+  await realm.drain();
+  const [mail] = server.taken;
+  deepEqual([mail.from, mail.to], ["no-reply@example.com", ["ada@example.com"]]);
+  equal(header(mail.raw, "from"), FROM);
+  equal(header(mail.raw, "to"), "ada@example.com");
+  equal(header(mail.raw, "message-id"), `<${id}@example.com>`);
+  equal(header(mail.raw, "auto-submitted"), "auto-generated");
+  match(header(mail.raw, "subject")!, /^=\?UTF-8\?[BQ]\?/i);
+  match(header(mail.raw, "content-type")!, /^text\/html/);
+  const signature = header(mail.raw, "dkim-signature")!;
+  match(signature, /d=example\.com;/);
+  match(signature, /s=purser;/);
+  const message = await shown(realm, id);
+  deepEqual([message.status.name, message.provider, message.error], [
+    "DELIVERED_TO_OPERATOR",
+    "smtp",
+    null,
+  ]);
+  await send(realm, EMAIL);
+  await realm.drain();
+  match(header(server.taken[1].raw, "content-type")!, /^text\/plain/);
+}
+
+async function unknownMailbox(realm: TestRealm, server: MailServer): Promise<void> {
+  const id = await send(realm, EMAIL, "nobody@example.com");
+  await realm.drain();
+  const { status, error } = await shown(realm, id);
+  deepEqual([status.name, error.code], ["REJECTED_DESTINATION", "upstream.failed"]);
+  equal(server.taken.length, 0);
+}
+
+async function refusals(realm: TestRealm, server: MailServer): Promise<void> {
+  server.faults.push({ code: 451 });
+  const later = await send(realm, EMAIL);
+  await realm.drain();
+  equal((await shown(realm, later)).status.groupName, "PENDING");
+  await hurry(realm);
+  equal((await shown(realm, later)).status.groupName, "DELIVERED");
+  server.faults.push({ code: 552 });
+  const never = await send(realm, EMAIL);
+  await realm.drain();
+  const { status, error } = await shown(realm, never);
+  equal(status.groupName, "REJECTED");
+  match(error.detail, /552/);
+  equal(server.taken.length, 1);
+}
+
+async function lost(realm: TestRealm, server: MailServer): Promise<void> {
+  server.faults.push({ lost: true });
+  const id = await send(realm, EMAIL);
+  await realm.drain();
+  equal((await shown(realm, id)).status.groupName, "PENDING");
+  await hurry(realm);
+  equal((await shown(realm, id)).status.groupName, "DELIVERED");
+  deepEqual(
+    server.taken.map((mail) => header(mail.raw, "message-id")),
+    [`<${id}@example.com>`, `<${id}@example.com>`],
+  );
+}
+
+/** An e-mail that is due. */
+function due(content: DueMessage["content"]): DueMessage {
+  const one = { id: newId(1), realm: newId(1), destination: "ada@example.com" };
+  return { channel: "email", content, ...one, attempt: 1, toPerson: false } as DueMessage;
+}
+
+// The client's pool leaves short timers behind when it closes after a failure.
+const LATE_TIMERS = { sanitizeOps: false, sanitizeResources: false };
+
+Deno.test({
+  name: "an SMTP server that offers no encryption, or refuses the login, gets no e-mail",
+  ...LATE_TIMERS,
+  fn: refusesUntrusted,
+});
+
+async function refusesUntrusted(): Promise<void> {
+  await using server = await startMailServer();
+  const { signal } = new AbortController();
+  const base = { from: FROM, dkim: null };
+  const open = openSmtp({ ...base, url: server.url, encrypted: true });
+  await rejects(open.send(due(EMAIL), signal), { name: "GatewayError", kind: "failed" });
+  open.close();
+  const url = server.url.replace("p%40ss%20word", "another");
+  const stranger = openSmtp({ ...base, url, encrypted: false });
+  const error = await stranger.send(due(EMAIL), signal).then(() => null, (thrown) => thrown);
+  ok(error !== null && !error.message.includes("another"), error?.message);
+  stranger.close();
+  equal(server.taken.length, 0);
+}

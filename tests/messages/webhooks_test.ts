@@ -1,0 +1,132 @@
+/** Webhooks of the provider of messages. @module */
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { listen } from "../support/listening.ts";
+import { sharing } from "../support/sharing.ts";
+import { EMAIL, SECRET } from "./fixture.ts";
+
+const test = sharing("webhooks in one realm", { env: { INFOBIP_WEBHOOK_SECRET: SECRET } });
+
+test("webhooks of the provider take its secret, as a bearer token or as a password", async (realm) => {
+  const path = "/v1/messages/webhook/infobip";
+  const body = { results: [] };
+  const basic = (password: string) => `Basic ${btoa(`infobip:${password}`)}`;
+  for (
+    const authorization of [
+      `Bearer ${SECRET}`,
+      `bearer ${SECRET}`,
+      basic(SECRET),
+    ]
+  ) {
+    const answer = await realm.nobody("POST", path, body, { authorization });
+    deepEqual([answer.status, answer.body], [200, { taken: 0 }], authorization);
+  }
+  for (
+    const authorization of [
+      "Bearer x",
+      basic("x"),
+      "Basic !",
+      `App ${SECRET}`,
+      SECRET,
+    ]
+  ) {
+    const answer = await realm.nobody("POST", path, body, { authorization });
+    equal(answer.status, 401, authorization);
+  }
+  equal((await realm.nobody("POST", path, body)).body.code, "auth.missing");
+  equal((await realm.admin.send("POST", path, body)).body.code, "auth.missing");
+  await using unset = realm.another();
+  const answer = await unset.send(null)("POST", path, body, {
+    authorization: "Bearer undefined",
+  });
+  equal(answer.body.code, "auth.invalid");
+});
+
+const STATES = {
+  route: { groupId: 1, groupName: "PENDING", id: 7, name: "PENDING_ENROUTE", description: "" },
+  operator: { groupId: 3, groupName: "DELIVERED", id: 2, name: "DELIVERED_TO_OPERATOR" },
+  expired: { groupId: 4, groupName: "EXPIRED", id: 15, name: "EXPIRED_EXPIRED" },
+  handset: { groupId: 3, groupName: "DELIVERED", id: 5, name: "DELIVERED_TO_HANDSET" },
+};
+
+/** Sends a message, and gives a function that reports on it. */
+async function reporting(realm: TestRealm, to: string) {
+  const sent = await realm.admin.send("POST", "/v1/apps/message/email", { to, content: EMAIL });
+  const { messageId } = sent.body.messages[0];
+  const callbackData = `purser:${realm.id}:${messageId}`;
+  return {
+    messageId: messageId as string,
+    async report(status: unknown, more = {}): Promise<number> {
+      const body = { results: [{ messageId, callbackData, status, price: {}, ...more }] };
+      const headers = { authorization: `Bearer ${SECRET}` };
+      const answer = await realm.nobody("POST", "/v1/messages/webhook/infobip", body, headers);
+      equal(answer.status, 200, answer.text);
+      return answer.body.taken;
+    },
+    async state() {
+      const { body } = await realm.admin.send("GET", `/v1/messages/${messageId}`);
+      return [body.status.id, body.error?.code ?? null];
+    },
+  };
+}
+
+test("delivery reports move a message forward, whatever their order and number", async (realm) => {
+  await listen(realm);
+  const { messageId, report, state } = await reporting(realm, "report@example.com");
+  const { route, operator, expired, handset } = STATES;
+  for (
+    const [status, taken, ...after] of [
+      [route, 1, 7, null],
+      [route, 0, 7, null],
+      [operator, 1, 2, null],
+      [route, 0, 2, null],
+      [expired, 1, 15, "upstream.failed"],
+      [operator, 0, 15, "upstream.failed"],
+      [handset, 1, 5, null],
+      [expired, 0, 5, null],
+      [handset, 0, 5, null],
+    ] as const
+  ) {
+    equal(await report(status), taken, status.name);
+    deepEqual(await state(), after, status.name);
+  }
+  const events = await rowsOf<{ status: string }>(
+    realm,
+    `select payload #>> '{status,id}' as status from events
+      where type = 'message.updated' and entity = $1 order by position`,
+    [messageId],
+  );
+  deepEqual(events.map((one) => one.status), ["7", "2", "15", "5"]);
+});
+
+test("a report that names no message or state of ours changes nothing", async (realm) => {
+  const { report, state } = await reporting(realm, "others@example.com");
+  for (
+    const more of [
+      { callbackData: undefined },
+      { callbackData: `purser:${crypto.randomUUID()}:${crypto.randomUUID()}` },
+      { callbackData: `purser:${realm.id}:${crypto.randomUUID()}`, messageId: undefined },
+      { callbackData: "purser:x:y" },
+      { messageId: "another" },
+      { status: { groupId: 9, id: 1 } },
+      { status: "DELIVERED" },
+      { status: { ...STATES.handset, id: 2 ** 40 } },
+    ]
+  ) equal(await report(STATES.handset, more), 0, JSON.stringify(more));
+  deepEqual(await state(), [26, null]);
+});
+
+test("the database refuses a state that goes back, and a changed message", async (realm) => {
+  const { messageId, report } = await reporting(realm, "database@example.com");
+  await report(STATES.handset);
+  const change = (set: string) => () =>
+    realm.command((tx) => tx.unsafe(`update messages set ${set} where id = '${messageId}'`));
+  await rejects(change("group_id = 1, status_id = 7"), { constraint_name: "messages_forward" });
+  await rejects(change("group_id = 4, status_id = 15"), { constraint_name: "messages_forward" });
+  await rejects(change("status_id = 100"), { constraint_name: "messages_forward" });
+  await rejects(change("destination = 'eve@example.com'"), { constraint_name: "messages_fixed" });
+  await rejects(change("content = 'x'"), { constraint_name: "messages_fixed" });
+  await rejects(change("channel = 'sms'"), { constraint_name: "messages_fixed" });
+  await rejects(change("sent_at = now()"), { constraint_name: "messages_sent" });
+  await rejects(change("attempt = 0"), { code: "23514" });
+});
