@@ -72,6 +72,7 @@ Deno.test("a worker that ends at any place of a withdrawal on Solana and begins 
       equal(await ramp.token.held(to), 5_000_000n);
     });
   }
+  await t.step("two workers at once", () => twoWorkers(ramp));
   await t.step(
     "planned, and begun anew when the transaction would expire too soon",
     () => givenUp(ramp),
@@ -91,6 +92,8 @@ Deno.test("on Solana another transaction is signed only after the first can neve
     "a database restored from before the plan signs nothing": restoredNew,
     "a database restored in which the first was sent signs nothing, and finds the second":
       restoredSent,
+    "a database restored in which the first was signed and not sent signs nothing, and finds the second":
+      restoredSigned,
   };
   for (const [name, step] of Object.entries(steps)) {
     await t.step(name, async () => {
@@ -103,6 +106,31 @@ Deno.test("on Solana another transaction is signed only after the first can neve
 interface Lossy {
   readonly ramp: SolanaRamp;
   readonly faulty: FaultyNode;
+}
+
+async function twoWorkers(ramp: SolanaRamp): Promise<void> {
+  const to = outsider();
+  const ids = [await withdrawTo(ramp, to, "1"), await withdrawTo(ramp, to, "2")];
+  const actor = () => ({ ...ramp.context.actor, at: Date.now() });
+  for (let round = 0; round < 4; round++) {
+    const seen = await rowsOf<{ order: string; version: number }>(
+      ramp.realm,
+      `select id as order, schedule_version as version from chain_orders
+        where state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
+    );
+    // Each order has the same run in both, as when a lease ends while its worker still works.
+    await Promise.all(
+      [...seen, ...seen].map((one) => advanceOrder({ ...ramp.context, actor: actor() }, one)),
+    );
+    await ramp.node.mine();
+    await ramp.poller.advance();
+  }
+  for (const id of ids) {
+    equal((await ramp.finish(id)).status, "DONE");
+    const made = await attemptsOf(ramp, id);
+    equal(made.filter(({ dropped }) => !dropped).length, 1, JSON.stringify(made));
+  }
+  equal(await ramp.token.held(to), 3_000_000n);
 }
 
 async function givenUp(ramp: SolanaRamp): Promise<void> {
@@ -239,6 +267,26 @@ async function restoredSent({ ramp, faulty }: Lossy): Promise<void> {
   swallow(faulty);
   await ramp.advance();
   await keepRealm(ramp.realm);
+  await expireTransactions(ramp.node);
+  await ramp.node.mine();
+  await ramp.advance();
+  faulty.trick = () => undefined;
+  await restored(ramp, id, to);
+}
+
+async function restoredSigned({ ramp, faulty }: Lossy): Promise<void> {
+  const to = outsider();
+  const id = await withdrawTo(ramp, to);
+  swallow(faulty);
+  ok(await stopAt(ramp, "stored"));
+  const [order] = await rowsOf<{ state: string }>(
+    ramp.realm,
+    "select state from chain_orders where reference_id = $1",
+    [id],
+  );
+  equal(order.state, "signed");
+  await keepRealm(ramp.realm);
+  await ramp.advance(); // its bytes leave, and are lost
   await expireTransactions(ramp.node);
   await ramp.node.mine();
   await ramp.advance();

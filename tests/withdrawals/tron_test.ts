@@ -2,6 +2,7 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import type { Checkpoint } from "../../workers/sending/order_work.ts";
 import { parseTransaction } from "../support/nodes/tron/messages.ts";
+import type { TronSurface, TronTrick } from "../support/nodes/tron/surface.ts";
 import { newTronParty, richTron, toBase58, toHex } from "../support/nodes/tron/wallet.ts";
 import { rowsOf } from "../support/realm.ts";
 import { SOON } from "../support/own_token.ts";
@@ -199,6 +200,57 @@ async function ownToken(ramped: TronRamp): Promise<void> {
   equal(done.status, "DONE", JSON.stringify(done));
   equal(await tokenOf(ramped, contractAddress, to.address), 2_500_000n);
 }
+
+/** What one node of three says of our transactions. */
+const LIES: Readonly<Record<string, TronTrick>> = {
+  "knows nothing of it, and passes no bytes on": ({ path, body }) =>
+    path.endsWith("broadcasthex")
+      ? { result: true, txid: idOf(body.transaction) }
+      : OF_ONE.test(path)
+      ? {}
+      : undefined,
+  "says that it failed": async ({ path, honest }) => {
+    if (!OF_ONE.test(path)) return undefined;
+    const told = await honest() as Record<string, unknown>;
+    return {
+      ...told,
+      ...told.receipt === undefined ? {} : { result: "FAILED", receipt: { result: "REVERT" } },
+      ...told.ret === undefined ? {} : { ret: [{ contractRet: "REVERT" }] },
+    };
+  },
+  "says that it failed in another block": async ({ path, honest }) => {
+    if (!OF_ONE.test(path)) return undefined;
+    const told = await honest() as Record<string, unknown>;
+    return told.blockNumber === undefined ? told : { ...told, blockNumber: 1, result: "FAILED" };
+  },
+};
+const OF_ONE = /gettransaction(info)?byid$/;
+
+Deno.test("one Tron node of three that lies about a withdrawal neither ends it nor has it paid twice", async (t) => {
+  let lying: TronSurface | null = null;
+  await using ramped = await openTronRamp({
+    nodes: (node) => {
+      lying = node.peer();
+      return [lying.url, node.url, node.peer().url];
+    },
+    env: { TRON_QUORUM: "2" },
+  });
+  for (const [lie, trick] of Object.entries(LIES)) {
+    await t.step(`it ${lie}`, async () => {
+      const to = newTronParty();
+      const { length } = await attemptsOf(ramped);
+      lying!.trick = trick;
+      const made = await ramped.withdraw(to.address, "5");
+      equal(made.status, 201, made.text);
+      const done = await ramped.ended(made.body.id);
+      lying!.trick = () => undefined;
+      deepEqual([done.status, done.error], ["DONE", null], JSON.stringify(done));
+      equal(await sunOf(ramped, to.address), 5_000_000n);
+      equal((await attemptsOf(ramped)).length, length + 1);
+    });
+  }
+  await ramped.agree();
+});
 
 Deno.test("USDT on Tron, from a deposit to withdrawals", async (t) => {
   await using ramped = await openTronRamp({ asset: "USDT_TRON" });
