@@ -100,8 +100,8 @@ export async function insertDeliveries(tx: Tx, ids: string[], at: number): Promi
   const added = await tx`
     insert into webhook_deliveries (webhook, event, type, entity, next_at, created_at)
     select w.id, e.id, e.type, e.entity, ${at}, ${at}
-    from unnest(${`{${ids.join(",")}}`}::text::uuid[]) u(id)
-      join events e on e.id = u.id
+    from unnest(${`{${ids.join(",")}}`}::text::uuid[]) u(id),
+      lateral (select id, type, entity, owner, others from events where id = u.id offset 0) e
       join webhooks w on w.active and w.deleted_at is null
         and case when e.type = 'webhook.test' then w.id = e.entity
           else w.events && array[e.type, '*'] end

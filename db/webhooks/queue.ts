@@ -117,17 +117,19 @@ export async function markAttempts(
   by: { webhook: string; process: string },
   results: readonly AttemptResult[],
 ): Promise<number> {
-  const text = JSON.stringify(results);
-  const marked = await tx`
-    update webhook_deliveries d set status = r.status, attempts = d.attempts + 1,
+  // Planned each time: a plan that was made while the table was small would read all of it.
+  const marked = await tx.unsafe(
+    `update webhook_deliveries d set status = r.status, attempts = d.attempts + 1,
       next_at = to_timestamp(r.next_at / 1000.0), last_at = to_timestamp(r.at / 1000.0),
       first_at = coalesce(d.first_at, to_timestamp(r.at / 1000.0)), latency_ms = r.latency_ms,
       response_status = r.response_status, response_body = r.response_body, failure = r.failure
-    from json_to_recordset(${text}::text::json) r(event uuid, status text, next_at bigint, at bigint,
+    from json_to_recordset($1::text::json) r(event uuid, status text, next_at bigint, at bigint,
       latency_ms integer, response_status integer, response_body text, failure text)
-    where d.webhook = ${by.webhook} and d.event = r.event and d.status = 'PENDING'
-      and exists (select from webhook_queues q
-        where q.webhook = ${by.webhook} and q.lease_owner = ${by.process})`;
+    where d.webhook = $2 and d.event = r.event and d.status = 'PENDING'
+      and exists (select from webhook_queues q where q.webhook = $2 and q.lease_owner = $3)`,
+    [JSON.stringify(results), by.webhook, by.process],
+    { prepare: false },
+  );
   const waiting = results.filter((one) => one.status === "PENDING");
   if (waiting.length > 0) {
     await tx`
