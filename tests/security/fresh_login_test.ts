@@ -41,6 +41,16 @@ const GUARDED = [
 
 /** Every other change: machines do it day by day, or it stops something. */
 const ORDINARY = [
+  "POST /v1/identities/companies",
+  "PATCH /v1/identities/companies/{id}",
+  "DELETE /v1/identities/companies/{id}",
+  "POST /v1/identities/person",
+  "POST /v1/identities/{id}/person",
+  "PATCH /v1/identities/{id}/person",
+  "DELETE /v1/identities/{id}/person",
+  "PATCH /v1/identities/{id}/person/{person}/assign",
+  "PATCH /v1/identities/{id}/person/unassign",
+  "POST /v1/identities/{id}/person/event/{event}",
   "POST /v1/apps/message/sms",
   "POST /v1/apps/message/whatsapp",
   "POST /v1/apps/message/email",
