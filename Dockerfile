@@ -17,11 +17,11 @@ COPY commands commands
 COPY routes routes
 COPY workers workers
 # What is run belongs to root: the user below can read it and not change it.
-RUN deno install --frozen --entrypoint main.ts && chmod -R a+rX /deno-dir /app
+RUN deno install --frozen --entrypoint main.ts workers/gateways/exchanges/isolated.ts && chmod -R a+rX /deno-dir /app
 USER deno
 ENV HOST=0.0.0.0 PORT=8080 LOG_FORMAT=json
 EXPOSE 8080
 # Bash opens the connection by itself: no interpreter of JavaScript is started every ten seconds.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/$PORT && printf 'GET /health/live HTTP/1.1\\r\\nhost: localhost\\r\\nconnection: close\\r\\n\\r\\n' >&3 && read -r -t 3 _ status _ <&3 && [ \"$status\" = 200 ]"]
-ENTRYPOINT ["deno", "run", "--frozen", "--cached-only", "--no-prompt", "--deny-import", "--v8-flags=--no-allocation-site-pretenuring", "--allow-net", "--allow-env", "--allow-read=/app/migrations", "main.ts"]
+ENTRYPOINT ["deno", "run", "--frozen", "--cached-only", "--no-prompt", "--deny-import", "--v8-flags=--no-allocation-site-pretenuring", "--allow-net", "--allow-env", "--allow-read=/app/migrations,/app/workers/gateways/exchanges", "main.ts"]
 CMD ["start"]

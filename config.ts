@@ -4,6 +4,7 @@
  * @module
  */
 import { parseEnv } from "node:util";
+import { readExchanges } from "./config/exchanges.ts";
 import { readAssets } from "./config/assets.ts";
 import { type MessagesConfig, readMessages } from "./config/messages.ts";
 import { type Reader, reader } from "./config/reader.ts";
@@ -94,6 +95,10 @@ export interface Config extends MessagesConfig {
   chains: Readonly<Record<ChainName, ChainConfig>>;
   /** A withdrawal never costs more than its charge times this factor. */
   hotFeeMaxFactor: number;
+  /** Exchanges that workers may reach, by their id; null: all that are supported. */
+  exchanges: readonly string[] | null;
+  /** Other addresses of exchanges, by their id. */
+  exchangeUrls: Readonly<Record<string, string>>;
   /** By the code of the asset. */
   assets: Readonly<Record<string, AssetSetting>>;
 }
@@ -229,6 +234,7 @@ function configOf(
     metricsNetworks: metricsNetworks(read, baseUrl),
     chains: readChains(read, env),
     hotFeeMaxFactor: read.whole("HOT_FEE_MAX_FACTOR", 1, 100, 3),
+    ...readExchanges(read, env),
     assets: readAssets(read),
   };
 }

@@ -33,6 +33,7 @@ export const ERROR_CODES = [
   "transaction.not_found",
   "block.not_found",
   "ramp.not_found",
+  "transfer.not_found",
   "message.not_found",
   "webhook.not_found",
   "delivery.not_found",

@@ -9,6 +9,8 @@ import { newId } from "./ids.ts";
 /** Every job and its parameters. */
 export interface JobPayloads {
   "account.enable": { account: string };
+  "exchange.advance": { transfer: string };
+  "exchange.check": { ramp: string };
   "order.advance": { order: string; version: number };
   "ramp.open": { account: string };
   "ramp.reserve": { account: string };

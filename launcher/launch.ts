@@ -40,10 +40,13 @@ interface Local extends AsyncDisposable {
 }
 
 const ROOT = new URL("../", import.meta.url);
+const EXCHANGE_CLIENT = fileURLToPath(new URL("workers/gateways/exchanges", ROOT));
 const MIGRATIONS = fileURLToPath(new URL("migrations", ROOT));
 /** Variables that the runtime and the driver read; no token of a registry, and nothing else of the shell. */
 const RUNTIME =
   /^(DENO_(DIR|V8_FLAGS|CERT|TLS_CA_STORE|DEPLOYMENT_ID|NO_UPDATE_CHECK)|NPM_CONFIG_REGISTRY|OTEL_\w+|PG\w+|HOME|XDG_CACHE_HOME|TZ|LANG|LC_ALL|(NO|FORCE)_COLOR|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS)$/i;
+/** An address of an exchange; their names are many. */
+const EXCHANGE_URL = /^RAMP_[A-Z0-9_]+_URL$/;
 const KEYS = ["MASTER_KEY", "NEW_MASTER_KEY"];
 /**
  * Keeps V8 from making objects in the old generation at once because their kind lives long. What a request
@@ -104,7 +107,8 @@ function launchOf(
   const known = settingNames();
   const withKey = needsMasterKey(command, config);
   const passed = Object.entries(settings).filter(([name]) =>
-    (known.has(name) || RUNTIME.test(name)) && (withKey || !KEYS.includes(name))
+    (known.has(name) || RUNTIME.test(name) || EXCHANGE_URL.test(name)) &&
+    (withKey || !KEYS.includes(name))
   );
   const databaseUrl = local?.server.url ?? config.databaseUrl!;
   return {
@@ -113,6 +117,7 @@ function launchOf(
       config,
       databaseUrl,
       migrations: MIGRATIONS,
+      exchangeClient: EXCHANGE_CLIENT,
       records,
       sandbox,
     }),

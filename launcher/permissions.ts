@@ -5,6 +5,7 @@
  * @module
  */
 import type { Config } from "../config.ts";
+import exchangeList from "../domain/exchanges/exchange_list.json" with { type: "json" };
 
 /** Commands of main.ts. */
 export const COMMANDS = [
@@ -26,6 +27,8 @@ export interface Needs {
   readonly config: Config;
   /** Address of the database, with its port. */
   readonly databaseUrl: string;
+  /** Folder of the code that talks with exchanges, which a thread of its own loads. */
+  readonly exchangeClient: string;
   /** Folder of the migrations. */
   readonly migrations: string;
   /** Folder of the host's record. */
@@ -59,8 +62,9 @@ export function isService(command: Command): boolean {
 
 /** Spells out the flags of a command. */
 export function permissionsOf(needs: Needs): string[] {
-  const { command, config, migrations, records, sandbox } = needs;
+  const { command, config, exchangeClient, migrations, records, sandbox } = needs;
   const works = WORKS.includes(command) && (command !== "start" || config.workers);
+  const asks = isService(command) && works && exchangeHosts(config).length > 0;
   const written = [
     ...(works && config.installationEpoch === null ? [records] : []),
     ...(sandbox === null ? [] : [sandbox]),
@@ -74,7 +78,9 @@ export function permissionsOf(needs: Needs): string[] {
     works && command !== "reconcile" && config.webhooks.enabled
       ? "--allow-net"
       : `--allow-net=${hostsOf(needs, works).join()}`,
-    `--allow-read=${[migrations, ...written].map(escaped).join()}`,
+    `--allow-read=${
+      [migrations, ...(asks ? [exchangeClient] : []), ...written].map(escaped).join()
+    }`,
     ...(written.length === 0 ? [] : [`--allow-write=${written.map(escaped).join()}`]),
   ];
 }
@@ -93,8 +99,19 @@ function hostsOf({ command, config, databaseUrl }: Needs, works: boolean): strin
     ...(works && config.ratesUrl !== null ? [hostOf(config.ratesUrl)] : []),
     ...(works && config.infobip !== null ? [hostOf(config.infobip.baseUrl)] : []),
     ...(works && config.smtp !== null ? [hostOf(config.smtp.url)] : []),
+    ...(works && isService(command) ? exchangeHosts(config) : []),
   ];
   return [...new Set(hosts)];
+}
+
+/** Hosts of the exchanges that workers may reach. */
+function exchangeHosts({ exchanges, exchangeUrls }: Config): string[] {
+  return exchangeList.filter(({ id }) => exchanges === null || exchanges.includes(id))
+    .flatMap(({ id, hosts }) =>
+      Object.hasOwn(exchangeUrls, id)
+        ? [hostOf(exchangeUrls[id])]
+        : hosts.map((host) => `${host}:443`)
+    );
 }
 
 function hostOf(address: string): string {

@@ -54,18 +54,21 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
   domain: [
     ...[LAYER_ROOT, "collections", "security", "chains", "identity", "accounts", "people"],
     ...["stops", "ledger", "realms", "sending", "audit"],
-    ...["messages", "currencies", "deposits", "withdrawals", "consolidations", "webhooks"],
+    ...["messages", "currencies", "deposits", "withdrawals", "consolidations", "exchanges"],
+    "webhooks",
     "recovery",
   ],
   db: [
     ...[LAYER_ROOT, "embedded", "collections", "security", "chains", "identity", "accounts"],
     ...["people", "stops", "ledger", "realms", "sending", "audit"],
-    ...["messages", "currencies", "deposits", "withdrawals", "consolidations", "webhooks"],
+    ...["messages", "currencies", "deposits", "withdrawals", "consolidations", "exchanges"],
+    "webhooks",
     "recovery",
   ],
   workers: [
     ...["chains", "keys", LAYER_ROOT, "gateways", "installation", "tokens", "sending", "scanning"],
-    ...["sweeping", "messages", "people", "recovery", "audit", "webhooks", "jobs", "schedule"],
+    ...["sweeping", "messages", "people", "exchanges", "recovery", "audit", "webhooks", "jobs"],
+    "schedule",
   ],
 };
 

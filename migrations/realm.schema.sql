@@ -714,6 +714,15 @@ constraint events_type_check CHECK (((length(type) >= 1) AND (length(type) <= 60
 CREATE INDEX events_unpublished ON events USING btree ("position") WHERE (id IS NULL)
 CREATE TRIGGER events_stay BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION keep_event()
 
+table exchange_keys (
+  id uuid not null
+  public_key bytea not null
+  created_at timestamp with time zone not null
+)
+constraint exchange_keys_id_fkey FOREIGN KEY (id) REFERENCES secrets(id)
+constraint exchange_keys_pkey PRIMARY KEY (id)
+constraint exchange_keys_public_key_check CHECK ((octet_length(public_key) = 32))
+
 table external_addresses (
   id uuid not null
   account uuid not null
@@ -734,6 +743,38 @@ CREATE TRIGGER external_addresses_noted AFTER INSERT ON external_addresses REFER
 CREATE TRIGGER external_addresses_noted_change AFTER UPDATE OF id, account, chain, network, address, currency, since, owner, deleted_at, created_at ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_noted_end AFTER DELETE ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_own BEFORE INSERT OR UPDATE ON external_addresses FOR EACH ROW WHEN ((new.deleted_at IS NULL)) EXECUTE FUNCTION refuse_own_link()
+
+table external_ramps (
+  id uuid not null
+  ramp text not null
+  identity uuid not null
+  key uuid not null
+  credentials bytea not null
+  hint text not null
+  status text not null default 'PENDING'::text
+  assets jsonb not null default '[]'::jsonb
+  checked_at timestamp with time zone
+  check_at timestamp with time zone not null default now()
+  data jsonb not null default '{}'::jsonb
+  owner uuid not null
+  error jsonb
+  deleted_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint external_ramps_assets_check CHECK ((jsonb_typeof(assets) = 'array'::text))
+constraint external_ramps_checked CHECK (((status = 'PENDING'::text) OR (checked_at IS NOT NULL)))
+constraint external_ramps_credentials_check CHECK (((octet_length(credentials) >= 61) AND (octet_length(credentials) <= 8192)))
+constraint external_ramps_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint external_ramps_hint_check CHECK (((length(hint) >= 1) AND (length(hint) <= 5)))
+constraint external_ramps_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id)
+constraint external_ramps_key_fkey FOREIGN KEY (key) REFERENCES exchange_keys(id)
+constraint external_ramps_pkey PRIMARY KEY (id)
+constraint external_ramps_ramp_check CHECK ((ramp ~ '^[a-z0-9_]{1,40}$'::text))
+constraint external_ramps_refused CHECK (((status <> 'REFUSED'::text) OR (error IS NOT NULL)))
+constraint external_ramps_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'READY'::text, 'REFUSED'::text])))
+CREATE INDEX external_ramps_due ON external_ramps USING btree (check_at) WHERE (deleted_at IS NULL)
+CREATE INDEX external_ramps_owner ON external_ramps USING btree (owner, id)
 
 table fee_quotes (
   chain text not null
@@ -1194,6 +1235,86 @@ table ramp_costs (
 constraint ramp_costs_charged_check CHECK ((charged >= (0)::numeric))
 constraint ramp_costs_cost_check CHECK ((cost >= (0)::numeric))
 constraint ramp_costs_pkey PRIMARY KEY (ramp, day, contract)
+
+table ramp_transfer_transitions (
+  kind text not null
+  was text not null
+  becomes text not null
+)
+constraint ramp_transfer_transitions_pkey PRIMARY KEY (kind, was, becomes)
+
+table ramp_transfers (
+  id uuid not null
+  external_ramp uuid not null
+  exchange text not null
+  kind text not null
+  account uuid not null
+  asset text not null
+  value numeric not null
+  currency text not null
+  exchange_network text not null
+  chain text not null
+  network text not null
+  address text
+  expected_address text
+  paid_by text
+  speed text
+  state text not null default 'new'::text
+  block uuid
+  asked_at timestamp with time zone
+  reference text
+  exchange_status text
+  exchange_amount numeric
+  exchange_fee numeric
+  hash text
+  deposit uuid
+  withdrawal uuid
+  reason text
+  tries integer not null default 0
+  next_at timestamp with time zone not null default now()
+  data jsonb not null default '{}'::jsonb
+  owner uuid not null
+  error jsonb
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint ramp_transfers_account_fkey FOREIGN KEY (account) REFERENCES accounts(id)
+constraint ramp_transfers_address CHECK (((kind = 'withdraw'::text) OR (address IS NOT NULL)))
+constraint ramp_transfers_address_check CHECK (((length(address) >= 1) AND (length(address) <= 200)))
+constraint ramp_transfers_asked CHECK (((kind <> 'deposit'::text) OR (state = ANY (ARRAY['new'::text, 'failed'::text])) OR (asked_at IS NOT NULL)))
+constraint ramp_transfers_blocked CHECK (((kind = 'deposit'::text) OR (block IS NOT NULL)))
+constraint ramp_transfers_currency_check CHECK (((length(currency) >= 1) AND (length(currency) <= 40)))
+constraint ramp_transfers_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint ramp_transfers_deposit_fkey FOREIGN KEY (deposit) REFERENCES deposits(id)
+constraint ramp_transfers_deposit_kind CHECK (((kind = 'deposit'::text) OR ((asked_at IS NULL) AND (deposit IS NULL))))
+constraint ramp_transfers_done CHECK (((state <> 'done'::text) OR (COALESCE(deposit, withdrawal) IS NOT NULL)))
+constraint ramp_transfers_exchange_amount_check CHECK ((exchange_amount >= (0)::numeric))
+constraint ramp_transfers_exchange_fee_check CHECK ((exchange_fee >= (0)::numeric))
+constraint ramp_transfers_exchange_network_check CHECK (((length(exchange_network) >= 1) AND (length(exchange_network) <= 60)))
+constraint ramp_transfers_expected_address_check CHECK (((length(expected_address) >= 1) AND (length(expected_address) <= 200)))
+constraint ramp_transfers_external_ramp_fkey FOREIGN KEY (external_ramp) REFERENCES external_ramps(id)
+constraint ramp_transfers_failed CHECK (((state = 'failed'::text) = (error IS NOT NULL)))
+constraint ramp_transfers_hash_check CHECK (((length(hash) >= 1) AND (length(hash) <= 200)))
+constraint ramp_transfers_kind_check CHECK ((kind = ANY (ARRAY['deposit'::text, 'withdraw'::text])))
+constraint ramp_transfers_paid_by_check CHECK ((paid_by = ANY (ARRAY['sender'::text, 'receiver'::text])))
+constraint ramp_transfers_pkey PRIMARY KEY (id)
+constraint ramp_transfers_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 500)))
+constraint ramp_transfers_reference_check CHECK (((length(reference) >= 1) AND (length(reference) <= 200)))
+constraint ramp_transfers_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
+constraint ramp_transfers_state_check CHECK ((state = ANY (ARRAY['new'::text, 'asking'::text, 'sent'::text, 'unclear'::text, 'done'::text, 'failed'::text])))
+constraint ramp_transfers_tries_check CHECK ((tries >= 0))
+constraint ramp_transfers_unclear CHECK (((state <> 'unclear'::text) OR (reason IS NOT NULL)))
+constraint ramp_transfers_value_check CHECK ((value > (0)::numeric))
+constraint ramp_transfers_withdraw_kind CHECK ((((kind = 'withdraw'::text) = ((paid_by IS NOT NULL) AND (speed IS NOT NULL))) AND ((kind = 'withdraw'::text) OR ((block IS NULL) AND (withdrawal IS NULL) AND (expected_address IS NULL)))))
+constraint ramp_transfers_withdrawal_fkey FOREIGN KEY (withdrawal) REFERENCES withdrawals(id)
+constraint ramp_transfers_withdrawn CHECK (((kind <> 'withdraw'::text) OR (state = ANY (ARRAY['new'::text, 'failed'::text])) OR (withdrawal IS NOT NULL)))
+CREATE UNIQUE INDEX ramp_transfers_deposit ON ramp_transfers USING btree (deposit) WHERE (deposit IS NOT NULL)
+CREATE INDEX ramp_transfers_due ON ramp_transfers USING btree (next_at) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
+CREATE INDEX ramp_transfers_ramp ON ramp_transfers USING btree (external_ramp, id)
+CREATE UNIQUE INDEX ramp_transfers_reference ON ramp_transfers USING btree (exchange, kind, reference) WHERE (reference IS NOT NULL)
+CREATE UNIQUE INDEX ramp_transfers_withdrawal ON ramp_transfers USING btree (withdrawal) WHERE (withdrawal IS NOT NULL)
+CREATE TRIGGER ramp_transfers_keep BEFORE UPDATE ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION keep_ramp_transfer()
+CREATE TRIGGER ramp_transfers_stay BEFORE DELETE OR TRUNCATE ON ramp_transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table ramps (
   account uuid not null
@@ -2801,6 +2922,38 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_ramp_transfer()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network)
+      is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network)
+    or (old.address is not null and new.address is distinct from old.address)
+    or (old.asked_at is not null and new.asked_at is distinct from old.asked_at)
+    or (old.deposit is not null and new.deposit is distinct from old.deposit)
+    or (old.withdrawal is not null and new.withdrawal is distinct from old.withdrawal)
+    or (old.reference is not null and new.reference is distinct from old.reference) then
+    raise exception 'what a transfer was made of stays' using errcode = 'check_violation', constraint = 'ramp_transfers_kept';
+  end if;
+  if old.state <> new.state and not exists (select from ramp_transfer_transitions t
+      where (t.kind, t.was, t.becomes) = (new.kind, old.state, new.state)) then
+    raise exception 'a transfer does not go from % to %', old.state, new.state
+      using errcode = 'check_violation', constraint = 'ramp_transfers_state';
+  end if;
+  if new.deposit is not null and not exists (select from deposits d where d.id = new.deposit and d.status = 'CONFIRMED'
+      and (d.chain, d.network, d.address, d.asset) = (new.chain, new.network, new.address, new.asset)) then
+    raise exception 'the deposit is not the transfer''s' using errcode = 'check_violation', constraint = 'ramp_transfers_arrived';
+  end if;
+  if new.withdrawal is not null and not exists (select from withdrawals w where w.id = new.withdrawal
+      and (w.account, w.chain, w.network, w.destination, w.asset, w.value)
+        = (new.account, new.chain, new.network, new.address, new.asset, new.value)) then
+    raise exception 'the withdrawal is not the transfer''s' using errcode = 'check_violation', constraint = 'ramp_transfers_paid';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION keep_root()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4013,12 +4166,14 @@ realm may execute on stopped_moves(text,uuid[],integer[],integer[],uuid[])
 realm may execute on subject_of(text,jsonb)
 realm may execute on untold_columns(text)
 realm may execute on watches_addresses(uuid)
+realm may insert (account, address, asset, block, chain, created_at, currency, data, exchange, exchange_network, expected_address, external_ramp, id, kind, network, owner, paid_by, speed, value) on ramp_transfers
 realm may insert (account, base, country, created_at, currency, data, decimals, id, name, owner, rate, sub_unit, symbol, symbol_url) on currencies
 realm may insert (account, chain, contract, created_at, currency, data, decimals, external, fee, id, name, network, order_id, owner, status, supply, symbol) on fungible_tokens
 realm may insert (account, chain, created_at, network, number) on ramps
 realm may insert (action, actor, address, api_key, api_key_name, created_at, entity, fields, id, request_id) on audit
 realm may insert (active, asset, country, created_at, currency, currency_places, data, decimals, enabled, holder, id, is_default, owner, ramp, reference, system, testnet, type) on accounts
 realm may insert (address, chain, contract, height, network, nonce, seen_at) on onchain_balances
+realm may insert (created_at, credentials, data, hint, id, identity, key, owner, ramp) on external_ramps
 realm may insert (created_at, data, events, id, owner, secret, url) on webhooks
 realm may insert (created_at, entity, others, owner, payload, type) on events
 realm may insert (created_at, id, owner, parameters) on person_syncs
@@ -4050,6 +4205,7 @@ realm may insert on stops
 realm may insert on transaction_data
 realm may insert on users
 realm may insert on withdrawals
+realm may select (assets, check_at, checked_at, created_at, data, deleted_at, error, hint, id, identity, key, owner, ramp, status, updated_at) on external_ramps
 realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, order_id, outcome, plan, proof, proof_by, proof_height, proof_reached, sent_at) on order_attempts
 realm may select (kind) on secrets
 realm may select on account_states
@@ -4081,6 +4237,7 @@ realm may select on entries
 realm may select on event_head
 realm may select on event_listeners
 realm may select on events
+realm may select on exchange_keys
 realm may select on external_addresses
 realm may select on fee_quotes
 realm may select on fungible_tokens
@@ -4109,6 +4266,8 @@ realm may select on person_syncs
 realm may select on persons
 realm may select on profile_keys
 realm may select on ramp_costs
+realm may select on ramp_transfer_transitions
+realm may select on ramp_transfers
 realm may select on ramps
 realm may select on rates
 realm may select on reserved_addresses
@@ -4133,6 +4292,7 @@ realm may select on withdrawals
 realm may update (active, base, data, deleted_at, rate, sub_unit, symbol, symbol_url, updated_at) on currencies
 realm may update (active, data, deleted_at, disabled_reason, events, previous_secret, previous_until, secret, updated_at, url) on webhooks
 realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, frozen_by_realm, is_default, ramp, updated_at) on accounts
+realm may update (assets, check_at, checked_at, credentials, data, deleted_at, error, hint, key, status, updated_at) on external_ramps
 realm may update (attempts, next_at, status) on webhook_deliveries
 realm may update (batch_order_id, budget, charged, confirmations, error, gas_block, hash, height, last_attempt_at, replace, schedule_version, sped_up_at, speed, state, updated_at) on chain_orders
 realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals
@@ -4143,6 +4303,7 @@ realm may update (data, deleted_at, updated_at) on fungible_tokens
 realm may update (deleted_at) on external_addresses
 realm may update (deleted_at, last_used_at, updated_at) on api_keys
 realm may update (ended_at, last_used_at) on logins
+realm may update (error, next_at, reason, reference, state, tries, updated_at) on ramp_transfers
 realm may update (failing_since, failures, resume_at) on webhook_queues
 realm may update (max_fee, max_fee_rate, speed, updated_at) on consolidations
 realm may update (next_index) on ramps
@@ -4194,7 +4355,9 @@ realm_worker may insert on consolidations
 realm_worker may insert on deposit_apps
 realm_worker may insert on deposits
 realm_worker may insert on events
+realm_worker may insert on exchange_keys
 realm_worker may insert on external_addresses
+realm_worker may insert on external_ramps
 realm_worker may insert on fee_quotes
 realm_worker may insert on fungible_tokens
 realm_worker may insert on incidents
@@ -4205,6 +4368,7 @@ realm_worker may insert on nonces
 realm_worker may insert on onchain_balances
 realm_worker may insert on order_attempts
 realm_worker may insert on ramp_costs
+realm_worker may insert on ramp_transfers
 realm_worker may insert on ramps
 realm_worker may insert on rates
 realm_worker may insert on reserved_addresses
@@ -4248,7 +4412,9 @@ realm_worker may select on entries
 realm_worker may select on event_head
 realm_worker may select on event_listeners
 realm_worker may select on events
+realm_worker may select on exchange_keys
 realm_worker may select on external_addresses
+realm_worker may select on external_ramps
 realm_worker may select on fee_quotes
 realm_worker may select on fungible_tokens
 realm_worker may select on holder_losses
@@ -4277,6 +4443,8 @@ realm_worker may select on person_syncs
 realm_worker may select on persons
 realm_worker may select on profile_keys
 realm_worker may select on ramp_costs
+realm_worker may select on ramp_transfer_transitions
+realm_worker may select on ramp_transfers
 realm_worker may select on ramps
 realm_worker may select on rates
 realm_worker may select on reserved_addresses
@@ -4315,6 +4483,7 @@ realm_worker may update on deposit_apps
 realm_worker may update on deposits
 realm_worker may update on event_head
 realm_worker may update on external_addresses
+realm_worker may update on external_ramps
 realm_worker may update on fee_quotes
 realm_worker may update on fungible_tokens
 realm_worker may update on jobs
@@ -4326,6 +4495,7 @@ realm_worker may update on onchain_balances
 realm_worker may update on order_attempts
 realm_worker may update on order_lock
 realm_worker may update on ramp_costs
+realm_worker may update on ramp_transfers
 realm_worker may update on ramps
 realm_worker may update on rates
 realm_worker may update on reserved_addresses

@@ -23,6 +23,17 @@ revoke select on order_attempts from :role;
 grant select (order_id, attempt, plan, inputs, hash, expires, fee, sent_at, outcome, cancels, borne_by, dropped, proof,
     proof_by, proof_height, proof_reached, created_at) on order_attempts to :role;
 
+-- Credentials of exchanges are read where they can be decrypted, and nowhere else.
+revoke select on external_ramps from :role;
+grant select (id, ramp, identity, key, hint, status, assets, checked_at, check_at, data, owner, error, deleted_at,
+    updated_at, created_at),
+  insert (id, ramp, identity, key, credentials, hint, data, owner, created_at),
+  update (key, credentials, hint, status, assets, checked_at, check_at, data, error, deleted_at, updated_at)
+  on external_ramps to :role;
+grant insert (id, external_ramp, exchange, kind, account, asset, value, currency, exchange_network, chain, network,
+    address, expected_address, paid_by, speed, block, data, owner, created_at),
+  update (state, reference, reason, tries, next_at, error, updated_at) on ramp_transfers to :role;
+
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data,
   messages to :role;
 -- A job that waits is carried on, and ended, by workers.
@@ -79,13 +90,13 @@ grant :role to :worker;
 grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, unmatched_deposits,
   coins, coin_rounds, coin_searches, onchain_balances, unexplained_gains, fee_quotes, reserved_inputs, sweeps, deposit_apps, nonces,
   ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, chain_orders, order_attempts, attestations,
-  login_attempts, jobs, leases, rates to :worker;
+  login_attempts, jobs, leases, rates, external_ramps, ramp_transfers to :worker;
 grant update (step, cursor, read, linked, completed, created, state, error, updated_at, finished_at) on person_syncs to :worker;
 grant insert on addresses, token_proofs, row_counts, revocations, events, chain_links, webhook_deliveries, incidents to :worker;
 grant update (id) on events to :worker;
 grant update on chain_head, event_head, webhook_queues, webhook_deliveries to :worker;
 -- A lost seed is lost for ever: only the owner wraps it again.
-grant insert on secrets to :worker;
+grant insert on secrets, exchange_keys to :worker;
 grant delete on chain_blocks, deposits, unmatched_deposits, coins, unexplained_gains, reserved_inputs, row_counts, login_attempts, revocations,
   jobs to :worker;
 grant update (seq, hash) on audit to :worker;

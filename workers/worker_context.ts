@@ -16,6 +16,7 @@ import type { Secrets } from "../domain/security/serving_secrets.ts";
 import type { DueMessage } from "../domain/messages/sending.ts";
 import type { MessageStatus } from "../domain/messages/statuses.ts";
 import type { Chains } from "./chains/registry.ts";
+import type { Exchanges } from "./exchange_gateway.ts";
 import type { Signer } from "./keys/signer.ts";
 
 /** The provider's answer: it has the message, or refuses it for good by the state it gives. */
@@ -53,6 +54,8 @@ export interface WorkerDependencies {
   signer: Signer;
   /** Absent in a process that sends no messages: jobs that need it are left to others. */
   messaging?: Messaging;
+  /** Unset: the process reaches no exchange. */
+  exchanges?: Exchanges;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -72,6 +75,7 @@ export interface WorkerContext extends RealmTarget {
   chains: Chains;
   signer: Signer;
   messaging: Messaging | null;
+  exchanges?: Exchanges;
   /** Runs one serializable transaction. No network call is made inside one. */
   readonly step: <T, Locked extends boolean = false>(
     work: (tx: TxFor<Locked>) => Promise<T>,
@@ -85,13 +89,13 @@ export interface WorkerContext extends RealmTarget {
  * @param requestId names the task in the audit trail; a new id unless given
  */
 export function workerContext(
-  { log, chains, signer, messaging, now }: Omit<WorkerDependencies, "database">,
+  { log, chains, signer, exchanges, messaging, now }: Omit<WorkerDependencies, "database">,
   { realm, pool, signal }: RealmTarget,
   requestId?: string,
 ): WorkerContext {
   const at = now();
   return {
-    ...{ realm, pool, log, chains, signer, signal },
+    ...{ realm, pool, log, chains, signer, exchanges, signal },
     messaging: messaging ?? null,
     actor: workerActor(realm, requestId ?? newId(at), at),
     step: (work, ...options) => serializable(pool, work, ...options),

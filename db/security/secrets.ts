@@ -28,6 +28,12 @@ export async function selectSecretOfKind(db: Db, kind: string): Promise<SecretRo
   return row ?? null;
 }
 
+/** Reads a secret. */
+export async function selectSecret(db: Db, id: string): Promise<SecretRow | null> {
+  const [row] = await db<SecretRow[]>`select ${db(COLUMNS)} from secrets where id = ${id}`;
+  return row ?? null;
+}
+
 /** Whether addresses were made of a seed that the realm no longer has. */
 export async function selectSeedNeeded(db: Db): Promise<boolean> {
   const [row] = await db<{ needed: boolean }[]>`

@@ -4,6 +4,7 @@ import type { AnyCollection, Collections } from "../../domain/collections/collec
 import { CURRENCY_COLLECTION } from "../../domain/currencies/currency_collection.ts";
 import { TOKEN_COLLECTION } from "../../domain/currencies/token_collection.ts";
 import { DEPOSIT_APPS } from "../../domain/deposits/deposit_app_collection.ts";
+import { EXTERNAL_RAMPS } from "../../domain/exchanges/external_ramps.ts";
 import { ALIASES } from "../../domain/identity/aliases.ts";
 import { IDENTITIES } from "../../domain/identity/identity_collection.ts";
 import { MESSAGES } from "../../domain/messages/messages.ts";
@@ -17,6 +18,7 @@ const ALL: readonly AnyCollection[] = [
   ALIASES,
   CURRENCY_COLLECTION,
   DEPOSIT_APPS,
+  EXTERNAL_RAMPS,
   IDENTITIES,
   MESSAGES,
   TOKEN_COLLECTION,

@@ -106,6 +106,11 @@ export const PROBLEMS = {
   ),
   "block.not_found": kind(404, "Block not found", "The account has no such block."),
   "ramp.not_found": kind(404, "Ramp not found", "There is no such ramp, or you may not see it."),
+  "transfer.not_found": kind(
+    404,
+    "Transfer not found",
+    "The external ramp has no such transfer.",
+  ),
   "message.not_found": kind(
     404,
     "Message not found",

@@ -16,6 +16,7 @@ import { docsRoutes } from "./docs.ts";
 import { entryRoutes } from "../entries.ts";
 import { eventRoutes } from "../events.ts";
 import { externalAddressRoutes } from "../external_addresses.ts";
+import { externalRampRoutes } from "../external_ramps.ts";
 import { fungibleTokenRoutes } from "../tokens.ts";
 import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "../identities.ts";
@@ -72,6 +73,7 @@ export function allRoutes(): AnyRoute[] {
     ...transactionRoutes,
     ...withdrawalRoutes,
     ...fungibleTokenRoutes,
+    ...externalRampRoutes,
     ...solvencyRoutes,
     ...stopRoutes,
     ...webhookRoutes,

@@ -38,6 +38,7 @@ const STATUSES: Readonly<Record<number, string>> = {
 const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "address.not_found": "tests/deposits/api_test.ts",
   "withdrawal.not_found": "tests/withdrawals/api_test.ts",
+  "transfer.not_found": "tests/exchanges/api_test.ts",
   "consolidation.not_found": "tests/consolidations/api_test.ts",
   "deposit.not_found": "tests/scanning/scanner_test.ts",
   "ramp.not_found": "tests/accounts/api_test.ts",

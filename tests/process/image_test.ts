@@ -59,7 +59,12 @@ Deno.test("the image runs as nobody's root, with no right to run a program or to
   deepEqual(args.slice(0, 2), ["deno", "run"]);
   equal(args.at(-1), "main.ts");
   deepEqual(args.slice(2, -1).sort(), [
-    ...["--allow-env", "--allow-net", "--allow-read=/app/migrations", "--cached-only"],
+    ...[
+      "--allow-env",
+      "--allow-net",
+      "--allow-read=/app/migrations,/app/workers/gateways/exchanges",
+      "--cached-only",
+    ],
     ...["--deny-import", "--frozen", "--no-prompt", "--v8-flags=--no-allocation-site-pretenuring"],
   ]);
 });

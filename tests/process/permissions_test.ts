@@ -30,6 +30,7 @@ function needsOf(command: Needs["command"], dataDir: string, port: number): Need
     config: readConfig({ DATA_DIR: dataDir, PORT: `${port}`, WEBHOOKS: "off" }, false),
     databaseUrl: "postgres://127.0.0.1:1/purser",
     migrations: `${ROOT}migrations`,
+    exchangeClient: `${ROOT}workers/gateways/exchanges`,
     records: `${dataDir}/records`,
     sandbox: command === "start" ? `${dataDir}/sandbox_keys` : null,
   };
@@ -112,6 +113,7 @@ Deno.test("the reach of a command follows from the settings", () => {
     MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
     ETHEREUM_RPC_URL: "https://node.example/key,http://10.0.0.1:8545",
     RATES_URL: "https://prices.example",
+    EXCHANGES: "none",
     HOST: "::1",
     WEBHOOKS: "off",
     DATA_DIR: "/data,one",
@@ -131,6 +133,12 @@ Deno.test("the reach of a command follows from the settings", () => {
   equal(flagsOf("migrate", { WEBHOOKS: "on" })[3], flagsOf("migrate")[3]);
   match(read, /^--allow-read=.*migrations,\/data,,one\/records$/);
   equal(write, "--allow-write=/data,,one/records");
+  const exchanges = { EXCHANGES: "kraken,okx", RAMP_OKX_URL: "http://127.0.0.1:7777/x" };
+  const [, , , asked, code] = flagsOf("worker", exchanges);
+  match(asked, /prices\.example:443,api\.kraken\.com:443,.*127\.0\.0\.1:7777$/);
+  equal(/okx/.test(asked), false);
+  match(code, /workers\/gateways\/exchanges,\/data/);
+  equal(/exchanges/.test(flagsOf("start", { ...exchanges, WORKERS: "off" }).join()), false);
   deepEqual(flagsOf("audit").slice(3), [
     "--allow-net=db.example:5432,other.example:6432",
     `--allow-read=${ROOT}migrations`,

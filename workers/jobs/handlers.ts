@@ -5,6 +5,8 @@ import { sendMessage } from "../messages/sending.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { settleSweepJob, sweepJob } from "../sweeping/sweeps.ts";
 import { checkToken } from "../scanning/token_checks.ts";
+import { checkExternalRamp } from "../exchanges/checks.ts";
+import { advanceTransfer } from "../exchanges/transfers.ts";
 import { openRampJob, reserveJob } from "../scanning/ramp_opening.ts";
 import { rescanJob } from "../scanning/rescan.ts";
 import { advanceOrder } from "../sending/sender.ts";
@@ -23,6 +25,8 @@ export const TASKS: { readonly [N in JobName]: Task<N> } = {
   "deposit.sweep": sweepJob,
   "deposit.rescan": rescanJob,
   "deposit.swept": settleSweepJob,
+  "exchange.advance": (context, transfer) => advanceTransfer(context, transfer),
+  "exchange.check": checkExternalRamp,
   "message.send": sendMessage,
   "order.advance": (context, seen) => advanceOrder(context, seen),
   "ramp.open": openRampJob,

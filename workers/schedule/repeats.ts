@@ -16,6 +16,7 @@ import { copyRates, keepRates, spreadRates } from "../../domain/realms/rate_copi
 import { checkSolvency } from "../audit/solvency.ts";
 import { attestRealm } from "../installation/attestation.ts";
 import { SEARCH_MS, searchCoins } from "../scanning/utxo_search.ts";
+import { followExchanges } from "../exchanges/checks.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
 import { reviveForgotten } from "../sending/sender.ts";
 import { forgetEvents } from "../../db/events.ts";
@@ -63,6 +64,7 @@ export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
   },
   { name: "check solvency", everyMs: 60_000, leaseMs: 120_000, run: checkSolvency },
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
+  { name: "follow exchanges", everyMs: 15_000, leaseMs: 60_000, run: followReachedExchanges },
   { name: "sum row counts", everyMs: 60_000, leaseMs: 60_000, run: sumRowCounts },
   {
     name: "note settings",
@@ -117,6 +119,10 @@ async function reportFaults(
       seedless ? [missing] : [],
     );
   });
+}
+
+async function followReachedExchanges(context: WorkerContext): Promise<void> {
+  if (context.exchanges !== undefined) await followExchanges(context);
 }
 
 async function copyRealmRates(

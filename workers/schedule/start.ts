@@ -9,10 +9,12 @@ import { openChains } from "../chains/registry.ts";
 import { scheduleTicks } from "./edge_tick.ts";
 import { openFence } from "../installation/fence.ts";
 import { startChainPoller } from "../scanning/chain_poller.ts";
+import { openExchangeGateway } from "../gateways/exchanges/gateway.ts";
 import { openMessaging } from "../gateways/messages.ts";
 import { openRatesGateway } from "../gateways/rates.ts";
 import { quarantineAll } from "../installation/quarantine_all.ts";
 import { type Runner, startRunner } from "../jobs/runner.ts";
+import { openCredentialKeys } from "../keys/exchange_keys.ts";
 import { openSigner } from "../keys/signer.ts";
 import { openWebhookClient } from "../gateways/outbound/webhook_client.ts";
 import { openDeliverer } from "../webhooks/deliverer.ts";
@@ -52,7 +54,16 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const chains = openChains(config.chains);
   const signer = openSigner(masterKey, Date.now, fence);
   const messaging = openMessaging(config, secrets);
-  const shared = { database, log, chains, signer, messaging, now: Date.now };
+  const exchanges = {
+    gateway: openExchangeGateway({ urls: config.exchangeUrls }),
+    keys: openCredentialKeys(masterKey, Date.now, fence),
+    settings: {
+      chains: config.chains,
+      hotFeeMaxFactor: config.hotFeeMaxFactor,
+      webhooks: config.webhooks,
+    },
+  };
+  const shared = { database, log, chains, signer, exchanges, messaging, now: Date.now };
   const runner = startRunner({ ...shared, pollMs: REALM_POLL_MS }, { loop: !edge });
   const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
   const deliverer = config.webhooks.enabled
@@ -77,6 +88,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   }
   const stop = async () => {
     chains.close();
+    exchanges.gateway.close();
     await Promise.all([...workers, deliverer].map((one) => one?.stop()));
     messaging.close();
     await fence.close();

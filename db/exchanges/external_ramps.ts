@@ -1,0 +1,201 @@
+/** Statements on external ramps: authentication records of accounts at exchanges. @module */
+import type { Db, Tx } from "../database.ts";
+
+/** An asset that an exchange sends or receives. Amounts are decimals in whole units. */
+export interface OfferedAsset {
+  /** Our code. */
+  asset: string;
+  /** The exchange's names of currency and network, as the client library writes them. */
+  currency: string;
+  network: string;
+  /** Whether the exchange pays it out to us, and takes it from us. */
+  deposit: boolean;
+  withdraw: boolean;
+  /** The least that the exchange pays out, and its fee for it. */
+  minimum: string | null;
+  fee: string | null;
+  /** Fractional digits that the exchange takes. */
+  decimals: number;
+}
+
+/** An external ramp as stored, without its credentials. */
+export interface ExternalRampRow {
+  id: string;
+  /** Id of the exchange. */
+  ramp: string;
+  identity: string;
+  /** The key that its credentials are encrypted for. */
+  key: string;
+  hint: string;
+  status: "PENDING" | "READY" | "REFUSED";
+  assets: OfferedAsset[];
+  checked_at: number | null;
+  check_at: number;
+  data: Record<string, unknown>;
+  owner: string;
+  error: { code?: string; detail?: string } | null;
+  deleted_at: number | null;
+  updated_at: number | null;
+  created_at: number;
+}
+
+const COLUMNS = [
+  "id",
+  "ramp",
+  "identity",
+  "key",
+  "hint",
+  "status",
+  "assets",
+  "checked_at",
+  "check_at",
+  "data",
+  "owner",
+  "error",
+  "deleted_at",
+  "updated_at",
+  "created_at",
+] as const;
+
+/** Encrypted credentials, and what is shown of them. */
+export interface StoredCredentials {
+  key: string;
+  credentials: Uint8Array;
+  hint: string;
+}
+
+/** A new external ramp. */
+export type NewExternalRampRow =
+  & Pick<
+    ExternalRampRow,
+    "id" | "ramp" | "identity" | "data" | "owner" | "created_at"
+  >
+  & StoredCredentials;
+
+/** Adds an external ramp. */
+export async function insertExternalRamp(
+  tx: Tx,
+  row: NewExternalRampRow,
+): Promise<ExternalRampRow> {
+  const [made] = await tx<ExternalRampRow[]>`
+    insert into external_ramps ${tx({ ...row, data: tx.json(row.data as never) })}
+    returning ${tx(COLUMNS)}`;
+  return made;
+}
+
+/** Reads external ramps by their ids, deleted ones too. */
+export async function selectExternalRamps(
+  db: Db,
+  ids: string[],
+): Promise<ExternalRampRow[]> {
+  return await db<ExternalRampRow[]>`
+    select ${db(COLUMNS)} from external_ramps where id = any (${ids}::uuid[])`;
+}
+
+/** Locks an external ramp. */
+export async function lockExternalRamp(
+  tx: Tx,
+  id: string,
+): Promise<ExternalRampRow | null> {
+  const [row] = await tx<ExternalRampRow[]>`
+    select ${tx(COLUMNS)} from external_ramps where id = ${id} for update`;
+  return row ?? null;
+}
+
+/** Replaces the free-form part of an external ramp. */
+export async function updateExternalRampData(
+  tx: Tx,
+  id: string,
+  data: Record<string, unknown>,
+  at: number,
+): Promise<void> {
+  await tx`
+    update external_ramps set data = ${tx.json(data as never)}, updated_at = ${at}
+    where id = ${id}`;
+}
+
+/** Replaces the credentials of an external ramp; they count as not checked. */
+export async function updateCredentials(
+  tx: Tx,
+  id: string,
+  of: StoredCredentials,
+  at: number,
+): Promise<void> {
+  await tx`
+    update external_ramps set key = ${of.key}, credentials = ${of.credentials}, hint = ${of.hint},
+      status = 'PENDING', error = null, check_at = ${at}, updated_at = ${at}
+    where id = ${id}`;
+}
+
+/** The outcome of a check. */
+export interface CheckOutcome {
+  status: ExternalRampRow["status"];
+  assets: OfferedAsset[];
+  error: unknown;
+  /** When it is checked again. */
+  check_at: number;
+}
+
+/** Stores the outcome of a check, unless the credentials were replaced meanwhile. */
+export async function updateChecked(
+  tx: Tx,
+  of: Pick<ExternalRampRow, "id" | "updated_at">,
+  outcome: CheckOutcome,
+  at: number,
+): Promise<void> {
+  const { status, assets, error, check_at } = outcome;
+  await tx`
+    update external_ramps set status = ${status}, assets = ${tx.json(assets as never)},
+      error = ${error === null ? null : tx.json(error as never)}, check_at = ${check_at},
+      checked_at = case when ${status} = 'PENDING' then checked_at else ${at} end
+    where id = ${of.id} and updated_at is not distinct from ${of.updated_at}`;
+}
+
+/** Reads the encrypted credentials of an external ramp that is not deleted. */
+export async function selectCredentials(
+  db: Db,
+  id: string,
+): Promise<{ key: string; credentials: Uint8Array } | null> {
+  const [row] = await db<{ key: string; credentials: Uint8Array }[]>`
+    select key, credentials from external_ramps where id = ${id}`;
+  return row ?? null;
+}
+
+/** Reads which external ramps are due for a check. */
+export async function selectDueRamps(
+  db: Db,
+  at: number,
+  limit: number,
+): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from external_ramps where deleted_at is null and check_at <= ${at}
+    order by check_at limit ${limit}`;
+  return rows.map(({ id }) => id);
+}
+
+/** Adds the public half of a key. */
+export async function insertExchangeKey(
+  tx: Tx,
+  key: { id: string; public_key: Uint8Array; created_at: number },
+): Promise<void> {
+  await tx`insert into exchange_keys ${tx(key)}`;
+}
+
+/** Reads a public key. */
+export async function selectPublicKey(
+  db: Db,
+  id: string,
+): Promise<Uint8Array | null> {
+  const [row] = await db<{ public_key: Uint8Array }[]>`
+    select public_key from exchange_keys where id = ${id}`;
+  return row?.public_key ?? null;
+}
+
+/** Reads the newest public key; null before a worker has made one. */
+export async function selectExchangeKey(
+  db: Db,
+): Promise<{ id: string; public_key: Uint8Array } | null> {
+  const [row] = await db<{ id: string; public_key: Uint8Array }[]>`
+    select id, public_key from exchange_keys order by id desc limit 1`;
+  return row ?? null;
+}

@@ -1,0 +1,310 @@
+/**
+ * Transfers between exchanges and accounts. A deposit asks an exchange to pay to an address of ours;
+ * a withdraw is a withdrawal of ours to an address of the exchange. Nothing outside is asked here.
+ * @module
+ */
+import type { LedgerTx } from "../../db/transaction.ts";
+import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
+import type { Db } from "../../db/database.ts";
+import type { ExternalRampRow, OfferedAsset } from "../../db/exchanges/external_ramps.ts";
+import {
+  insertRampTransfer,
+  lockRampTransfer,
+  type RampTransferRow,
+  selectRampTransfer,
+  selectRampTransfers,
+  selectReceivingAddress,
+} from "../../db/exchanges/ramp_transfers.ts";
+import { assertAccount, assertUsable } from "../accounts/accounts.ts";
+import { assertReceivable } from "../accounts/ramps.ts";
+import type { Actor, RequestActor } from "../actor.ts";
+import { findAsset } from "../assets.ts";
+import { checkAddress } from "../chains/addresses.ts";
+import { type ChainNetwork, chainNetworkFor } from "../chains/networks.ts";
+import { assertSendable, type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
+import { rowFor } from "../collections/collection.ts";
+import { type Page, parsePage } from "../collections/list_parameters.ts";
+import { serveAccount } from "../deposits/deposit_accounts.ts";
+import { DomainError, invalidField } from "../errors.ts";
+import { isId, newId } from "../ids.ts";
+import { enqueue } from "../jobs.ts";
+import { openBlock } from "../ledger/blocks.ts";
+import { assertScale, compare } from "../money.ts";
+import { notFound } from "../permissions.ts";
+import { findOwnAddress, rampOf } from "../sending/funds.ts";
+import { assertNotStopped } from "../stops/stops.ts";
+import { assertReady, EXTERNAL_RAMPS } from "./external_ramps.ts";
+import {
+  type NewRampDeposit,
+  type NewRampWithdraw,
+  type RampTransferList,
+  statesOf,
+  type TransferResolution,
+} from "./ramp_transfer_views.ts";
+import {
+  acceptDeposit,
+  failTransfer,
+  finishTransfer,
+  resumeTransfer,
+} from "./transfer_progress.ts";
+
+/** An account and what an exchange offers for its asset. */
+interface TransferTarget {
+  ramp: ExternalRampRow;
+  account: AccountRow;
+  asset: ChainAsset;
+  offer: OfferedAsset;
+  place: ChainNetwork;
+}
+
+/**
+ * Orders that an exchange pays to the address of an account.
+ *
+ * @throws {DomainError} ramp.not_found, account.*, permission.*, asset.*, chain.*, upstream.*,
+ *   stop.active, request.invalid
+ */
+export async function createRampDeposit(
+  tx: LedgerTx,
+  actor: RequestActor,
+  input: NewRampDeposit & { ramp: string },
+): Promise<RampTransferRow> {
+  const target = await resolveTarget(tx, actor, input, "deposit");
+  const { account, offer, place } = target;
+  if (!account.enabled) {
+    throw new DomainError("account.not_enabled", "the account is not ready");
+  }
+  if (!account.active) {
+    throw new DomainError("account.inactive", "the account is deactivated");
+  }
+  assertReceivable(findAsset(account.asset));
+  if (offer.minimum !== null && compare(input.value, offer.minimum) < 0) {
+    throw invalidField(
+      "/value",
+      `the exchange pays out at least ${offer.minimum}`,
+    );
+  }
+  const address = await selectReceivingAddress(tx, account.id) ??
+    await findOwnAddress(
+      tx,
+      (await serveAccount(tx, actor, { account, data: {} })).id,
+    );
+  const stopped = {
+    account: account.id,
+    asset: account.asset,
+    chain: place.chain,
+  };
+  await assertNotStopped(tx, actor, { ...stopped, destination: address });
+  return await insertTransfer(tx, actor, target, {
+    ...{
+      id: newId(actor.at),
+      kind: "deposit",
+      value: input.value,
+      data: input.data,
+      address,
+    },
+    ...{ expected_address: null, paid_by: null, speed: null, block: null },
+  });
+}
+
+/**
+ * Orders a withdrawal to the address that an exchange will name. The value is blocked until then.
+ *
+ * @throws {DomainError} ramp.not_found, account.*, permission.*, asset.*, chain.*, upstream.*,
+ *   balance.insufficient, address.invalid, stop.active, request.invalid
+ */
+export async function createRampWithdraw(
+  tx: LedgerTx,
+  actor: RequestActor,
+  input: NewRampWithdraw & { ramp: string },
+): Promise<RampTransferRow> {
+  const target = await resolveTarget(tx, actor, input, "withdraw");
+  const { account, asset, place } = target;
+  await rampOf(tx, account, asset);
+  assertUsable(account, "account");
+  assertSendable(asset.code);
+  const expected = input.address === undefined
+    ? null
+    : await checkAddress(place.chain, place.network, input.address);
+  const stopped = {
+    account: account.id,
+    asset: account.asset,
+    chain: place.chain,
+  };
+  await assertNotStopped(tx, actor, {
+    ...stopped,
+    destination: expected ?? "",
+  });
+  const id = newId(actor.at);
+  const block = await openBlock(tx, actor, {
+    account,
+    amount: input.value,
+    reason: "transfer to an exchange",
+    reference: id,
+  });
+  return await insertTransfer(tx, actor, target, {
+    ...{
+      id,
+      kind: "withdraw",
+      value: input.value,
+      data: input.data,
+      address: null,
+    },
+    ...{ expected_address: expected, ...input.fee, block: block.id },
+  });
+}
+
+async function resolveTarget(
+  tx: LedgerTx,
+  actor: RequestActor,
+  input: { ramp: string; account: string; asset: string; value: string },
+  kind: RampTransferRow["kind"],
+): Promise<TransferTarget> {
+  const ramp = await rowFor(tx, actor, EXTERNAL_RAMPS, input.ramp, "write");
+  assertReady(ramp);
+  const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
+  assertAccount(actor, "write", account);
+  if (account.asset !== input.asset) {
+    throw new DomainError(
+      "account.asset_mismatch",
+      `the account is of ${account.asset}`,
+    );
+  }
+  if (account.testnet) {
+    throw new DomainError(
+      "asset.no_testnet",
+      "exchanges have no test networks",
+    );
+  }
+  const asset = await resolveChainAsset(tx, account.asset);
+  const offer = ramp.assets.find((one) => one.asset === asset.code && asset.token === null);
+  if (offer === undefined) {
+    throw new DomainError(
+      "asset.unknown",
+      `the exchange moves no ${asset.code}`,
+    );
+  }
+  if (!offer[kind]) {
+    throw new DomainError(
+      "asset.suspended",
+      `the exchange moves no ${asset.code} so for now`,
+    );
+  }
+  assertScale(
+    input.value,
+    kind === "deposit" ? offer.decimals : asset.decimals,
+    "/value",
+  );
+  const place = chainNetworkFor(actor.settings.chains, asset.chain, false);
+  return { ramp, account, asset, offer, place };
+}
+
+async function insertTransfer(
+  tx: LedgerTx,
+  actor: Actor,
+  { ramp, account, asset, offer, place }: TransferTarget,
+  wanted: Pick<
+    RampTransferRow,
+    | "id"
+    | "kind"
+    | "value"
+    | "data"
+    | "address"
+    | "expected_address"
+    | "paid_by"
+    | "speed"
+    | "block"
+  >,
+): Promise<RampTransferRow> {
+  const row = await insertRampTransfer(tx, {
+    ...wanted,
+    external_ramp: ramp.id,
+    exchange: ramp.ramp,
+    account: account.id,
+    asset: asset.code,
+    currency: offer.currency,
+    exchange_network: offer.network,
+    chain: place.chain,
+    network: place.network,
+    owner: actor.user,
+    created_at: actor.at,
+  });
+  await enqueue(tx, actor, "exchange.advance", { transfer: row.id }, {
+    dedupe: row.id,
+  });
+  return row;
+}
+
+/** A transfer of an external ramp. */
+export interface TransferName {
+  ramp: string;
+  transfer: string;
+}
+
+/**
+ * Finds a transfer of an external ramp.
+ *
+ * @throws {DomainError} ramp.not_found, transfer.not_found
+ */
+export async function findRampTransfer(
+  db: Db,
+  actor: Actor,
+  name: TransferName,
+): Promise<RampTransferRow> {
+  const ramp = await rowFor(db, actor, EXTERNAL_RAMPS, name.ramp, "read");
+  const row = isId(name.transfer) ? await selectRampTransfer(db, name.transfer) : null;
+  if (row === null || row.external_ramp !== ramp.id) {
+    throw notFound("transfer.not_found");
+  }
+  return row;
+}
+
+/**
+ * Lists the transfers of an external ramp, oldest first.
+ *
+ * @throws {DomainError} ramp.not_found, query.invalid
+ */
+export async function listRampTransfers(
+  db: Db,
+  actor: Actor,
+  input: RampTransferList & { ramp: string },
+): Promise<{ rows: RampTransferRow[]; total: number; page: Page }> {
+  const page = parsePage(input);
+  const ramp = await rowFor(db, actor, EXTERNAL_RAMPS, input.ramp, "read");
+  const states = input.status === undefined ? null : statesOf(input.status);
+  const part = { states, limit: page.limit, offset: page.offset };
+  return { ...await selectRampTransfers(db, ramp.id, part), page };
+}
+
+/**
+ * Ends the wait of a transfer by what a person knows of it.
+ *
+ * @throws {DomainError} ramp.not_found, transfer.not_found, permission.*, version.conflict unless
+ *   it waits for a person, request.invalid
+ */
+export async function resolveRampTransfer(
+  tx: LedgerTx,
+  actor: Actor,
+  input: TransferResolution & TransferName,
+): Promise<RampTransferRow> {
+  await rowFor(tx, actor, EXTERNAL_RAMPS, input.ramp, "write");
+  const { id } = await findRampTransfer(tx, actor, input);
+  const row = (await lockRampTransfer(tx, id))!;
+  if (row.state !== "unclear") {
+    throw new DomainError("version.conflict", "the transfer waits for nobody");
+  }
+  if (input.outcome === "sent" && row.kind === "withdraw") {
+    throw invalidField("/outcome", "a withdraw is sent by its withdrawal");
+  }
+  if (input.outcome === "done") {
+    const end = row.kind === "deposit" ? acceptDeposit : finishTransfer;
+    return await end(tx, actor, row);
+  }
+  if (input.outcome === "sent") {
+    return await resumeTransfer(tx, actor, row, input.reference!);
+  }
+  const detail = "a person found that it did not happen";
+  return await failTransfer(tx, actor, row, {
+    code: "upstream.failed",
+    detail,
+  });
+}

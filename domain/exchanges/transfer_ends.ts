@@ -1,0 +1,85 @@
+/**
+ * Ends of transfers at exchanges: what an exchange tells of a payment, and whether it is a transfer's.
+ * @module
+ */
+import type { Tx } from "../../db/database.ts";
+import {
+  type RampTransferChange,
+  type RampTransferRow,
+  selectTaken,
+} from "../../db/exchanges/ramp_transfers.ts";
+import type { ChainId } from "../assets.ts";
+import { add, compare, subtract } from "../money.ts";
+import { amountOf, isNetworkOf } from "./exchange_assets.ts";
+
+/** One end of a transfer as an exchange tells it. Nothing of it is believed by itself. */
+export interface ExchangeEnd {
+  reference: string | null;
+  hash: string | null;
+  address: string | null;
+  amount: string | null;
+  fee: string | null;
+  status: string | null;
+  network: string | null;
+  /** Milliseconds since the epoch. */
+  at: number | null;
+  /** Whether it carries the id that we gave it. */
+  marked: boolean;
+}
+
+/** How much earlier than ours an exchange's clock may be. */
+const CLOCK_MS = 60_000;
+const HASH = /^(0x)?[0-9A-Za-z]{32,128}$/;
+
+/**
+ * Finds which of the exchange's ends is a deposit's: to our address, of its amount with or without
+ * the fee, not older, and no other transfer's. `several` where that cannot be told.
+ */
+export async function matchEnd(
+  tx: Tx,
+  row: RampTransferRow,
+  ends: readonly ExchangeEnd[],
+): Promise<ExchangeEnd | "several" | null> {
+  const fitting = ends.filter((end) => end.reference !== null && fits(row, end));
+  const taken = await selectTaken(
+    tx,
+    row,
+    fitting.map((end) => end.reference!),
+  );
+  const free = fitting.filter((end) => !taken.has(end.reference!));
+  const marked = free.filter((end) => end.marked);
+  if (marked.length === 1) return marked[0];
+  return free.length > 1 ? "several" : free[0] ?? null;
+}
+
+function fits(row: RampTransferRow, end: ExchangeEnd): boolean {
+  if (!sameAddress(end.address, row.address)) return false;
+  if (end.network !== null && !isNetworkOf(row.chain as ChainId, end.network)) {
+    return false;
+  }
+  if (end.marked) return true;
+  if (end.at === null || end.at < row.created_at - CLOCK_MS) return false;
+  const amount = amountOf(end.amount);
+  if (amount === null) return false;
+  const fee = amountOf(end.fee) ?? "0";
+  return [amount, add(amount, fee), subtract(amount, fee)]
+    .some((one) => compare(one, row.value) === 0);
+}
+
+/** Whether two texts are one address; those of EVM chains differ in case alone. */
+export function sameAddress(a: string | null, b: string | null): boolean {
+  if (a === null || b === null) return false;
+  return a === b || (a.startsWith("0x") && a.toLowerCase() === b.toLowerCase());
+}
+
+/** The change of a transfer that follows from what an exchange tells of its end. */
+export function toldOf(row: RampTransferRow, end: ExchangeEnd): RampTransferChange {
+  const hash = end.hash !== null && HASH.test(end.hash) ? end.hash : row.hash;
+  return {
+    reference: end.reference,
+    exchange_status: end.status ?? row.exchange_status,
+    exchange_amount: amountOf(end.amount) ?? row.exchange_amount,
+    exchange_fee: amountOf(end.fee) ?? row.exchange_fee,
+    hash,
+  };
+}

@@ -1,0 +1,117 @@
+/** Payments to the addresses that exchanges name, and the checks of these. @module */
+import type { LedgerTx } from "../../db/transaction.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
+import { selectOwnAddress } from "../../db/accounts/own_addresses.ts";
+import type { Tx } from "../../db/database.ts";
+import {
+  lockRampTransfer,
+  type RampTransferRow,
+  selectLastAddress,
+  updateRampTransfer,
+} from "../../db/exchanges/ramp_transfers.ts";
+import { selectUser } from "../../db/identity/users.ts";
+import { assertAccount } from "../accounts/accounts.ts";
+import type { Actor, RequestActor, Role, Scope } from "../actor.ts";
+import type { ChainId } from "../assets.ts";
+import { checkAddress, type Network } from "../chains/addresses.ts";
+import { DomainError } from "../errors.ts";
+import type { InstallationSettings } from "../installation_settings.ts";
+import { freeBlock } from "../ledger/blocks.ts";
+import { trim } from "../money.ts";
+import { createWithdrawal } from "../withdrawals/withdrawals.ts";
+import { isNetworkOf } from "./exchange_assets.ts";
+import { RETRY_MIN_MS } from "./transfer_progress.ts";
+
+/** The address that an exchange named. */
+export interface NamedAddress {
+  address: string | null;
+  tag: string | null;
+  network: string | null;
+}
+
+/**
+ * Makes the withdrawal of a transfer to the address that the exchange named, in the place of its
+ * block. The address counts only if it is valid on the chain, is not ours, needs no memo, and is the
+ * expected one, or the one that was paid last.
+ *
+ * @throws {DomainError} address.invalid, permission.*, and those of a withdrawal
+ */
+export async function payExchange(
+  tx: LedgerTx,
+  actor: Actor,
+  of: { id: string; named: NamedAddress; settings: InstallationSettings },
+): Promise<void> {
+  const row = await lockRampTransfer(tx, of.id);
+  if (row === null || row.state !== "new" || row.kind !== "withdraw") return;
+  const address = await assertNamed(tx, row, of.named);
+  const owner = await ownerOf(tx, actor, row, of.settings);
+  assertAccount(owner, "write", await selectAccount(tx, row.account));
+  await freeBlock(tx, row.block!);
+  const withdrawal = await createWithdrawal(tx, owner, {
+    source: { account: row.account },
+    destination: { address },
+    asset: row.asset,
+    value: trim(row.value),
+    fee: { paid_by: row.paid_by!, speed: row.speed! },
+    data: { ramp_transfer: row.id },
+  });
+  await updateRampTransfer(tx, row.id, {
+    ...{ state: "sent", address, withdrawal: withdrawal.id, tries: 0 },
+    next_at: actor.at + RETRY_MIN_MS,
+  }, actor.at);
+}
+
+async function assertNamed(
+  tx: Tx,
+  row: RampTransferRow,
+  { address: named, tag, network }: NamedAddress,
+): Promise<string> {
+  const chain = row.chain as ChainId;
+  if (named === null) throw refused("the exchange named no address");
+  if (tag !== null) {
+    throw refused("the exchange asks for a memo, which a payment cannot carry");
+  }
+  if (network !== null && !isNetworkOf(chain, network)) {
+    throw refused("the exchange named an address of another network");
+  }
+  const address = await checkAddress(chain, row.network as Network, named);
+  const { uses, reserved } = await selectOwnAddress(tx, address);
+  if (uses.length > 0 || reserved) {
+    throw refused("the exchange named an address of ours");
+  }
+  const expected = row.expected_address ?? await selectLastAddress(tx, row);
+  if (expected !== null && expected !== address) {
+    const why = "the exchange names another address than the expected one: read it at the" +
+      " exchange, and give it as address";
+    throw refused(why);
+  }
+  return address;
+}
+
+function refused(why: string): DomainError {
+  return new DomainError("address.invalid", why);
+}
+
+/** The owner of a transfer with its present rights. */
+async function ownerOf(
+  tx: Tx,
+  actor: Actor,
+  row: RampTransferRow,
+  settings: InstallationSettings,
+): Promise<RequestActor> {
+  const user = await selectUser(tx, row.owner);
+  if (user === null || user.deleted_at !== null || !user.active) {
+    throw new DomainError(
+      "permission.owner",
+      "the user who asked for it is no longer active",
+    );
+  }
+  return {
+    ...actor,
+    kind: "user",
+    user: user.id,
+    roles: user.roles as Role[],
+    scopes: user.scopes as Scope[],
+    settings,
+  };
+}

@@ -1,0 +1,145 @@
+-- What:     external_ramps, authentication records of accounts at exchanges, and ramp_transfers between an exchange
+--           and an account; exchange_keys, the public halves of the keys that credentials are encrypted for.
+-- Why:      contract, section 12.6: a transfer is asked for once, and followed at both ends until it is done or failed.
+-- Locks:    none, the tables are new.
+-- Backfill: none.
+-- Undo:     forward only.
+
+create table exchange_keys (
+  id uuid primary key references secrets (id),
+  public_key bytea not null check (octet_length(public_key) = 32),
+  created_at timestamptz not null
+);
+comment on table exchange_keys is
+  'X25519. The serving half encrypts credentials for it; the private half is a secret under the master key.';
+
+create table external_ramps (
+  id uuid primary key,
+  ramp text not null check (ramp ~ '^[a-z0-9_]{1,40}$'),
+  identity uuid not null references identities (id),
+  key uuid not null references exchange_keys (id),
+  credentials bytea not null check (octet_length(credentials) between 61 and 8192),
+  hint text not null check (length(hint) between 1 and 5),
+  status text not null default 'PENDING' check (status in ('PENDING', 'READY', 'REFUSED')),
+  assets jsonb not null default '[]' check (jsonb_typeof(assets) = 'array'),
+  checked_at timestamptz,
+  check_at timestamptz not null default now(),
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  owner uuid not null,
+  error jsonb,
+  deleted_at timestamptz,
+  updated_at timestamptz,
+  created_at timestamptz not null,
+  constraint external_ramps_checked check (status = 'PENDING' or checked_at is not null),
+  constraint external_ramps_refused check (status <> 'REFUSED' or error is not null)
+);
+create index external_ramps_owner on external_ramps (owner, id);
+create index external_ramps_due on external_ramps (check_at) where deleted_at is null;
+comment on column external_ramps.credentials is 'Encrypted for the key; bound to realm and record. Never shown.';
+comment on column external_ramps.hint is 'The last four characters of the API key.';
+comment on column external_ramps.assets is 'What the exchange last said that it sends and receives, as far as it fits ours.';
+
+create table ramp_transfers (
+  id uuid primary key,
+  external_ramp uuid not null references external_ramps (id),
+  exchange text not null,
+  kind text not null check (kind in ('deposit', 'withdraw')),
+  account uuid not null references accounts (id),
+  asset text not null,
+  value numeric not null check (value > 0),
+  currency text not null check (length(currency) between 1 and 40),
+  exchange_network text not null check (length(exchange_network) between 1 and 60),
+  chain text not null,
+  network text not null,
+  address text check (length(address) between 1 and 200),
+  expected_address text check (length(expected_address) between 1 and 200),
+  paid_by text check (paid_by in ('sender', 'receiver')),
+  speed text check (speed in ('slow', 'medium', 'fast')),
+  state text not null default 'new' check (state in ('new', 'asking', 'sent', 'unclear', 'done', 'failed')),
+  block uuid,
+  asked_at timestamptz,
+  reference text check (length(reference) between 1 and 200),
+  exchange_status text,
+  exchange_amount numeric check (exchange_amount >= 0),
+  exchange_fee numeric check (exchange_fee >= 0),
+  hash text check (length(hash) between 1 and 200),
+  deposit uuid references deposits (id),
+  withdrawal uuid references withdrawals (id),
+  reason text check (length(reason) between 1 and 500),
+  tries integer not null default 0 check (tries >= 0),
+  next_at timestamptz not null default now(),
+  data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
+  owner uuid not null,
+  error jsonb,
+  updated_at timestamptz,
+  created_at timestamptz not null,
+  constraint ramp_transfers_deposit_kind check (kind = 'deposit' or (asked_at is null and deposit is null)),
+  constraint ramp_transfers_withdraw_kind check ((kind = 'withdraw') = (paid_by is not null and speed is not null)
+    and (kind = 'withdraw' or (block is null and withdrawal is null and expected_address is null))),
+  constraint ramp_transfers_blocked check (kind = 'deposit' or block is not null),
+  constraint ramp_transfers_address check (kind = 'withdraw' or address is not null),
+  constraint ramp_transfers_asked check (kind <> 'deposit' or state in ('new', 'failed') or asked_at is not null),
+  constraint ramp_transfers_withdrawn check (kind <> 'withdraw' or state in ('new', 'failed') or withdrawal is not null),
+  constraint ramp_transfers_done check (state <> 'done' or coalesce(deposit, withdrawal) is not null),
+  constraint ramp_transfers_failed check ((state = 'failed') = (error is not null)),
+  constraint ramp_transfers_unclear check (state <> 'unclear' or reason is not null)
+);
+create unique index ramp_transfers_reference on ramp_transfers (exchange, kind, reference) where reference is not null;
+create unique index ramp_transfers_deposit on ramp_transfers (deposit) where deposit is not null;
+create unique index ramp_transfers_withdrawal on ramp_transfers (withdrawal) where withdrawal is not null;
+create index ramp_transfers_ramp on ramp_transfers (external_ramp, id);
+create index ramp_transfers_due on ramp_transfers (next_at) where state not in ('done', 'failed');
+comment on column ramp_transfers.kind is
+  'deposit: the exchange pays to an address of ours. withdraw: a withdrawal of ours pays to an address of the exchange.';
+comment on column ramp_transfers.asked_at is
+  'Written before the exchange is asked to pay. It is never asked again: what became of it is looked up.';
+comment on column ramp_transfers.block is 'Holds the value of a withdraw until its withdrawal exists.';
+
+create table ramp_transfer_transitions (
+  kind text not null,
+  was text not null,
+  becomes text not null,
+  primary key (kind, was, becomes)
+);
+insert into ramp_transfer_transitions values
+  ('deposit', 'new', 'asking'), ('deposit', 'new', 'failed'),
+  ('deposit', 'asking', 'sent'), ('deposit', 'asking', 'failed'), ('deposit', 'asking', 'unclear'),
+  ('deposit', 'sent', 'done'), ('deposit', 'sent', 'failed'), ('deposit', 'sent', 'unclear'),
+  ('deposit', 'unclear', 'sent'), ('deposit', 'unclear', 'failed'), ('deposit', 'unclear', 'done'),
+  ('withdraw', 'new', 'sent'), ('withdraw', 'new', 'failed'),
+  ('withdraw', 'sent', 'done'), ('withdraw', 'sent', 'failed'), ('withdraw', 'sent', 'unclear'),
+  ('withdraw', 'unclear', 'done'), ('withdraw', 'unclear', 'failed');
+
+-- What was asked for stays as it was, states move by the table above, and what has ended stays so. The end that is
+-- ours is the one that was agreed: the same asset, account and address.
+create function keep_ramp_transfer() returns trigger language plpgsql as $$
+begin
+  if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network)
+      is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network)
+    or (old.address is not null and new.address is distinct from old.address)
+    or (old.asked_at is not null and new.asked_at is distinct from old.asked_at)
+    or (old.deposit is not null and new.deposit is distinct from old.deposit)
+    or (old.withdrawal is not null and new.withdrawal is distinct from old.withdrawal)
+    or (old.reference is not null and new.reference is distinct from old.reference) then
+    raise exception 'what a transfer was made of stays' using errcode = 'check_violation', constraint = 'ramp_transfers_kept';
+  end if;
+  if old.state <> new.state and not exists (select from ramp_transfer_transitions t
+      where (t.kind, t.was, t.becomes) = (new.kind, old.state, new.state)) then
+    raise exception 'a transfer does not go from % to %', old.state, new.state
+      using errcode = 'check_violation', constraint = 'ramp_transfers_state';
+  end if;
+  if new.deposit is not null and not exists (select from deposits d where d.id = new.deposit and d.status = 'CONFIRMED'
+      and (d.chain, d.network, d.address, d.asset) = (new.chain, new.network, new.address, new.asset)) then
+    raise exception 'the deposit is not the transfer''s' using errcode = 'check_violation', constraint = 'ramp_transfers_arrived';
+  end if;
+  if new.withdrawal is not null and not exists (select from withdrawals w where w.id = new.withdrawal
+      and (w.account, w.chain, w.network, w.destination, w.asset, w.value)
+        = (new.account, new.chain, new.network, new.address, new.asset, new.value)) then
+    raise exception 'the withdrawal is not the transfer''s' using errcode = 'check_violation', constraint = 'ramp_transfers_paid';
+  end if;
+  return new;
+end $$;
+create trigger ramp_transfers_keep before update on ramp_transfers
+  for each row execute function keep_ramp_transfer();
+create trigger ramp_transfers_stay before delete or truncate on ramp_transfers
+  for each statement execute function refuse_change();

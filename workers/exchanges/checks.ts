@@ -1,0 +1,109 @@
+/** Checks of external ramps: whether the exchange accepts the key, and which assets it moves. @module */
+import {
+  type CheckOutcome,
+  type ExternalRampRow,
+  selectDueRamps,
+  selectExternalRamps,
+  updateChecked,
+} from "../../db/exchanges/external_ramps.ts";
+import { selectDueTransfers } from "../../db/exchanges/ramp_transfers.ts";
+import { reading } from "../../db/transaction.ts";
+import { errorField } from "../../domain/errors.ts";
+import { offersOf } from "../../domain/exchanges/exchange_assets.ts";
+import { findExchange } from "../../domain/exchanges/exchange_list.ts";
+import { enqueue, enqueueAll } from "../../domain/jobs.ts";
+import { type ExchangeAccount, ExchangeError, type Exchanges } from "../exchange_gateway.ts";
+import type { WorkerContext } from "../worker_context.ts";
+
+const READY_MS = 3_600_000;
+const REFUSED_MS = 600_000;
+const FAILED_MS = 60_000;
+const DUE_MAX = 200;
+
+/** Gives the exchanges of a context. @throws {TypeError} in a process without them */
+export function exchangesOf(context: WorkerContext): Exchanges {
+  if (context.exchanges !== undefined) return context.exchanges;
+  throw new TypeError("this process reaches no exchange");
+}
+
+/** Decrypts the credentials of an external ramp for calls to its exchange. */
+export async function accountAt(
+  context: WorkerContext,
+  ramp: { id: string; exchange: string },
+): Promise<ExchangeAccount> {
+  const store = { realm: context.realm.id, pool: context.pool };
+  const credentials = await exchangesOf(context).keys.open(store, ramp.id);
+  return { ...ramp, credentials };
+}
+
+/** Asks the exchange of an external ramp whether it accepts the key, and stores what it moves. */
+export async function checkExternalRamp(
+  context: WorkerContext,
+  { ramp }: { ramp: string },
+): Promise<void> {
+  const [row] = await reading(
+    context.pool,
+    (db) => selectExternalRamps(db, [ramp]),
+  );
+  if (row === undefined || row.deleted_at !== null) return;
+  const outcome = await outcomeOf(context, row);
+  await context.step((tx) => updateChecked(tx, row, outcome, context.actor.at));
+}
+
+async function outcomeOf(
+  context: WorkerContext,
+  row: ExternalRampRow,
+): Promise<CheckOutcome> {
+  const { at } = context.actor;
+  const name = findExchange(row.ramp)?.name ?? row.ramp;
+  try {
+    const account = await accountAt(context, {
+      id: row.id,
+      exchange: row.ramp,
+    });
+    const assets = offersOf(
+      await exchangesOf(context).gateway.currencies(account),
+    );
+    return { status: "READY", assets, error: null, check_at: at + READY_MS };
+  } catch (error) {
+    if (!(error instanceof ExchangeError)) throw error;
+    if (error.fault === "key") {
+      const refusal = errorField(
+        "upstream.failed",
+        `${name} refuses the key: ${error.message}`,
+      );
+      return {
+        status: "REFUSED",
+        assets: row.assets,
+        error: refusal,
+        check_at: at + REFUSED_MS,
+      };
+    }
+    const code = error.fault === "timeout" ? "upstream.timeout" : "upstream.failed";
+    const failure = errorField(code, `${name}: ${error.message}`);
+    // What was known goes on to hold: an exchange may be away for a while.
+    const { status, assets } = row;
+    return { status, assets, error: failure, check_at: at + FAILED_MS };
+  }
+}
+
+/** Makes the realm's key, and schedules what is due at exchanges. */
+export async function followExchanges(context: WorkerContext): Promise<void> {
+  const { actor, pool, realm } = context;
+  await exchangesOf(context).keys.ensureKey({ realm: realm.id, pool });
+  const due = await reading(pool, async (db) => ({
+    ramps: await selectDueRamps(db, actor.at, DUE_MAX),
+    transfers: await selectDueTransfers(db, actor.at, DUE_MAX),
+  }));
+  if (due.ramps.length + due.transfers.length === 0) return;
+  await context.step(async (tx) => {
+    for (const ramp of due.ramps) {
+      await enqueue(tx, actor, "exchange.check", { ramp }, { dedupe: ramp });
+    }
+    const jobs = due.transfers.map(({ id }) => ({
+      payload: { transfer: id },
+      dedupe: id,
+    }));
+    await enqueueAll(tx, actor, "exchange.advance", jobs);
+  });
+}

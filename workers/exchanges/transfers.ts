@@ -1,0 +1,228 @@
+/**
+ * Carries transfers between exchanges and accounts on. The mark that an exchange is asked is stored
+ * before it is asked, and it is asked once: after a crash, or an answer that is lost, what became of
+ * it is looked up at the exchange.
+ * @module
+ */
+import {
+  lockRampTransfer,
+  type RampTransferRow,
+  selectRampTransfer,
+} from "../../db/exchanges/ramp_transfers.ts";
+import { selectWithdrawal } from "../../db/withdrawals/withdrawals.ts";
+import { reading } from "../../db/transaction.ts";
+import { DomainError, type ErrorCode } from "../../domain/errors.ts";
+import {
+  failTransfer,
+  followDeposit,
+  followWithdraw,
+  markAsking,
+  noteEnd,
+  putOffTransfer,
+  type TransferFailure,
+  waitFor,
+} from "../../domain/exchanges/transfer_progress.ts";
+import { matchEnd } from "../../domain/exchanges/transfer_ends.ts";
+import { payExchange } from "../../domain/exchanges/transfer_payment.ts";
+import { trim } from "../../domain/money.ts";
+import { type ExchangeAccount, ExchangeError } from "../exchange_gateway.ts";
+import type { WorkerContext } from "../worker_context.ts";
+import { accountAt, exchangesOf } from "./checks.ts";
+
+/** Places at which a worker may end, for tests. */
+export type TransferCheckpoint = "looked up" | "asking" | "asked" | "noted";
+/** Told of each checkpoint. */
+export type OnTransferCheckpoint = (
+  at: TransferCheckpoint,
+) => void | Promise<void>;
+
+/** How long the exchange is looked up after it was asked, before a person is waited for. */
+const FIND_MS = 15 * 60_000;
+/** How far back an exchange is looked up before the transfer was made: its clock may differ. */
+const MARGIN_MS = 120_000;
+/** Refusals of a withdrawal that pass by themselves. */
+const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "chain.stale",
+  "chain.quarantined",
+  "rate.limited",
+  "stop.active",
+  "service.overloaded",
+  "account.frozen",
+  "asset.suspended",
+]);
+
+/** Carries a transfer on by what can be done now; the rest is scheduled. */
+export async function advanceTransfer(
+  context: WorkerContext,
+  { transfer }: { transfer: string },
+  onCheckpoint: OnTransferCheckpoint = () => {},
+): Promise<void> {
+  const row = await reading(
+    context.pool,
+    (db) => selectRampTransfer(db, transfer),
+  );
+  if (row === null || row.state === "done" || row.state === "failed") return;
+  await context.step((tx) => putOffTransfer(tx, context.actor, row.id));
+  const account = await accountAt(context, {
+    id: row.external_ramp,
+    exchange: row.exchange,
+  });
+  const work = { context, row, account, onCheckpoint };
+  try {
+    if (row.kind === "deposit") await advanceDeposit(work);
+    else await advanceWithdraw(work);
+  } catch (error) {
+    if (error instanceof ExchangeError) {
+      const { message, fault } = error;
+      context.log("warn", "exchange", {
+        transfer: row.id,
+        ramp: row.external_ramp,
+        fault,
+        message,
+      });
+      return;
+    }
+    if (!(error instanceof DomainError)) throw error;
+    if (PASSING.has(error.code)) return;
+    await fail(work, { code: error.code, detail: error.message });
+  }
+}
+
+/** One transfer that is carried on. */
+interface TransferWork {
+  context: WorkerContext;
+  row: RampTransferRow;
+  account: ExchangeAccount;
+  onCheckpoint: OnTransferCheckpoint;
+}
+
+async function advanceDeposit(work: TransferWork): Promise<void> {
+  const { context, row, onCheckpoint } = work;
+  const { actor } = context;
+  const { gateway } = exchangesOf(context);
+  const ends = await gateway.withdrawals(work.account, historyOf(row));
+  await onCheckpoint("looked up");
+  if (row.reference !== null) {
+    const end = ends.find(({ reference }) => reference === row.reference);
+    if (end !== undefined) {
+      await context.step((tx) => noteEnd(tx, actor, row.id, end));
+    }
+    await context.step((tx) => followDeposit(tx, actor, row.id), {
+      lockLedger: true,
+    });
+    return;
+  }
+  const found = await context.step((tx) => matchEnd(tx, row, ends));
+  if (found === "several") {
+    if (row.state === "unclear") return;
+    await context.step(async (tx) => {
+      if (row.state === "new") await markAsking(tx, actor, row.id);
+      const now = await lockRampTransfer(tx, row.id);
+      if (now?.state !== "asking") return;
+      await waitFor(
+        tx,
+        actor,
+        now,
+        "the exchange shows several payments that fit",
+      );
+    });
+  } else if (found !== null) {
+    await context.step(async (tx) => {
+      if (row.state === "new") await markAsking(tx, actor, row.id);
+      await noteEnd(tx, actor, row.id, found);
+    });
+  } else if (row.state === "new") {
+    await askToPay(work);
+  } else if (row.state === "asking" && actor.at - row.asked_at! > FIND_MS) {
+    await context.step(async (tx) => {
+      const now = await lockRampTransfer(tx, row.id);
+      if (now?.state !== "asking") return;
+      const why = "the exchange was asked, its answer is lost, and it does not show the payment";
+      await waitFor(tx, actor, now, why);
+    });
+  }
+}
+
+/** Asks the exchange to pay, once. */
+async function askToPay(work: TransferWork): Promise<void> {
+  const { context, row, onCheckpoint } = work;
+  const { actor } = context;
+  const asked = await context.step((tx) => markAsking(tx, actor, row.id));
+  if (asked === null) return;
+  await onCheckpoint("asking");
+  const payment = {
+    currency: row.currency,
+    network: row.exchange_network,
+    address: row.address!,
+    amount: trim(row.value),
+    mark: markOf(row),
+  };
+  try {
+    const end = await exchangesOf(context).gateway.withdraw(
+      work.account,
+      payment,
+    );
+    await onCheckpoint("asked");
+    await context.step((tx) => noteEnd(tx, actor, row.id, end));
+    await onCheckpoint("noted");
+  } catch (error) {
+    const isRefusal = error instanceof ExchangeError &&
+      (error.fault === "refused" || error.fault === "key");
+    if (!isRefusal) throw error;
+    await fail(work, {
+      code: "upstream.failed",
+      detail: `the exchange refuses it: ${error.message}`,
+    });
+  }
+}
+
+async function advanceWithdraw(
+  { context, row, account }: TransferWork,
+): Promise<void> {
+  const { actor, pool } = context;
+  const { gateway, settings } = exchangesOf(context);
+  if (row.withdrawal === null) {
+    const of = { currency: row.currency, network: row.exchange_network };
+    const named = await gateway.depositAddress(account, of);
+    await context.step(
+      (tx) => payExchange(tx, actor, { id: row.id, named, settings }),
+      {
+        lockLedger: true,
+      },
+    );
+    return;
+  }
+  const made = await reading(
+    pool,
+    (db) => selectWithdrawal(db, row.withdrawal!),
+  );
+  const isSent = made?.status === "DONE";
+  const ends = isSent ? await gateway.deposits(account, historyOf(row)) : [];
+  await context.step((tx) => followWithdraw(tx, actor, row.id, ends), {
+    lockLedger: true,
+  });
+}
+
+async function fail(
+  { context, row }: TransferWork,
+  failure: TransferFailure,
+): Promise<void> {
+  await context.step(async (tx) => {
+    const now = await lockRampTransfer(tx, row.id);
+    if (now === null || (now.state !== "new" && now.state !== "asking")) return;
+    await failTransfer(tx, context.actor, now, failure);
+  }, { lockLedger: true });
+}
+
+function historyOf(row: RampTransferRow) {
+  return {
+    currency: row.currency,
+    since: row.created_at - MARGIN_MS,
+    mark: markOf(row),
+  };
+}
+
+/** Our id of a payment in the letters and digits that every exchange takes. */
+function markOf({ id }: RampTransferRow): string {
+  return id.replaceAll("-", "");
+}

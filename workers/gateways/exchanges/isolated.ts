@@ -1,0 +1,257 @@
+/**
+ * The client library of exchanges, alone in a thread without rights: it reaches the hosts of one
+ * exchange, reads no file and no setting, runs nothing, and shares no memory with the process that
+ * holds the keys of chains. It gets the credentials of one account with each call.
+ * @module
+ */
+import type { ExchangeFault } from "../../exchange_gateway.ts";
+import type { ExchangeReply, ExchangeRequest } from "./protocol.ts";
+import { boundedFetch, reasonOf } from "./wire.ts";
+
+type Dictionary = Record<string, unknown>;
+
+/** The part of a client that is used. Figures are text, because `number` is `String`. */
+interface Client {
+  urls: Dictionary;
+  hostname?: string;
+  fetchCurrencies(): Promise<Record<string, Dictionary>>;
+  fetchBalance(): Promise<unknown>;
+  setMarkets(markets: unknown[], currencies: unknown): unknown;
+  fetchDepositAddress(code: string, params: Dictionary): Promise<Dictionary>;
+  withdraw(
+    code: string,
+    amount: string,
+    address: string,
+    tag: undefined,
+    params: Dictionary,
+  ): Promise<Dictionary>;
+  fetchWithdrawals(code: string, since: number): Promise<Dictionary[]>;
+  fetchDeposits(code: string, since: number): Promise<Dictionary[]>;
+}
+
+/** A client with the time of its last list of currencies. */
+interface OpenClient {
+  credentials: string;
+  client: Client;
+  /** The status of its last answer over HTTP. */
+  status: number;
+  read: Record<string, Dictionary>;
+  readAt: number;
+}
+
+/** The isolated thread itself; the library of types has no name for it here. */
+interface Thread {
+  onmessage: ((event: MessageEvent<ExchangeRequest>) => void) | null;
+  postMessage(reply: ExchangeReply): void;
+}
+
+const thread = self as unknown as Thread;
+const TIMEOUT_MS = 15_000;
+const CLIENTS_MAX = 200;
+const CURRENCIES_MS = 3_600_000;
+/** The parameter by which an exchange takes our id of a payment, and refuses it a second time. */
+const MARKS: ReadonlyMap<string, string> = new Map([
+  ["binance", "withdrawOrderId"],
+  ["binanceus", "withdrawOrderId"],
+  ["mexc", "withdrawOrderId"],
+  ["okx", "clientId"],
+  ["myokx", "clientId"],
+  ["bitget", "clientOid"],
+  ["gate", "withdraw_order_id"],
+]);
+/** Errors of the library by which an exchange says that it did not do it. */
+const KEY_ERRORS = /^(AuthenticationError|PermissionDenied|AccountNotEnabled|AccountSuspended)$/;
+const REFUSALS =
+  /^(ArgumentsRequired|BadRequest|BadSymbol|InsufficientFunds|InvalidAddress|AddressPending|NotSupported|RestrictedLocation)$/;
+
+const clients = new Map<string, OpenClient>();
+
+thread.onmessage = ({ data }) => {
+  answer(data).then((reply) => thread.postMessage(reply));
+};
+
+async function answer(request: ExchangeRequest): Promise<ExchangeReply> {
+  const { id } = request;
+  try {
+    return { id, value: await call(request) };
+  } catch (error) {
+    return {
+      id,
+      fault: faultOf(error, request),
+      message: reasonOf(error, request),
+    };
+  }
+}
+
+function faultOf(
+  error: unknown,
+  { call, account }: ExchangeRequest,
+): ExchangeFault {
+  const name = error instanceof Error ? error.constructor.name : "";
+  // The library does not know every code; a question that is not permitted has the wrong key.
+  const forbidden = call === "currencies" &&
+    clients.get(account)?.status === 401;
+  if (KEY_ERRORS.test(name) || forbidden) return "key";
+  if (REFUSALS.test(name)) return "refused";
+  return name === "RequestTimeout" ? "timeout" : "unknown";
+}
+
+async function call(request: ExchangeRequest): Promise<unknown> {
+  const open = await openClient(request, request.call === "currencies");
+  const { client } = open;
+  const { currency, network, address, amount, mark, since } = request.args;
+  const code = `${currency}`;
+  switch (request.call) {
+    case "currencies":
+      await client.fetchBalance(); // lists of currencies are public at some exchanges
+      return Object.values(open.read).map(currencyOf).filter(({ networks }) => networks.length > 0);
+    case "depositAddress": {
+      const named = await client.fetchDepositAddress(code, { network });
+      return {
+        address: textOf(named.address),
+        tag: textOf(named.tag),
+        network: textOf(named.network),
+      };
+    }
+    case "withdraw": {
+      const name = MARKS.get(request.exchange);
+      const params = {
+        network,
+        ...(name === undefined ? {} : { [name]: mark }),
+      };
+      const made = await client.withdraw(
+        code,
+        `${amount}`,
+        `${address}`,
+        undefined,
+        params,
+      );
+      const end = endOf(made, `${mark}`);
+      if (end.reference === null) throw new TypeError("the exchange named no id of the payment");
+      return end;
+    }
+    case "withdrawals":
+      return (await client.fetchWithdrawals(code, Number(since))).map((one) =>
+        endOf(one, `${mark}`)
+      );
+    case "deposits":
+      return (await client.fetchDeposits(code, Number(since))).map((one) => endOf(one, `${mark}`));
+  }
+}
+
+/** Gives the account's client, which keeps the exchange's limits of requests. */
+async function openClient(
+  request: ExchangeRequest,
+  fresh: boolean,
+): Promise<OpenClient> {
+  const credentials = JSON.stringify(request.credentials);
+  let open = clients.get(request.account);
+  if (open === undefined || open.credentials !== credentials) {
+    const client = await newClient(request, (status) => {
+      if (open !== undefined) open.status = status;
+    });
+    open = { credentials, client, status: 0, read: {}, readAt: 0 };
+    if (clients.size >= CLIENTS_MAX) {
+      clients.delete(clients.keys().next().value!);
+    }
+    clients.set(request.account, open);
+  }
+  if (fresh || Date.now() - open.readAt > CURRENCIES_MS) {
+    open.read = await open.client.fetchCurrencies();
+    // The markets of an exchange are megabytes that no transfer needs.
+    open.client.setMarkets([], open.read);
+    open.readAt = Date.now();
+  }
+  return open;
+}
+
+async function newClient(
+  { exchange, credentials, url }: ExchangeRequest,
+  onStatus: (status: number) => void,
+): Promise<Client> {
+  const { default: ccxt } = await import("ccxt");
+  const classes = ccxt as unknown as Record<
+    string,
+    new (options: Dictionary) => Client
+  >;
+  const { api_key: apiKey, secret, password, uid } = credentials;
+  const client = new classes[exchange]({
+    ...{ apiKey, secret, password, uid },
+    number: String,
+    timeout: TIMEOUT_MS,
+    enableRateLimit: true,
+    options: { fetchMargins: false },
+    fetchImplementation: async (address: string, init: RequestInit) => {
+      const response = await boundedFetch(address, init);
+      onStatus(response.status);
+      return response;
+    },
+  });
+  if (url !== null) {
+    const at = url.replace(/\/+$/, "");
+    const moved = (value: unknown): unknown => {
+      if (typeof value === "string") {
+        const whole = value.replace("{hostname}", client.hostname ?? "");
+        return URL.canParse(whole) ? at + new URL(whole).pathname.replace(/\/$/, "") : value;
+      }
+      if (typeof value !== "object" || value === null) return value;
+      return Object.fromEntries(
+        Object.entries(value).map(([key, one]) => [key, moved(one)]),
+      );
+    };
+    client.urls.api = moved(client.urls.api);
+  }
+  return client;
+}
+
+function currencyOf(currency: Dictionary) {
+  const networks = Object.entries(
+    (currency.networks ?? {}) as Record<string, Dictionary>,
+  );
+  return {
+    code: textOf(currency.code) ?? "",
+    networks: networks.map(([network, one]) => {
+      const limits = dictionaryOf(dictionaryOf(one.limits).withdraw);
+      return {
+        network,
+        contract: contractOf(dictionaryOf(one.info)),
+        takes: one.deposit === true && one.active !== false,
+        pays: one.withdraw === true && one.active !== false,
+        minimum: textOf(limits.min),
+        fee: textOf(one.fee),
+        step: textOf(one.precision),
+      };
+    }),
+  };
+}
+
+/** The contract of a token, where the exchange tells it in one of the usual fields. */
+function contractOf(info: Dictionary): string | null {
+  const given = info.contractAddress ?? info.contract_address ??
+    info.contract ?? info.ctAddr;
+  return typeof given === "string" && given.length >= 30 ? given : null;
+}
+
+function endOf(one: Dictionary, mark: string) {
+  const info = Object.values(dictionaryOf(one.info));
+  return {
+    reference: textOf(one.id),
+    hash: textOf(one.txid),
+    address: textOf(one.addressTo) ?? textOf(one.address),
+    amount: textOf(one.amount),
+    fee: textOf(dictionaryOf(one.fee).cost),
+    status: textOf(one.status),
+    network: textOf(one.network),
+    at: typeof one.timestamp === "number" ? one.timestamp : null,
+    marked: info.includes(mark),
+  };
+}
+
+function dictionaryOf(value: unknown): Dictionary {
+  return typeof value === "object" && value !== null ? value as Dictionary : {};
+}
+
+/** Text of limited length; a number would have lost its digits already. */
+function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" && value.length <= 200 ? value : null;
+}
