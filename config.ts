@@ -4,7 +4,7 @@
  * @module
  */
 import { parseEnv } from "node:util";
-import { readExchanges } from "./config/exchanges.ts";
+import { type ExchangeSettings, readExchanges } from "./config/exchanges.ts";
 import { readAssets } from "./config/assets.ts";
 import { type MessagesConfig, readMessages } from "./config/messages.ts";
 import { type Reader, reader } from "./config/reader.ts";
@@ -52,7 +52,7 @@ export interface ChainConfig {
 }
 
 /** All settings of a process. */
-export interface Config extends MessagesConfig {
+export interface Config extends MessagesConfig, ExchangeSettings {
   port: number;
   host: string;
   baseUrl: string;
@@ -95,10 +95,6 @@ export interface Config extends MessagesConfig {
   chains: Readonly<Record<ChainName, ChainConfig>>;
   /** A withdrawal never costs more than its charge times this factor. */
   hotFeeMaxFactor: number;
-  /** Exchanges that workers may reach, by their id; null: all that are supported. */
-  exchanges: readonly string[] | null;
-  /** Other addresses of exchanges, by their id. */
-  exchangeUrls: Readonly<Record<string, string>>;
   /** By the code of the asset. */
   assets: Readonly<Record<string, AssetSetting>>;
 }

@@ -8,8 +8,9 @@ import type { Reader } from "./reader.ts";
 
 /** The settings of exchanges. */
 export interface ExchangeSettings {
-  /** Null: all that are supported. */
+  /** Exchanges that workers may reach, by their id; null: all that are supported. */
   exchanges: readonly string[] | null;
+  /** Other addresses of exchanges, by their id. */
   exchangeUrls: Readonly<Record<string, string>>;
 }
 
