@@ -82,6 +82,16 @@ export async function selectAdmin(
   return row ?? null;
 }
 
+/** Gives the e-mail addresses of the administrators of the realm. */
+export async function selectAdminEmails(
+  db: Db,
+  limit: number,
+): Promise<{ id: string; email: string }[]> {
+  return await db<{ id: string; email: string }[]>`
+    select id, email from users where 'admin' = any (roles) and 'realm' = any (scopes)
+      and active and deleted_at is null and email is not null order by id limit ${limit}`;
+}
+
 /** Reads users by their ids, deleted ones too. */
 export async function selectUsers(db: Db, ids: string[]): Promise<UserRow[]> {
   return await db<UserRow[]>`select ${db(COLUMNS)} from users where id = any (${ids}::uuid[])`;

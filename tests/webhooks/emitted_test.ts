@@ -69,7 +69,7 @@ const HERE: Readonly<Record<string, Cause>> = {
   "webhook.disabled": async ({ context, realm }) => {
     const input = { url: "https://hooks.example.com", events: ["*"] };
     const { id } = (await realm.admin.send("POST", "/v1/webhooks", input)).body;
-    const gone = { id, reason: "gone" as const };
+    const gone = { id, reason: "gone" as const, secrets: realm.services.secrets };
     equal(await context.step((tx) => disableWebhook(tx, context.actor, gone)), true);
     equal(await context.step((tx) => disableWebhook(tx, context.actor, gone)), false);
     return id;

@@ -119,6 +119,8 @@ test("a receiver that answers 410 is disabled at once, with an event, and can be
   deepEqual(watcher.received.map(({ body }) => [body.type, body.data.id]), [
     ["webhook.disabled", made.id],
   ]);
+  const { body: [mailed] } = await realm.admin.send("GET", "/v1/messages/all");
+  deepEqual([mailed.channel, mailed.user], ["email", realm.admin.id]);
   receiver.answer = () => new Response();
   await realm.admin.send("PATCH", made.at, { active: true });
   // Ids follow the newest clock that published.

@@ -206,12 +206,12 @@ async function store(run: Run): Promise<boolean> {
 
 /** Deactivates the webhook and ends what waits for it; false: its queue does not go on. */
 async function disable(run: Run, reason: "failing" | "gone"): Promise<false> {
-  const { given: { now, log }, target: { pool, realm }, queue: { webhook } } = run;
+  const { given: { now, log, secrets }, target: { pool, realm }, queue: { webhook } } = run;
   const at = now();
   const actor = workerActor(realm, newId(at), at);
   const isNew = await serializable(
     pool,
-    (tx) => disableWebhook(tx, actor, { id: webhook, reason }),
+    (tx) => disableWebhook(tx, actor, { id: webhook, reason, secrets }),
   );
   if (isNew) log("warn", "webhook disabled", { realm: realm.id, webhook, reason });
   await endPending(pool, webhook);
