@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { checkExternalRamp } from "../../workers/exchanges/checks.ts";
+import { openExchangeGateway } from "../../workers/gateways/exchanges/gateway.ts";
 import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
 import { EXCHANGE_KEY } from "../support/exchange_server.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
@@ -258,6 +259,13 @@ async function showsRefusedKeys(fixture: ExchangeFixture): Promise<void> {
   await send("PATCH", `/v1/ramps/${ramp}`, {
     authentication: EXCHANGE_KEY,
   });
+  const late = openExchangeGateway({ urls: { binance: fixture.exchange.url }, timeoutMs: 1 });
+  await checkExternalRamp({
+    ...fixture.context(),
+    exchanges: { ...fixture.exchanges, gateway: late },
+  }, { ramp });
+  late.close();
+  deepEqual(codeOf(await send("GET", `/v1/ramps/${ramp}/assets`)), [504, "upstream.timeout"]);
   await checkExternalRamp(fixture.context(), { ramp });
   equal((await send("GET", `/v1/ramps/${ramp}/assets`)).status, 200);
 }

@@ -59,6 +59,7 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "address.invalid": "tests/currencies/tokens_test.ts",
   "token.unsupported_chain": "tests/currencies/tokens_test.ts",
   "token.invalid": "tests/currencies/tokens_test.ts",
+  "upstream.timeout": "tests/exchanges/api_test.ts",
   "upstream.failed": "tests/withdrawals/lifecycle_test.ts",
   "message.not_found": "tests/messages/api_test.ts",
   "recipient.invalid": "tests/messages/bad_input_test.ts",
@@ -79,7 +80,6 @@ const UNBUILT: readonly ErrorCode[] = [
   "company.not_found",
   "rate.unavailable",
   "entity.deleted",
-  "upstream.timeout",
 ];
 
 /** The scene that produces a code: a realm with two accounts and a user. */

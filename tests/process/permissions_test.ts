@@ -138,7 +138,7 @@ Deno.test("the reach of a command follows from the settings", () => {
   match(asked, /prices\.example:443,api\.kraken\.com:443,.*127\.0\.0\.1:7777$/);
   equal(/okx/.test(asked), false);
   match(code, /workers\/gateways\/exchanges,\/data/);
-  equal(/exchanges/.test(flagsOf("start", { ...exchanges, WORKERS: "off" }).join()), false);
+  equal(/gateways|kraken/.test(flagsOf("start", { ...exchanges, WORKERS: "off" }).join()), false);
   deepEqual(flagsOf("audit").slice(3), [
     "--allow-net=db.example:5432,other.example:6432",
     `--allow-read=${ROOT}migrations`,

@@ -41,6 +41,13 @@ const GUARDED = [
 
 /** Every other change: machines do it day by day, or it stops something. */
 const ORDINARY = [
+  "POST /v1/ramps",
+  "PATCH /v1/ramps/{id}",
+  "DELETE /v1/ramps/{id}",
+  "POST /v1/ramps/{id}/undelete",
+  "POST /v1/ramps/{id}/deposit",
+  "POST /v1/ramps/{id}/withdraw",
+  "POST /v1/ramps/{id}/transfers/{transfer}/resolve",
   "POST /v1/identities/companies",
   "PATCH /v1/identities/companies/{id}",
   "DELETE /v1/identities/companies/{id}",
