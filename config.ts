@@ -7,6 +7,7 @@ import { parseEnv } from "node:util";
 import { type ExchangeSettings, readExchanges } from "./config/exchanges.ts";
 import { readAssets } from "./config/assets.ts";
 import { type MessagesConfig, readMessages } from "./config/messages.ts";
+import { type PeopleConfig, readPeople } from "./config/people.ts";
 import { type Reader, reader } from "./config/reader.ts";
 import type { AssetSetting } from "./domain/chains/asset_settings.ts";
 
@@ -85,7 +86,7 @@ export interface Config extends MessagesConfig, ExchangeSettings {
   /** Whether webhooks are sent, and whether to private addresses and over plain HTTP too. */
   webhooks: { enabled: boolean; allowPrivate: boolean };
   /** Where profiles of persons and companies are kept. */
-  cdpProvider: "local" | "off";
+  people: PeopleConfig;
   logLevel: "debug" | "info" | "warn" | "error";
   logFormat: "json" | "pretty";
   /** Networks (CIDR) of proxies that tell the caller's address; that each is one is checked at start. */
@@ -222,8 +223,8 @@ function configOf(
       enabled: read.choice("WEBHOOKS", ["on", "off"], "on") === "on",
       allowPrivate: read.choice("WEBHOOKS_ALLOW_PRIVATE", ["true", "false"], "false") === "true",
     },
-    cdpProvider: read.choice("CDP_PROVIDER", ["local", "off"], "local"),
     ...readMessages(read),
+    people: readPeople(read),
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
     trustedProxies: listOf(read.text("TRUSTED_PROXIES")),

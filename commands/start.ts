@@ -45,7 +45,7 @@ export async function start(
       now,
     }),
     secrets: provisioning.secrets,
-    people: openPeople(config, provisioning.secrets),
+    people: openPeople(config, provisioning.secrets, database.platform),
     limits: openLimits({ platform: database.platform, log, now }),
     connections: () => database.taken(),
     ending: openEnding(),

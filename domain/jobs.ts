@@ -14,6 +14,7 @@ export interface JobPayloads {
   "order.advance": { order: string; version: number };
   "ramp.open": { account: string };
   "ramp.reserve": { account: string };
+  "persons.sync": { sync: string };
   "token.check": { token: string };
   "deposit.sweep": { account: string };
   "message.send": { message: string; attempt: number };

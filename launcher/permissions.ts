@@ -95,6 +95,9 @@ function hostsOf({ command, config, databaseUrl }: Needs, works: boolean): strin
     ...(isService(command) ? [`${host.includes(":") ? `[${host}]` : host}:${port}`] : []),
     hostOf(databaseUrl),
     ...config.databaseHosts,
+    ...(isService(command) && config.people.account !== null
+      ? [hostOf(config.people.account.baseUrl)]
+      : []),
     ...(works ? chains.map(hostOf) : []),
     ...(works && config.ratesUrl !== null ? [hostOf(config.ratesUrl)] : []),
     ...(works && config.infobip !== null ? [hostOf(config.infobip.baseUrl)] : []),

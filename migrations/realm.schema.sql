@@ -4303,6 +4303,7 @@ realm may update (data, deleted_at, updated_at) on fungible_tokens
 realm may update (deleted_at) on external_addresses
 realm may update (deleted_at, last_used_at, updated_at) on api_keys
 realm may update (ended_at, last_used_at) on logins
+realm may update (error, finished_at, state, updated_at) on person_syncs
 realm may update (error, next_at, reason, reference, state, tries, updated_at) on ramp_transfers
 realm may update (failing_since, failures, resume_at) on webhook_queues
 realm may update (max_fee, max_fee_rate, speed, updated_at) on consolidations

@@ -62,7 +62,7 @@ grant insert (key, fingerprint), update (status, body, profile) on idempotency t
 grant insert, update, delete on persons, person_contacts, companies, company_domains to :role;
 grant insert on person_events to :role;
 grant insert (one, wrapped, created_at), update (wrapped) on profile_keys to :role;
-grant insert (id, parameters, owner, created_at) on person_syncs to :role;
+grant insert (id, parameters, owner, created_at), update (state, error, updated_at, finished_at) on person_syncs to :role;
 grant insert (id, type, asset, testnet, decimals, active, enabled, is_default, currency, currency_places, country,
     holder, owner, system, ramp, reference, data, created_at),
   update (active, enabled, is_default, frozen, frozen_by, frozen_by_realm, ramp, data, error, deleted_at, updated_at)

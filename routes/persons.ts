@@ -21,7 +21,9 @@ import {
   showPerson,
   unassignPerson,
 } from "../domain/people/persons.ts";
-import { changeProfile, readProfiles } from "./http/profiles.ts";
+import { NewSync, startSync, syncFilter, SyncStarted } from "../domain/people/sync.ts";
+import { command } from "./http/execution.ts";
+import { changeProfile, platformOf, readProfiles } from "./http/profiles.ts";
 import { problemOf, PROBLEMS } from "./http/problems.ts";
 import { type AnyRoute, type Call, route } from "./http/route.ts";
 
@@ -55,6 +57,29 @@ export const personRoutes: readonly AnyRoute[] = [
           return people.persons.list(call.actor, asked);
         },
       );
+    },
+  }),
+  route({
+    ...shared,
+    method: "POST",
+    path: "/v1/identities/persons/sync",
+    operation: "syncPersons",
+    summary: "Synchronise persons with identities",
+    description: "Identities are given the person that names them, persons the name of their " +
+      "identity, and persons without an identity a new one. One runs at a time. The report comes " +
+      "by e-mail to the caller's `channel.email`, and as the event `persons.sync.finished`.",
+    body: NewSync,
+    status: 202,
+    answer: SyncStarted,
+    errors: [...PLATFORM, "sync.running", "query.invalid", "permission.scope", "permission.role"],
+    handle: async (call) => {
+      const people = await platformOf(call);
+      const filter = syncFilter(call.body.filter);
+      // The own tables say at once that they do not understand a filter.
+      if (!people.remote) {
+        await people.persons.batch(call.actor, { filter, limit: 1, cursor: null });
+      }
+      return await command(call, (tx) => startSync(tx, call.actor, { ...call.body, filter }));
     },
   }),
   route({
@@ -134,7 +159,7 @@ export const personRoutes: readonly AnyRoute[] = [
     ...shared,
     method: "DELETE",
     path: "/v1/identities/{id}/person",
-    operation: "forgetPerson",
+    operation: "deletePerson",
     summary: "Forget the person of an identity",
     description: "Its profile, its events and the messages to it are erased. The identity and " +
       "its accounts stay.",
@@ -181,7 +206,7 @@ export const personRoutes: readonly AnyRoute[] = [
     ...shared,
     method: "POST",
     path: "/v1/identities/{id}/person/event/{event}",
-    operation: "recordPersonEvent",
+    operation: "createPersonEvent",
     summary: "Record a custom event of a person",
     params: z.strictObject({ id: z.string(), event: EventName }),
     body: NewPersonEventBody,
@@ -202,7 +227,7 @@ export const personRoutes: readonly AnyRoute[] = [
     ...shared,
     method: "GET",
     path: "/v1/identities/{id}/person/export",
-    operation: "exportPerson",
+    operation: "getPersonExport",
     summary: "Export all data of a person",
     params: ById,
     status: 200,

@@ -11,6 +11,7 @@ import type { Actor } from "../domain/actor.ts";
 import { newId } from "../domain/ids.ts";
 import { eventDays } from "../domain/event_settings.ts";
 import { withdrawalSettings } from "../domain/withdrawal_settings.ts";
+import type { People } from "../domain/people/people.ts";
 import type { Log } from "../log.ts";
 import type { Secrets } from "../domain/security/serving_secrets.ts";
 import type { DueMessage } from "../domain/messages/sending.ts";
@@ -56,6 +57,8 @@ export interface WorkerDependencies {
   messaging?: Messaging;
   /** Unset: the process reaches no exchange. */
   exchanges?: Exchanges;
+  /** Absent in a process that runs no jobs. */
+  people?: People;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -76,6 +79,7 @@ export interface WorkerContext extends RealmTarget {
   signer: Signer;
   messaging: Messaging | null;
   exchanges?: Exchanges;
+  people?: People;
   /** Runs one serializable transaction. No network call is made inside one. */
   readonly step: <T, Locked extends boolean = false>(
     work: (tx: TxFor<Locked>) => Promise<T>,
@@ -89,13 +93,13 @@ export interface WorkerContext extends RealmTarget {
  * @param requestId names the task in the audit trail; a new id unless given
  */
 export function workerContext(
-  { log, chains, signer, exchanges, messaging, now }: Omit<WorkerDependencies, "database">,
+  { log, chains, signer, exchanges, messaging, people, now }: Omit<WorkerDependencies, "database">,
   { realm, pool, signal }: RealmTarget,
   requestId?: string,
 ): WorkerContext {
   const at = now();
   return {
-    ...{ realm, pool, log, chains, signer, exchanges, signal },
+    ...{ realm, pool, log, chains, signer, exchanges, people, signal },
     messaging: messaging ?? null,
     actor: workerActor(realm, requestId ?? newId(at), at),
     step: (work, ...options) => serializable(pool, work, ...options),

@@ -144,3 +144,17 @@ export async function linkPersons(
 export async function clearCompany(tx: Tx, company: number, now: number): Promise<void> {
   await tx`update identities set company = null, updated_at = ${now} where company = ${company}`;
 }
+
+/** Adds identities of persons. */
+export async function insertPersonIdentities(
+  tx: Tx,
+  rows: readonly { id: string; person: string }[],
+  shared: { country: string; currency: string; owner: string; created_at: number },
+): Promise<void> {
+  await tx`
+    insert into identities (id, type, country, currency, person, owner, created_at)
+    select n.id, 'person', ${shared.country}, ${shared.currency}, n.person, ${shared.owner},
+      ${shared.created_at}
+    from unnest(${rows.map((row) => row.id)}::uuid[], ${rows.map((row) => row.person)}::text[])
+      n(id, person)`;
+}

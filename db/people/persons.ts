@@ -130,6 +130,19 @@ export async function updateExternalId(
     update persons set external_id = ${identity}, updated_at = ${at} where id = ${person}`;
 }
 
+/** Names the identities that persons are the profiles of. */
+export async function updateExternalIds(
+  tx: Tx,
+  links: readonly { person: string; identity: string }[],
+  at: number,
+): Promise<void> {
+  await tx`
+    update persons p set external_id = l.identity, updated_at = ${at}
+    from unnest(${links.map((link) => link.person)}::uuid[],
+      ${links.map((link) => link.identity)}::uuid[]) l(person, identity)
+    where p.id = l.person`;
+}
+
 /** Reads persons by their ids. */
 export async function selectPersons(db: Db, ids: readonly string[]): Promise<PersonRow[]> {
   return await db<PersonRow[]>`

@@ -83,6 +83,12 @@ export async function selectRealm(db: Db, id: string): Promise<RealmRow | null> 
   return row ?? null;
 }
 
+/** Reads the id of the realm that was made first; null where there is none. */
+export async function selectOldestRealm(db: Db): Promise<string | null> {
+  const [row] = await db<{ id: string }[]>`select id from realms order by id limit 1`;
+  return row?.id ?? null;
+}
+
 /** Reads realms in the order of their ids, after one of them. */
 export async function selectRealms(
   db: Db,

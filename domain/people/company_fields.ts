@@ -3,8 +3,7 @@ import { z } from "zod";
 import { text } from "../entity.ts";
 import { CustomAttributes } from "./person_fields.ts";
 
-const DOMAIN =
-  /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const Domains = z.array(
   z.string().max(253).transform((name) => name.toLowerCase()).pipe(
     z.string().regex(DOMAIN, "the name of a domain is expected"),

@@ -13,6 +13,7 @@ import {
   selectPersonPage,
   selectPersons,
   updateExternalId,
+  updateExternalIds,
   updatePerson,
 } from "../../db/people/persons.ts";
 import type { Actor } from "../actor.ts";
@@ -140,6 +141,7 @@ function changesOf(secrets: Secrets): Omit<PersonsProvider, Reads> {
         await lockedPerson(tx, id);
         await updateExternalId(tx, id, identity, actor.at);
       }),
+    linkMany: (actor, links) => Promise.resolve((tx) => updateExternalIds(tx, links, actor.at)),
     remove: (_actor, id) =>
       Promise.resolve(async (tx) => {
         if (isId(id)) await deletePerson(tx, id);

@@ -57,7 +57,8 @@ export const ContactInformation = z.strictObject({
 /** The ways to reach a person. */
 export type ContactInformation = z.infer<typeof ContactInformation>;
 
-const Tag = z.string().regex(/^[^\p{Cc}]{1,255}$/u, "a tag has 1 to 255 characters");
+// deno-lint-ignore no-control-regex -- the pattern matches control characters
+const Tag = z.string().regex(/^[^\x00-\x1f\x7f-\x9f]{1,255}$/, "a tag has 1 to 255 characters");
 const BirthDate = z.iso.date().refine(
   (day) => day >= "1800-01-01" && day <= "2999-12-31",
   "a day of birth is expected",

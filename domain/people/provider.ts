@@ -74,6 +74,11 @@ export interface PersonsProvider {
   change(actor: Actor, id: string, change: PersonChange): Promise<Prepared<Person>>;
   /** Says whose profile a person is; null: of no identity. @throws {DomainError} person.not_found */
   link(actor: Actor, id: string, identity: string | null): Promise<Prepared<void>>;
+  /** Says whose profiles persons are, many at a time. */
+  linkMany(
+    actor: Actor,
+    links: readonly { person: string; identity: string }[],
+  ): Promise<Prepared<void>>;
   remove(actor: Actor, id: string): Promise<Prepared<void>>;
   recordEvent(actor: Actor, event: NewPersonEvent): Promise<Prepared<PersonEvent>>;
   /** Custom events, the latest first; null where the platform does not give them back. */

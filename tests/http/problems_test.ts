@@ -16,7 +16,7 @@ const STATUSES: Readonly<Record<number, string>> = {
   406: "request.not_acceptable",
   409: "balance.insufficient account.frozen account.inactive account.not_enabled " +
     "account.not_empty account.no_ramp account.asset_mismatch ramp.assets_insufficient " +
-    "ramp.gas_insufficient alias.taken username.taken currency.taken address.assigned " +
+    "ramp.gas_insufficient alias.taken username.taken person.taken company.taken sync.running currency.taken address.assigned " +
     "rate.unavailable withdrawal.not_cancelable withdrawal.below_fee user.last_admin " +
     "transaction.reverted block.closed condition.failed reference.taken asset.suspended " +
     "token.pending entity.deleted version.conflict withdrawal.fee_exceeded stop.active",
@@ -72,12 +72,16 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "delivery.not_found": "tests/webhooks/api_test.ts",
   "extension.disabled": "tests/webhooks/api_test.ts",
   "event.expired": "tests/webhooks/streams_test.ts",
+  "person.not_found": "tests/people/persons_test.ts",
+  "person.taken": "tests/people/persons_test.ts",
+  "company.not_found": "tests/people/persons_test.ts",
+  "company.taken": "tests/people/persons_test.ts",
+  "upstream.timeout": "tests/people/infobip_test.ts",
+  "sync.running": "tests/people/sync_test.ts",
 };
 
 /** Codes that the contract names for features which are not built yet: nothing throws them. */
 const UNBUILT: readonly ErrorCode[] = [
-  "person.not_found",
-  "company.not_found",
   "rate.unavailable",
   "entity.deleted",
 ];

@@ -177,6 +177,141 @@ test("companies are created, named by identities, changed and deleted", async (r
   ]);
 });
 
+test("one number, one e-mail address, one domain: a second owner is told and not merged", async (realm) => {
+  const { contactInformation } = fields();
+  const { phone: [{ number }], email: [{ address }] } = contactInformation;
+  const first = await realm.admin.send("POST", "/v1/identities/person", {
+    person: { contactInformation },
+  });
+  equal(first.status, 201, first.text);
+  for (
+    const taken of [
+      { phone: [{ number: `+${number}` }] },
+      { email: [{ address: address.toUpperCase() }] },
+    ]
+  ) {
+    const person = { contactInformation: taken };
+    const second = await realm.admin.send("POST", "/v1/identities/person", { person });
+    deepEqual(codeOf(second), [409, "person.taken"]);
+    ok(!second.text.includes(number) && !second.text.includes(address));
+  }
+  for (const query of [`email=${address}`, `phone=%2B${number}`]) {
+    const found = await realm.admin.send("GET", `/v1/identities/persons?${query}`);
+    deepEqual(found.body.map(({ id }: { id: string }) => id), [first.body.person.id], query);
+  }
+});
+
+test("a user reads, changes, assigns and exports persons of its own only", async (realm) => {
+  const [one, other] = [await realm.user(), await realm.user()];
+  const given = fields();
+  const made = await one.send("POST", `/v1/identities/${one.identity}/person`, given);
+  equal(made.status, 201, made.text);
+  const { id: person } = made.body.person;
+  const path = `/v1/identities/${one.identity}/person`;
+  for (
+    const [method, at, body] of [
+      ["GET", path],
+      ["GET", `${path}/export`],
+      ["PATCH", path, { city: "Split" }],
+      ["PATCH", `${path}/unassign`],
+      ["DELETE", path],
+      ["POST", `${path}/event/seen`, { data: { properties: {} } }],
+    ] as const
+  ) {
+    deepEqual(codeOf(await other.send(method, at, body)), [404, "identity.not_found"]);
+  }
+  const take = `/v1/identities/${other.identity}/person/${person}/assign`;
+  deepEqual(codeOf(await other.send("PATCH", take)), [404, "person.not_found"]);
+  const reader = await realm.user({ role: "user", scope: "realm" });
+  equal((await reader.send("GET", path)).status, 200);
+  deepEqual(codeOf(await reader.send("PATCH", path, {})), [403, "permission.owner"]);
+  deepEqual((await other.send("GET", "/v1/identities/persons")).body, []);
+  deepEqual((await one.send("GET", "/v1/identities/persons")).body.length, 1);
+  const neighbour = await realm.neighbour();
+  deepEqual((await neighbour.admin.send("GET", "/v1/identities/persons")).body, []);
+  neighbour.leave();
+  // A manager moves it, and its first user sees it no more.
+  const moved = await realm.admin.send("PATCH", take);
+  deepEqual([moved.status, moved.body.person], [200, person]);
+  deepEqual(codeOf(await one.send("GET", path)), [404, "person.not_found"]);
+  deepEqual((await one.send("GET", "/v1/identities/persons")).body, []);
+  const now = await other.send("GET", `/v1/identities/${other.identity}/person`);
+  deepEqual(now.body.person.externalId, other.identity);
+});
+
+test("events are told in five fields, exported, and erased with the person and its stored answers", async (realm) => {
+  const given = fields({ firstName: "Erased" });
+  const key = { "idempotency-key": crypto.randomUUID() };
+  const body = { person: given };
+  const made = await realm.admin.send("POST", "/v1/identities/person", body, key);
+  const path = `/v1/identities/${made.body.id}/person`;
+  const properties = { amount: "7.50", where: "shop" };
+  const event = await realm.admin.send("POST", `${path}/event/bought`, { data: { properties } });
+  equal(event.status, 201, event.text);
+  deepEqual(Object.keys(event.body).sort(), [
+    ...["definitionId", "occurredTime", "personId", "personIdentifierType", "properties"],
+  ]);
+  deepEqual([event.body.definitionId, event.body.properties], ["bought", properties]);
+  const whole = await realm.admin.send("GET", `${path}/export`);
+  deepEqual(whole.body.person, made.body.person);
+  deepEqual(whole.body.events, [event.body]);
+  const replayed = await realm.admin.send("POST", "/v1/identities/person", body, key);
+  deepEqual(replayed.body, made.body);
+  const gone = await realm.admin.send("DELETE", path);
+  deepEqual([gone.status, gone.body.person], [200, null], gone.text);
+  deepEqual(codeOf(await realm.admin.send("GET", path)), [404, "person.not_found"]);
+  const again = await realm.admin.send("POST", "/v1/identities/person", body, key);
+  deepEqual(codeOf(again), [404, "person.not_found"]);
+  const rows = await realm.command((tx) =>
+    tx<{ n: string }[]>`select (select count(*) from persons where first_name = 'Erased')
+      + (select count(*) from person_events where person = ${made.body.person.id})
+      + (select count(*) from person_contacts where person = ${made.body.person.id}) as n`
+  );
+  equal(`${rows[0].n}`, "0");
+  const later = await realm.admin.send("POST", path, given);
+  equal(later.status, 201, "its number and address are free again");
+});
+
+test("wrong fields of persons and companies are refused by name", async (realm) => {
+  const cases = [
+    [{ nickname: "A" }, "/person/nickname"],
+    [{ firstName: "" }, "/person/firstName"],
+    [{ firstName: "A".repeat(256) }, "/person/firstName"],
+    [{ gender: "male" }, "/person/gender"],
+    [{ birthDate: "1990-02-30" }, "/person/birthDate"],
+    [{ profilePicture: "javascript:alert(1)" }, "/person/profilePicture"],
+    [{ tags: "vip" }, "/person/tags"],
+    [
+      { contactInformation: { phone: [{ number: "call me" }] } },
+      "/person/contactInformation/phone/0/number",
+    ],
+    [{ contactInformation: { email: ["a@b.example"] } }, "/person/contactInformation/email/0"],
+    [{ customAttributes: { a: "x".repeat(4097) } }, "/person/customAttributes"],
+  ] as const;
+  for (const [person, path] of cases) {
+    const answer = await realm.admin.send("POST", "/v1/identities/person", { person });
+    deepEqual([answer.status, answer.body.errors?.[0].path], [400, path], answer.text);
+  }
+  for (const body of [{}, { name: "A", id: 7 }, { name: "A", domains: ["no domain"] }]) {
+    equal((await realm.admin.send("POST", "/v1/identities/company", body)).status, 400);
+  }
+  for (
+    const query of [
+      "limit=1001",
+      "limit=0",
+      "page=0",
+      "limit=x",
+      "nickname=A",
+      "filter={",
+      "filter=[]",
+    ]
+  ) {
+    const answer = await realm.admin.send("GET", `/v1/identities/persons?${query}`);
+    deepEqual(codeOf(answer), [400, "query.invalid"], query);
+  }
+  equal((await realm.admin.send("PATCH", "/v1/identities/companies/x", {})).status, 404);
+});
+
 Deno.test("without a customer-data platform every route of it answers 501", async () => {
   await using realm = await testRealm({ env: { CDP_PROVIDER: "off" } });
   const id = realm.admin.identity;

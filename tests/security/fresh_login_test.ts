@@ -52,6 +52,7 @@ const ORDINARY = [
   "PATCH /v1/identities/companies/{id}",
   "DELETE /v1/identities/companies/{id}",
   "POST /v1/identities/person",
+  "POST /v1/identities/persons/sync",
   "POST /v1/identities/{id}/person",
   "PATCH /v1/identities/{id}/person",
   "DELETE /v1/identities/{id}/person",

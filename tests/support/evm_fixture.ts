@@ -190,6 +190,7 @@ export async function workerContextOf(realm: TestRealm): Promise<WorkerContext> 
     chains: openChains(services.config.chains),
     signer: openSigner(services.config.masterKey!, Date.now),
     messaging: null,
+    people: services.people,
     signal: new AbortController().signal,
     step: (work, ...how) => serializable(realm.pool, work, ...how),
   };

@@ -18,8 +18,9 @@ export function jobsOf(
   const signer = openSigner(config.masterKey!, Date.now);
   return {
     async drain() {
-      const { log } = services; // as the test has set it by now
-      const options = { database, log, chains, signer, messaging, now: Date.now, pollMs: 1000 };
+      const { log, people } = services; // as the test has set it by now
+      const gateways = { chains, signer, messaging, people };
+      const options = { database, log, ...gateways, now: Date.now, pollMs: 1000 };
       await startRunner(options, { loop: false, only: realm }).drain(120_000);
     },
     close() {

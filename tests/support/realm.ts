@@ -166,7 +166,7 @@ export function wire(config: Config, database: Database, migrations: Migrations)
       now: Date.now,
     }),
     secrets,
-    people: openPeople(config, secrets),
+    people: openPeople(config, secrets, database.platform),
     limits: openLimits({ platform: database.platform, log, now: Date.now }),
     connections: () => database.taken(),
     ending: openEnding(),

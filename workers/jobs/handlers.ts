@@ -4,6 +4,7 @@ import type { JobName, JobPayloads } from "../../domain/jobs.ts";
 import { sendMessage } from "../messages/sending.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { settleSweepJob, sweepJob } from "../sweeping/sweeps.ts";
+import { syncPersons } from "../people/sync.ts";
 import { checkToken } from "../scanning/token_checks.ts";
 import { checkExternalRamp } from "../exchanges/checks.ts";
 import { advanceTransfer } from "../exchanges/transfers.ts";
@@ -29,6 +30,7 @@ export const TASKS: { readonly [N in JobName]: Task<N> } = {
   "exchange.check": checkExternalRamp,
   "message.send": sendMessage,
   "order.advance": (context, seen) => advanceOrder(context, seen),
+  "persons.sync": syncPersons,
   "ramp.open": openRampJob,
   "ramp.reserve": reserveJob,
   "token.check": checkToken,

@@ -11,6 +11,7 @@ import { openFence } from "../installation/fence.ts";
 import { startChainPoller } from "../scanning/chain_poller.ts";
 import { openExchangeGateway } from "../gateways/exchanges/gateway.ts";
 import { openMessaging } from "../gateways/messages.ts";
+import { openPeople } from "../gateways/people/people.ts";
 import { openRatesGateway } from "../gateways/rates.ts";
 import { quarantineAll } from "../installation/quarantine_all.ts";
 import { type Runner, startRunner } from "../jobs/runner.ts";
@@ -29,7 +30,7 @@ export interface WorkersOptions {
   log: Log;
   /** Decrypts the secrets at rest. */
   masterKey: string;
-  /** Decrypts what the serving half stores: secrets of webhooks, contents of messages. */
+  /** Decrypts what the serving half stores: secrets of webhooks, contents of messages, keys of profiles. */
   secrets: Secrets;
   /** Whether isolates come and go; then no loop runs, and the platform's cron drains due work. */
   edge: boolean;
@@ -53,6 +54,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   await fence.fault(); // logs a fault before any work starts
   const chains = openChains(config.chains);
   const signer = openSigner(masterKey, Date.now, fence);
+  const people = openPeople(config, secrets, platform);
   const messaging = openMessaging(config, secrets);
   const exchanges = {
     gateway: openExchangeGateway({ urls: config.exchangeUrls }),
@@ -63,7 +65,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
       webhooks: config.webhooks,
     },
   };
-  const shared = { database, log, chains, signer, exchanges, messaging, now: Date.now };
+  const shared = { database, log, chains, signer, exchanges, messaging, people, now: Date.now };
   const runner = startRunner({ ...shared, pollMs: REALM_POLL_MS }, { loop: !edge });
   const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
   const deliverer = config.webhooks.enabled
