@@ -85,7 +85,6 @@ export interface Config extends MessagesConfig, ExchangeSettings {
   ratesUrl: string | null;
   /** Whether webhooks are sent, and whether to private addresses and over plain HTTP too. */
   webhooks: { enabled: boolean; allowPrivate: boolean };
-  /** Where profiles of persons and companies are kept. */
   people: PeopleConfig;
   logLevel: "debug" | "info" | "warn" | "error";
   logFormat: "json" | "pretty";
