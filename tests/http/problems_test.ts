@@ -76,7 +76,6 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "person.taken": "tests/people/persons_test.ts",
   "company.not_found": "tests/people/persons_test.ts",
   "company.taken": "tests/people/persons_test.ts",
-  "upstream.timeout": "tests/people/infobip_test.ts",
   "sync.running": "tests/people/sync_test.ts",
 };
 
