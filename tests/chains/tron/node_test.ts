@@ -94,6 +94,7 @@ Deno.test("the node refuses each broken transaction with the code of java-tron",
     ["CONTRACT_VALIDATE_ERROR", built({}, owner, { ...value, to_address: "41" })],
     ["CONTRACT_VALIDATE_ERROR", built({}, stranger, { ...value, owner_address: stranger.hex })],
     ["TOO_BIG_TRANSACTION_ERROR", built({ data: "00".repeat(512_000) } as object)],
+    ["TOO_BIG_TRANSACTION_ERROR", built({ data: "00".repeat(1_000) } as object)],
   ];
   for (const [code, transaction, by] of cases) equal(await refused(node, transaction, by), code);
   await node.mine();

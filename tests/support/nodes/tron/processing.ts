@@ -73,6 +73,7 @@ export interface Processed {
 }
 
 const RESULT_BYTES = 64n;
+const SIGNATURE_BYTES = 65n;
 const TRANSACTION_BYTES_MAX = 512_000n;
 const EXPIRATION_MAX = 86_400_000n;
 const SLOT = 3_000n;
@@ -104,7 +105,10 @@ export async function processTransaction(
     throw new Refusal("DUP_TRANSACTION_ERROR", "Dup transaction.");
   }
   checkSignature(transaction, call);
-  const net = consumeBandwidth(setting, world, call, bytes + RESULT_BYTES);
+  const net = consumeBandwidth(setting, world, call, {
+    whole: bytes + RESULT_BYTES,
+    unsigned: bytes - SIGNATURE_BYTES * BigInt(transaction.signatures.length),
+  });
   const memo = consumeMemo(setting, world, transaction, call);
   const receipt = {
     ...(net.usage > 0n && { net_usage: net.usage }),
@@ -179,13 +183,17 @@ function consumeBandwidth(
   { parameters, headTime }: Setting,
   world: World,
   { type, owner, value }: Call,
-  bytes: bigint,
+  bytes: { readonly whole: bigint; readonly unsigned: bigint },
 ): NetBill {
   if (!world.accounts.has(owner)) throw invalid(`account [${owner}] does not exist`);
   const isTransfer = type === "TransferContract" || type === "TransferAssetContract";
   const isNew = isTransfer && !world.accounts.has(value.to_address as string ?? "");
+  if (isNew && bytes.unsigned > parameters.getMaxCreateAccountTxSize) {
+    const text = `Too big new account transaction, the size is ${bytes.unsigned} bytes`;
+    throw new Refusal("TOO_BIG_TRANSACTION_ERROR", text);
+  }
   const take = isNew ? takeActivation : takeBandwidth;
-  const bill = take(world, owner, bytes, headTime / SLOT, parameters);
+  const bill = take(world, owner, bytes.whole, headTime / SLOT, parameters);
   if (!bill) throw new Refusal("BANDWITH_ERROR", "Account resource insufficient error.");
   return bill;
 }

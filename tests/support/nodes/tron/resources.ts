@@ -13,6 +13,8 @@ export interface ChainParameters {
   readonly getTransactionFee: bigint;
   readonly getCreateNewAccountFeeInSystemContract: bigint;
   readonly getCreateNewAccountBandwidthRate: bigint;
+  /** Bytes, without its signatures, of a payment that makes its receiver's account. */
+  readonly getMaxCreateAccountTxSize: bigint;
   readonly getEnergyFee: bigint;
   readonly getMaxFeeLimit: bigint;
   readonly getFreeNetLimit: bigint;
@@ -25,6 +27,7 @@ export const CHAIN_PARAMETERS: ChainParameters = {
   getTransactionFee: 1_000n,
   getCreateNewAccountFeeInSystemContract: 1_000_000n,
   getCreateNewAccountBandwidthRate: 1n,
+  getMaxCreateAccountTxSize: 1_000n,
   getEnergyFee: 100n,
   getMaxFeeLimit: 15_000_000_000n,
   getFreeNetLimit: 600n,
