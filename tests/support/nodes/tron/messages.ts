@@ -3,7 +3,7 @@
  * `protocol/src/main/protos/core/Tron.proto` and `core/contract/*.proto` of tronprotocol/java-tron.
  * @module
  */
-import { sha256 } from "ethers";
+import { keccak256, sha256 } from "ethers";
 import {
   decode,
   encode,
@@ -217,7 +217,12 @@ export function callOf({ fields }: Transaction): Call | null {
   return { type, value, owner, permission: one.Permission_id as bigint | undefined ?? 0n };
 }
 
-/** Prints a transaction as the node's JSON does. */
+/** Address of the contract that a transaction creates, 21 bytes in hex. */
+export function createdBy(id: string, owner: string): string {
+  return `41${keccak256(`0x${id}${owner}`).slice(26)}`;
+}
+
+/** Prints a transaction as the node's JSON does; one that creates a contract names its address. */
 export function printTransaction(transaction: Transaction, ret?: ContractResult): Message {
   const { fields, raw, id, signatures } = transaction;
   const contracts = (fields.contract as readonly Message[] | undefined ?? []).map((one) => {
@@ -225,11 +230,13 @@ export function printTransaction(transaction: Transaction, ret?: ContractResult)
     const decoded = decode(PARAMETERS[one.type as ContractType], value as string ?? "");
     return { parameter: { value: decoded, type_url }, type: one.type };
   });
+  const made = callOf(transaction);
   return {
     ...(ret && { ret: [{ contractRet: ret }] }),
     ...(signatures.length > 0 && { signature: [...signatures] }),
     txID: id,
     raw_data: { ...fields, contract: contracts },
     raw_data_hex: raw,
+    ...(made?.type === "CreateSmartContract" && { contract_address: createdBy(id, made.owner) }),
   };
 }

@@ -5,12 +5,13 @@
  * @module
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { computeAddress, keccak256 } from "ethers";
+import { computeAddress } from "ethers";
 import type { Executed, Machine } from "./machine.ts";
 import {
   type Call,
   callOf,
   type ContractResult,
+  createdBy,
   encodeTransaction,
   type Transaction,
 } from "./messages.ts";
@@ -333,7 +334,7 @@ function targetOf(
   if ((made.origin_energy_limit as bigint ?? 0n) <= 0n) {
     throw invalid("The originEnergyLimit must be > 0");
   }
-  const contract = `41${keccak256(`0x${id}${owner}`).slice(26)}`;
+  const contract = createdBy(id, owner);
   const bytecode = made.bytecode as string ?? "";
   return { contract, value: made.call_value as bigint ?? 0n, data: bytecode, isNew: true };
 }
