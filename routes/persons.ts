@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { DomainError } from "../domain/errors.ts";
 import { IdentityView } from "../domain/identity/identities.ts";
+import { forgetMessages } from "../domain/messages/messages.ts";
 import { assertPlatform, holderFor } from "../domain/people/commands.ts";
 import { ProfileParameters, readProfileQuery } from "../domain/people/list_query.ts";
 import { PersonChange, PersonFields, PersonView } from "../domain/people/person_fields.ts";
@@ -169,7 +170,16 @@ export const personRoutes: readonly AnyRoute[] = [
     errors: WRITE,
     handle: (call) => {
       const input = { identity: call.params.id, erased: erasedAnswer(call) };
-      return changeProfile(call, (people) => forgetPerson(people, call.actor, input));
+      return changeProfile(call, (people) => {
+        const made = forgetPerson(people, call.actor, input);
+        return {
+          ...made,
+          async finish(tx, found, result) {
+            await forgetMessages(tx, call.actor, found.identity.id);
+            return await made.finish(tx, found, result);
+          },
+        };
+      });
     },
   }),
   route({

@@ -74,6 +74,11 @@ test("a synchronisation gives each person an identity, and runs once at a time",
     "select payload from events where type = 'persons.sync.finished'",
   );
   deepEqual([event.payload.id, event.payload.created], [id, 2]);
+  const mails = (await realm.admin.send("GET", "/v1/messages/all")).body;
+  deepEqual(
+    mails.map((mail: Record<string, unknown>) => [mail.channel, mail.destination, mail.user]),
+    [["email", "admin@test.example", realm.admin.id]],
+  );
 });
 
 /** A platform of small pages that fails at every second request of a kind. */
