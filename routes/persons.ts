@@ -3,7 +3,12 @@ import { z } from "zod";
 import { DomainError } from "../domain/errors.ts";
 import { IdentityView } from "../domain/identity/identities.ts";
 import { forgetMessages } from "../domain/messages/messages.ts";
-import { assertPlatform, holderFor } from "../domain/people/commands.ts";
+import {
+  assertPlatform,
+  type Holder,
+  holderFor,
+  type ProfileCommand,
+} from "../domain/people/commands.ts";
 import { ProfileParameters, readProfileQuery } from "../domain/people/list_query.ts";
 import { PersonChange, PersonFields, PersonView } from "../domain/people/person_fields.ts";
 import {
@@ -170,7 +175,7 @@ export const personRoutes: readonly AnyRoute[] = [
     errors: WRITE,
     handle: (call) => {
       const input = { identity: call.params.id, erased: erasedAnswer(call) };
-      return changeProfile(call, (people) => {
+      return changeProfile(call, (people): ProfileCommand<Holder, void> => {
         const made = forgetPerson(people, call.actor, input);
         return {
           ...made,
