@@ -5,7 +5,7 @@ import { FreeForm } from "./entity.ts";
 const Days = z.number().int().min(1).max(365);
 
 /** A realm's settings of events: free-form, but for how long events are kept. */
-export const EventSettings = FreeForm.refine(
+export const EventSettings: typeof FreeForm = FreeForm.refine(
   (settings) => Days.optional().safeParse(settings.retention_days).success,
   "retention_days is a whole number from 1 to 365",
 ).meta({

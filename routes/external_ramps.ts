@@ -94,6 +94,7 @@ const recordRoutes: readonly AnyRoute[] = [
   route({
     method: "GET",
     path: "/v1/ramps/supported",
+    operation: "listSupportedRamps",
     tag: TAG,
     summary: "List the exchanges that are supported",
     access: "user",
@@ -137,6 +138,7 @@ const recordRoutes: readonly AnyRoute[] = [
   route({
     method: "GET",
     path: "/v1/ramps/{id}/countries",
+    operation: "listRampCountries",
     tag: TAG,
     summary: "List the countries of an exchange, by its id or an external ramp's",
     access: "user",
@@ -149,6 +151,7 @@ const recordRoutes: readonly AnyRoute[] = [
   route({
     method: "GET",
     path: "/v1/ramps/{id}/assets",
+    operation: "listRampAssets",
     tag: TAG,
     summary: "List the assets that the exchange moves",
     description: "As a worker last read them. 502 `upstream.failed` with the exchange's reason " +
@@ -218,6 +221,7 @@ const transferRoutes: readonly AnyRoute[] = [
   route({
     method: "GET",
     path: "/v1/ramps/{id}/transfers",
+    operation: "listRampTransfers",
     tag: TAG,
     summary: "List the transfers of an external ramp",
     access: "user",
@@ -240,6 +244,7 @@ const transferRoutes: readonly AnyRoute[] = [
   route({
     method: "GET",
     path: "/v1/ramps/{id}/transfers/{transfer}",
+    operation: "getRampTransfer",
     tag: TAG,
     summary: "Read a transfer",
     access: "user",

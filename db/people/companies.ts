@@ -35,7 +35,7 @@ const COLUMNS = [
 ] as const;
 
 /** Columns that a list can be filtered by. */
-export type CompanyColumn = Exclude<typeof COLUMNS[number], "custom_attributes"> | "id";
+export type CompanyColumn = Exclude<keyof CompanyRow, "custom_attributes" | "domains">;
 
 /** The part of a list of companies that is read. */
 export interface CompanyPage {

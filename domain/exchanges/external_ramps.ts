@@ -49,7 +49,8 @@ export const Authentication = z.strictObject({
     description: "Where the exchange asks for one.",
   }),
 }).meta({ id: "ExternalRampAuthentication" });
-type Authentication = z.infer<typeof Authentication>;
+/** Authentication data of an account at an exchange. It is never shown. */
+export type Authentication = z.infer<typeof Authentication>;
 
 /** A request for an external ramp. */
 export const NewExternalRamp = z.strictObject({
@@ -318,6 +319,6 @@ export function viewExternalRamp(
 /** Shows an exchange. */
 export function viewExchange(
   { id, name, countries, requires }: ListedExchange,
-) {
+): Pick<ListedExchange, "id" | "name" | "countries" | "requires"> {
   return { id, name, countries, requires };
 }

@@ -51,7 +51,8 @@ export const TransferResolution = z.strictObject({
 /** What a person knows about a transfer that waits for one. */
 export type TransferResolution = z.infer<typeof TransferResolution>;
 
-const Status = z.enum(["PROCESSING", "UNCLEAR", "DONE", "FAILED"]);
+/** The status of a transfer, as shown. */
+export const Status = z.enum(["PROCESSING", "UNCLEAR", "DONE", "FAILED"]);
 
 /** Which transfers of an external ramp are listed. */
 export const RampTransferList = z.strictObject({

@@ -44,7 +44,7 @@ export const metricsRoutes: readonly AnyRoute[] = [
     access: "open or platform",
     cost: "none",
     status: 200,
-    type: TYPE,
+    type: "text/plain",
     answer: z.string(),
     errors: ["auth.missing"],
     handle: async (call) => {

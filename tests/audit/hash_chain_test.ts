@@ -238,7 +238,7 @@ Deno.test("the ledger is append-only, for the realm's role and for the owner of 
       const change of [
         `update ${table} set ${column.name} = ${column.name}`,
         `delete from ${table}`,
-        `truncate ${table}`,
+        `truncate ${table} cascade`,
       ]
     ) {
       const byRole = await realm.pool.sql.unsafe(change).then(() => "done", (error) => error.code);

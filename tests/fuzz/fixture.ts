@@ -86,6 +86,7 @@ async function knownOf(
     ...accounts,
     "usernames": [username, "nobody", "s"],
     "emails": ["admin@test.example", "x@test.example"],
+    "recipients": ["+14155552671", "ada@example.com"],
     "files": ["start.js", "swagger-ui.css", "x"],
     "realms": [realm.id],
     "realm keys": [realm.made.realm.realm_key],
@@ -93,8 +94,23 @@ async function knownOf(
     "identities": [realm.admin.identity],
     "assets": ["FUZZ", "ETH", "USDC", "BTC"],
     "names": ["alice", "bob", "INV-1"],
+    "webhooks": await made(realm, "/v1/webhooks", {
+      url: "https://hooks.example/",
+      events: ["account.enabled"],
+    }),
+    "companies": await made(realm, "/v1/identities/companies", { name: "Fuzz" }),
+    "person": await made(realm, `/v1/identities/${realm.admin.identity}/person`, {
+      firstName: "Ada",
+    }),
     "problems": ["balance.insufficient", "x"],
   }));
+}
+
+/** Id of an entity that is made for the run. */
+async function made(realm: TestRealm, path: string, body: unknown): Promise<string[]> {
+  const answer = await realm.admin.send("POST", path, body);
+  if (answer.status !== 201) throw new Error(`${path}: ${JSON.stringify(answer.body)}`);
+  return [`${answer.body.id}`];
 }
 
 /** Chooses who sends: mostly somebody whom the operation is for. */

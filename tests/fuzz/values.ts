@@ -69,6 +69,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   reference: "names",
   username: "usernames",
   email: "emails",
+  to: "recipients",
 };
 
 /** Makes a value for a schema. */

@@ -111,6 +111,10 @@ test("an injected job moves nothing, and a statement ends or holds none that wai
     "token.check": { token: id },
     "deposit.sweep": { account: mine },
     "deposit.swept": { sweep: id },
+    "exchange.advance": { transfer: id },
+    "exchange.check": { ramp: id },
+    "persons.sync": { sync: id },
+    "message.send": { message: id, attempt: 1 },
     "deposit.rescan": { chain: "ETHEREUM", testnet: true, hash: "0x00" },
   };
   for (const [name, payload] of Object.entries(jobs)) {
