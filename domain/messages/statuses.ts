@@ -18,17 +18,47 @@ export type MessageStatus = z.infer<typeof MessageStatus>;
 const GROUPS = ["OK", "PENDING", "UNDELIVERABLE", "DELIVERED", "EXPIRED", "REJECTED"] as const;
 
 /** Stored, and not handed over yet. */
-export const ACCEPTED: MessageStatus = status(1, 26, "PENDING_ACCEPTED", "Message accepted, and not sent yet");
+export const ACCEPTED: MessageStatus = status(
+  1,
+  26,
+  "PENDING_ACCEPTED",
+  "Message accepted, and not sent yet",
+);
 /** The provider has it. */
-export const EN_ROUTE: MessageStatus = status(1, 7, "PENDING_ENROUTE", "Message sent to next instance");
+export const EN_ROUTE: MessageStatus = status(
+  1,
+  7,
+  "PENDING_ENROUTE",
+  "Message sent to next instance",
+);
 /** The recipient's server or operator has it; its last state where nobody reports on delivery. */
-export const AT_OPERATOR: MessageStatus = status(3, 2, "DELIVERED_TO_OPERATOR", "Message delivered to operator");
+export const AT_OPERATOR: MessageStatus = status(
+  3,
+  2,
+  "DELIVERED_TO_OPERATOR",
+  "Message delivered to operator",
+);
 /** The provider or the recipient's server refused the destination. */
-export const BAD_DESTINATION: MessageStatus = status(5, 52, "REJECTED_DESTINATION", "Invalid destination address");
+export const BAD_DESTINATION: MessageStatus = status(
+  5,
+  52,
+  "REJECTED_DESTINATION",
+  "Invalid destination address",
+);
 /** The provider refused what was asked of it. */
-export const NOT_VALID: MessageStatus = status(5, 90, "REJECTED_VALIDATION_FAILED", "Validation failed");
+export const NOT_VALID: MessageStatus = status(
+  5,
+  90,
+  "REJECTED_VALIDATION_FAILED",
+  "Validation failed",
+);
 /** Every attempt at sending failed. */
-export const GIVEN_UP: MessageStatus = status(5, 21, "REJECTED_SYSTEM_ERROR", "Message not sent: attempts failed");
+export const GIVEN_UP: MessageStatus = status(
+  5,
+  21,
+  "REJECTED_SYSTEM_ERROR",
+  "Message not sent: attempts failed",
+);
 
 /** The provider's id of a refusal because it has a message of this id already. */
 export const DUPLICATE_ID = 23;

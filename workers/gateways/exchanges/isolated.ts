@@ -67,7 +67,11 @@ const REFUSALS =
 const clients = new Map<string, OpenClient>();
 
 thread.onmessage = ({ data }) => {
-  answer(data).then((reply) => thread.postMessage(reply));
+  answer(data).then((reply) => thread.postMessage(reply)).catch(() => {
+    // The caller would wait for ever: a value of the library's that cannot be sent.
+    const message = "the answer of the exchange cannot be read";
+    thread.postMessage({ id: data.id, fault: "unknown", message });
+  });
 };
 
 async function answer(request: ExchangeRequest): Promise<ExchangeReply> {
