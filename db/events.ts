@@ -105,7 +105,8 @@ export async function insertDeliveries(tx: Tx, ids: string[], at: number): Promi
       join webhooks w on w.active and w.deleted_at is null
         and case when e.type = 'webhook.test' then w.id = e.entity
           else w.events && array[e.type, '*'] end
-      join users o on o.id = w.owner and o.active and o.deleted_at is null
+      cross join lateral (select scopes from users
+        where id = w.owner and active and deleted_at is null offset 0) o
     where 'realm' = any (o.scopes) or e.owner = w.owner or w.owner = any (e.others)
     on conflict do nothing`;
   return added.count;

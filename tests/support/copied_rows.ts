@@ -77,7 +77,9 @@ function copyOf(table: string, { name, type, drawn }: Column, unique: boolean): 
   if (/^(created|updated|finished)_at$/.test(name)) return `${name} - interval '1 day'`;
   if (/^(block|height)$/.test(name) && type === "bigint") return `least(${name}, 0) - 1000000`;
   if (!unique) return name;
-  if (drawn) return `nextval(pg_get_serial_sequence('${table}', '${name}'))`;
+  if (drawn) {
+    return `nextval(pg_get_serial_sequence('${table}', '${name.replaceAll('"', "")}'))`;
+  }
   switch (type) {
     case "uuid":
       return `(left(${name}::text, 24) || lpad(to_hex(n), 12, '0'))::uuid`;
