@@ -19,19 +19,23 @@ export interface QueueRow {
   failing_since: number | null;
 }
 
-/** Takes queues that have something to send now, and that no other process has. */
+/**
+ * Takes queues that have something to send now, and that no other process has. Leases run out by the
+ * database's clock, whatever those of processes say.
+ */
 export async function takeQueues(
   db: Db,
-  by: { process: string; at: number; until: number; limit: number },
+  by: { process: string; at: number; leaseMs: number; limit: number },
 ): Promise<QueueRow[]> {
   return await db<QueueRow[]>`
-    update webhook_queues q set lease_owner = ${by.process}, lease_until = ${by.until}
+    update webhook_queues q set lease_owner = ${by.process},
+      lease_until = now() + make_interval(secs => ${by.leaseMs} / 1000.0)
     from webhooks w join users o on o.id = w.owner
     where w.id = q.webhook and q.webhook = any (array(
       select t.webhook from webhook_queues t join webhooks x on x.id = t.webhook
         join users u on u.id = x.owner
       where x.active and x.deleted_at is null and u.active and u.deleted_at is null
-        and coalesce(t.resume_at <= ${by.at}, true) and coalesce(t.lease_until <= ${by.at}, true)
+        and coalesce(t.resume_at <= ${by.at}, true) and coalesce(t.lease_until <= now(), true)
         and exists (select from webhook_deliveries d
           where d.webhook = t.webhook and d.status = 'PENDING' and d.next_at <= ${by.at})
       order by t.lease_until nulls first limit ${by.limit} for update of t skip locked))
@@ -42,10 +46,10 @@ export async function takeQueues(
 /** Prolongs the lease of a queue; null where it is lost, or nothing is to be sent any more. */
 export async function keepQueue(
   db: Db,
-  by: { webhook: string; process: string; until: number },
+  by: { webhook: string; process: string; leaseMs: number },
 ): Promise<QueueRow | null> {
   const [row] = await db<QueueRow[]>`
-    update webhook_queues q set lease_until = ${by.until}
+    update webhook_queues q set lease_until = now() + make_interval(secs => ${by.leaseMs} / 1000.0)
     from webhooks w join users o on o.id = w.owner
     where q.webhook = ${by.webhook} and q.lease_owner = ${by.process} and w.id = q.webhook
       and w.active and w.deleted_at is null and o.active and o.deleted_at is null

@@ -56,11 +56,12 @@ export function openDeliverer(options: DelivererOptions): Deliverer {
     const limit = REALM_QUEUES_MAX - running.length;
     if (limit <= 0 || leaving.signal.aborted) return;
     const at = given.now();
-    const by = { process: given.process, at, until: at + LEASE_MS, limit };
+    const by = { process: given.process, at, leaseMs: LEASE_MS, limit };
+    const takenAt = performance.now();
     const signal = AbortSignal.any([leaving.signal, target.signal]);
     for (const queue of await writing(target.pool, (db) => takeQueues(db, by))) {
       const name = `queue ${target.realm.id} ${queue.webhook} ${++runs}`;
-      tasks.start(name, () => runQueue(given, { ...target, signal }, queue));
+      tasks.start(name, () => runQueue(given, { ...target, signal }, queue, takenAt));
     }
   }
 

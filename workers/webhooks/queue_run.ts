@@ -59,19 +59,25 @@ interface Run {
   width: number;
   inFlight: Set<string>;
   results: Attempted[];
-  leaseUntil: number;
+  /** When the lease was last taken, by this process's own timer. */
+  leasedAt: number;
   /** Ends the pause of the loop. */
   wake: () => void;
 }
 
-/** Delivers what is due in a queue until nothing is, its receiver is down, or the process ends. */
+/**
+ * Delivers what is due in a queue until nothing is, its receiver is down, or the process ends.
+ *
+ * @param leasedAt when the lease was asked for, by `performance.now()`
+ */
 export async function runQueue(
   given: RunDependencies,
   target: RealmTarget,
   queue: QueueRow,
+  leasedAt: number,
 ): Promise<void> {
   const { pool, realm, signal } = target;
-  const { process, now, log, secrets } = given;
+  const { process, log, secrets } = given;
   const signers = openSigners(secrets, realm.id, queue);
   if (signers === null) {
     log("error", "the secret of a webhook cannot be decrypted", { webhook: queue.webhook });
@@ -79,7 +85,7 @@ export async function runQueue(
   }
   const run: Run = {
     ...{ given, target, queue, signers, width: WIDTH_FIRST, wake: () => {} },
-    ...{ inFlight: new Set(), results: [], leaseUntil: now() + LEASE_MS },
+    ...{ inFlight: new Set(), results: [], leasedAt },
   };
   const stop = () => run.wake();
   signal.addEventListener("abort", stop);
@@ -116,14 +122,15 @@ async function deliver(run: Run): Promise<void> {
 
 /** Prolongs the lease in time; tells whether it is still held. */
 async function keep(run: Run): Promise<boolean> {
-  const { given: { now, process, secrets }, target: { pool, realm }, queue: { webhook } } = run;
-  if (run.leaseUntil - now() > LEASE_MS - KEEP_MS) return true;
-  const until = now() + LEASE_MS;
-  const kept = await writing(pool, (db) => keepQueue(db, { webhook, process, until }));
+  const { given: { process, secrets }, target: { pool, realm }, queue: { webhook } } = run;
+  const leasedAt = performance.now();
+  if (leasedAt - run.leasedAt < KEEP_MS) return true;
+  const by = { webhook, process, leaseMs: LEASE_MS };
+  const kept = await writing(pool, (db) => keepQueue(db, by));
   if (kept === null) return false;
   const signers = openSigners(secrets, realm.id, kept);
   if (signers === null) return false;
-  Object.assign(run, { signers, leaseUntil: until });
+  Object.assign(run, { signers, leasedAt });
   Object.assign(run.queue, kept, {
     failures: run.queue.failures,
     failing_since: run.queue.failing_since,
@@ -142,7 +149,7 @@ function start(run: Run, due: Parameters<typeof attempt>[1]): void {
     const leave = await slots.take(realm.id);
     try {
       // Another process may deliver once the lease has run out.
-      if (signal.aborted || now() >= run.leaseUntil) return;
+      if (signal.aborted || performance.now() - run.leasedAt >= LEASE_MS) return;
       const result = await attempt({ queue: run.queue, signers: run.signers, client, now }, due);
       // At the end of the process connections are cut: that is no failure of the receiver.
       if (!signal.aborted || result.taken) run.results.push(result);
