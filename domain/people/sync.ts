@@ -24,6 +24,7 @@ import {
   type SyncRow,
 } from "../../db/people/syncs.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
+import { Failure } from "../entity.ts";
 import { DomainError, errorField } from "../errors.ts";
 import { emit } from "../events.ts";
 import { AccountingCurrency, Country } from "../identity/identities.ts";
@@ -211,6 +212,19 @@ export async function finishSync(
   await emit(tx, actor, "persons.sync.finished", { id, owner: row.owner, view: viewSync(row) });
   return row;
 }
+
+/** A synchronisation as its event shows it. */
+export const SyncView = z.object({
+  ...SyncStarted.shape.data.shape,
+  state: z.enum(["running", "done", "failed"]),
+  read: z.number().int().meta({ description: "Persons that were read, in all steps together." }),
+  linked: z.number().int(),
+  completed: z.number().int(),
+  created: z.number().int(),
+  created_at: z.number().int(),
+  finished_at: z.number().int().nullable(),
+  error: Failure,
+}).meta({ id: "PersonsSync" });
 
 /** Shows a synchronisation. */
 export function viewSync(row: SyncRow): Record<string, unknown> {

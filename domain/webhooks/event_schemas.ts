@@ -7,6 +7,8 @@ import { DepositAppView } from "../deposits/deposit_apps.ts";
 import { DepositView } from "../deposits/deposit_views.ts";
 import type { EventType } from "../events.ts";
 import { TransactionView } from "../ledger/posting.ts";
+import { MessageView } from "../messages/messages.ts";
+import { SyncView } from "../people/sync.ts";
 import { StopView } from "../stops/stops.ts";
 import { WithdrawalView } from "../withdrawals/withdrawal_views.ts";
 import { WebhookView } from "./webhooks.ts";
@@ -19,8 +21,6 @@ export interface EventSchema {
 
 const place = { chain: z.string(), network: z.string() };
 const whole = z.number().int();
-/** An entity whose fields are told elsewhere. */
-const Entity = z.looseObject({ id: z.string() });
 
 /** The events, with the schemas of their data. */
 export const EVENT_SCHEMAS: Readonly<Record<EventType, EventSchema>> = {
@@ -37,8 +37,8 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, EventSchema>> = {
     data: WithdrawalView,
   },
   "token.deployed": { summary: "A token was deployed", data: TokenView },
-  "message.updated": { summary: "A message was sent, or its status changed", data: Entity },
-  "persons.sync.finished": { summary: "A synchronization of persons ended", data: Entity },
+  "message.updated": { summary: "A message was sent, or its status changed", data: MessageView },
+  "persons.sync.finished": { summary: "A synchronization of persons ended", data: SyncView },
   "solvency.drift": {
     summary: "Chain and ledger disagree about an asset, or agree again",
     data: SolvencyView,
