@@ -82,6 +82,8 @@ export async function openYardstick(
   for (const table of ["transactions", "entries"]) { // so that a run can begin with empty tables
     await sql.unsafe(`drop trigger ${table}_append_only on ${schema}.${table}`);
   }
+  await sql.unsafe(`alter table ${schema}.chain_orders
+    drop constraint chain_orders_refund_transaction_fkey`);
   await sql.unsafe(`set search_path to ${schema};
     insert into accounts (id, type, asset, decimals, active, enabled, currency, currency_places,
       country, holder, owner, created_at)
