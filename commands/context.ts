@@ -9,6 +9,7 @@ import { parseStoredJson } from "../domain/json.ts";
 import type { ProvisioningOptions } from "../domain/realms/provisioning.ts";
 import { loginsUnder, openSecrets } from "../domain/security/serving_secrets.ts";
 import { bufferLines, createLog, type Log, type LogOptions } from "../log.ts";
+import { asksForTraces, openTracing, traceFaults } from "../tracing.ts";
 
 /** Inputs of every command. */
 export interface CommandContext {
@@ -63,8 +64,10 @@ function networkFaults(name: string, texts: readonly string[]): string[] {
  * @throws {ConfigError} with every fault of the configuration
  */
 export async function openContext(): Promise<CommandContext> {
-  const config = readConfig(await takeEnvironment(), Deno.stderr.isTerminal());
+  const env = await takeEnvironment();
+  const config = readConfig(env, Deno.stderr.isTerminal());
   const faults = [
+    ...traceFaults(env),
     ...(await applyAssets(config.assets)).map((fault) => `ASSETS: ${fault}`),
     ...networkFaults("TRUSTED_PROXIES", config.trustedProxies),
     ...networkFaults("METRICS_NETWORKS", config.metricsNetworks),
@@ -78,6 +81,7 @@ export async function openContext(): Promise<CommandContext> {
     format: config.logFormat,
     write: writerOf(config),
   });
+  if (asksForTraces(env)) await openTracing(Number(env.OTEL_TRACES_SAMPLER_ARG ?? "1"));
   const { databaseUrl: url, platformKey, masterKey } = config;
   const secrets = openSecrets(platformKey!, config.previousPlatformKey);
   const migrations = await readMigrations();

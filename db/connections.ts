@@ -6,6 +6,7 @@ import postgres from "postgres";
 import { silenceLost } from "./lost_connections.ts";
 import { passwordFor } from "./server_password.ts";
 import { parametersOf, type Session } from "./session_settings.ts";
+import { tracingStatements } from "./statement_spans.ts";
 
 /** A role that logs in by itself, instead of the login of the address. */
 export interface Login {
@@ -73,7 +74,7 @@ export function connect(
       ...(options.prepare ? parametersOf(as, login !== null) : {}),
     },
   });
-  return silenceLost(sql);
+  return tracingStatements(silenceLost(sql));
 }
 
 /** Writes an array of texts in PostgreSQL's form; an array that is text already stays. */

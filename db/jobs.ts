@@ -2,6 +2,7 @@
 import type postgres from "postgres";
 import type { Db, Pool, Tx } from "./database.ts";
 import { peeking } from "./transaction.ts";
+import { traceparent } from "../tracing.ts";
 
 /** A job as its worker sees it. */
 export interface JobRow {
@@ -11,6 +12,8 @@ export interface JobRow {
   /** Which attempt this is, from 1; also the token that finishing must show. */
   attempts: number;
   attempts_max: number;
+  /** The trace of what caused it, as W3C's `traceparent` writes it; null where none was recorded. */
+  traceparent: string | null;
 }
 
 /** A claimed job, with the token that the realm's schema had at the claim. */
@@ -39,9 +42,11 @@ export async function insertJob(tx: Tx, job: NewJobRow): Promise<void> {
 /** Writes the statement that adds a job, to stand in a statement that adds its cause. */
 export function insertOf(tx: Tx, job: NewJobRow): postgres.PendingQuery<postgres.Row[]> {
   return tx`
-    insert into jobs (id, name, payload, serial_key, dedupe, run_at)
-    values (${job.id}, ${job.name}, ${tx.json(job.payload as never)}, ${job.serialKey ?? null},
-      ${job.dedupe ?? null}, coalesce(${job.run_at ?? null}::timestamptz, now()))
+    insert into jobs (id, name, payload, traceparent, serial_key, dedupe, run_at)
+    values (${job.id}, ${job.name}, ${tx.json(job.payload as never)}, ${traceparent()},
+      ${job.serialKey ?? null}, ${job.dedupe ?? null}, coalesce(${
+    job.run_at ?? null
+  }::timestamptz, now()))
     on conflict (name, dedupe) where state in ('ready', 'running') do nothing`;
 }
 
@@ -52,8 +57,8 @@ export async function insertJobs(
   jobs: readonly Pick<NewJobRow, "id" | "payload" | "serialKey" | "dedupe">[],
 ): Promise<void> {
   await tx`
-    insert into jobs (id, name, payload, serial_key, dedupe, run_at)
-    select j.id, ${name}, j.payload, j."serialKey", j.dedupe, now()
+    insert into jobs (id, name, payload, traceparent, serial_key, dedupe, run_at)
+    select j.id, ${name}, j.payload, ${traceparent()}, j."serialKey", j.dedupe, now()
     from jsonb_to_recordset(${tx.json(jobs as never)})
       j(id uuid, payload jsonb, "serialKey" text, dedupe text)
     order by j.id
@@ -80,7 +85,7 @@ export async function claimJobs(
         select 1 from jobs o where o.serial_key = j.serial_key and o.state in ('ready', 'running')
           and o.id < j.id))
       order by j.run_at, j.id limit ${limit} for update skip locked))
-    returning id, name, payload, attempts, attempts_max, (select token from attestations)`;
+    returning id, name, payload, attempts, attempts_max, traceparent, (select token from attestations)`;
 }
 
 /** Prolongs a lease; false when it was lost. */

@@ -13,6 +13,7 @@ import { type Config, ConfigError, readConfig, readEnvironment, settingNames } f
 import { type EmbeddedPostgres, startEmbedded } from "../db/embedded/embedded.ts";
 import { preallocateLater } from "../db/embedded/wal_segments.ts";
 import { fetchPackages, type PackageSet } from "../db/packages.ts";
+import { asksForTraces, RUNTIME_TRACES } from "../tracing.ts";
 import { type Command, COMMANDS, isService, needsMasterKey, permissionsOf } from "./permissions.ts";
 import { localKey, replaceKey } from "./secrets.ts";
 
@@ -133,9 +134,19 @@ function launchOf(
     ],
     env: {
       ...Object.fromEntries(passed),
+      ...tracesOf(environment),
       // A command that needs no master key is not asked for one.
       ...(withKey || command === "start" ? {} : { WORKERS: "off" }),
     },
+  };
+}
+
+/** The runtime's settings of traces: its own spans hold URLs with keys, and are never exported. */
+function tracesOf(environment: Readonly<Record<string, string>>): Record<string, string> {
+  if (!asksForTraces(environment)) return {};
+  return {
+    ...RUNTIME_TRACES,
+    OTEL_SERVICE_NAME: environment.OTEL_SERVICE_NAME ?? "purser",
   };
 }
 

@@ -21,16 +21,17 @@ const DIRECTION = "imports run main → commands → routes, workers → domain 
 
 const MAY_IMPORT: Readonly<Record<Layer, readonly Layer[]>> = {
   main: ["commands", "config", "db"],
-  commands: ["commands", "routes", "workers", "domain", "db", "config", "log"],
-  launcher: ["launcher", "config", "db"],
+  commands: ["commands", "routes", "workers", "domain", "db", "config", "log", "tracing"],
+  launcher: ["launcher", "config", "db", "tracing"],
   config: ["config"],
   log: [],
-  routes: ["routes", "domain", "log"],
+  tracing: [],
+  routes: ["routes", "domain", "log", "tracing"],
   domain: ["domain", "db"],
-  db: ["db"],
-  workers: ["workers", "domain", "db", "log"],
+  db: ["db", "tracing"],
+  workers: ["workers", "domain", "db", "log", "tracing"],
   tests: [
-    ...["main", "commands", "launcher", "config", "log"] as const,
+    ...["main", "commands", "launcher", "config", "log", "tracing"] as const,
     ...["routes", "domain", "db", "workers"] as const,
     ...["tests", "bench", "lint", "examples"] as const,
   ],
@@ -90,6 +91,7 @@ const MAY_IMPORT_TYPES: Readonly<Partial<Record<Layer, readonly Layer[]>>> = {
 
 // Loaded by `import()` where they are first used: each costs a cold start that most runs never need.
 const HEAVY: readonly string[] = [
+  "@opentelemetry/api",
   "@bitauth/libauth",
   "@bitcoinerlab/secp256k1",
   "@solana/spl-token",

@@ -5,13 +5,14 @@
  * @module
  */
 
-/** A folder, or one of the three top-level files, that has rules of its own. */
+/** A folder, or one of the four top-level files, that has rules of its own. */
 export type Layer =
   | "main"
   | "commands"
   | "launcher"
   | "config"
   | "log"
+  | "tracing"
   | "routes"
   | "domain"
   | "db"
@@ -39,6 +40,7 @@ const TOP_LEVEL: Readonly<Record<string, Layer>> = {
   "main.ts": "main",
   "config.ts": "config",
   "log.ts": "log",
+  "tracing.ts": "tracing",
 };
 
 const FOLDERS: Readonly<Record<string, Layer>> = {

@@ -906,12 +906,14 @@ table jobs (
   run_at timestamp with time zone not null default now()
   locked_until timestamp with time zone
   last_error text
+  traceparent text
   finished_at timestamp with time zone
   created_at timestamp with time zone not null default now()
 )
 constraint jobs_attempts_max_check CHECK ((attempts_max > 0))
 constraint jobs_pkey PRIMARY KEY (id)
 constraint jobs_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'running'::text, 'done'::text, 'dead'::text])))
+constraint jobs_traceparent_check CHECK ((traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-01$'::text))
 CREATE INDEX jobs_dead ON jobs USING btree (name) WHERE (state = 'dead'::text)
 CREATE UNIQUE INDEX jobs_dedupe ON jobs USING btree (name, dedupe) WHERE (state = ANY (ARRAY['ready'::text, 'running'::text]))
 CREATE INDEX jobs_due ON jobs USING btree (run_at, id) WHERE (state = 'ready'::text)
@@ -4179,7 +4181,7 @@ realm may insert (created_at, entity, others, owner, payload, type) on events
 realm may insert (created_at, id, owner, parameters) on person_syncs
 realm may insert (created_at, one, wrapped) on profile_keys
 realm may insert (created_at, secret, user_id) on second_factors
-realm may insert (dedupe, id, name, payload, run_at, serial_key) on jobs
+realm may insert (dedupe, id, name, payload, run_at, serial_key, traceparent) on jobs
 realm may insert (fingerprint, key) on idempotency
 realm may insert on addresses
 realm may insert on aliases

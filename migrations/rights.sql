@@ -37,7 +37,7 @@ grant insert (id, external_ramp, exchange, kind, account, asset, value, currency
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data,
   messages to :role;
 -- A job that waits is carried on, and ended, by workers.
-grant insert (id, name, payload, serial_key, dedupe, run_at) on jobs to :role;
+grant insert (id, name, payload, traceparent, serial_key, dedupe, run_at) on jobs to :role;
 grant insert on revocations, blocks, addresses, external_addresses, withdrawals, chain_orders,
   consolidations, api_keys to :role;
 -- An event gets its id, and with it its place, from a worker.

@@ -33,6 +33,7 @@ create table jobs (
   run_at timestamptz not null default now(),
   locked_until timestamptz,
   last_error text,
+  traceparent text check (traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-01$'),
   finished_at timestamptz,
   created_at timestamptz not null default now()
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
@@ -43,6 +44,7 @@ create index jobs_dead on jobs (name) where state = 'dead';
 create unique index jobs_dedupe on jobs (name, dedupe) where state in ('ready', 'running');
 create unique index jobs_serial_key on jobs (serial_key) where state = 'running';
 comment on column jobs.serial_key is 'Jobs with one serial key run one at a time, oldest first.';
+comment on column jobs.traceparent is 'The trace of what caused it, in the form of W3C Trace Context; null where none was recorded.';
 comment on column jobs.attempts is 'Also the fencing token: a worker whose lease ran out cannot finish another''s run.';
 
 create table events (

@@ -16,11 +16,13 @@ import {
   openAuthenticator,
   type RequestMeta,
 } from "./authentication.ts";
-import { callerAddress, readNetworks } from "./caller_address.ts";
+import { callerAddress, isTrusted, readNetworks } from "./caller_address.ts";
 import { claimOf } from "./execution.ts";
 import { PROBLEMS } from "./problems.ts";
 import { uncoverBody } from "./get_request_body.ts";
+import { isTracing, traced } from "../../tracing.ts";
 import { watchLeaving } from "./shutdown.ts";
+import { logRequest } from "./request_log.ts";
 import { requestMetricsOf } from "./request_metrics.ts";
 import type { LimitHeaders } from "./rate_limits.ts";
 import { problem, send } from "./responses.ts";
@@ -50,11 +52,19 @@ import {
 /** Answers one request, over a connection from a network address. */
 export type App = (request: Request, connection: string) => Promise<Response> | Response;
 
-type Env = { Bindings: { address: string } };
+/** Where a request comes from. */
+interface Origin {
+  /** Network address of the caller. */
+  address: string;
+  /** The caller's trace, which only a trusted proxy can give. */
+  traceparent: string | null;
+}
+
+type Env = { Bindings: Origin };
 /** Runs the pipeline for a request of one route. */
 type Serve = (
   request: Request,
-  address: string,
+  origin: Origin,
   params: Record<string, string>,
 ) => Promise<Response>;
 
@@ -76,7 +86,7 @@ export function createApp(services: Services, platformKey: string): App {
       hono.on(
         route.method,
         path,
-        (c) => serve(c.req.raw, c.env.address, c.req.param()),
+        (c) => serve(c.req.raw, c.env, c.req.param()),
       );
       const allowed = methods.get(path) ?? [];
       if (!allowed.includes(route.method)) methods.set(path, [...allowed, route.method]);
@@ -113,7 +123,9 @@ export function createApp(services: Services, platformKey: string): App {
     // The server sends the headers of the GET's answer, with its length and without its body.
     const asked = request.method === "HEAD" ? new Request(request, { method: "GET" }) : request;
     const serve = fixed.get(`${asked.method} ${pathOf(asked.url)}`);
-    return serve === undefined ? hono.fetch(asked, { address }) : serve(asked, address, NO_PARAMS);
+    const given = isTracing() && isTrusted(connection, proxies) ? headers.get("traceparent") : null;
+    const origin = { address, traceparent: given };
+    return serve === undefined ? hono.fetch(asked, origin) : serve(asked, origin, NO_PARAMS);
   };
 }
 
@@ -145,7 +157,7 @@ function createServer(
   const counts = requestMetricsOf(services).of(route.method, route.path);
   const cost = route.cost ?? (route.method === "GET" ? "read" : "write");
 
-  return async (request, address, params) => {
+  async function answer(request: Request, address: string, params: Record<string, string>) {
     const headers = requestHeaders(request);
     const requestId = requestIdOf(headers, services);
     const start = performance.now();
@@ -197,15 +209,26 @@ function createServer(
       counts.note(status, ms / 1000);
       const duration_ms = Math.round(ms * 10) / 10;
       const fields = { request_id: requestId, actor: who, route: name, status, code, duration_ms };
-      services.log(levelOf(status, code), "request", fields);
+      logRequest(services, fields);
     }
-  };
+  }
+  return inTraces(route, answer);
 }
 
-/** The level at which a request is logged. */
-function levelOf(status: number, code: string | null): "error" | "warn" | "info" {
-  if (code === "internal") return "error";
-  return status >= 500 ? "warn" : "info";
+/** Answers the requests of a route, each as a span where traces are on. */
+function inTraces(
+  { method, path }: AnyRoute,
+  answer: (request: Request, address: string, params: Record<string, string>) => Promise<Response>,
+): Serve {
+  const attributes = { "http.request.method": method, "http.route": path };
+  return (request, { address, traceparent }, params) =>
+    isTracing()
+      ? traced(
+        `${method} ${path}`,
+        { attributes, kind: "server", traceparent },
+        () => answer(request, address, params),
+      )
+      : answer(request, address, params);
 }
 
 /** The time of a request whose body has come: some take long. */

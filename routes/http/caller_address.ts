@@ -52,6 +52,12 @@ export function callerAddress(
   return formatIp(given[0] ?? peer);
 }
 
+/** Whether a connection comes from one of the proxies. */
+export function isTrusted(connection: string, proxies: readonly Network[]): boolean {
+  const peer = parseIp(connection.replace(/%.*$/, ""));
+  return peer !== null && proxies.some((proxy) => holds(proxy, peer));
+}
+
 /** The leftmost address that a trusted proxy has named. */
 function outermost(
   peer: bigint,

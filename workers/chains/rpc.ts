@@ -3,6 +3,7 @@
  * redirects, and an answer counts only if it has the right shape and id. It knows no chain.
  * @module
  */
+import { within } from "../../tracing.ts";
 import { ChainError } from "./chain.ts";
 
 /** One question. */
@@ -195,7 +196,7 @@ async function send(
       redirect: "error",
       signal: clock.signal,
     } as const;
-    const response = await fetch(url, init);
+    const response = await within("node request", () => fetch(url, init));
     const text = await readAtMost(response, limits.bytesMax, endpoint);
     const retryAfter = response.headers.get("retry-after");
     return {

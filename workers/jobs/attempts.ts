@@ -17,6 +17,7 @@ import {
   workerContext,
   type WorkerDependencies,
 } from "../worker_context.ts";
+import { annotate, traced } from "../../tracing.ts";
 import { TASKS } from "./handlers.ts";
 
 /** Dependencies of attempts. */
@@ -37,8 +38,24 @@ class LeaseLost extends Error {
   override readonly name = "LeaseLost";
 }
 
-/** Runs one attempt and records how it ended. */
+/** Runs one attempt and records how it ended, in the trace of what caused the job. */
 export async function attemptJob(
+  dependencies: RunnerDependencies,
+  target: RealmTarget,
+  job: JobRow,
+): Promise<void> {
+  const attributes = {
+    ...{ "purser.realm": target.realm.id, "purser.job": job.id, "purser.attempt": job.attempts },
+  };
+  const { traceparent } = job;
+  await traced(
+    `job ${job.name}`,
+    { attributes, kind: "consumer", traceparent },
+    () => attempt(dependencies, target, job),
+  );
+}
+
+async function attempt(
   dependencies: RunnerDependencies,
   target: RealmTarget,
   job: JobRow,
@@ -66,6 +83,7 @@ export async function attemptJob(
   } catch (error) {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     await writing(pool, (db) => markFailed(db, job, text.slice(0, 2000), backoffMs(job.attempts)));
+    annotate({}, error instanceof Error ? error.name : "Error");
     log("warn", "job", { ...fields, outcome: "failed", error });
   } finally {
     heartbeat.end();
