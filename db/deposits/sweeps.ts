@@ -250,6 +250,10 @@ export interface SweepableRow extends NetworkKey {
   free: string;
   /** A part was carried to the ramp before it was credited. */
   owing: boolean;
+  /** The chain took a fee for a sweep of it that moved nothing, at any time. */
+  struck: boolean;
+  /** Its last sweep was signed and failed, or expired. */
+  failed_last: boolean;
   from_address: string;
   to_address: string;
 }
@@ -260,7 +264,12 @@ export async function selectSweepable(db: Db, account: string): Promise<Sweepabl
     select a.id as account, d.ramp, d.target_account, d.chain, d.network, a.asset, a.decimals, a.testnet,
       t.contract as token, a.total as free, d.address as from_address, r.address as to_address,
       exists (select from sweeps s where s.account = a.id and (s.ahead > 0 or s.borne > 0))
-        as owing
+        as owing,
+      exists (select from sweeps s where s.account = a.id and s.state in ('done', 'failed') and s.strikes > 0)
+        as struck,
+      coalesce((select s.state = 'failed' and s.order_id is not null from sweeps s
+        where s.account = a.id and s.state in ('done', 'failed') order by s.id desc limit 1), false)
+        as failed_last
     from accounts a join addresses d on d.account = a.id
       join addresses r on r.account = d.ramp
       left join fungible_tokens t on t.symbol = a.asset and t.status = 'registered'

@@ -16,6 +16,7 @@ import {
   lockSweep,
   markSweepFailed,
   selectForgotten,
+  selectResting,
   selectSweepable,
   selectSwept,
   selectUnsettled,
@@ -57,6 +58,8 @@ export type SweepStep =
     do: "sweep";
     amount: bigint | "all";
     feePayer?: string;
+    /** Whether token accounts that it empties stay open. */
+    closesNothing?: boolean;
     /** Gas at the address: the sweep costs at most that. */
     gas?: bigint;
   };
@@ -140,6 +143,8 @@ async function takeStep(
   create: (order: Ordered) => Promise<string>,
 ): Promise<void> {
   const { chain, network, account, ramp } = sweepable;
+  // The last one may have failed since the step was decided.
+  if (await selectResting(tx, account)) return;
   const sweep = await lockOpenSweep(tx, {
     id: newId(actor.at),
     chain,
@@ -189,6 +194,7 @@ function orderOf(
     contract: topsUp ? null : contractOf(sweepable),
     payments: [{ to, amount: `${step.amount}` }],
     ...(topsUp || step.feePayer === undefined ? {} : { feePayer: step.feePayer }),
+    ...(topsUp || !step.closesNothing ? {} : { closesNothing: true }),
   };
   return { ...order, purpose: topsUp ? "gas" : "sweep", request };
 }

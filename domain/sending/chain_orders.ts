@@ -56,6 +56,8 @@ export type PaymentRequest =
     payments: { to: string; amount: string }[];
     /** The address that pays the fee, where the chain allows another than the sender. */
     feePayer?: string;
+    /** Whether token accounts that it empties stay open. */
+    closesNothing?: boolean;
   }
   | {
     kind: "deploy";

@@ -431,7 +431,7 @@ begin
     when 'fill' then new.request = jsonb_build_object('kind', 'noop', 'from', new.sender)
     when 'deploy' then new.request ->> 'kind' = 'deploy' and new.request ->> 'from' = new.sender
       and exists (select from fungible_tokens t where (t.id, t.order_id, t.account) = (new.reference_id, new.id, new.ramp))
-    else new.request - 'payments' - 'feePayer' = pay
+    else new.request - 'payments' - 'feePayer' - 'closesNothing' = pay
       and not exists (select from jsonb_array_elements(new.request -> 'payments') p where not exists (
         select from addresses a where (a.ramp, a.chain, a.network, a.address)
           = (new.ramp, new.chain, new.network, p ->> 'to')))

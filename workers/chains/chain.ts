@@ -56,6 +56,11 @@ export interface Traits {
   readonly replaceable: boolean;
   /** Somebody other than the sender may pay the fee. */
   readonly feePayer: boolean;
+  /**
+   * Base units of the coin that an address keeps unless it keeps nothing: a transaction that leaves it with less
+   * fails. 0n where any rest may stay.
+   */
+  readonly leastKept: bigint;
   /** Tokens can be deployed and read. */
   readonly tokens: boolean;
   /**

@@ -53,6 +53,8 @@ export type SendRequest =
      * Traits.feePayer}).
      */
     readonly feePayer?: Address;
+    /** Whether token accounts that it empties stay open, where accounts can be closed for their rent. */
+    readonly closesNothing?: boolean;
   }
   | { readonly kind: "deploy"; readonly from: Address; readonly token: NewToken }
   /**

@@ -119,8 +119,9 @@ async function decide(
   if (draft === null) return { do: "wait" };
   const fee = feeOf(draft.fee, held.inputs, 1);
   if (draft.fee.contract === contract) {
-    if (amount <= fee || amount - fee < draft.fee.least) return { do: "wait" };
-    return { do: "sweep", amount: whole ? "all" : amount - fee };
+    const kept = whole ? restOf(chain, sweepable, fee) : 0n;
+    if (amount <= fee + kept || amount - fee - kept < draft.fee.least) return { do: "wait" };
+    return { do: "sweep", amount: whole && kept === 0n ? "all" : amount - fee - kept };
   }
   if (await isDust(context, sweepable, amount, fee)) return { do: "wait" };
   const moved = { do: "sweep" as const, amount: whole ? "all" as const : amount };
@@ -129,7 +130,7 @@ async function decide(
     if (draft.lacking > 0n) return { do: "wait" };
     // The ramp's own account pays for a token of the realm's own, and blocks the most that it may cost.
     const blocked = sweepable.token === null ? {} : { gas: likely * GAS_FACTOR };
-    return { ...moved, feePayer: sweepable.to_address, ...blocked };
+    return { ...moved, feePayer: sweepable.to_address, ...blocked, ...closingOf(sweepable) };
   }
   // The coins may be deposits of others: the sweep of an own token takes no more than its likely
   // cost.
@@ -152,7 +153,25 @@ function orderOf(
     contract,
     payments: [{ to: sweepable.to_address, amount: part }],
     ...(chain.traits.feePayer ? { feePayer: sweepable.to_address } : {}),
+    ...closingOf(sweepable),
   };
+}
+
+/**
+ * Whether a sweep leaves emptied token accounts open. Anybody can keep one from being closed, with dust that arrives
+ * after the signature, and the ramp pays for the failure: for each account only once.
+ */
+function closingOf({ struck, failed_last: failed }: SweepableRow): { closesNothing?: true } {
+  return struck || failed ? { closesNothing: true } : {};
+}
+
+/**
+ * The coins that a sweep of everything leaves at the address after one failed on the chain. Where an address
+ * keeps a least amount or nothing, dust that arrives after the signature makes the transaction fail, for its fee.
+ */
+function restOf({ traits }: Chain, { failed_last: failed }: SweepableRow, fee: bigint): bigint {
+  // Once more the fee, because it may be higher when the transaction is signed.
+  return failed && traits.leastKept > 0n ? traits.leastKept + fee : 0n;
 }
 
 async function price(chain: Chain, order: SendRequest): Promise<Draft | null> {

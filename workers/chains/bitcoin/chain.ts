@@ -107,6 +107,7 @@ function traitsOf(replaceable: boolean): Traits {
     paymentsMax: PAYMENTS_MAX,
     replaceable,
     feePayer: false,
+    leastKept: 0n,
     tokens: false,
     finalOnly: false,
     validity: null,

@@ -32,6 +32,7 @@ const TRAITS: Traits = {
   paymentsMax: 1,
   replaceable: true,
   feePayer: false,
+  leastKept: 0n,
   tokens: true,
   finalOnly: false,
   validity: null,

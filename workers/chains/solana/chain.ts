@@ -11,6 +11,7 @@ import type { NodeOptions, Nodes } from "../node_pool.ts";
 import { balancesOf, spentBetween } from "./balances.ts";
 import { headOf, readBlockAt } from "./block.ts";
 import type { Solana } from "./context.ts";
+import { WALLET_RENT } from "./networks.ts";
 import { openSolanaNodes } from "./node_answers.ts";
 import type { Speed } from "../../../domain/speeds.ts";
 import type { Budget, Keys, Plan, SendRequest, Signed, StatusQuery } from "../outgoing.ts";
@@ -30,6 +31,7 @@ const TRAITS: Traits = {
   paymentsMax: PAYMENTS_MAX,
   replaceable: false,
   feePayer: true,
+  leastKept: WALLET_RENT,
   tokens: true,
   finalOnly: false,
   // 150 blocks are about a minute.

@@ -26,7 +26,7 @@ export function isSweep({ from, contract, feePayer, payments }: PayOrder): boole
 export async function sourcesOf(
   { web3 }: Solana,
   peer: Peer,
-  { from: owner, contract, payments: [{ amount }] }: PayOrder,
+  { from: owner, contract, payments: [{ amount }], closesNothing = false }: PayOrder,
 ): Promise<Source[]> {
   const mint = contract!;
   const { accounts } = await tokenAccountsOf(web3, peer, { owner, mint });
@@ -41,7 +41,7 @@ export async function sourcesOf(
     if (left === 0n) break;
     const taken = left === null || left > one.amount ? one.amount : left;
     if (left !== null) left -= taken;
-    const closes = taken === one.amount && one.isClosable;
+    const closes = !closesNothing && taken === one.amount && one.isClosable;
     sources.push({ account: one.address, amount: `${taken}`, closes });
   }
   return sources;

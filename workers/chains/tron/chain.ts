@@ -28,6 +28,7 @@ const TRAITS: Traits = {
   paymentsMax: 1,
   replaceable: false,
   feePayer: false,
+  leastKept: 0n,
   tokens: true,
   finalOnly: true,
   validity: { signWithinMs: SIGN_WITHIN_MS, minedWithinMs: MINED_WITHIN_MS },
