@@ -7,7 +7,7 @@
  */
 import { startEmbedded } from "../../../db/embedded/embedded.ts";
 import { type Load, startLoad } from "./clients.ts";
-import { assertKept, assertWhole, killServer } from "./proof.ts";
+import { assertFelt, assertKept, assertWhole, killServer } from "./proof.ts";
 import { makeRealm, startService } from "./service.ts";
 
 const KILLS = Number(Deno.env.get("CRASH_KILLS") ?? 6);
@@ -37,6 +37,7 @@ Deno.test("kill -9 of the service, then of PostgreSQL, loses nothing and repeats
     } finally {
       await load.finish();
     }
+    assertFelt(load);
     await assertWhole(server, realm, load);
     await assertKept(service, realm, load);
   } finally {

@@ -10,7 +10,7 @@ import { type EmbeddedPostgres, startEmbedded } from "../../../db/embedded/embed
 import { auditAll, verify } from "../../support/proofs.ts";
 import { until } from "../../support/eventually.ts";
 import { type Load, startLoad } from "./clients.ts";
-import { assertKept, assertWhole, connect, killServer } from "./proof.ts";
+import { assertFelt, assertKept, assertWhole, connect, killServer } from "./proof.ts";
 import {
   type CrashRealm,
   makeRealm,
@@ -91,6 +91,7 @@ Deno.test("faults of every kind over two processes under load lose nothing and r
     } finally {
       await load.finish();
     }
+    assertFelt(load);
     await assertWhole(server, realm, load);
     await assertKept(either, realm, load);
     const proven = await assertProven(server, one, realm);

@@ -45,8 +45,11 @@ const PERMISSIONS = ["net", "read", "write", "env", "run", "sys=uid"].map((one) 
 
 const LINES_KEPT = 50;
 
-/** Starts the service on a database. */
-export async function startService(databaseUrl: string): Promise<Service> {
+/** Starts the service on a database, with further settings. */
+export async function startService(
+  databaseUrl: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Service> {
   const port = freePort();
   const dataDir = await Deno.makeTempDir({ prefix: "purser-service-" });
   const url = `http://127.0.0.1:${port}`;
@@ -54,7 +57,7 @@ export async function startService(databaseUrl: string): Promise<Service> {
   let serving = Promise.resolve();
   const errors: string[] = [];
   const start = async () => {
-    const started = spawn(port, databaseUrl, dataDir);
+    const started = spawn(port, databaseUrl, dataDir, settings);
     await untilServing(started, errors);
     const ended = (cause: unknown) => {
       if (ending) return;
@@ -94,7 +97,12 @@ export async function startService(databaseUrl: string): Promise<Service> {
   };
 }
 
-function spawn(port: number, databaseUrl: string, dataDir: string): Deno.ChildProcess {
+function spawn(
+  port: number,
+  databaseUrl: string,
+  dataDir: string,
+  settings: Readonly<Record<string, string>>,
+): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
     args: ["run", "--cached-only", ...PERMISSIONS, MAIN.href, "start"],
     env: {
@@ -106,6 +114,7 @@ function spawn(port: number, databaseUrl: string, dataDir: string): Deno.ChildPr
       MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
       LOG_FORMAT: "json",
       LOG_LEVEL: "info",
+      ...settings,
     },
     stdout: "null",
     stderr: "piped",
