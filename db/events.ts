@@ -112,6 +112,14 @@ export async function insertDeliveries(tx: Tx, ids: string[], at: number): Promi
   return added.count;
 }
 
+/** Leaves of the events about the messages to a person the messages' ids alone. */
+export async function reduceMessageEvents(tx: Tx, person: string): Promise<void> {
+  await tx`
+    update events set payload = json_build_object('id', entity)
+    where type = 'message.updated' and entity in (select id from messages where person = ${person})
+      and payload::jsonb <> jsonb_build_object('id', entity)`;
+}
+
 /** The id of the last published event. */
 export async function selectLastEvent(db: Db): Promise<string> {
   const [row] = await db<{ last: string }[]>`select last from event_head`;

@@ -456,7 +456,7 @@ table companies (
 )
 constraint companies_account_manager_check CHECK (((length(account_manager) >= 1) AND (length(account_manager) <= 255)))
 constraint companies_country_check CHECK (((length(country) >= 1) AND (length(country) <= 50)))
-constraint companies_custom_attributes_check CHECK ((jsonb_typeof(custom_attributes) = 'object'::text))
+constraint companies_custom_attributes_check CHECK (((jsonb_typeof(custom_attributes) = 'object'::text) AND (pg_column_size(custom_attributes) <= 1048576)))
 constraint companies_customer_stage_check CHECK (((length(customer_stage) >= 1) AND (length(customer_stage) <= 255)))
 constraint companies_industry_check CHECK (((length(industry) >= 1) AND (length(industry) <= 255)))
 constraint companies_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255)))
@@ -711,6 +711,7 @@ constraint events_others_check CHECK (((cardinality(others) >= 1) AND (cardinali
 constraint events_payload_check CHECK ((octet_length((payload)::text) <= 20480))
 constraint events_pkey PRIMARY KEY ("position")
 constraint events_type_check CHECK (((length(type) >= 1) AND (length(type) <= 60)))
+CREATE INDEX events_of_messages ON events USING btree (entity) WHERE (type = 'message.updated'::text)
 CREATE INDEX events_unpublished ON events USING btree ("position") WHERE (id IS NULL)
 CREATE TRIGGER events_stay BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION keep_event()
 
@@ -849,7 +850,7 @@ table idempotency (
   status smallint
   body text
   transaction uuid
-  profile uuid
+  profile text
   created_at timestamp with time zone not null default clock_timestamp()
 )
 constraint idempotency_pkey PRIMARY KEY (key)
@@ -1002,6 +1003,7 @@ table messages (
   destination text
   user_id uuid
   identity uuid
+  person text
   content bytea
   attempt smallint not null default 1
   provider text
@@ -1030,6 +1032,7 @@ END)
 constraint messages_group_id_check CHECK (((group_id >= 0) AND (group_id <= 5)))
 constraint messages_group_name_check CHECK (((length(group_name) >= 1) AND (length(group_name) <= 100)))
 constraint messages_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id)
+constraint messages_person CHECK (((identity IS NULL) = (person IS NULL)))
 constraint messages_pkey PRIMARY KEY (id)
 constraint messages_provider_check CHECK ((provider = ANY (ARRAY['infobip'::text, 'smtp'::text])))
 constraint messages_recipient CHECK (((user_id IS NULL) OR (identity IS NULL)))
@@ -1040,6 +1043,7 @@ constraint messages_status_name_check CHECK (((length(status_name) >= 1) AND (le
 constraint messages_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 CREATE INDEX messages_identity ON messages USING btree (identity) WHERE (identity IS NOT NULL)
 CREATE INDEX messages_owner ON messages USING btree (owner, id)
+CREATE INDEX messages_person ON messages USING btree (person, id) WHERE (person IS NOT NULL)
 CREATE INDEX messages_recent ON messages USING btree (lower(destination), created_at)
 CREATE INDEX messages_user ON messages USING btree (user_id) WHERE (user_id IS NOT NULL)
 CREATE TRIGGER messages_forward BEFORE UPDATE ON messages FOR EACH ROW EXECUTE FUNCTION messages_forward()
@@ -1202,9 +1206,9 @@ table persons (
   created_at timestamp with time zone not null
 )
 constraint persons_city_check CHECK (((length(city) >= 1) AND (length(city) <= 50)))
-constraint persons_contact_check CHECK (((octet_length(contact) >= 29) AND (octet_length(contact) <= 1048576)))
+constraint persons_contact_check CHECK (((octet_length(contact) >= 29) AND (octet_length(contact) <= 160000)))
 constraint persons_country_check CHECK (((length(country) >= 1) AND (length(country) <= 50)))
-constraint persons_custom_attributes_check CHECK ((jsonb_typeof(custom_attributes) = 'object'::text))
+constraint persons_custom_attributes_check CHECK (((jsonb_typeof(custom_attributes) = 'object'::text) AND (pg_column_size(custom_attributes) <= 1048576)))
 constraint persons_external_id_key UNIQUE (external_id)
 constraint persons_first_name_check CHECK (((length(first_name) >= 1) AND (length(first_name) <= 255)))
 constraint persons_gender_check CHECK ((gender = ANY (ARRAY['MALE'::text, 'FEMALE'::text])))
@@ -2845,6 +2849,10 @@ CREATE OR REPLACE FUNCTION keep_event()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
+  if new.payload::jsonb = jsonb_build_object('id', old.entity)
+    and (to_jsonb(new) - 'payload') is not distinct from (to_jsonb(old) - 'payload') then
+    return new;
+  end if;
   if old.id is not null or new.id is null
     or (to_jsonb(new) - 'id') is distinct from (to_jsonb(old) - 'id') then
     raise exception 'events are append-only' using errcode = 'restrict_violation';
@@ -3582,8 +3590,9 @@ declare
   v_before integer := message_rank(old.group_id, old.status_id);
   v_after integer := message_rank(new.group_id, new.status_id);
 begin
-  if (new.id, new.channel, new.user_id, new.identity, new.owner, new.created_at)
-      is distinct from (old.id, old.channel, old.user_id, old.identity, old.owner, old.created_at)
+  if (new.id, new.channel, new.user_id, new.identity, new.person, new.owner, new.created_at)
+      is distinct from
+      (old.id, old.channel, old.user_id, old.identity, old.person, old.owner, old.created_at)
     or new.destination is not null and new.destination is distinct from old.destination
     or new.content is not null and new.content is distinct from old.content
     or old.sent_at is not null and new.sent_at is distinct from old.sent_at
@@ -4310,6 +4319,7 @@ realm may update (error, next_at, reason, reference, state, tries, updated_at) o
 realm may update (failing_since, failures, resume_at) on webhook_queues
 realm may update (max_fee, max_fee_rate, speed, updated_at) on consolidations
 realm may update (next_index) on ramps
+realm may update (payload) on events
 realm may update (wrapped) on profile_keys
 realm may update on aliases
 realm may update on companies

@@ -41,7 +41,7 @@ grant insert (id, name, payload, traceparent, serial_key, dedupe, run_at) on job
 grant insert on revocations, blocks, addresses, external_addresses, withdrawals, chain_orders,
   consolidations, api_keys to :role;
 -- An event gets its id, and with it its place, from a worker.
-grant insert (type, entity, owner, others, payload, created_at) on events to :role;
+grant insert (type, entity, owner, others, payload, created_at), update (payload) on events to :role;
 grant insert (id, url, events, secret, owner, data, created_at),
   update (url, events, active, secret, previous_secret, previous_until, disabled_reason, data, deleted_at, updated_at)
   on webhooks to :role;

@@ -173,8 +173,8 @@ async function send(call: AnyCall, channel: Channel, find: Finder): Promise<Repl
     const to = await recipient(tx);
     if (channel === "whatsapp" && to.destination !== known) throw noInteraction();
     const row = await queueMessage(tx, actor, { message, to, secrets });
-    if (to.identity !== undefined && idempotency !== null) {
-      await markProfile(tx, idempotency.key, to.identity); // the answer shows the person's address
+    if (to.person !== undefined && idempotency !== null) {
+      await markProfile(tx, idempotency.key, to.person); // the answer shows the person's address
     }
     return viewSent(row);
   }, { secret: true });

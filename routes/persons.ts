@@ -2,13 +2,10 @@
 import { z } from "zod";
 import { DomainError } from "../domain/errors.ts";
 import { IdentityView } from "../domain/identity/identities.ts";
-import { forgetMessages } from "../domain/messages/messages.ts";
-import {
-  assertPlatform,
-  type Holder,
-  holderFor,
-  type ProfileCommand,
-} from "../domain/people/commands.ts";
+import { messagesOf } from "../domain/messages/messages.ts";
+import { isId } from "../domain/ids.ts";
+import { invalidQuery } from "../domain/collections/filter.ts";
+import { assertPlatform, holderFor } from "../domain/people/commands.ts";
 import { ProfileParameters, readProfileQuery } from "../domain/people/list_query.ts";
 import { PersonChange, PersonFields, PersonView } from "../domain/people/person_fields.ts";
 import {
@@ -17,6 +14,7 @@ import {
   createPerson,
   createPersonIdentity,
   EventName,
+  ExportParameters,
   forgetPerson,
   NewPersonEventBody,
   NewPersonIdentity,
@@ -175,16 +173,7 @@ export const personRoutes: readonly AnyRoute[] = [
     errors: WRITE,
     handle: (call) => {
       const input = { identity: call.params.id, erased: erasedAnswer(call) };
-      return changeProfile(call, (people): ProfileCommand<Holder, void> => {
-        const made = forgetPerson(people, call.actor, input);
-        return {
-          ...made,
-          async finish(tx, found, result) {
-            await forgetMessages(tx, call.actor, found.identity.id);
-            return await made.finish(tx, found, result);
-          },
-        };
-      });
+      return changeProfile(call, (people) => forgetPerson(people, call.actor, input));
     },
   }),
   route({
@@ -244,7 +233,10 @@ export const personRoutes: readonly AnyRoute[] = [
     path: "/v1/identities/{id}/person/export",
     operation: "getPersonExport",
     summary: "Export all data of a person",
+    description: "Its profile, its custom events and the messages to it, the latest first. Long " +
+      "lists come in parts: ask again with `events_before` or `messages_before`.",
     params: ById,
+    query: ExportParameters,
     status: 200,
     answer: PersonExport,
     errors: READ,
@@ -254,15 +246,35 @@ export const personRoutes: readonly AnyRoute[] = [
         (db) => holderFor(db, call.actor, call.params.id, "read"),
         async (people, found) => {
           const read = await people.persons.read(call.actor, [found.person]);
-          const events = await people.persons.events(call.actor, found.person);
+          const [eventsBefore, messagesBefore] = placesOf(call.query);
+          const events = await people.persons.events(call.actor, found.person, eventsBefore);
           return async (db) => {
             const { person, ...identity } = await showPerson(db, found, await read(db));
-            return { identity, person, events: await events(db), exported_at: call.at };
+            const part = await events(db);
+            const sent = await messagesOf(db, found.person, messagesBefore);
+            return {
+              ...{
+                identity,
+                person,
+                events: part?.events ?? null,
+                events_next: part?.next ?? null,
+              },
+              ...{ messages: sent.messages, messages_next: sent.next, exported_at: call.at },
+            };
           };
         },
       ),
   }),
 ];
+
+/** Where the parts of an export begin. @throws {DomainError} query.invalid */
+function placesOf(asked: z.infer<typeof ExportParameters>): (string | null)[] {
+  return (["events_before", "messages_before"] as const).map((name) => {
+    const place = asked[name] ?? null;
+    if (place === null || isId(place)) return place;
+    throw invalidQuery(`/${name}`, "the place that the part before gave is expected");
+  });
+}
 
 /** The answer to repeats of requests whose answers showed a person that is forgotten. */
 function erasedAnswer<P, Q, B>(call: Call<P, Q, B>): { status: number; body: string } {

@@ -9,6 +9,8 @@ export interface MessageRow {
   destination: string | null;
   user_id: string | null;
   identity: string | null;
+  /** The person that the address is of. */
+  person: string | null;
   /** Encrypted; null from the moment nobody needs it any more. */
   content: Uint8Array | null;
   /** Number of the attempt at sending that is next or runs. */
@@ -33,6 +35,7 @@ const COLUMNS = [
   "destination",
   "user_id",
   "identity",
+  "person",
   "content",
   "attempt",
   "provider",
@@ -137,9 +140,21 @@ export async function updateMessageData(
   return row;
 }
 
-/** Erases destination, content and free-form data of the messages to an identity's person. */
-export async function eraseMessagesOf(tx: Tx, identity: string, at: number): Promise<void> {
+/** Erases destination, content and free-form data of the messages to a person. */
+export async function eraseMessagesOf(tx: Tx, person: string, at: number): Promise<void> {
   await tx`
     update messages set destination = null, content = null, data = '{}', updated_at = ${at}
-    where identity = ${identity} and (destination is not null or data <> '{}')`;
+    where person = ${person} and (destination is not null or data <> '{}')`;
+}
+
+/** Reads a part of the messages to a person, the latest first. */
+export async function selectMessagesOf(
+  db: Db,
+  person: string,
+  { before, limit }: { before: string | null; limit: number },
+): Promise<MessageRow[]> {
+  return await db<MessageRow[]>`
+    select ${db(COLUMNS)} from messages
+    where person = ${person} and ${before === null ? db`true` : db`id < ${before}`}
+    order by id desc limit ${limit}`;
 }

@@ -104,8 +104,8 @@ export async function lockCompany(tx: Tx, id: number): Promise<CompanyRow | null
   return (await selectCompanies(tx, [id]))[0] ?? null;
 }
 
-/** Reads a part of the list of companies, oldest first. */
-export async function selectCompanyPage(db: Db, page: CompanyPage): Promise<CompanyRow[]> {
+/** Finds a part of the list of companies, oldest first. */
+export async function selectCompanyPage(db: Db, page: CompanyPage): Promise<number[]> {
   const conditions = page.filters.map(({ column, value }) =>
     column === "domain"
       ? db`exists (select from company_domains d where d.company = c.id
@@ -114,9 +114,10 @@ export async function selectCompanyPage(db: Db, page: CompanyPage): Promise<Comp
   );
   const own = page.owner === null ? db`true` : db`c.owner = ${page.owner}`;
   const all = conditions.reduce((before, one) => db`${before} and ${one}`, own);
-  return await db<CompanyRow[]>`
-    select ${whole(db)} from companies c where ${all}
+  const found = await db<{ id: number }[]>`
+    select c.id::float8 as id from companies c where ${all}
     order by c.id limit ${page.limit} offset ${page.offset}`;
+  return found.map(({ id }) => id);
 }
 
 /** Deletes a company; no identity names it any more. */

@@ -119,7 +119,7 @@ async function addContacts(
       and p.digest = decode(c.digest, 'hex') and p.person = ${person})`;
 }
 
-/** Names the identity that a person is the profile of; null: of none. */
+/** Names the identity that a person is the profile of, whose owner it then has; null: of none. */
 export async function updateExternalId(
   tx: Tx,
   person: string,
@@ -127,19 +127,22 @@ export async function updateExternalId(
   at: number,
 ): Promise<void> {
   await tx`
-    update persons set external_id = ${identity}, updated_at = ${at} where id = ${person}`;
+    update persons set external_id = ${identity}, updated_at = ${at},
+      owner = coalesce((select i.owner from identities i where i.id = ${identity}), owner)
+    where id = ${person}`;
 }
 
-/** Names the identities that persons are the profiles of. */
+/** Names the identities that persons are the profiles of, whose owners they then have. */
 export async function updateExternalIds(
   tx: Tx,
   links: readonly { person: string; identity: string }[],
   at: number,
 ): Promise<void> {
   await tx`
-    update persons p set external_id = l.identity, updated_at = ${at}
+    update persons p set external_id = l.identity, updated_at = ${at}, owner = i.owner
     from unnest(${links.map((link) => link.person)}::uuid[],
       ${links.map((link) => link.identity)}::uuid[]) l(person, identity)
+      join identities i on i.id = l.identity
     where p.id = l.person`;
 }
 
@@ -156,12 +159,24 @@ export async function lockPerson(tx: Tx, id: string): Promise<PersonRow | null> 
   return row ?? null;
 }
 
-/** Reads a part of the list of persons, oldest first. */
-export async function selectPersonPage(db: Db, page: PersonPage): Promise<PersonRow[]> {
-  const own = page.owner === null ? db`true` : db`
-    coalesce((select i.owner from identities i where i.person = p.id::text), p.owner) = ${page.owner}`;
-  return await db<PersonRow[]>`
-    select ${db(COLUMNS)} from persons p
+/** A person, and the identity that it is the profile of. */
+export type PersonLink = Pick<PersonRow, "id" | "external_id">;
+
+/**
+ * Finds a part of the list of persons, oldest first. A user's own are those of its identities, and
+ * those that it owns while no identity has them.
+ */
+export async function selectPersonPage(db: Db, page: PersonPage): Promise<PersonLink[]> {
+  const { owner } = page;
+  const own = owner === null ? db`true` : db`
+    p.id in (
+      select case when i.person ~ '^[0-9a-f-]{36}$' then i.person::uuid end
+      from identities i where i.owner = ${owner} and i.person is not null
+      union all
+      select q.id from persons q where q.owner = ${owner}
+        and not exists (select from identities i where i.person = q.id::text))`;
+  return await db<PersonLink[]>`
+    select p.id, p.external_id from persons p
     where ${own} and ${page.after === null ? db`true` : db`p.id > ${page.after}`}
       and ${allOf(db, page.filters.map((filter) => conditionOf(db, filter)))}
     order by p.id limit ${page.limit} offset ${page.offset}`;
@@ -185,20 +200,20 @@ function conditionOf(db: Db, filter: PersonFilter): postgres.PendingQuery<postgr
   }
 }
 
-/** Says whose profile an idempotent answer shows, so that it can be erased with the profile. */
-export async function markAnswer(tx: Tx, key: string, identity: string): Promise<void> {
-  await tx`update idempotency set profile = ${identity} where key = ${key}`;
+/** Says which person an idempotent answer shows, so that it can be erased with the person. */
+export async function markAnswer(tx: Tx, key: string, person: string): Promise<void> {
+  await tx`update idempotency set profile = ${person} where key = ${key}`;
 }
 
-/** Replaces the stored answers that show the profile of an identity. */
+/** Replaces the stored answers that show a person. */
 export async function replaceAnswers(
   tx: Tx,
-  identity: string,
+  person: string,
   answer: { status: number; body: string },
 ): Promise<void> {
   await tx`
     update idempotency set status = ${answer.status}, body = ${answer.body}, profile = null
-    where profile = ${identity}`;
+    where profile = ${person}`;
 }
 
 /** Deletes a person with its events and digests; false where there is none. */
@@ -221,13 +236,27 @@ export async function insertPersonEvent(tx: Tx, row: PersonEventRow): Promise<vo
   await tx`insert into person_events ${tx({ ...row })}`;
 }
 
-/** Reads the last custom events of a person, the latest first. */
+/** A part of the custom events of a person. */
+export interface EventPart {
+  /** Only events before this id; null: from the latest. */
+  before: string | null;
+  limit: number;
+  /** Bytes of all properties together, as stored. */
+  sizeMax: number;
+}
+
+/** Reads a part of the custom events of a person, the latest first. */
 export async function selectPersonEvents(
   db: Db,
   person: string,
-  limit: number,
+  { before, limit, sizeMax }: EventPart,
 ): Promise<PersonEventRow[]> {
   return await db<PersonEventRow[]>`
-    select id, person, definition, properties, owner, created_at from person_events
-    where person = ${person} order by id desc limit ${limit}`;
+    select id, person, definition, properties, owner, created_at from (
+      select id, person, definition, properties, owner, created_at,
+        sum(octet_length(properties)) over (order by id desc) as size
+      from person_events
+      where person = ${person} and ${before === null ? db`true` : db`id < ${before}`}
+      order by id desc limit ${limit}) e
+    where size <= ${sizeMax} order by id desc`;
 }

@@ -5,12 +5,12 @@
  */
 import { z } from "zod";
 import { brokenConstraint } from "../../db/errors.ts";
-import type { Tx } from "../../db/database.ts";
+import type { Db, Tx } from "../../db/database.ts";
 import {
-  eraseMessagesOf,
   insertMessage,
   type MessageRow,
   selectMessages,
+  selectMessagesOf,
   selectPace,
   updateMessageData,
 } from "../../db/messages/messages.ts";
@@ -121,6 +121,7 @@ export async function queueMessage(
     ...{ id, channel, destination: to.destination },
     user_id: to.user ?? null,
     identity: to.identity ?? null,
+    person: to.person ?? null,
     content: secrets.encrypt("message", `${actor.realm.id}|${id}`, JSON.stringify(content)),
     ...columnsOf(ACCEPTED),
     owner: owner ?? (actor.kind === "user" ? actor.user : null),
@@ -214,12 +215,18 @@ export async function changeMessage(
   return viewMessage(await updateMessageData(tx, row.id, { data, at: actor.at }));
 }
 
-/**
- * Erases the recipient and the content of all messages to the person of an identity, which stay as
- * records of what was sent when. A message that was not sent yet is not sent any more.
- */
-export async function forgetMessages(tx: Tx, actor: Actor, identity: string): Promise<void> {
-  await eraseMessagesOf(tx, identity, actor.at);
+/** Messages to a person that one part of an export shows. */
+const EXPORTED_MAX = 100;
+
+/** Shows a part of the messages to a person, the latest first, and where the next part begins. */
+export async function messagesOf(
+  db: Db,
+  person: string,
+  before: string | null,
+): Promise<{ messages: Record<string, unknown>[]; next: string | null }> {
+  const rows = await selectMessagesOf(db, person, { before, limit: EXPORTED_MAX });
+  const next = rows.length < EXPORTED_MAX ? null : rows.at(-1)!.id;
+  return { messages: rows.map(viewMessage), next };
 }
 
 async function assertPace(tx: Tx, destination: string, at: number): Promise<void> {

@@ -15,6 +15,8 @@ export interface Recipient {
   /** The user or the identity whose person it is. */
   user?: string;
   identity?: string;
+  /** The person, as the customer-data platform names it. */
+  person?: string;
 }
 
 /** An e-mail address that every gateway takes: no name, no comment, no quotes. */
@@ -101,7 +103,7 @@ export async function personRecipient(
   if (given === undefined || given === null || given.trim() === "") {
     throw missing(`the identity has no person with an address for ${channel}`);
   }
-  return { destination: await checkAddress(channel, given), identity };
+  return { destination: await checkAddress(channel, given), identity, person: person! };
 }
 
 function invalid(message: string): DomainError {

@@ -20,8 +20,8 @@ export interface ProfileCommand<C, R> {
   prepare(found: C): Promise<Prepared<R>>;
   /** Completes the change in the realm and shows it. */
   finish(tx: Tx, found: C, result: R): Promise<Record<string, unknown> | unknown[]>;
-  /** The identity whose profile the answer shows; null: it shows none. */
-  identity(found: C): string | null;
+  /** The person that the answer shows; null: it shows none. */
+  person(found: C, result: R): string | null;
 }
 
 /** An identity with its person. */
@@ -69,8 +69,10 @@ export async function assertMayTake(
     throw new DomainError("permission.owner", "this person is another's");
   }
   const owner = await people.persons.ownerOf(person)(db);
-  if (covers(rightsOf(actor).write, actor, owner)) return null;
-  throw notFound("person.not_found");
+  const rights = rightsOf(actor);
+  if (covers(rights.write, actor, owner)) return null;
+  if (owner === null || !covers(rights.read, actor, owner)) throw notFound("person.not_found");
+  throw new DomainError("permission.owner", "this person is another's");
 }
 
 /**

@@ -23,7 +23,7 @@ export function createCompany(
     },
     prepare: () => people.companies.create(actor, input),
     finish: (_tx, _found, company) => Promise.resolve({ ...company }),
-    identity: () => null,
+    person: () => null,
   };
 }
 
@@ -37,7 +37,7 @@ export function changeCompany(
     check: (db) => assertMayChangeCompany(db, actor, people, id),
     prepare: () => people.companies.change(actor, id, change),
     finish: (_tx, _found, company) => Promise.resolve({ ...company }),
-    identity: () => null,
+    person: () => null,
   };
 }
 
@@ -54,7 +54,7 @@ export function removeCompany(
       await clearCompany(tx, id, actor.at);
       return [];
     },
-    identity: () => null,
+    person: () => null,
   };
 }
 

@@ -1,6 +1,8 @@
 /** The parameters of lists of profiles: the platform's filters beside a limit and a page. @module */
 import { z } from "zod";
 import { invalidQuery } from "../collections/filter.ts";
+import type { DomainError } from "../errors.ts";
+import { isDigits } from "../json.ts";
 import type { ProfileQuery } from "./provider.ts";
 
 const LIMIT_MAX = 1000;
@@ -59,6 +61,34 @@ function readFilter(text: string | undefined): { filter: unknown } {
     if (error instanceof SyntaxError) throw invalidQuery("/filter", "JSON is expected");
     throw error;
   }
+}
+
+/** A field and the value that it is asked to have. */
+export type Condition = readonly [name: string, value: string];
+
+/**
+ * The conditions that the own tables understand: fields that equal values, all of them.
+ *
+ * @throws {DomainError} query.invalid
+ */
+export function conditionsOf(filter: unknown, path = "/filter"): Condition[] {
+  if (filter === null || filter === undefined) return [];
+  if (typeof filter !== "object" || Array.isArray(filter)) throw misunderstood();
+  return Object.entries(filter).flatMap(([name, value]): Condition[] => {
+    if (name === "#and" && Array.isArray(value)) {
+      return value.flatMap((one) => conditionsOf(one, path));
+    }
+    if (name === "#eq") return conditionsOf(value, path);
+    if (name.startsWith("#")) throw misunderstood();
+    if (typeof value === "object" && !isDigits(value)) {
+      throw invalidQuery(path, "a value is expected for each field");
+    }
+    return [[name, `${value}`]];
+  });
+}
+
+function misunderstood(): DomainError {
+  return invalidQuery("/filter", "an object of fields and values, #eq or #and is expected");
 }
 
 /**

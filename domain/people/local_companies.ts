@@ -1,5 +1,5 @@
 /** Companies in the realm's own tables. @module */
-import type { Tx } from "../../db/database.ts";
+import type { Db, Tx } from "../../db/database.ts";
 import { brokenConstraint } from "../../db/errors.ts";
 import {
   type CompanyColumn,
@@ -12,10 +12,12 @@ import {
   updateCompany,
 } from "../../db/people/companies.ts";
 import { invalidQuery } from "../collections/filter.ts";
+import { answerable, openAnswer } from "../answers.ts";
 import { DomainError } from "../errors.ts";
 import { notFound, rightsOf } from "../permissions.ts";
 import type { Company, NewCompany } from "./company_fields.ts";
-import { mergeAttributes } from "./person_fields.ts";
+import { conditionsOf } from "./list_query.ts";
+import { assertRoom, mergeAttributes } from "./person_fields.ts";
 import type { CompaniesProvider } from "./provider.ts";
 
 /** Fields that a list can be filtered by, with their columns. */
@@ -32,23 +34,28 @@ const COLUMNS: Readonly<Record<string, CompanyColumn | "domain">> = {
   domains: "domain",
 };
 
+/** Companies that are read at a time. */
+const READ_AT_ONCE = 100;
+
 /** Opens the companies of the realms' own tables. */
 export function openLocalCompanies(): CompaniesProvider {
   return {
-    list: (actor, { filters, limit, page }) => {
-      const asked = Object.entries(filters).map(([name, value]) => {
+    list: (actor, { filters, filter, limit, page }) => {
+      const asked = [...Object.entries(filters), ...conditionsOf(filter)].map(([name, value]) => {
         if (Object.hasOwn(COLUMNS, name)) return { column: COLUMNS[name], value };
         throw invalidQuery(`/${name.slice(0, 60)}`, "companies are not filtered by this field");
       });
       const owner = rightsOf(actor).read === "all" ? null : actor.user;
       const part = { filters: asked, owner, limit, offset: (page - 1) * limit };
-      return Promise.resolve(async (db) => (await selectCompanyPage(db, part)).map(viewCompany));
+      return Promise.resolve(async (db) => {
+        const ids = await selectCompanyPage(db, part);
+        return await showAll(db, ids);
+      });
     },
     read: (_actor, ids) =>
-      Promise.resolve(async (db) => {
-        const rows = await selectCompanies(db, ids);
-        return new Map(rows.map((row) => [row.id, viewCompany(row)]));
-      }),
+      Promise.resolve(async (db) =>
+        new Map((await showAll(db, ids)).map((company) => [company.id, company]))
+      ),
     create: (actor, input) =>
       Promise.resolve(async (tx) => {
         const row = { ...rowOf(input), owner: actor.user, created_at: actor.at };
@@ -67,12 +74,26 @@ export function openLocalCompanies(): CompaniesProvider {
           before.custom_attributes,
           change.customAttributes ?? {},
         );
+        assertRoom({ customAttributes: merged.customAttributes as Record<string, unknown> });
         const row = { ...rowOf(merged as NewCompany), id, updated_at: actor.at };
         return viewCompany(await unlessTaken(tx, (sp) => updateCompany(sp, row)));
       }),
     remove: (_actor, id) => Promise.resolve((tx) => deleteCompany(tx, id)),
     ownerOf: (id) => async (db) => (await selectCompanies(db, [id]))[0]?.owner ?? null,
   };
+}
+
+/** Reads companies in the order of their ids, few at a time. */
+async function showAll(db: Db, ids: readonly number[]): Promise<Company[]> {
+  const companies: Company[] = [];
+  const hasRoom = openAnswer();
+  for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+    const part = ids.slice(from, from + READ_AT_ONCE);
+    const rows = new Map((await selectCompanies(db, part)).map((row) => [row.id, row]));
+    const shown = part.flatMap((id) => rows.has(id) ? [viewCompany(rows.get(id)!)] : []);
+    companies.push(...ids.length > READ_AT_ONCE ? answerable(shown, hasRoom) : shown);
+  }
+  return companies;
 }
 
 async function unlessTaken<T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<T> {

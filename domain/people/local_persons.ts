@@ -18,11 +18,14 @@ import {
 } from "../../db/people/persons.ts";
 import type { Actor } from "../actor.ts";
 import { invalidQuery } from "../collections/filter.ts";
+import { answerable, openAnswer } from "../answers.ts";
 import { DomainError } from "../errors.ts";
 import { isId, newId } from "../ids.ts";
 import { notFound, rightsOf } from "../permissions.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
+import { type Condition, conditionsOf } from "./list_query.ts";
 import {
+  assertRoom,
   contactsOf,
   mergePerson,
   normalContact,
@@ -34,8 +37,11 @@ import type { PersonEvent, PersonsProvider } from "./provider.ts";
 
 /** Where profiles come from that the API writes. */
 const ORIGIN = "API";
-/** Events of a person that an export shows. */
+/** Events of a person that a part of an export shows, and the bytes of their properties. */
 const EVENTS_MAX = 1000;
+const EVENTS_SIZE_MAX = 4 * 1024 * 1024;
+/** Persons that are read and decrypted at a time. */
+const READ_AT_ONCE = 50;
 
 /** Fields that a list can be filtered by, with their columns. */
 const COLUMNS: Readonly<Record<string, keyof PersonRow>> = {
@@ -63,34 +69,39 @@ export function openLocalPersons(secrets: Secrets): PersonsProvider {
 type Reads = "list" | "read" | "events" | "ownerOf" | "batch";
 
 function readsOf(secrets: Secrets): Pick<PersonsProvider, Reads> {
-  const finder = async (db: Db, actor: Actor, page: Omit<LocalPage, "filters">, filters: Asked) => {
-    const cipher = await findProfileCipher(db, secrets, actor.realm.id);
-    if (cipher === null) return []; // no profile was ever made
-    const rows = await selectPersonPage(db, { ...page, filters: filtersOf(filters, cipher) });
-    return rows.map((row) => viewPerson(row, cipher));
-  };
+  const cipherOf = (db: Db, actor: Actor) => findProfileCipher(db, secrets, actor.realm.id);
   return {
     list: (actor, { filters, filter, limit, page }) => {
-      const asked = { ...filters, ...conditionsOf(filter) };
+      const asked = [...Object.entries(filters), ...conditionsOf(filter)];
       assertKnown(asked);
       const owner = rightsOf(actor).read === "all" ? null : actor.user;
       const part = { owner, limit, offset: (page - 1) * limit, after: null };
-      return Promise.resolve((db) => finder(db, actor, part, asked));
+      return Promise.resolve(async (db) => {
+        const cipher = await cipherOf(db, actor);
+        if (cipher === null) return []; // no profile was ever made
+        const filters = asked.map((one) => filterOf(one, cipher));
+        const found = await selectPersonPage(db, { ...part, filters });
+        return await showAll(db, cipher, found.map(({ id }) => id));
+      });
     },
     read: (actor, ids) =>
       Promise.resolve(async (db) => {
-        const cipher = await findProfileCipher(db, secrets, actor.realm.id);
-        if (cipher === null) return new Map();
-        const rows = await selectPersons(db, ids.filter(isId));
-        return new Map(rows.map((row) => [row.id, viewPerson(row, cipher)]));
+        const cipher = await cipherOf(db, actor);
+        const persons = cipher === null ? [] : await showAll(db, cipher, ids.filter(isId));
+        return new Map(persons.map((person) => [person.id, person]));
       }),
-    events: (actor, id) =>
+    events: (actor, id, before) =>
       Promise.resolve(async (db) => {
-        const cipher = await findProfileCipher(db, secrets, actor.realm.id);
-        const rows = cipher === null ? [] : await selectPersonEvents(db, id, EVENTS_MAX);
-        return rows.map((row) =>
+        const cipher = await cipherOf(db, actor);
+        const part = { before, limit: EVENTS_MAX, sizeMax: EVENTS_SIZE_MAX };
+        const rows = cipher === null ? [] : await selectPersonEvents(db, id, part);
+        const events = rows.map((row) =>
           viewEvent(row, cipher!.decrypt(row.id, row.properties) as Record<string, unknown>)
         );
+        const last = rows.at(-1)?.id ?? null;
+        const more = { before: last, limit: 1, sizeMax: EVENTS_SIZE_MAX };
+        const isLast = last === null || (await selectPersonEvents(db, id, more)).length === 0;
+        return { events, next: isLast ? null : last };
       }),
     ownerOf: (id) => async (db) =>
       isId(id) ? (await selectPersons(db, [id]))[0]?.owner ?? null : null,
@@ -98,12 +109,33 @@ function readsOf(secrets: Secrets): Pick<PersonsProvider, Reads> {
       const asked = conditionsOf(filter);
       assertKnown(asked);
       return Promise.resolve(async (db) => {
+        const cipher = await cipherOf(db, actor);
+        if (cipher === null) return { persons: [], next: null };
+        const filters = asked.map((one) => filterOf(one, cipher));
         const part = { owner: null, limit, offset: 0, after: cursor };
-        const persons = await finder(db, actor, part, asked);
+        const found = await selectPersonPage(db, { ...part, filters });
+        const persons = found.map(({ id, external_id }) => ({ id, externalId: external_id }));
         return { persons, next: persons.length < limit ? null : persons.at(-1)!.id };
       });
     },
   };
+}
+
+/** Reads persons in the order of their ids, few at a time: an answer too large is not read to its end. */
+async function showAll(
+  db: Db,
+  cipher: ProfileCipher,
+  ids: readonly string[],
+): Promise<Person[]> {
+  const persons: Person[] = [];
+  const hasRoom = openAnswer();
+  for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+    const part = ids.slice(from, from + READ_AT_ONCE);
+    const rows = new Map((await selectPersons(db, part)).map((row) => [row.id, row]));
+    const shown = part.flatMap((id) => rows.has(id) ? [viewPerson(rows.get(id)!, cipher)] : []);
+    persons.push(...ids.length > READ_AT_ONCE ? answerable(shown, hasRoom) : shown);
+  }
+  return persons;
 }
 
 function changesOf(secrets: Secrets): Omit<PersonsProvider, Reads> {
@@ -158,24 +190,10 @@ function changesOf(secrets: Secrets): Omit<PersonsProvider, Reads> {
   };
 }
 
-type LocalPage = Parameters<typeof selectPersonPage>[1];
-type Asked = Readonly<Record<string, unknown>>;
-
 async function lockedPerson(tx: Tx, id: string): Promise<PersonRow> {
   const row = isId(id) ? await lockPerson(tx, id) : null;
   if (row === null) throw notFound("person.not_found");
   return row;
-}
-
-/** Each list has its limit in a request, and a person the same limit after many requests. */
-function assertRoom({ tags, contactInformation, customAttributes }: PersonFields): void {
-  const lists = [tags ?? [], ...Object.values(contactInformation ?? {})];
-  if (
-    lists.every((list) => list.length <= 100) && JSON.stringify(customAttributes).length <= 65536
-  ) {
-    return;
-  }
-  throw new DomainError("request.invalid", "a person has at most 100 tags and 100 ways of a kind");
 }
 
 async function unlessTaken<T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -255,54 +273,33 @@ function viewEvent(
   };
 }
 
-/** The conditions of a filter in the platform's language that the own tables understand. */
-function conditionsOf(filter: unknown): Record<string, unknown> {
-  if (filter === null || filter === undefined) return {};
-  if (typeof filter !== "object" || Array.isArray(filter)) throw misunderstood();
-  const found: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(filter)) {
-    if (name === "#and" && Array.isArray(value)) {
-      for (const one of value) Object.assign(found, conditionsOf(one));
-    } else if (name === "#eq") Object.assign(found, conditionsOf(value));
-    else if (name.startsWith("#")) throw misunderstood();
-    else found[name] = value;
-  }
-  return found;
-}
-
-function misunderstood(): DomainError {
-  return invalidQuery("/filter", "an object of fields and values, #eq or #and is expected");
-}
-
-function assertKnown(asked: Asked): void {
-  for (const [name, value] of Object.entries(asked)) {
+function assertKnown(asked: readonly Condition[]): void {
+  for (const [name] of asked) {
     const known = Object.hasOwn(COLUMNS, name) ||
       ["tags", "tag", "phone", "email"].includes(name) ||
-      name.startsWith("customAttributes.") || name.startsWith("contactInformation.");
+      name.startsWith("customAttributes.") || channelOf(name) !== null;
     if (!known) {
       throw invalidQuery(`/${name.slice(0, 60)}`, "persons are not filtered by this field");
     }
-    if (typeof value === "object") {
-      throw invalidQuery(`/${name.slice(0, 60)}`, "a value is expected");
-    }
   }
 }
 
-function filtersOf(asked: Asked, cipher: ProfileCipher): PersonFilter[] {
-  return Object.entries(asked).map(([name, value]): PersonFilter => {
-    const text = `${value}`;
-    if (Object.hasOwn(COLUMNS, name)) {
-      return { kind: "column", column: COLUMNS[name], value: text };
-    }
-    if (name === "tags" || name === "tag") return { kind: "tag", value: text };
-    if (name.startsWith("customAttributes.")) {
-      return { kind: "attribute", name: name.slice("customAttributes.".length), value: text };
-    }
-    const channel = /phone/.test(name) ? "phone" : /email/.test(name) ? "email" : null;
-    if (channel === null) {
-      throw invalidQuery(`/${name.slice(0, 60)}`, "persons are not filtered by this field");
-    }
-    const digest = cipher.digest(channel, normalContact(channel, text));
+/** The channel of a filter such as `email` or `contactInformation.email.address`. */
+function channelOf(name: string): "phone" | "email" | null {
+  return /^(contactInformation\.)?phone(\.number)?$/.test(name)
+    ? "phone"
+    : /^(contactInformation\.)?email(\.address)?$/.test(name)
+    ? "email"
+    : null;
+}
+
+function filterOf([name, value]: Condition, cipher: ProfileCipher): PersonFilter {
+  if (Object.hasOwn(COLUMNS, name)) return { kind: "column", column: COLUMNS[name], value };
+  const channel = channelOf(name);
+  if (channel !== null) {
+    const digest = cipher.digest(channel, normalContact(channel, value));
     return { kind: "contact", of: { channel, digest } };
-  });
+  }
+  if (!name.startsWith("customAttributes.")) return { kind: "tag", value };
+  return { kind: "attribute", name: name.slice("customAttributes.".length), value };
 }

@@ -4,11 +4,15 @@
  * @module
  */
 import { z } from "zod";
-import { FreeForm, text } from "../entity.ts";
+import { FreeForm, jsonLength, text } from "../entity.ts";
+import { DomainError } from "../errors.ts";
 
 /** Ways to reach a person, and tags, that one person has at most. */
 const MANY = 100;
 const ATTRIBUTE_MAX = 4096;
+/** Greatest size of all ways to reach a person, and of all custom attributes, in bytes as JSON. */
+const CONTACTS_MAX = 131_072;
+const ATTRIBUTES_MAX = 65_536;
 
 /** A telephone number in international form, with or without `+`. */
 const Phone = z.string().regex(
@@ -53,7 +57,10 @@ export const ContactInformation = z.strictObject({
   line: z.array(Account).max(MANY).optional(),
   instagram: z.array(Account).max(MANY).optional(),
   twitter: z.array(Account).max(MANY).optional(),
-}).meta({ id: "ContactInformation" });
+}).refine(
+  (value) => jsonLength(value, CONTACTS_MAX) <= CONTACTS_MAX,
+  "at most 128 KiB as JSON",
+).meta({ id: "ContactInformation" });
 /** The ways to reach a person. */
 export type ContactInformation = z.infer<typeof ContactInformation>;
 
@@ -146,6 +153,26 @@ export function mergePerson(before: PersonFields, change: PersonChange): PersonF
     contactInformation ?? {},
   );
   return merged as PersonFields;
+}
+
+/**
+ * Refuses what many changes have made larger than one request may.
+ *
+ * @throws {DomainError} request.invalid
+ */
+export function assertRoom(
+  { tags, contactInformation, customAttributes }: Partial<PersonFields>,
+): void {
+  const lists: unknown[][] = [tags ?? [], ...Object.values(contactInformation ?? {})];
+  if (lists.some((list) => list.length > MANY)) {
+    throw new DomainError("request.invalid", `at most ${MANY} tags and ${MANY} ways of a kind`);
+  }
+  if (jsonLength(contactInformation ?? {}, CONTACTS_MAX) > CONTACTS_MAX) {
+    throw new DomainError("request.invalid", "contactInformation: at most 128 KiB altogether");
+  }
+  if (jsonLength(customAttributes ?? {}, ATTRIBUTES_MAX) > ATTRIBUTES_MAX) {
+    throw new DomainError("request.invalid", "customAttributes: at most 64 KiB altogether");
+  }
 }
 
 /** Merges custom attributes: null removes one. */

@@ -7,11 +7,12 @@ import {
   updateIdentity,
   updateIdentityPerson,
 } from "../../db/identity/identities.ts";
+import { reduceMessageEvents } from "../../db/events.ts";
 import { eraseMessagesOf } from "../../db/messages/messages.ts";
 import { replaceAnswers } from "../../db/people/persons.ts";
 import type { Actor } from "../actor.ts";
 import { rowFor } from "../collections/collection.ts";
-import { AliasCode, EntityFields, FreeForm } from "../entity.ts";
+import { AliasCode, EntityFields, FreeForm, Id } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { addAlias, withAliases } from "../identity/aliases.ts";
 import {
@@ -67,12 +68,28 @@ export const PersonEventView = z.object({
   properties: z.record(z.string(), z.unknown()),
 }).meta({ id: "PersonEvent" });
 
-/** The data of a person, whole. */
+/** Which part of an export is asked for. */
+export const ExportParameters = z.strictObject({
+  events_before: Id.optional().meta({ description: "Only custom events before this place." }),
+  messages_before: Id.optional().meta({ description: "Only messages before this place." }),
+});
+
+/** All data of a person; long lists come in parts. */
 export const PersonExport = z.object({
   identity: z.record(z.string(), z.unknown()),
   person: PersonView,
   events: z.array(PersonEventView).nullable().meta({
-    description: "The last 1000; null where the platform does not give them back.",
+    description:
+      "Custom events, the latest first; null where the platform does not give them back.",
+  }),
+  events_next: z.string().nullable().meta({
+    description: "`events_before` of the next part; null after the last.",
+  }),
+  messages: z.array(z.record(z.string(), z.unknown())).meta({
+    description: "Messages to the person, the latest first, as `GET /v1/messages` shows them.",
+  }),
+  messages_next: z.string().nullable().meta({
+    description: "`messages_before` of the next part; null after the last.",
   }),
   exported_at: z.number().int(),
 }).meta({ id: "PersonExport" });
@@ -101,7 +118,7 @@ export function createPersonIdentity(
       }
       return await withPerson(tx, await updateIdentityPerson(tx, id, person.id, actor.at), person);
     },
-    identity: () => id,
+    person: (_found, { id: made }) => made,
   };
 }
 
@@ -120,7 +137,7 @@ export function createPerson(
     prepare: ({ id }) => people.persons.create(actor, { identity: id, fields: input.fields }),
     finish: async (tx, { id }, person) =>
       await withPerson(tx, await updateIdentityPerson(tx, id, person.id, actor.at), person),
-    identity: ({ id }) => id,
+    person: (_found, person) => person.id,
   };
 }
 
@@ -134,7 +151,7 @@ export function changePerson(
     check: (db) => holderFor(db, actor, input.identity, "write"),
     prepare: ({ person }) => people.persons.change(actor, person, input.change),
     finish: (tx, { identity }, person) => withPerson(tx, identity, person),
-    identity: ({ identity }) => identity.id,
+    person: ({ person }) => person,
   };
 }
 
@@ -158,7 +175,7 @@ export function assignPerson(
       }
       return await shown(tx, await updateIdentityPerson(tx, identity.id, input.person, actor.at));
     },
-    identity: () => null,
+    person: () => null,
   };
 }
 
@@ -174,13 +191,13 @@ export function unassignPerson(
       person === null ? () => Promise.resolve() : await people.persons.link(actor, person, null),
     finish: async (tx, identity) =>
       await shown(tx, await updateIdentityPerson(tx, identity.id, null, actor.at)),
-    identity: () => null,
+    person: () => null,
   };
 }
 
 /**
- * Forgets the person of an identity with its events, and the stored answers that show it. The ledger
- * keeps ids that say nothing any more.
+ * Forgets the person of an identity with its events, the messages to it, and the stored answers that
+ * show it, whichever identity had it then. The ledger keeps ids that say nothing any more.
  *
  * @param erased the answer to repeats of requests that showed the person
  */
@@ -192,12 +209,13 @@ export function forgetPerson(
   return {
     check: (db) => holderFor(db, actor, input.identity, "write"),
     prepare: ({ person }) => people.persons.remove(actor, person),
-    async finish(tx, { identity }) {
-      await replaceAnswers(tx, identity.id, input.erased);
-      await eraseMessagesOf(tx, identity.id, actor.at);
+    async finish(tx, { identity, person }) {
+      await replaceAnswers(tx, person, input.erased);
+      await reduceMessageEvents(tx, person);
+      await eraseMessagesOf(tx, person, actor.at);
       return await shown(tx, await updateIdentityPerson(tx, identity.id, null, actor.at));
     },
-    identity: () => null,
+    person: () => null,
   };
 }
 
@@ -213,7 +231,7 @@ export function recordPersonEvent(
     prepare: ({ person }) =>
       people.persons.recordEvent(actor, { id, person, definition, properties }),
     finish: (_tx, _found, event) => Promise.resolve({ ...event }),
-    identity: ({ identity }) => identity.id,
+    person: ({ person }) => person,
   };
 }
 

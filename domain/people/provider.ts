@@ -44,9 +44,16 @@ export interface NewPersonEvent {
   properties: Record<string, unknown>;
 }
 
+/** A part of a person's custom events. */
+export interface EventsPart {
+  events: PersonEvent[];
+  /** Where the next part begins; null after the last. */
+  next: string | null;
+}
+
 /** One page of all persons, for synchronisation. */
 export interface PersonBatch {
-  persons: Person[];
+  persons: Pick<Person, "id" | "externalId">[];
   /** Where the next page begins; null after the last. */
   next: string | null;
 }
@@ -81,8 +88,8 @@ export interface PersonsProvider {
   ): Promise<Prepared<void>>;
   remove(actor: Actor, id: string): Promise<Prepared<void>>;
   recordEvent(actor: Actor, event: NewPersonEvent): Promise<Prepared<PersonEvent>>;
-  /** Custom events, the latest first; null where the platform does not give them back. */
-  events(actor: Actor, id: string): Promise<PreparedRead<PersonEvent[] | null>>;
+  /** A part of the custom events, the latest first; null where the platform does not give them back. */
+  events(actor: Actor, id: string, before: string | null): Promise<PreparedRead<EventsPart | null>>;
   /** The user whose person it is while no identity has it; null where the platform knows none. */
   ownerOf(id: string): PreparedRead<string | null>;
   batch(actor: Actor, query: BatchQuery): Promise<PreparedRead<PersonBatch>>;

@@ -20,6 +20,7 @@ import {
   failLostSync,
   insertSync,
   lockSync,
+  type SyncParameters,
   type SyncProgress,
   type SyncRow,
 } from "../../db/people/syncs.ts";
@@ -32,7 +33,7 @@ import { isId, newId, newIds } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import { rightsOf } from "../permissions.ts";
 import { parseFilter } from "./list_query.ts";
-import type { Person } from "./person_fields.ts";
+import type { PersonBatch } from "./provider.ts";
 
 /** Jobs of synchronisations run one at a time. */
 const SERIAL_KEY = "persons.sync";
@@ -65,7 +66,6 @@ export const SyncStarted = z.object({
     currency: z.string(),
     limit: z.number().int().nullable(),
     page: z.number().int().nullable(),
-    filter: z.unknown(),
     owner: z.string(),
   }),
 }).meta({ id: "PersonsSyncStarted" });
@@ -103,8 +103,13 @@ export async function startSync(
     message: "The synchronization of persons was started; its report comes by e-mail.",
     code: 200,
     type: "persons.sync.started",
-    data: { id, ...parameters, owner: actor.user },
+    data: { id, ...shownParameters(parameters), owner: actor.user },
   };
+}
+
+/** What answers, events and reports show of the parameters: a filter may hold personal data. */
+function shownParameters({ country, currency, limit, page }: SyncParameters) {
+  return { country, currency, limit, page };
 }
 
 /** It creates identities and changes those of all users. */
@@ -139,6 +144,9 @@ export async function runningSync(tx: Tx, id: string): Promise<SyncRow | null> {
   return row?.state === "running" ? row : null;
 }
 
+/** What a synchronisation reads of a person. */
+export type SyncedPerson = PersonBatch["persons"][number];
+
 /** A person and the identity that it is the profile of. */
 export interface PersonLink {
   person: string;
@@ -149,7 +157,7 @@ export interface PersonLink {
 export async function linkIdentities(
   tx: Tx,
   actor: Actor,
-  persons: readonly Person[],
+  persons: readonly SyncedPerson[],
 ): Promise<number> {
   const pairs = persons.flatMap(({ id, externalId }) =>
     typeof externalId === "string" && isId(externalId) ? [{ person: id, identity: externalId }] : []
@@ -158,7 +166,10 @@ export async function linkIdentities(
 }
 
 /** Steps 2 and 3: finds the identities of persons that name none. */
-export async function unnamedLinks(tx: Tx, persons: readonly Person[]): Promise<PersonLink[]> {
+export async function unnamedLinks(
+  tx: Tx,
+  persons: readonly SyncedPerson[],
+): Promise<PersonLink[]> {
   const ids = unnamed(persons);
   const holders = ids.length === 0 ? [] : await selectIdentitiesOfPersons(tx, ids);
   return holders.filter(({ deleted_at }) => deleted_at === null)
@@ -169,7 +180,7 @@ export async function unnamedLinks(tx: Tx, persons: readonly Person[]): Promise<
 export async function createIdentities(
   tx: Tx,
   actor: Actor,
-  { sync, persons }: { sync: SyncRow; persons: readonly Person[] },
+  { sync, persons }: { sync: SyncRow; persons: readonly SyncedPerson[] },
 ): Promise<void> {
   const ids = unnamed(persons);
   if (ids.length === 0) return;
@@ -184,7 +195,7 @@ export async function createIdentities(
   await addCreated(tx, sync.id, free.length, actor.at);
 }
 
-function unnamed(persons: readonly Person[]): string[] {
+function unnamed(persons: readonly SyncedPerson[]): string[] {
   return persons.filter(({ externalId }) => externalId === null || externalId === undefined)
     .map(({ id }) => id);
 }
@@ -230,7 +241,7 @@ export const SyncView = z.object({
 export function viewSync(row: SyncRow): Record<string, unknown> {
   const { id, parameters, read, linked, completed, created, state, error, owner } = row;
   return {
-    ...{ id, ...parameters, state, read, linked, completed, created, owner },
+    ...{ id, ...shownParameters(parameters), state, read, linked, completed, created, owner },
     ...{ created_at: row.created_at, finished_at: row.finished_at, error },
   };
 }

@@ -10,7 +10,7 @@ create table idempotency (
   status smallint,
   body text,
   transaction uuid,
-  profile uuid,
+  profile text,
   created_at timestamptz not null default clock_timestamp()
 );
 create index idempotency_age on idempotency using brin (created_at);
@@ -19,7 +19,7 @@ comment on column idempotency.key is 'First 128 bits of the SHA-256 of user and 
 comment on column idempotency.fingerprint is 'First 128 bits of the SHA-256 of method, path and body.';
 comment on column idempotency.transaction is 'The move whose answer is rebuilt from the ledger''s own rows.';
 
-comment on column idempotency.profile is 'The identity whose profile the answer shows: erasing the profile erases the answer.';
+comment on column idempotency.profile is 'The person that the answer shows: forgetting the person erases the answer.';
 
 create table jobs (
   id uuid primary key,
@@ -58,6 +58,7 @@ create table events (
   created_at timestamptz not null
 );
 create index events_unpublished on events (position) where id is null;
+create index events_of_messages on events (entity) where type = 'message.updated';
 comment on table events is 'The outbox, and once an event has its id the log that webhooks and streams read.';
 comment on column events.id is
   'Given by the process that publishes, in ascending order, so no reader that has seen an id meets a smaller one later.';
@@ -71,9 +72,14 @@ create table event_head (
 comment on table event_head is 'The greatest id of an event; the process that publishes locks its row.';
 insert into event_head (last) values ('00000000-0000-7000-8000-000000000000');
 
--- An event has its id once, and is otherwise as it was written.
+-- An event has its id once, and is otherwise as it was written, until its entity's data is erased: then it names the
+-- entity alone.
 create function keep_event() returns trigger language plpgsql as $$
 begin
+  if new.payload::jsonb = jsonb_build_object('id', old.entity)
+    and (to_jsonb(new) - 'payload') is not distinct from (to_jsonb(old) - 'payload') then
+    return new;
+  end if;
   if old.id is not null or new.id is null
     or (to_jsonb(new) - 'id') is distinct from (to_jsonb(old) - 'id') then
     raise exception 'events are append-only' using errcode = 'restrict_violation';

@@ -22,8 +22,9 @@ create table persons (
   gender text check (gender in ('MALE', 'FEMALE')),
   profile_picture text check (length(profile_picture) between 1 and 2083),
   tags text[] not null default '{}' check (cardinality(tags) <= 100),
-  custom_attributes jsonb not null default '{}' check (jsonb_typeof(custom_attributes) = 'object'),
-  contact bytea not null check (octet_length(contact) between 29 and 1048576),
+  custom_attributes jsonb not null default '{}'
+    check (jsonb_typeof(custom_attributes) = 'object' and pg_column_size(custom_attributes) <= 1048576),
+  contact bytea not null check (octet_length(contact) between 29 and 160000),
   origin text not null check (length(origin) between 1 and 50),
   modified_from text not null check (length(modified_from) between 1 and 50),
   owner uuid not null,
@@ -65,7 +66,8 @@ create table companies (
   customer_stage text check (length(customer_stage) between 1 and 255),
   industry text check (length(industry) between 1 and 255),
   vat_number text check (length(vat_number) between 1 and 50),
-  custom_attributes jsonb not null default '{}' check (jsonb_typeof(custom_attributes) = 'object'),
+  custom_attributes jsonb not null default '{}'
+    check (jsonb_typeof(custom_attributes) = 'object' and pg_column_size(custom_attributes) <= 1048576),
   owner uuid not null,
   updated_at timestamptz,
   created_at timestamptz not null

@@ -16,6 +16,7 @@ create table messages (
   destination text,
   user_id uuid references users (id),
   identity uuid references identities (id),
+  person text,
   content bytea check (octet_length(content) between 1 and 400000),
   attempt smallint not null default 1 check (attempt between 1 and 100),
   provider text check (provider in ('infobip', 'smtp')),
@@ -34,6 +35,7 @@ create table messages (
     when 'email' then length(destination) <= 254 and destination ~ '^[^[:cntrl:][:space:]@<>,;:"]+@[^[:cntrl:][:space:]@<>,;:"]+$'
     else destination ~ '^\+[1-9][0-9]{4,14}$' end),
   constraint messages_recipient check (user_id is null or identity is null),
+  constraint messages_person check ((identity is null) = (person is null)),
   -- Nobody needs the content of a message that was handed over, or that will not be sent.
   constraint messages_content check (content is null or (sent_at is null and message_rank(group_id, status_id) = 0)),
   constraint messages_sent check (sent_at is null or provider is not null)
@@ -41,6 +43,7 @@ create table messages (
 create index messages_owner on messages (owner, id);
 create index messages_recent on messages (lower(destination), created_at);
 create index messages_identity on messages (identity) where identity is not null;
+create index messages_person on messages (person, id) where person is not null;
 create index messages_user on messages (user_id) where user_id is not null;
 comment on column messages.destination is 'An e-mail address or a number (E.164); null after the recipient''s data was erased.';
 comment on column messages.content is 'Encrypted by the serving half with the platform key; erased when the message was handed over.';
@@ -64,8 +67,9 @@ declare
   v_before integer := message_rank(old.group_id, old.status_id);
   v_after integer := message_rank(new.group_id, new.status_id);
 begin
-  if (new.id, new.channel, new.user_id, new.identity, new.owner, new.created_at)
-      is distinct from (old.id, old.channel, old.user_id, old.identity, old.owner, old.created_at)
+  if (new.id, new.channel, new.user_id, new.identity, new.person, new.owner, new.created_at)
+      is distinct from
+      (old.id, old.channel, old.user_id, old.identity, old.person, old.owner, old.created_at)
     or new.destination is not null and new.destination is distinct from old.destination
     or new.content is not null and new.content is distinct from old.content
     or old.sent_at is not null and new.sent_at is distinct from old.sent_at

@@ -44,10 +44,11 @@ export async function changeProfile<P, Q, B, C, R>(
       throw new DomainError("service.overloaded", "send the request again", { retryAfterS: 1 });
     }
     const complete = ready ?? await made.prepare(found);
-    const view = await made.finish(tx, found, await complete(tx));
-    const identity = made.identity(found);
-    if (identity !== null && call.idempotency !== null) {
-      await markProfile(tx, call.idempotency.key, identity);
+    const result = await complete(tx);
+    const view = await made.finish(tx, found, result);
+    const person = made.person(found, result);
+    if (person !== null && call.idempotency !== null) {
+      await markProfile(tx, call.idempotency.key, person);
     }
     return view;
   }, { secret: true });

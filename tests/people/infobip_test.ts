@@ -201,7 +201,7 @@ step(
     const before = await send("PATCH", `${path}/person`, change, key);
     deepEqual([before.status, before.body.person.city], [200, "Split"]);
     const kept = await realm.command((tx) =>
-      tx<{ body: string }[]>`select body from idempotency where profile = ${made.body.id}`
+      tx<{ body: string }[]>`select body from idempotency where profile = ${made.body.person.id}`
     );
     ok(kept.length > 0 && kept.every(({ body }) => !body.includes("Split")));
     const gone = await send("DELETE", `${path}/person`);

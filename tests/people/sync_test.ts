@@ -51,7 +51,7 @@ test("a synchronisation gives each person an identity, and runs once at a time",
       code: 200,
       type: "persons.sync.started",
       data: {
-        ...{ country: "HR", currency: "EUR", limit: null, page: null, filter: null },
+        ...{ country: "HR", currency: "EUR", limit: null, page: null },
         owner: realm.admin.id,
       },
     },

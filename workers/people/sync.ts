@@ -6,7 +6,6 @@ import { queueMessage } from "../../domain/messages/messages.ts";
 import { userRecipient } from "../../domain/messages/recipients.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { noPlatform } from "../../domain/people/people.ts";
-import type { Person } from "../../domain/people/person_fields.ts";
 import type { PeopleProvider, PersonBatch } from "../../domain/people/provider.ts";
 import {
   continueSync,
@@ -17,6 +16,7 @@ import {
   type PersonLink,
   reportOf,
   runningSync,
+  type SyncedPerson,
   unnamedLinks,
 } from "../../domain/people/sync.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -91,7 +91,7 @@ async function readPart(
 async function linksOf(
   context: WorkerContext,
   sync: SyncRow,
-  persons: readonly Person[],
+  persons: readonly SyncedPerson[],
 ): Promise<PersonLink[]> {
   if (sync.step === 3) {
     await context.step((tx) => createIdentities(tx, context.actor, { sync, persons }));
