@@ -28,9 +28,7 @@ export function readExchanges(
     : given.split(",").map((id) => id.trim()).filter((id) => id !== "");
   for (const id of named) {
     if (ids.includes(id)) continue;
-    read.faults.push(
-      `EXCHANGES: ${JSON.stringify(id)} is no exchange that is supported`,
-    );
+    read.faults.push(`EXCHANGES: ${JSON.stringify(id)} is no exchange that is supported`);
   }
   const exchangeUrls: Record<string, string> = {};
   for (const name of Object.keys(env)) {
@@ -43,13 +41,11 @@ export function readExchanges(
     const url = read.url(name, ["http:", "https:"]);
     if (url === null) continue;
     // Keys and money never cross a network in plain text.
-    if (
-      new URL(url).protocol === "https:" || LOOPBACK.test(new URL(url).hostname)
-    ) {
+    if (new URL(url).protocol === "https:" || LOOPBACK.test(new URL(url).hostname)) {
       exchangeUrls[id] = url;
-    } else {read.faults.push(
-        `${name} is not encrypted: https:// is expected on another machine`,
-      );}
+    } else {
+      read.faults.push(`${name} is not encrypted: https:// is expected on another machine`);
+    }
   }
   return { exchanges: given === null ? null : named, exchangeUrls };
 }

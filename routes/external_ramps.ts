@@ -79,12 +79,7 @@ const recordRoutes: readonly AnyRoute[] = [
     body: NewExternalRamp,
     status: 201,
     answer: ExternalRampView,
-    errors: [
-      "identity.not_found",
-      "permission.owner",
-      "permission.role",
-      "service.overloaded",
-    ],
+    errors: ["identity.not_found", "permission.owner", "permission.role", "service.overloaded"],
     handle: (call) =>
       command(
         call,
@@ -121,18 +116,11 @@ const recordRoutes: readonly AnyRoute[] = [
     body: ExternalRampChange,
     status: 200,
     answer: ExternalRampView,
-    errors: [
-      "ramp.not_found",
-      "permission.owner",
-      "permission.role",
-      "service.overloaded",
-    ],
+    errors: ["ramp.not_found", "permission.owner", "permission.role", "service.overloaded"],
     handle: (call) =>
       command(call, async (tx) => {
         const input = { ...call.body, ...call.params };
-        return viewExternalRamp(
-          await changeExternalRamp(tx, call.actor, input),
-        );
+        return viewExternalRamp(await changeExternalRamp(tx, call.actor, input));
       }),
   }),
   route({
@@ -204,18 +192,11 @@ const transferRoutes: readonly AnyRoute[] = [
     body: NewRampWithdraw,
     status: 201,
     answer: RampTransferView,
-    errors: [
-      ...REFUSALS,
-      "account.frozen",
-      "address.invalid",
-      "balance.insufficient",
-    ],
+    errors: [...REFUSALS, "account.frozen", "address.invalid", "balance.insufficient"],
     handle: (call) =>
       command(call, async (tx) => {
         const input = { ...call.body, ramp: call.params.id };
-        return viewRampTransfer(
-          await createRampWithdraw(tx, call.actor, input),
-        );
+        return viewRampTransfer(await createRampWithdraw(tx, call.actor, input));
       }, { lockLedger: true, confirmed: true, dryRun: call.query.dry_run }),
   }),
   route({
@@ -234,11 +215,7 @@ const transferRoutes: readonly AnyRoute[] = [
       search(call, async (db) => {
         const input = { ...call.query, ramp: call.params.id };
         const found = await listRampTransfers(db, call.actor, input);
-        return pageOf(
-          found.page,
-          answerable(found.rows.map(viewRampTransfer)),
-          found.total,
-        );
+        return pageOf(found.page, answerable(found.rows.map(viewRampTransfer)), found.total);
       }),
   }),
   route({
@@ -281,9 +258,7 @@ const transferRoutes: readonly AnyRoute[] = [
       command(call, async (tx) => {
         const { id: ramp, transfer } = call.params;
         const input = { ...call.body, ramp, transfer };
-        return viewRampTransfer(
-          await resolveRampTransfer(tx, call.actor, input),
-        );
+        return viewRampTransfer(await resolveRampTransfer(tx, call.actor, input));
       }, { lockLedger: true }),
   }),
 ];

@@ -41,23 +41,11 @@ export interface ExchangeHistory extends Pick<ExchangeAsset, "currency"> {
 export interface ExchangeGateway {
   /** Lists the currencies; the exchange checks the key for it. */
   currencies(account: ExchangeAccount): Promise<ExchangeCurrency[]>;
-  depositAddress(
-    account: ExchangeAccount,
-    of: ExchangeAsset,
-  ): Promise<NamedAddress>;
+  depositAddress(account: ExchangeAccount, of: ExchangeAsset): Promise<NamedAddress>;
   /** Asks the exchange to pay: never to be repeated unless it fails as `refused`. */
-  withdraw(
-    account: ExchangeAccount,
-    payment: ExchangePayment,
-  ): Promise<ExchangeEnd>;
-  withdrawals(
-    account: ExchangeAccount,
-    of: ExchangeHistory,
-  ): Promise<ExchangeEnd[]>;
-  deposits(
-    account: ExchangeAccount,
-    of: ExchangeHistory,
-  ): Promise<ExchangeEnd[]>;
+  withdraw(account: ExchangeAccount, payment: ExchangePayment): Promise<ExchangeEnd>;
+  withdrawals(account: ExchangeAccount, of: ExchangeHistory): Promise<ExchangeEnd[]>;
+  deposits(account: ExchangeAccount, of: ExchangeHistory): Promise<ExchangeEnd[]>;
   close(): void;
 }
 

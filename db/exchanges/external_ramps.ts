@@ -84,19 +84,13 @@ export async function insertExternalRamp(
 }
 
 /** Reads external ramps by their ids, deleted ones too. */
-export async function selectExternalRamps(
-  db: Db,
-  ids: string[],
-): Promise<ExternalRampRow[]> {
+export async function selectExternalRamps(db: Db, ids: string[]): Promise<ExternalRampRow[]> {
   return await db<ExternalRampRow[]>`
     select ${db(COLUMNS)} from external_ramps where id = any (${ids}::uuid[])`;
 }
 
 /** Locks an external ramp. */
-export async function lockExternalRamp(
-  tx: Tx,
-  id: string,
-): Promise<ExternalRampRow | null> {
+export async function lockExternalRamp(tx: Tx, id: string): Promise<ExternalRampRow | null> {
   const [row] = await tx<ExternalRampRow[]>`
     select ${tx(COLUMNS)} from external_ramps where id = ${id} for update`;
   return row ?? null;
@@ -162,11 +156,7 @@ export async function selectCredentials(
 }
 
 /** Reads which external ramps are due for a check. */
-export async function selectDueRamps(
-  db: Db,
-  at: number,
-  limit: number,
-): Promise<string[]> {
+export async function selectDueRamps(db: Db, at: number, limit: number): Promise<string[]> {
   const rows = await db<{ id: string }[]>`
     select id from external_ramps where deleted_at is null and check_at <= ${at}
     order by check_at limit ${limit}`;
@@ -182,10 +172,7 @@ export async function insertExchangeKey(
 }
 
 /** Reads a public key. */
-export async function selectPublicKey(
-  db: Db,
-  id: string,
-): Promise<Uint8Array | null> {
+export async function selectPublicKey(db: Db, id: string): Promise<Uint8Array | null> {
   const [row] = await db<{ public_key: Uint8Array }[]>`
     select public_key from exchange_keys where id = ${id}`;
   return row?.public_key ?? null;

@@ -118,20 +118,14 @@ export async function insertRampTransfer(
 }
 
 /** Reads a transfer. */
-export async function selectRampTransfer(
-  db: Db,
-  id: string,
-): Promise<RampTransferRow | null> {
+export async function selectRampTransfer(db: Db, id: string): Promise<RampTransferRow | null> {
   const [row] = await db<RampTransferRow[]>`
     select ${db(COLUMNS)} from ramp_transfers where id = ${id}`;
   return row ?? null;
 }
 
 /** Reads and locks a transfer. */
-export async function lockRampTransfer(
-  tx: Tx,
-  id: string,
-): Promise<RampTransferRow | null> {
+export async function lockRampTransfer(tx: Tx, id: string): Promise<RampTransferRow | null> {
   const [row] = await tx<RampTransferRow[]>`
     select ${tx(COLUMNS)} from ramp_transfers where id = ${id} for update`;
   return row ?? null;
@@ -230,10 +224,7 @@ export async function selectCredited(
 }
 
 /** The address that deposits for an account are sent to: its own, or the newest that serves it. */
-export async function selectReceivingAddress(
-  db: Db,
-  account: string,
-): Promise<string | null> {
+export async function selectReceivingAddress(db: Db, account: string): Promise<string | null> {
   const [row] = await db<{ address: string }[]>`
     select address from (
       select address, id, 0 as rank from addresses where account = ${account}

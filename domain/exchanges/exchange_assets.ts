@@ -54,9 +54,7 @@ export function isNetworkOf(chain: ChainId, name: string): boolean {
  * Lists which assets of ours an exchange offers. One that fits several networks of a currency is
  * left out: which is meant cannot be told.
  */
-export function offersOf(
-  currencies: readonly ExchangeCurrency[],
-): OfferedAsset[] {
+export function offersOf(currencies: readonly ExchangeCurrency[]): OfferedAsset[] {
   const offers: OfferedAsset[] = [];
   for (const asset of allAssets()) {
     const names = [...asset.symbols, ...OTHER_NAMES[asset.code] ?? []];
@@ -74,10 +72,7 @@ export function offersOf(
       withdraw: one.takes,
       minimum: amountOf(one.minimum),
       fee: amountOf(one.fee),
-      decimals: Math.min(
-        asset.decimals,
-        stepDecimals(one.step) ?? asset.decimals,
-      ),
+      decimals: Math.min(asset.decimals, stepDecimals(one.step) ?? asset.decimals),
     });
   }
   return offers;

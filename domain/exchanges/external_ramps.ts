@@ -42,22 +42,15 @@ const Credential = text(1000).regex(
 export const Authentication = z.strictObject({
   api_key: Credential,
   secret: Credential,
-  password: Credential.optional().meta({
-    description: "Where the exchange asks for one.",
-  }),
-  uid: Credential.optional().meta({
-    description: "Where the exchange asks for one.",
-  }),
+  password: Credential.optional().meta({ description: "Where the exchange asks for one." }),
+  uid: Credential.optional().meta({ description: "Where the exchange asks for one." }),
 }).meta({ id: "ExternalRampAuthentication" });
 /** Authentication data of an account at an exchange. It is never shown. */
 export type Authentication = z.infer<typeof Authentication>;
 
 /** A request for an external ramp. */
 export const NewExternalRamp = z.strictObject({
-  ramp: text(40).meta({
-    description: "Id of the exchange.",
-    example: "binance",
-  }),
+  ramp: text(40).meta({ description: "Id of the exchange.", example: "binance" }),
   identity: Id,
   authentication: Authentication,
   data: FreeForm.default({}),
@@ -91,9 +84,7 @@ export const ExchangeView = z.object({
   id: z.string(),
   name: z.string(),
   countries: z.array(z.string()),
-  requires: z.array(z.string()).meta({
-    description: "The parts of its authentication.",
-  }),
+  requires: z.array(z.string()).meta({ description: "The parts of its authentication." }),
 }).meta({ id: "Exchange" });
 
 /** An asset at an exchange as shown. */
@@ -101,9 +92,7 @@ export const ExchangeAssetView = z.object({
   asset: z.string(),
   currency: z.string(),
   network: z.string(),
-  deposit: z.boolean().meta({
-    description: "Whether the exchange pays it out to an account.",
-  }),
+  deposit: z.boolean().meta({ description: "Whether the exchange pays it out to an account." }),
   withdraw: z.boolean().meta({ description: "Whether the exchange takes it." }),
   minimum: DecimalText.nullable(),
   fee: DecimalText.nullable(),
@@ -147,20 +136,13 @@ export async function createExternalRamp(
   if (identity === null || identity.deleted_at !== null) {
     throw notFound("identity.not_found");
   }
-  assertMay(actor, "write", {
-    owner: identity.owner,
-    what: "identity.not_found",
-  });
+  assertMay(actor, "write", { owner: identity.owner, what: "identity.not_found" });
   const id = newId(actor.at);
   const row = await insertExternalRamp(tx, {
     id,
     ramp: exchange.id,
     identity: identity.id,
-    ...await encrypted(tx, actor, {
-      id,
-      exchange,
-      authentication: input.authentication,
-    }),
+    ...await encrypted(tx, actor, { id, exchange, authentication: input.authentication }),
     data: input.data,
     owner: actor.user,
     created_at: actor.at,
@@ -173,9 +155,7 @@ function exchangeOf(id: string): ListedExchange {
   const exchange = findExchange(id);
   if (exchange !== null) return exchange;
   const message = "not one of GET /v1/ramps/supported";
-  throw new DomainError("request.invalid", message, {
-    errors: [{ path: "/ramp", message }],
-  });
+  throw new DomainError("request.invalid", message, { errors: [{ path: "/ramp", message }] });
 }
 
 async function encrypted(
@@ -186,10 +166,7 @@ async function encrypted(
   const { id, exchange, authentication } = of;
   const errors: Fault[] = exchange.requires
     .filter((name) => authentication[name as CredentialName] === undefined)
-    .map((name) => ({
-      path: `/authentication/${name}`,
-      message: `${exchange.name} asks for it`,
-    }));
+    .map((name) => ({ path: `/authentication/${name}`, message: `${exchange.name} asks for it` }));
   if (errors.length > 0) {
     throw new DomainError("request.invalid", errors[0].message, { errors });
   }
@@ -199,11 +176,7 @@ async function encrypted(
     throw new DomainError("service.overloaded", why, { retryAfterS: 5 });
   }
   const plain = JSON.stringify(authentication);
-  const credentials = await encryptFor(
-    key.public_key,
-    credentialsOf(actor.realm.id, id),
-    plain,
-  );
+  const credentials = await encryptFor(key.public_key, credentialsOf(actor.realm.id, id), plain);
   const shown = authentication.api_key.length >= 12 ? authentication.api_key.slice(-4) : "";
   return { key: key.id, credentials, hint: `…${shown}` };
 }
@@ -230,12 +203,7 @@ export async function changeExternalRamp(
   }
   if (authentication !== undefined) {
     const of = { id: row.id, exchange: exchangeOf(row.ramp), authentication };
-    await updateCredentials(
-      tx,
-      row.id,
-      await encrypted(tx, actor, of),
-      actor.at,
-    );
+    await updateCredentials(tx, row.id, await encrypted(tx, actor, of), actor.at);
     await enqueue(tx, actor, "exchange.check", { ramp: row.id });
   }
   return (await selectExternalRamps(tx, [row.id]))[0];
@@ -257,11 +225,7 @@ export async function removeExternalRamp(
  *
  * @throws {DomainError} ramp.not_found
  */
-export async function countriesOf(
-  db: Db,
-  actor: Actor,
-  id: string,
-): Promise<readonly string[]> {
+export async function countriesOf(db: Db, actor: Actor, id: string): Promise<readonly string[]> {
   const listed = findExchange(id);
   if (listed !== null) return listed.countries;
   const row = await rowFor(db, actor, EXTERNAL_RAMPS, id, "read");
@@ -295,15 +259,11 @@ export function assertReady(row: ExternalRampRow): void {
     const code = row.error.code === "upstream.timeout" ? "upstream.timeout" : "upstream.failed";
     throw new DomainError(code, row.error.detail ?? "the exchange failed");
   }
-  throw new DomainError("chain.stale", "the exchange was not asked yet", {
-    retryAfterS: 2,
-  });
+  throw new DomainError("chain.stale", "the exchange was not asked yet", { retryAfterS: 2 });
 }
 
 /** Shows an external ramp. */
-export function viewExternalRamp(
-  row: ExternalRampRow,
-): EntityView & Record<string, unknown> {
+export function viewExternalRamp(row: ExternalRampRow): EntityView & Record<string, unknown> {
   const { id, ramp, identity, hint, status, checked_at } = row;
   return {
     id,

@@ -8,9 +8,7 @@ import { Speed } from "../sending/fees.ts";
 
 /** A request that an exchange pays to an account. */
 export const NewRampDeposit = z.strictObject({
-  account: Id.meta({
-    description: "A virtual account with a ramp, a ramp or a deposit account.",
-  }),
+  account: Id.meta({ description: "A virtual account with a ramp, a ramp or a deposit account." }),
   asset: text(40),
   value: Amount,
   data: FreeForm.default({}),
@@ -41,9 +39,7 @@ export const TransferResolution = z.strictObject({
     description: "`sent`: the exchange pays under `reference`. `done`: the exchange has credited " +
       "it. `failed`: it neither pays nor credits it.",
   }),
-  reference: text(200).optional().meta({
-    description: "The exchange's id of it; with `sent`.",
-  }),
+  reference: text(200).optional().meta({ description: "The exchange's id of it; with `sent`." }),
 }).refine(
   ({ outcome, reference }) => (outcome === "sent") === (reference !== undefined),
   "reference is given with the outcome sent, and only then",
@@ -106,15 +102,11 @@ const STATUS: Readonly<
 
 /** The states that are shown as a status. */
 export function statesOf(status: z.infer<typeof Status>): string[] {
-  return Object.entries(STATUS).filter(([, shown]) => shown === status).map((
-    [state],
-  ) => state);
+  return Object.entries(STATUS).filter(([, shown]) => shown === status).map(([state]) => state);
 }
 
 /** Shows a transfer. */
-export function viewRampTransfer(
-  row: RampTransferRow,
-): Record<string, unknown> {
+export function viewRampTransfer(row: RampTransferRow): Record<string, unknown> {
   const amount = (text: string | null) => text === null ? null : trim(text);
   return {
     id: row.id,

@@ -78,30 +78,14 @@ export async function createRampDeposit(
   }
   assertReceivable(findAsset(account.asset));
   if (offer.minimum !== null && compare(input.value, offer.minimum) < 0) {
-    throw invalidField(
-      "/value",
-      `the exchange pays out at least ${offer.minimum}`,
-    );
+    throw invalidField("/value", `the exchange pays out at least ${offer.minimum}`);
   }
   const address = await selectReceivingAddress(tx, account.id) ??
-    await findOwnAddress(
-      tx,
-      (await serveAccount(tx, actor, { account, data: {} })).id,
-    );
-  const stopped = {
-    account: account.id,
-    asset: account.asset,
-    chain: place.chain,
-  };
+    await findOwnAddress(tx, (await serveAccount(tx, actor, { account, data: {} })).id);
+  const stopped = { account: account.id, asset: account.asset, chain: place.chain };
   await assertNotStopped(tx, actor, { ...stopped, destination: address });
   return await insertTransfer(tx, actor, target, {
-    ...{
-      id: newId(actor.at),
-      kind: "deposit",
-      value: input.value,
-      data: input.data,
-      address,
-    },
+    ...{ id: newId(actor.at), kind: "deposit", value: input.value, data: input.data, address },
     ...{ expected_address: null, paid_by: null, speed: null, block: null },
   });
 }
@@ -125,15 +109,8 @@ export async function createRampWithdraw(
   const expected = input.address === undefined
     ? null
     : await checkAddress(place.chain, place.network, input.address);
-  const stopped = {
-    account: account.id,
-    asset: account.asset,
-    chain: place.chain,
-  };
-  await assertNotStopped(tx, actor, {
-    ...stopped,
-    destination: expected ?? "",
-  });
+  const stopped = { account: account.id, asset: account.asset, chain: place.chain };
+  await assertNotStopped(tx, actor, { ...stopped, destination: expected ?? "" });
   const id = newId(actor.at);
   const block = await openBlock(tx, actor, {
     account,
@@ -142,13 +119,7 @@ export async function createRampWithdraw(
     reference: id,
   });
   return await insertTransfer(tx, actor, target, {
-    ...{
-      id,
-      kind: "withdraw",
-      value: input.value,
-      data: input.data,
-      address: null,
-    },
+    ...{ id, kind: "withdraw", value: input.value, data: input.data, address: null },
     ...{ expected_address: expected, ...input.fee, block: block.id },
   });
 }
@@ -164,36 +135,20 @@ async function resolveTarget(
   const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
   assertAccount(actor, "write", account);
   if (account.asset !== input.asset) {
-    throw new DomainError(
-      "account.asset_mismatch",
-      `the account is of ${account.asset}`,
-    );
+    throw new DomainError("account.asset_mismatch", `the account is of ${account.asset}`);
   }
   if (account.testnet) {
-    throw new DomainError(
-      "asset.no_testnet",
-      "exchanges have no test networks",
-    );
+    throw new DomainError("asset.no_testnet", "exchanges have no test networks");
   }
   const asset = await resolveChainAsset(tx, account.asset);
   const offer = ramp.assets.find((one) => one.asset === asset.code && asset.token === null);
   if (offer === undefined) {
-    throw new DomainError(
-      "asset.unknown",
-      `the exchange moves no ${asset.code}`,
-    );
+    throw new DomainError("asset.unknown", `the exchange moves no ${asset.code}`);
   }
   if (!offer[kind]) {
-    throw new DomainError(
-      "asset.suspended",
-      `the exchange moves no ${asset.code} so for now`,
-    );
+    throw new DomainError("asset.suspended", `the exchange moves no ${asset.code} so for now`);
   }
-  assertScale(
-    input.value,
-    kind === "deposit" ? offer.decimals : asset.decimals,
-    "/value",
-  );
+  assertScale(input.value, kind === "deposit" ? offer.decimals : asset.decimals, "/value");
   const place = chainNetworkFor(actor.settings.chains, asset.chain, false);
   return { ramp, account, asset, offer, place };
 }
@@ -228,9 +183,7 @@ async function insertTransfer(
     owner: actor.user,
     created_at: actor.at,
   });
-  await enqueue(tx, actor, "exchange.advance", { transfer: row.id }, {
-    dedupe: row.id,
-  });
+  await enqueue(tx, actor, "exchange.advance", { transfer: row.id }, { dedupe: row.id });
   return row;
 }
 
@@ -303,8 +256,5 @@ export async function resolveRampTransfer(
     return await resumeTransfer(tx, actor, row, input.reference!);
   }
   const detail = "a person found that it did not happen";
-  return await failTransfer(tx, actor, row, {
-    code: "upstream.failed",
-    detail,
-  });
+  return await failTransfer(tx, actor, row, { code: "upstream.failed", detail });
 }

@@ -41,11 +41,7 @@ export async function matchEnd(
   ends: readonly ExchangeEnd[],
 ): Promise<ExchangeEnd | "several" | null> {
   const fitting = ends.filter((end) => end.reference !== null && fits(row, end));
-  const taken = await selectTaken(
-    tx,
-    row,
-    fitting.map((end) => end.reference!),
-  );
+  const taken = await selectTaken(tx, row, fitting.map((end) => end.reference!));
   const free = fitting.filter((end) => !taken.has(end.reference!));
   const marked = free.filter((end) => end.marked);
   if (marked.length === 1) return marked[0];

@@ -101,10 +101,7 @@ async function ownerOf(
 ): Promise<RequestActor> {
   const user = await selectUser(tx, row.owner);
   if (user === null || user.deleted_at !== null || !user.active) {
-    throw new DomainError(
-      "permission.owner",
-      "the user who asked for it is no longer active",
-    );
+    throw new DomainError("permission.owner", "the user who asked for it is no longer active");
   }
   return {
     ...actor,

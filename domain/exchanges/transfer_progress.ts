@@ -35,23 +35,11 @@ export interface TransferFailure {
 }
 
 /** Puts the next try off, longer each time. */
-export async function putOffTransfer(
-  tx: Tx,
-  actor: Actor,
-  id: string,
-): Promise<void> {
+export async function putOffTransfer(tx: Tx, actor: Actor, id: string): Promise<void> {
   const row = await lockRampTransfer(tx, id);
   if (row === null || row.state === "done" || row.state === "failed") return;
-  const pause = Math.min(
-    RETRY_MAX_MS,
-    RETRY_MIN_MS * 2 ** Math.min(row.tries, 10),
-  );
-  await updateRampTransfer(
-    tx,
-    id,
-    { tries: row.tries + 1, next_at: actor.at + pause },
-    actor.at,
-  );
+  const pause = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(row.tries, 10));
+  await updateRampTransfer(tx, id, { tries: row.tries + 1, next_at: actor.at + pause }, actor.at);
 }
 
 /**
@@ -71,17 +59,8 @@ export async function markAsking(
   if (ramp.deleted_at !== null || ramp.status === "REFUSED") return null;
   const { account, asset, chain } = row;
   const owner = { ...actor, kind: "user" as const, user: row.owner };
-  await assertNotStopped(tx, owner, {
-    account,
-    asset,
-    chain,
-    destination: row.address!,
-  });
-  const change = {
-    state: "asking" as const,
-    asked_at: actor.at,
-    next_at: actor.at + RETRY_MIN_MS,
-  };
+  await assertNotStopped(tx, owner, { account, asset, chain, destination: row.address! });
+  const change = { state: "asking" as const, asked_at: actor.at, next_at: actor.at + RETRY_MIN_MS };
   return await updateRampTransfer(tx, id, change, actor.at);
 }
 
@@ -104,22 +83,11 @@ export async function noteEnd(
   }
   if (row.reference !== null && row.reference !== end.reference) return row;
   if ((await selectTaken(tx, row, [end.reference])).size > 0) {
-    return await waitFor(
-      tx,
-      actor,
-      row,
-      "the exchange named the id of another transfer",
-    );
+    return await waitFor(tx, actor, row, "the exchange named the id of another transfer");
   }
   const told = toldOf(row, end);
   if (end.address !== null && !sameAddress(end.address, row.address)) {
-    return await waitFor(
-      tx,
-      actor,
-      row,
-      "the exchange pays to another address",
-      told,
-    );
+    return await waitFor(tx, actor, row, "the exchange pays to another address", told);
   }
   if (row.kind === "deposit" && row.state !== "sent") {
     return await updateRampTransfer(tx, id, {
@@ -138,12 +106,7 @@ export async function waitFor(
   reason: string,
   more: RampTransferChange = {},
 ): Promise<RampTransferRow> {
-  const change = {
-    ...more,
-    state: "unclear" as const,
-    reason,
-    next_at: actor.at + RETRY_MAX_MS,
-  };
+  const change = { ...more, state: "unclear" as const, reason, next_at: actor.at + RETRY_MAX_MS };
   return await updateRampTransfer(tx, row.id, change, actor.at);
 }
 
@@ -156,17 +119,9 @@ export async function resumeTransfer(
 ): Promise<RampTransferRow> {
   const isTaken = (await selectTaken(tx, row, [reference])).size > 0;
   if (isTaken || (row.reference !== null && row.reference !== reference)) {
-    throw new DomainError(
-      "version.conflict",
-      "another reference is known, or it is another's",
-    );
+    throw new DomainError("version.conflict", "another reference is known, or it is another's");
   }
-  const change = {
-    state: "sent" as const,
-    reference,
-    tries: 0,
-    next_at: actor.at,
-  };
+  const change = { state: "sent" as const, reference, tries: 0, next_at: actor.at };
   return await updateRampTransfer(tx, row.id, change, actor.at);
 }
 
@@ -177,12 +132,7 @@ export async function finishTransfer(
   row: RampTransferRow,
   more: RampTransferChange = {},
 ): Promise<RampTransferRow> {
-  return await updateRampTransfer(
-    tx,
-    row.id,
-    { ...more, state: "done" },
-    actor.at,
-  );
+  return await updateRampTransfer(tx, row.id, { ...more, state: "done" }, actor.at);
 }
 
 /** Ends a transfer as failed, and releases its block if its withdrawal was not made. */
@@ -196,23 +146,14 @@ export async function failTransfer(
     await freeBlock(tx, row.block!);
   }
   const error = errorField(code, detail);
-  return await updateRampTransfer(
-    tx,
-    row.id,
-    { state: "failed", error },
-    actor.at,
-  );
+  return await updateRampTransfer(tx, row.id, { state: "failed", error }, actor.at);
 }
 
 /**
  * Follows a deposit that the exchange said it pays: it is done when our own chain has credited it,
  * failed when the exchange gave it up and no transaction is known.
  */
-export async function followDeposit(
-  tx: LedgerTx,
-  actor: Actor,
-  id: string,
-): Promise<void> {
+export async function followDeposit(tx: LedgerTx, actor: Actor, id: string): Promise<void> {
   const row = await lockRampTransfer(tx, id);
   if (row === null || (row.state !== "sent" && row.state !== "unclear")) return;
   const arrived = row.hash === null ? null : await selectCredited(tx, { ...row, hash: row.hash });
@@ -223,22 +164,12 @@ export async function followDeposit(
   if (row.state === "unclear") return;
   if (arrived !== null) {
     const credited = trim(arrived.credited);
-    await waitFor(
-      tx,
-      actor,
-      row,
-      `its transaction brought ${credited}, which is another amount`,
-    );
+    await waitFor(tx, actor, row, `its transaction brought ${credited}, which is another amount`);
     return;
   }
   if (row.exchange_status === "failed" || row.exchange_status === "canceled") {
     if (row.hash !== null) {
-      await waitFor(
-        tx,
-        actor,
-        row,
-        "the exchange gave it up although it named a transaction",
-      );
+      await waitFor(tx, actor, row, "the exchange gave it up although it named a transaction");
       return;
     }
     const detail = `the exchange gave it up: ${row.exchange_status}`;
@@ -268,10 +199,7 @@ export async function acceptDeposit(
   if (arrived !== null) {
     return await finishTransfer(tx, actor, row, { deposit: arrived.id });
   }
-  throw new DomainError(
-    "version.conflict",
-    "its transaction has brought no deposit",
-  );
+  throw new DomainError("version.conflict", "its transaction has brought no deposit");
 }
 
 /**
@@ -292,10 +220,7 @@ export async function followWithdraw(
   const withdrawal = (await selectWithdrawal(tx, row.withdrawal))!;
   if (withdrawal.status === "FAILED" || withdrawal.status === "CANCELED") {
     const detail = `its withdrawal ended as ${withdrawal.status}`;
-    await failTransfer(tx, actor, row, {
-      code: "withdrawal.not_found",
-      detail,
-    });
+    await failTransfer(tx, actor, row, { code: "withdrawal.not_found", detail });
     return;
   }
   if (withdrawal.hash === null) return;

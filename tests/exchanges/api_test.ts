@@ -32,29 +32,16 @@ async function showsNoCredentials(fixture: ExchangeFixture): Promise<void> {
   const { realm, ramp } = fixture;
   const { send, identity } = realm.admin;
   const { body, text } = await send("GET", `/v1/ramps/${ramp}`);
-  deepEqual([body.ramp, body.identity, body.status], [
-    "binance",
-    identity,
-    "READY",
-  ]);
+  deepEqual([body.ramp, body.identity, body.status], ["binance", identity, "READY"]);
   deepEqual(body.authentication, { api_key: "…1234" });
-  ok(
-    !text.includes(EXCHANGE_KEY.secret) &&
-      !text.includes(EXCHANGE_KEY.api_key),
-  );
+  ok(!text.includes(EXCHANGE_KEY.secret) && !text.includes(EXCHANGE_KEY.api_key));
   const [{ plain }] = await rowsOf<{ plain: string }>(
     realm,
     "select encode(credentials, 'escape') || to_jsonb(r)::text as plain from external_ramps r",
   );
-  ok(
-    !plain.includes(EXCHANGE_KEY.secret) &&
-      !plain.includes(EXCHANGE_KEY.api_key),
-  );
+  ok(!plain.includes(EXCHANGE_KEY.secret) && !plain.includes(EXCHANGE_KEY.api_key));
   const page = await send("GET", "/v1/ramps?populate=identity");
-  deepEqual([page.body.total, page.body.rows[0].identity.id], [
-    1,
-    identity,
-  ]);
+  deepEqual([page.body.total, page.body.rows[0].identity.id], [1, identity]);
   equal((await send("GET", "/v1/ramps/count")).body, 1);
 }
 
@@ -65,10 +52,7 @@ async function listsExchanges(fixture: ExchangeFixture): Promise<void> {
   ok(body.some((one: { id: string; name: string }) => one.id === "kraken"));
   const countries = await send("GET", "/v1/ramps/kraken/countries");
   deepEqual([countries.status, countries.body], [200, ["US"]]);
-  deepEqual(codeOf(await send("GET", "/v1/ramps/nowhere/countries")), [
-    404,
-    "ramp.not_found",
-  ]);
+  deepEqual(codeOf(await send("GET", "/v1/ramps/nowhere/countries")), [404, "ramp.not_found"]);
   equal((await send("GET", `/v1/ramps/${ramp}/countries`)).status, 200);
 }
 
@@ -96,42 +80,19 @@ async function answersBadInput(fixture: ExchangeFixture): Promise<void> {
   const post = (body: unknown) => send("POST", "/v1/ramps", body);
   const bad = await post(recordOf(identity, { ramp: "nowhere" }));
   deepEqual([bad.status, bad.body.errors[0].path], [400, "/ramp"]);
-  const secretless = await post(
-    recordOf(identity, { authentication: { api_key: "a" } }),
-  );
-  deepEqual([secretless.status, secretless.body.code], [
-    400,
-    "request.invalid",
-  ]);
+  const secretless = await post(recordOf(identity, { authentication: { api_key: "a" } }));
+  deepEqual([secretless.status, secretless.body.code], [400, "request.invalid"]);
   const okx = await post(recordOf(identity, { ramp: "okx" }));
-  deepEqual([okx.status, okx.body.errors[0].path], [
-    400,
-    "/authentication/password",
-  ]);
+  deepEqual([okx.status, okx.body.errors[0].path], [400, "/authentication/password"]);
   deepEqual(codeOf(await post(recordOf(identity, { identity: crypto.randomUUID() }))), [
     404,
     "identity.not_found",
   ]);
-  deepEqual(codeOf(await fixture.deposit({ value: "0.001" })), [
-    400,
-    "request.invalid",
-  ]);
-  deepEqual(codeOf(await fixture.deposit({ value: "1.123456789" })), [
-    400,
-    "request.invalid",
-  ]);
-  deepEqual(codeOf(await fixture.deposit({ asset: "BTC" })), [
-    409,
-    "account.asset_mismatch",
-  ]);
-  deepEqual(codeOf(await fixture.withdraw({ value: "11" })), [
-    409,
-    "balance.insufficient",
-  ]);
-  deepEqual(codeOf(await fixture.withdraw({ address: "0x1" })), [
-    422,
-    "address.invalid",
-  ]);
+  deepEqual(codeOf(await fixture.deposit({ value: "0.001" })), [400, "request.invalid"]);
+  deepEqual(codeOf(await fixture.deposit({ value: "1.123456789" })), [400, "request.invalid"]);
+  deepEqual(codeOf(await fixture.deposit({ asset: "BTC" })), [409, "account.asset_mismatch"]);
+  deepEqual(codeOf(await fixture.withdraw({ value: "11" })), [409, "balance.insufficient"]);
+  deepEqual(codeOf(await fixture.withdraw({ address: "0x1" })), [422, "address.invalid"]);
   const none = `/v1/ramps/${ramp}/transfers/${crypto.randomUUID()}`;
   deepEqual(codeOf(await send("GET", none)), [404, "transfer.not_found"]);
   deepEqual(await rowsOf(realm, "select id from ramp_transfers"), []);
@@ -141,16 +102,9 @@ async function keepsToPermissions(fixture: ExchangeFixture): Promise<void> {
   const { realm, ramp, funded } = fixture;
   const { identity } = realm.admin;
   const stranger = await realm.user();
-  deepEqual(codeOf(await stranger.send("GET", `/v1/ramps/${ramp}`)), [
-    404,
-    "ramp.not_found",
-  ]);
+  deepEqual(codeOf(await stranger.send("GET", `/v1/ramps/${ramp}`)), [404, "ramp.not_found"]);
   const body = { account: funded.account, asset: "ETH", value: "1" };
-  const asked = await stranger.send(
-    "POST",
-    `/v1/ramps/${ramp}/deposit`,
-    body,
-  );
+  const asked = await stranger.send("POST", `/v1/ramps/${ramp}/deposit`, body);
   deepEqual(codeOf(asked), [404, "ramp.not_found"]);
   deepEqual(codeOf(await stranger.send("POST", "/v1/ramps", recordOf(identity))), [
     404,
@@ -160,10 +114,7 @@ async function keepsToPermissions(fixture: ExchangeFixture): Promise<void> {
   equal((await reader.send("GET", `/v1/ramps/${ramp}`)).status, 200);
   deepEqual(
     codeOf(await reader.send("POST", `/v1/ramps/${ramp}/withdraw`, body)),
-    [
-      403,
-      "permission.owner",
-    ],
+    [403, "permission.owner"],
   );
 }
 
@@ -177,12 +128,7 @@ async function makesTransfersOnce(fixture: ExchangeFixture): Promise<void> {
     201,
   );
   deepEqual(await rowsOf(realm, "select id from ramp_transfers"), []);
-  const body = {
-    account: funded.account,
-    asset: "ETH",
-    value: "1",
-    data: { a: 1 },
-  };
+  const body = { account: funded.account, asset: "ETH", value: "1", data: { a: 1 } };
   const headers = { "idempotency-key": "deposit-once" };
   const first = await send("POST", `/v1/ramps/${ramp}/deposit`, body, headers);
   equal(first.status, 201, first.text);
@@ -192,20 +138,8 @@ async function makesTransfersOnce(fixture: ExchangeFixture): Promise<void> {
   deepEqual([typeof id, typeof created_at], ["string", "number"]);
   match(address, /^0x/);
   deepEqual(rest, {
-    ...{
-      ramp,
-      kind: "deposit",
-      account: funded.account,
-      asset: "ETH",
-      value: "1",
-    },
-    ...{
-      status: "PROCESSING",
-      reason: null,
-      hash: null,
-      deposit: null,
-      withdrawal: null,
-    },
+    ...{ ramp, kind: "deposit", account: funded.account, asset: "ETH", value: "1" },
+    ...{ status: "PROCESSING", reason: null, hash: null, deposit: null, withdrawal: null },
     exchange: {
       ...{ currency: "ETH", network: "ETH" },
       ...{ reference: null, status: null, amount: null, fee: null },
@@ -214,51 +148,27 @@ async function makesTransfersOnce(fixture: ExchangeFixture): Promise<void> {
   });
   const list = await send("GET", `/v1/ramps/${ramp}/transfers?status=PROCESSING`);
   deepEqual([list.body.total, list.body.rows[0].id], [1, id]);
-  equal(
-    (await send("GET", `/v1/ramps/${ramp}/transfers?status=DONE`)).body
-      .total,
-    0,
-  );
-  deepEqual(
-    (await send("GET", `/v1/ramps/${ramp}/transfers/${id}`)).body.id,
-    id,
-  );
+  equal((await send("GET", `/v1/ramps/${ramp}/transfers?status=DONE`)).body.total, 0);
+  deepEqual((await send("GET", `/v1/ramps/${ramp}/transfers/${id}`)).body.id, id);
   const resolve = `/v1/ramps/${ramp}/transfers/${id}/resolve`;
-  deepEqual(codeOf(await send("POST", resolve, { outcome: "failed" })), [
-    409,
-    "version.conflict",
-  ]);
+  deepEqual(codeOf(await send("POST", resolve, { outcome: "failed" })), [409, "version.conflict"]);
 }
 
 async function showsRefusedKeys(fixture: ExchangeFixture): Promise<void> {
   const { realm, ramp } = fixture;
   const { send } = realm.admin;
-  const wrong = {
-    api_key: "another-key-that-is-wrong-9876",
-    secret: "another-secret",
-  };
-  const changed = await send("PATCH", `/v1/ramps/${ramp}`, {
-    authentication: wrong,
-  });
+  const wrong = { api_key: "another-key-that-is-wrong-9876", secret: "another-secret" };
+  const changed = await send("PATCH", `/v1/ramps/${ramp}`, { authentication: wrong });
   deepEqual([changed.status, changed.body.status], [200, "PENDING"]);
-  deepEqual(codeOf(await send("GET", `/v1/ramps/${ramp}/assets`)), [
-    503,
-    "chain.stale",
-  ]);
+  deepEqual(codeOf(await send("GET", `/v1/ramps/${ramp}/assets`)), [503, "chain.stale"]);
   await checkExternalRamp(fixture.context(), { ramp });
   const { text, ...answer } = await send("GET", `/v1/ramps/${ramp}/assets`);
   deepEqual(codeOf({ text, ...answer }), [502, "upstream.failed"]);
   match(answer.body.detail, /Binance refuses the key: Invalid Api-Key ID/);
-  ok(
-    !text.includes(wrong.api_key) &&
-      !text.includes("https://exchange.example"),
-    text,
-  );
+  ok(!text.includes(wrong.api_key) && !text.includes("https://exchange.example"), text);
   deepEqual(codeOf(await fixture.deposit()), [502, "upstream.failed"]);
   equal((await send("GET", `/v1/ramps/${ramp}`)).body.status, "REFUSED");
-  await send("PATCH", `/v1/ramps/${ramp}`, {
-    authentication: EXCHANGE_KEY,
-  });
+  await send("PATCH", `/v1/ramps/${ramp}`, { authentication: EXCHANGE_KEY });
   const late = openExchangeGateway({ urls: { binance: fixture.exchange.url }, timeoutMs: 1 });
   await checkExternalRamp({
     ...fixture.context(),

@@ -30,10 +30,7 @@ Deno.test("the client library runs without rights but its exchange's address", a
   const gateway = openExchangeGateway({ urls: { binance: exchange.url } });
   try {
     const payment = { ...ETH, address: exchange.named.address, mark: "m1" };
-    const paid = await gateway.withdraw(ACCOUNT, {
-      ...payment,
-      amount: "0.12345678",
-    });
+    const paid = await gateway.withdraw(ACCOUNT, { ...payment, amount: "0.12345678" });
     ok(paid.reference);
     const since = Date.now() - 60_000;
     const of = { currency: "ETH", since, mark: "m1" };
@@ -42,14 +39,7 @@ Deno.test("the client library runs without rights but its exchange's address", a
     // Figures that a double cannot hold keep their digits, as numbers too.
     const long = "123456789.12345678912345";
     exchange.deposits.push({
-      ...{
-        id: "d",
-        amount: long,
-        coin: "ETH",
-        network: "ETH",
-        status: 1,
-        address: "0x1",
-      },
+      ...{ id: "d", amount: long, coin: "ETH", network: "ETH", status: 1, address: "0x1" },
       ...{ txId: "0x2", insertTime: Date.now() },
     });
     equal((await gateway.deposits(ACCOUNT, of))[0].amount, long);
@@ -67,9 +57,7 @@ Deno.test("the client library runs without rights but its exchange's address", a
 
 Deno.test("an exchange that answers too late, too much, elsewhere or nonsense fails as unknown", async () => {
   await using exchange = startExchange();
-  const gateway = openExchangeGateway({
-    urls: { binance: exchange.url },
-  });
+  const gateway = openExchangeGateway({ urls: { binance: exchange.url } });
   try {
     await gateway.currencies(ACCOUNT);
     const big = new Uint8Array(17 * 1024 * 1024).fill(32);
@@ -77,30 +65,18 @@ Deno.test("an exchange that answers too late, too much, elsewhere or nonsense fa
       ["too much", () => new Response(big)],
       [
         "elsewhere",
-        () =>
-          new Response(null, {
-            status: 302,
-            headers: { location: "http://[::1]/" },
-          }),
+        () => new Response(null, { status: 302, headers: { location: "http://[::1]/" } }),
       ],
       ["nonsense", () => new Response("<html>no</html>")],
       ["an error", () => new Response("{}", { status: 500 })],
     ];
     for (const [name, answer] of answers) {
       exchange.instead = (request) => request.endsWith("apply") ? answer() : null;
-      const payment = {
-        ...ETH,
-        address: exchange.named.address,
-        amount: "1",
-        mark: "m",
-      };
+      const payment = { ...ETH, address: exchange.named.address, amount: "1", mark: "m" };
       await rejects(
         gateway.withdraw(ACCOUNT, payment),
         (error: { fault: string }) => {
-          ok(
-            ["unknown", "timeout"].includes(error.fault),
-            `${name}: ${error.fault}`,
-          );
+          ok(["unknown", "timeout"].includes(error.fault), `${name}: ${error.fault}`);
           return true;
         },
       );
@@ -108,14 +84,8 @@ Deno.test("an exchange that answers too late, too much, elsewhere or nonsense fa
   } finally {
     gateway.close();
   }
-  const late = openExchangeGateway({
-    urls: { binance: exchange.url },
-    timeoutMs: 1,
-  });
-  await rejects(late.currencies(ACCOUNT), {
-    name: "ExchangeError",
-    fault: "timeout",
-  });
+  const late = openExchangeGateway({ urls: { binance: exchange.url }, timeoutMs: 1 });
+  await rejects(late.currencies(ACCOUNT), { name: "ExchangeError", fault: "timeout" });
   late.close();
 });
 
@@ -123,44 +93,24 @@ Deno.test("a reason of an exchange holds neither credentials, signatures nor add
   const credentials = { api_key: "KEY/with+signs", secret: "the secret" };
   const told = 'binance {"code":-1,"msg":"bad KEY/with+signs KEY%2Fwith%2Bsigns at ' +
     'https://api.example/x?signature=abcdef, signature=abcdef\\u0000 the secret"}';
-  const reason = reasonOf(new Error(told), {
-    exchange: "binance",
-    credentials,
-  });
+  const reason = reasonOf(new Error(told), { exchange: "binance", credentials });
   equal(reason, "bad … … at … … …");
 });
 
 Deno.test("only assets that fit by name, network and contract are offered, amounts are exact", () => {
   const network = (name: string, contract: string | null = null) => ({
-    ...{
-      network: name,
-      contract,
-      takes: true,
-      pays: true,
-      minimum: "1e-8",
-      fee: "-1",
-    },
+    ...{ network: name, contract, takes: true, pays: true, minimum: "1e-8", fee: "-1" },
     step: "1e-8",
   });
   const usdc = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
   const offers = offersOf([
-    {
-      code: "BTC",
-      networks: [network("BTC"), network("BEP20"), network("LIGHTNING")],
-    },
-    {
-      code: "USDC",
-      networks: [network("ERC20", usdc.toLowerCase()), network("ETH", usdc)],
-    },
+    { code: "BTC", networks: [network("BTC"), network("BEP20"), network("LIGHTNING")] },
+    { code: "USDC", networks: [network("ERC20", usdc.toLowerCase()), network("ETH", usdc)] },
     { code: "LTC", networks: [network("LTC", usdc)] },
     { code: "DOGE", networks: [network("<b>DOGE")] },
   ]);
   deepEqual(offers.map(({ asset }) => asset), ["BTC"]);
-  deepEqual([offers[0].minimum, offers[0].fee, offers[0].decimals], [
-    null,
-    null,
-    8,
-  ]);
+  deepEqual([offers[0].minimum, offers[0].fee, offers[0].decimals], [null, null, 8]);
   deepEqual(["1", "0.10", "1e3", "-1", "NaN", ""].map(amountOf), [
     "1",
     "0.1",
@@ -203,36 +153,15 @@ Deno.test("before a worker has made the realm's key a record is refused, then ta
 
 Deno.test("addresses of exchanges are https, or on the machine itself", () => {
   const read = (env: Record<string, string>) =>
-    readConfig({
-      DATABASE_URL: "postgres://a@127.0.0.1/a",
-      WORKERS: "off",
-      ...env,
-    }, false);
+    readConfig({ DATABASE_URL: "postgres://a@127.0.0.1/a", WORKERS: "off", ...env }, false);
   const base = { PLATFORM_KEY: "0123456789abcdef" };
   deepEqual(
     read({ ...base, RAMP_OKX_URL: "http://127.0.0.1:1" }).exchangeUrls,
-    {
-      okx: "http://127.0.0.1:1",
-    },
+    { okx: "http://127.0.0.1:1" },
   );
-  deepEqual(read({ ...base, EXCHANGES: "okx, kraken" }).exchanges, [
-    "okx",
-    "kraken",
-  ]);
-  deepEqual([
-    read(base).exchanges,
-    read({ ...base, EXCHANGES: "none" }).exchanges,
-  ], [null, []]);
-  throws(
-    () => read({ ...base, RAMP_OKX_URL: "http://okx.example" }),
-    /not encrypted/,
-  );
-  throws(
-    () => read({ ...base, RAMP_NOWHERE_URL: "https://okx.example" }),
-    /names no exchange/,
-  );
-  throws(
-    () => read({ ...base, EXCHANGES: "nowhere" }),
-    /no exchange that is supported/,
-  );
+  deepEqual(read({ ...base, EXCHANGES: "okx, kraken" }).exchanges, ["okx", "kraken"]);
+  deepEqual([read(base).exchanges, read({ ...base, EXCHANGES: "none" }).exchanges], [null, []]);
+  throws(() => read({ ...base, RAMP_OKX_URL: "http://okx.example" }), /not encrypted/);
+  throws(() => read({ ...base, RAMP_NOWHERE_URL: "https://okx.example" }), /names no exchange/);
+  throws(() => read({ ...base, EXCHANGES: "nowhere" }), /no exchange that is supported/);
 });

@@ -29,10 +29,7 @@ Deno.test("a deposit from an exchange is asked for once and done when the chain 
   using poller = openTestPoller(realm);
   const { id, address } = made(await fixture.deposit({ value: "1.50000001" }));
   const sent = await fixture.advance(id);
-  deepEqual([sent.status, sent.exchange.reference], [
-    "PROCESSING",
-    exchange.withdrawals[0].id,
-  ]);
+  deepEqual([sent.status, sent.exchange.reference], ["PROCESSING", exchange.withdrawals[0].id]);
   const { amount, withdrawOrderId } = exchange.withdrawals[0];
   deepEqual([amount, withdrawOrderId], ["1.50000001", id.replaceAll("-", "")]);
   equal(exchange.withdrawals[0].address.toLowerCase(), address.toLowerCase());
@@ -43,37 +40,17 @@ Deno.test("a deposit from an exchange is asked for once and done when the chain 
   await poller.follow();
   const done = await fixture.advance(id);
   deepEqual(
-    [
-      done.status,
-      done.hash,
-      done.exchange.amount,
-      done.exchange.fee,
-      done.exchange.status,
-    ],
+    [done.status, done.hash, done.exchange.amount, done.exchange.fee, done.exchange.status],
     ["DONE", hash, "1.50000001", "0.001", "ok"],
   );
-  const { body } = await realm.admin.send(
-    "GET",
-    `/v1/deposits/${done.deposit}`,
-  );
-  deepEqual([body.status, body.amount, body.hash], [
-    "CONFIRMED",
-    "1.49900001",
-    hash,
-  ]);
+  const { body } = await realm.admin.send("GET", `/v1/deposits/${done.deposit}`);
+  deepEqual([body.status, body.amount, body.hash], ["CONFIRMED", "1.49900001", hash]);
   equal(asked(fixture), 1);
 });
 
 Deno.test("a worker that ends at any place of a deposit from an exchange and begins anew has it paid once", async () => {
   await using fixture = await openExchangeFixture();
-  for (
-    const place of [
-      "looked up",
-      "asking",
-      "asked",
-      "noted",
-    ] as TransferCheckpoint[]
-  ) {
+  for (const place of ["looked up", "asking", "asked", "noted"] as TransferCheckpoint[]) {
     for (const marks of [true, false]) {
       Object.assign(fixture.exchange, { marks });
       const before = asked(fixture);
@@ -92,10 +69,7 @@ Deno.test("a worker that ends at any place of a deposit from an exchange and beg
         const path = `/v1/ramps/${fixture.ramp}/transfers/${id}/resolve`;
         const { send } = fixture.realm.admin;
         equal((await send("POST", path, { outcome: "sent" })).status, 400);
-        equal(
-          (await send("POST", path, { outcome: "failed" })).body.status,
-          "FAILED",
-        );
+        equal((await send("POST", path, { outcome: "failed" })).body.status, "FAILED");
         equal((await send("POST", path, { outcome: "failed" })).status, 409);
         continue;
       }
@@ -113,10 +87,7 @@ Deno.test("an exchange that pays and loses its answer is looked up, two workers 
     request === APPLY && after ? Response.json({ msg: "bad gateway" }, { status: 502 }) : null;
   equal((await fixture.advance(id)).exchange.reference, null);
   exchange.instead = () => null;
-  equal(
-    (await fixture.advance(id)).exchange.reference,
-    exchange.withdrawals[0].id,
-  );
+  equal((await fixture.advance(id)).exchange.reference, exchange.withdrawals[0].id);
   const other = made(await fixture.deposit({ value: "0.7" }));
   await Promise.all([fixture.advance(other.id), fixture.advance(other.id)]);
   deepEqual([asked(fixture), exchange.withdrawals.length], [2, 2]);
@@ -124,9 +95,7 @@ Deno.test("an exchange that pays and loses its answer is looked up, two workers 
   const twins = [made(await fixture.deposit()), made(await fixture.deposit())];
   Object.assign(exchange, { marks: false });
   for (const twin of twins) await fixture.advance(twin.id);
-  const shown = await Promise.all(
-    twins.map((twin) => fixture.advance(twin.id)),
-  );
+  const shown = await Promise.all(twins.map((twin) => fixture.advance(twin.id)));
   deepEqual(
     new Set(shown.map((one) => one.exchange.reference)),
     new Set(exchange.withdrawals.slice(2).map((one) => one.id)),
@@ -148,10 +117,7 @@ Deno.test("an exchange that refuses, gives up or pays elsewhere: each ends in a 
     exchange.instead = () => new Response("no", { status: 503 });
     equal((await fixture.advance(id)).status, "PROCESSING");
     exchange.instead = () => null;
-    equal(
-      (await fixture.advance(id)).exchange.reference,
-      exchange.withdrawals.at(-1)!.id,
-    );
+    equal((await fixture.advance(id)).exchange.reference, exchange.withdrawals.at(-1)!.id);
   });
   await t.step("it gives up what it had accepted: FAILED", async () => {
     const { id } = made(await fixture.deposit());
@@ -163,31 +129,20 @@ Deno.test("an exchange that refuses, gives up or pays elsewhere: each ends in a 
     const { id } = made(await fixture.deposit());
     await fixture.advance(id);
     const last = exchange.withdrawals.at(-1)!;
-    Object.assign(last, {
-      address: "0x00000000000000000000000000000000DeaDBeef",
-    });
+    Object.assign(last, { address: "0x00000000000000000000000000000000DeaDBeef" });
     const row = await fixture.advance(id);
-    deepEqual([row.status, row.reason], [
-      "UNCLEAR",
-      "the exchange pays to another address",
-    ]);
+    deepEqual([row.status, row.reason], ["UNCLEAR", "the exchange pays to another address"]);
   });
   await t.step(
     "it names no hash but nonsense: nothing of it is taken for an arrival",
     async () => {
       const { id } = made(await fixture.deposit());
       await fixture.advance(id);
-      Object.assign(exchange.withdrawals.at(-1)!, {
-        status: 6,
-        txId: "paid, honestly",
-      });
+      Object.assign(exchange.withdrawals.at(-1)!, { status: 6, txId: "paid, honestly" });
       const row = await fixture.advance(id);
       deepEqual([row.status, row.hash], ["PROCESSING", null]);
       const late = await fixture.advance(id, { now: Date.now() + 100 * HOUR });
-      deepEqual([late.status, late.reason], [
-        "UNCLEAR",
-        "it did not arrive within three days",
-      ]);
+      deepEqual([late.status, late.reason], ["UNCLEAR", "it did not arrive within three days"]);
     },
   );
 });
@@ -201,36 +156,19 @@ Deno.test("a withdrawal to an exchange is paid to its address and done when the 
   equal(sent.address, exchange.named.address);
   ok(sent.withdrawal);
   equal((await funded.finish(sent.withdrawal)).status, "DONE");
-  const { body: withdrawal } = await realm.admin.send(
-    "GET",
-    `/v1/withdrawals/${sent.withdrawal}`,
-  );
+  const { body: withdrawal } = await realm.admin.send("GET", `/v1/withdrawals/${sent.withdrawal}`);
   equal((await fixture.advance(id)).status, "PROCESSING");
   const deposit = {
     ...{ id: "d1", amount: "2", coin: "ETH", network: "ETH", status: 0 },
-    ...{
-      address: exchange.named.address,
-      txId: withdrawal.chain.hash,
-      insertTime: Date.now(),
-    },
+    ...{ address: exchange.named.address, txId: withdrawal.chain.hash, insertTime: Date.now() },
   };
   exchange.deposits.push(deposit);
   const pending = await fixture.advance(id);
-  deepEqual([pending.status, pending.exchange.status], [
-    "PROCESSING",
-    "pending",
-  ]);
+  deepEqual([pending.status, pending.exchange.status], ["PROCESSING", "pending"]);
   deposit.status = 1;
   const done = await fixture.advance(id);
-  deepEqual([done.status, done.exchange.reference, done.exchange.amount], [
-    "DONE",
-    "d1",
-    "2",
-  ]);
-  deepEqual(
-    await rowsOf(realm, "select id from blocks where status = 'OPEN'"),
-    [],
-  );
+  deepEqual([done.status, done.exchange.reference, done.exchange.amount], ["DONE", "d1", "2"]);
+  deepEqual(await rowsOf(realm, "select id from blocks where status = 'OPEN'"), []);
 });
 
 Deno.test("an address that an exchange names is paid only if it passes every check", async (t) => {
@@ -238,35 +176,19 @@ Deno.test("an address that an exchange names is paid only if it passes every che
   const { funded, realm, exchange } = fixture;
   const good = exchange.named.address;
   const other = "0x000000000000000000000000000000000000dEaD";
-  const cases: [
-    string,
-    { address: string; tag: string },
-    Record<string, unknown>?,
-  ][] = [
-    ["no address of the chain", {
-      address: "TQn9Y2khEsLJW1ChVWFMSMeRDow5KcbLSE",
-      tag: "",
-    }],
-    ["a wrong checksum", {
-      address: "0x00000000000000000000000000000000DeaDBeeF",
-      tag: "",
-    }],
+  const cases: [string, { address: string; tag: string }, Record<string, unknown>?][] = [
+    ["no address of the chain", { address: "TQn9Y2khEsLJW1ChVWFMSMeRDow5KcbLSE", tag: "" }],
+    ["a wrong checksum", { address: "0x00000000000000000000000000000000DeaDBeeF", tag: "" }],
     ["a memo", { address: good, tag: "1234" }],
     ["an address of ours", { address: funded.address, tag: "" }],
-    ["another than the caller expects", { address: good, tag: "" }, {
-      address: other,
-    }],
+    ["another than the caller expects", { address: good, tag: "" }, { address: other }],
   ];
   for (const [name, named, more = {}] of cases) {
     await t.step(name, async () => {
       exchange.named = named;
       const { id } = made(await fixture.withdraw(more));
       const row = await fixture.advance(id);
-      deepEqual([row.status, row.error?.code, row.withdrawal], [
-        "FAILED",
-        "address.invalid",
-        null,
-      ]);
+      deepEqual([row.status, row.error?.code, row.withdrawal], ["FAILED", "address.invalid", null]);
       equal((await realm.balance(funded.account)).available, "10");
     });
   }
@@ -279,10 +201,7 @@ Deno.test("an address that an exchange names is paid only if it passes every che
       exchange.named = { address: other, tag: "" };
       const second = made(await fixture.withdraw());
       const refused = await fixture.advance(second.id);
-      deepEqual([refused.status, refused.error.code], [
-        "FAILED",
-        "address.invalid",
-      ]);
+      deepEqual([refused.status, refused.error.code], ["FAILED", "address.invalid"]);
       const third = made(await fixture.withdraw({ address: other }));
       equal((await fixture.advance(third.id)).address, other);
     },

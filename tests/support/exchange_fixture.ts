@@ -14,10 +14,7 @@ import { EXCHANGE_KEY, type ExchangeServer, startExchange } from "./exchange_ser
 import type { Answer, TestRealm } from "./realm.ts";
 
 /** What workers need for exchanges. */
-export function openTestExchanges(
-  realm: TestRealm,
-  urls: Record<string, string>,
-): Exchanges {
+export function openTestExchanges(realm: TestRealm, urls: Record<string, string>): Exchanges {
   const { config } = realm.services;
   const open = { assertOpen: () => Promise.resolve() };
   return {
@@ -81,19 +78,9 @@ export async function openExchangeFixture(): Promise<ExchangeFixture> {
   return {
     ...{ funded, realm, exchange, exchanges, ramp, context },
     deposit: (more = {}) =>
-      send("POST", `/v1/ramps/${ramp}/deposit`, {
-        account,
-        asset: "ETH",
-        value: "1.5",
-        ...more,
-      }),
+      send("POST", `/v1/ramps/${ramp}/deposit`, { account, asset: "ETH", value: "1.5", ...more }),
     withdraw: (more = {}) =>
-      send("POST", `/v1/ramps/${ramp}/withdraw`, {
-        account,
-        asset: "ETH",
-        value: "2",
-        ...more,
-      }),
+      send("POST", `/v1/ramps/${ramp}/withdraw`, { account, asset: "ETH", value: "2", ...more }),
     async advance(id, { at, now, gateway } = {}) {
       const given = context(now);
       const own = gateway === undefined

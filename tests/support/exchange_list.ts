@@ -49,10 +49,7 @@ export async function describeExchanges(): Promise<ListedExchange[]> {
     const known = requires.every((name) => Object.values(CREDENTIALS).includes(name));
     const able = one.has.withdraw === true &&
       NEEDED.every((call) => one.has[call] === true);
-    if (
-      !known || !able || !requires.includes("api_key") ||
-      !requires.includes("secret")
-    ) continue;
+    if (!known || !able || !requires.includes("api_key") || !requires.includes("secret")) continue;
     listed.push({
       id,
       name: one.name,

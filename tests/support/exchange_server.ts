@@ -46,10 +46,7 @@ export interface ExchangeServer extends AsyncDisposable {
   /** Changes currencies before they are told. */
   tell: (currencies: Record<string, unknown>[]) => unknown;
   /** Answers in place of the exchange; null: it answers itself. `after`: it has done it already. */
-  instead: (
-    request: string,
-    after: boolean,
-  ) => Response | null | Promise<Response | null>;
+  instead: (request: string, after: boolean) => Response | null | Promise<Response | null>;
   /** Whether it takes our ids of withdrawals. */
   marks: boolean;
 }
@@ -73,21 +70,14 @@ export function startExchange(): ExchangeServer {
     instead: () => null,
     marks: true,
   };
-  const server = Deno.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    onListen: () => {},
-  }, async (one) => {
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (one) => {
     const { pathname, search } = new URL(one.url);
     const request = `${one.method} ${pathname}`;
     state.requests.push(request);
     const early = await state.instead(request, false);
     if (early !== null) return early;
     const signed = one.method === "GET" ? search.slice(1) : await one.text() || search.slice(1);
-    const answer = answerTo(state, request, {
-      signed,
-      key: one.headers.get("x-mbx-apikey"),
-    });
+    const answer = answerTo(state, request, { signed, key: one.headers.get("x-mbx-apikey") });
     return await state.instead(request, true) ?? answer;
   });
   return Object.assign(state, {
@@ -115,11 +105,7 @@ function answerTo(
   }
   const asked = Object.fromEntries(new URLSearchParams(query));
   if (Math.abs(Number(asked.timestamp) - Date.now()) > 60_000) {
-    return refuse(
-      400,
-      -1021,
-      "Timestamp for this request is outside of the recvWindow.",
-    );
+    return refuse(400, -1021, "Timestamp for this request is outside of the recvWindow.");
   }
   switch (request) {
     case "GET /api/v3/account":
@@ -131,13 +117,9 @@ function answerTo(
     case "POST /sapi/v1/capital/withdraw/apply":
       return withdraw(state, asked);
     case "GET /sapi/v1/capital/withdraw/history":
-      return Response.json(
-        state.withdrawals.filter(({ coin }) => coin === asked.coin),
-      );
+      return Response.json(state.withdrawals.filter(({ coin }) => coin === asked.coin));
     case "GET /sapi/v1/capital/deposit/hisrec":
-      return Response.json(
-        state.deposits.filter(({ coin }) => coin === asked.coin),
-      );
+      return Response.json(state.deposits.filter(({ coin }) => coin === asked.coin));
     default:
       return refuse(404, -1000, `there is no ${request}`);
   }
@@ -155,24 +137,14 @@ function withdraw(state: State, asked: Record<string, string>): Response {
     return refuse(400, -4026, "Your account has insufficient balance.");
   }
   if (withdrawOrderId !== undefined && state.marks) {
-    if (
-      state.withdrawals.some((one) => one.withdrawOrderId === withdrawOrderId)
-    ) {
+    if (state.withdrawals.some((one) => one.withdrawOrderId === withdrawOrderId)) {
       return refuse(400, -4104, "this order id was used");
     }
   }
   const id = crypto.randomUUID().replaceAll("-", "");
   state.withdrawals.push({
     id,
-    ...{
-      amount,
-      coin,
-      network,
-      address,
-      status: 4,
-      txId: "",
-      transactionFee: FEE,
-    },
+    ...{ amount, coin, network, address, status: 4, txId: "", transactionFee: FEE },
     applyTime: new Date().toISOString().replace("T", " ").slice(0, 19),
     ...(state.marks && withdrawOrderId !== undefined ? { withdrawOrderId } : {}),
   });
@@ -184,11 +156,7 @@ function refuse(status: number, code: number, msg: string): Response {
 }
 
 function currencies() {
-  const network = (
-    coin: string,
-    name: string,
-    more: Record<string, unknown> = {},
-  ) => ({
+  const network = (coin: string, name: string, more: Record<string, unknown> = {}) => ({
     network: name,
     coin,
     name,

@@ -41,43 +41,24 @@ export async function checkExternalRamp(
   context: WorkerContext,
   { ramp }: { ramp: string },
 ): Promise<void> {
-  const [row] = await reading(
-    context.pool,
-    (db) => selectExternalRamps(db, [ramp]),
-  );
+  const [row] = await reading(context.pool, (db) => selectExternalRamps(db, [ramp]));
   if (row === undefined || row.deleted_at !== null) return;
   const outcome = await outcomeOf(context, row);
   await context.step((tx) => updateChecked(tx, row, outcome, context.actor.at));
 }
 
-async function outcomeOf(
-  context: WorkerContext,
-  row: ExternalRampRow,
-): Promise<CheckOutcome> {
+async function outcomeOf(context: WorkerContext, row: ExternalRampRow): Promise<CheckOutcome> {
   const { at } = context.actor;
   const name = findExchange(row.ramp)?.name ?? row.ramp;
   try {
-    const account = await accountAt(context, {
-      id: row.id,
-      exchange: row.ramp,
-    });
-    const assets = offersOf(
-      await exchangesOf(context).gateway.currencies(account),
-    );
+    const account = await accountAt(context, { id: row.id, exchange: row.ramp });
+    const assets = offersOf(await exchangesOf(context).gateway.currencies(account));
     return { status: "READY", assets, error: null, check_at: at + READY_MS };
   } catch (error) {
     if (!(error instanceof ExchangeError)) throw error;
     if (error.fault === "key") {
-      const refusal = errorField(
-        "upstream.failed",
-        `${name} refuses the key: ${error.message}`,
-      );
-      return {
-        status: "REFUSED",
-        assets: row.assets,
-        error: refusal,
-        check_at: at + REFUSED_MS,
-      };
+      const refusal = errorField("upstream.failed", `${name} refuses the key: ${error.message}`);
+      return { status: "REFUSED", assets: row.assets, error: refusal, check_at: at + REFUSED_MS };
     }
     const code = error.fault === "timeout" ? "upstream.timeout" : "upstream.failed";
     const failure = errorField(code, `${name}: ${error.message}`);
@@ -100,10 +81,7 @@ export async function followExchanges(context: WorkerContext): Promise<void> {
     for (const ramp of due.ramps) {
       await enqueue(tx, actor, "exchange.check", { ramp }, { dedupe: ramp });
     }
-    const jobs = due.transfers.map(({ id }) => ({
-      payload: { transfer: id },
-      dedupe: id,
-    }));
+    const jobs = due.transfers.map(({ id }) => ({ payload: { transfer: id }, dedupe: id }));
     await enqueueAll(tx, actor, "exchange.advance", jobs);
   });
 }

@@ -32,9 +32,7 @@ import { accountAt, exchangesOf } from "./checks.ts";
 /** Places at which a worker may end, for tests. */
 export type TransferCheckpoint = "looked up" | "asking" | "asked" | "noted";
 /** Told of each checkpoint. */
-export type OnTransferCheckpoint = (
-  at: TransferCheckpoint,
-) => void | Promise<void>;
+export type OnTransferCheckpoint = (at: TransferCheckpoint) => void | Promise<void>;
 
 /** How long the exchange is looked up after it was asked, before a person is waited for. */
 const FIND_MS = 15 * 60_000;
@@ -57,16 +55,10 @@ export async function advanceTransfer(
   { transfer }: { transfer: string },
   onCheckpoint: OnTransferCheckpoint = () => {},
 ): Promise<void> {
-  const row = await reading(
-    context.pool,
-    (db) => selectRampTransfer(db, transfer),
-  );
+  const row = await reading(context.pool, (db) => selectRampTransfer(db, transfer));
   if (row === null || row.state === "done" || row.state === "failed") return;
   await context.step((tx) => putOffTransfer(tx, context.actor, row.id));
-  const account = await accountAt(context, {
-    id: row.external_ramp,
-    exchange: row.exchange,
-  });
+  const account = await accountAt(context, { id: row.external_ramp, exchange: row.exchange });
   const work = { context, row, account, onCheckpoint };
   try {
     if (row.kind === "deposit") await advanceDeposit(work);
@@ -107,9 +99,7 @@ async function advanceDeposit(work: TransferWork): Promise<void> {
     if (end !== undefined) {
       await context.step((tx) => noteEnd(tx, actor, row.id, end));
     }
-    await context.step((tx) => followDeposit(tx, actor, row.id), {
-      lockLedger: true,
-    });
+    await context.step((tx) => followDeposit(tx, actor, row.id), { lockLedger: true });
     return;
   }
   const found = await context.step((tx) => matchEnd(tx, row, ends));
@@ -119,12 +109,7 @@ async function advanceDeposit(work: TransferWork): Promise<void> {
       if (row.state === "new") await markAsking(tx, actor, row.id);
       const now = await lockRampTransfer(tx, row.id);
       if (now?.state !== "asking") return;
-      await waitFor(
-        tx,
-        actor,
-        now,
-        "the exchange shows several payments that fit",
-      );
+      await waitFor(tx, actor, now, "the exchange shows several payments that fit");
     });
   } else if (found !== null) {
     await context.step(async (tx) => {
@@ -158,10 +143,7 @@ async function askToPay(work: TransferWork): Promise<void> {
     mark: markOf(row),
   };
   try {
-    const end = await exchangesOf(context).gateway.withdraw(
-      work.account,
-      payment,
-    );
+    const end = await exchangesOf(context).gateway.withdraw(work.account, payment);
     await onCheckpoint("asked");
     await context.step((tx) => noteEnd(tx, actor, row.id, end));
     await onCheckpoint("noted");
@@ -176,9 +158,7 @@ async function askToPay(work: TransferWork): Promise<void> {
   }
 }
 
-async function advanceWithdraw(
-  { context, row, account }: TransferWork,
-): Promise<void> {
+async function advanceWithdraw({ context, row, account }: TransferWork): Promise<void> {
   const { actor, pool } = context;
   const { gateway, settings } = exchangesOf(context);
   if (row.withdrawal === null) {
@@ -186,27 +166,17 @@ async function advanceWithdraw(
     const named = await gateway.depositAddress(account, of);
     await context.step(
       (tx) => payExchange(tx, actor, { id: row.id, named, settings }),
-      {
-        lockLedger: true,
-      },
+      { lockLedger: true },
     );
     return;
   }
-  const made = await reading(
-    pool,
-    (db) => selectWithdrawal(db, row.withdrawal!),
-  );
+  const made = await reading(pool, (db) => selectWithdrawal(db, row.withdrawal!));
   const isSent = made?.status === "DONE";
   const ends = isSent ? await gateway.deposits(account, historyOf(row)) : [];
-  await context.step((tx) => followWithdraw(tx, actor, row.id, ends), {
-    lockLedger: true,
-  });
+  await context.step((tx) => followWithdraw(tx, actor, row.id, ends), { lockLedger: true });
 }
 
-async function fail(
-  { context, row }: TransferWork,
-  failure: TransferFailure,
-): Promise<void> {
+async function fail({ context, row }: TransferWork, failure: TransferFailure): Promise<void> {
   await context.step(async (tx) => {
     const now = await lockRampTransfer(tx, row.id);
     if (now === null || (now.state !== "new" && now.state !== "asking")) return;
@@ -215,11 +185,7 @@ async function fail(
 }
 
 function historyOf(row: RampTransferRow) {
-  return {
-    currency: row.currency,
-    since: row.created_at - MARGIN_MS,
-    mark: markOf(row),
-  };
+  return { currency: row.currency, since: row.created_at - MARGIN_MS, mark: markOf(row) };
 }
 
 /** Our id of a payment in the letters and digits that every exchange takes. */

@@ -33,10 +33,7 @@ export interface CredentialKeys {
    * @throws {ChainError} `held` while nothing may be signed
    * @throws {TypeError} if they were altered, or are another's
    */
-  open(
-    store: KeyStore,
-    ramp: string,
-  ): Promise<Readonly<Record<string, string>>>;
+  open(store: KeyStore, ramp: string): Promise<Readonly<Record<string, string>>>;
 }
 
 const KIND = "exchange";
@@ -57,20 +54,11 @@ export function openCredentialKeys(
       const id = newId(created_at);
       const { publicKey: public_key, privateKey } = await newKeyPair();
       try {
-        const encrypted = await encryptSecret(await key(), {
-          realm,
-          kind: KIND,
-          id,
-        }, privateKey);
+        const encrypted = await encryptSecret(await key(), { realm, kind: KIND, id }, privateKey);
         await guard.underMaster(() =>
           serializable(pool, async (tx) => {
             if (await selectExchangeKey(tx) !== null) return;
-            await insertSecret(tx, {
-              id,
-              kind: KIND,
-              created_at,
-              ...encrypted,
-            });
+            await insertSecret(tx, { id, kind: KIND, created_at, ...encrypted });
             await insertExchangeKey(tx, { id, public_key, created_at });
           })
         );
@@ -88,20 +76,13 @@ export function openCredentialKeys(
       });
       const { stored, secret, publicKey } = found;
       if (stored === null || secret === null || publicKey === null) {
-        throw new ChainError(
-          "held",
-          "the key of the credentials is missing: restore the secrets",
-        );
+        throw new ChainError("held", "the key of the credentials is missing: restore the secrets");
       }
       const name = { realm, kind: KIND, id: secret.id };
       const privateKey = await decryptSecret(await key(), name, secret);
       try {
         const pair = { publicKey, privateKey };
-        const text = await decryptWith(
-          pair,
-          credentialsOf(realm, ramp),
-          stored.credentials,
-        );
+        const text = await decryptWith(pair, credentialsOf(realm, ramp), stored.credentials);
         return JSON.parse(text);
       } finally {
         privateKey.fill(0);

@@ -79,18 +79,11 @@ async function answer(request: ExchangeRequest): Promise<ExchangeReply> {
   try {
     return { id, value: await call(request) };
   } catch (error) {
-    return {
-      id,
-      fault: faultOf(error, request),
-      message: reasonOf(error, request),
-    };
+    return { id, fault: faultOf(error, request), message: reasonOf(error, request) };
   }
 }
 
-function faultOf(
-  error: unknown,
-  { call, account }: ExchangeRequest,
-): ExchangeFault {
+function faultOf(error: unknown, { call, account }: ExchangeRequest): ExchangeFault {
   const name = error instanceof Error ? error.constructor.name : "";
   // The library does not know every code; a question that is not permitted has the wrong key.
   const forbidden = call === "currencies" &&
@@ -119,17 +112,8 @@ async function call(request: ExchangeRequest): Promise<unknown> {
     }
     case "withdraw": {
       const name = MARKS.get(request.exchange);
-      const params = {
-        network,
-        ...(name === undefined ? {} : { [name]: mark }),
-      };
-      const made = await client.withdraw(
-        code,
-        `${amount}`,
-        `${address}`,
-        undefined,
-        params,
-      );
+      const params = { network, ...(name === undefined ? {} : { [name]: mark }) };
+      const made = await client.withdraw(code, `${amount}`, `${address}`, undefined, params);
       const end = endOf(made, `${mark}`);
       if (end.reference === null) throw new TypeError("the exchange named no id of the payment");
       return end;
@@ -144,10 +128,7 @@ async function call(request: ExchangeRequest): Promise<unknown> {
 }
 
 /** Gives the account's client, which keeps the exchange's limits of requests. */
-async function openClient(
-  request: ExchangeRequest,
-  fresh: boolean,
-): Promise<OpenClient> {
+async function openClient(request: ExchangeRequest, fresh: boolean): Promise<OpenClient> {
   const credentials = JSON.stringify(request.credentials);
   let open = clients.get(request.account);
   if (open === undefined || open.credentials !== credentials) {
@@ -199,9 +180,7 @@ async function newClient(
         return URL.canParse(whole) ? at + new URL(whole).pathname.replace(/\/$/, "") : value;
       }
       if (typeof value !== "object" || value === null) return value;
-      return Object.fromEntries(
-        Object.entries(value).map(([key, one]) => [key, moved(one)]),
-      );
+      return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, moved(one)]));
     };
     client.urls.api = moved(client.urls.api);
   }
@@ -209,9 +188,7 @@ async function newClient(
 }
 
 function currencyOf(currency: Dictionary) {
-  const networks = Object.entries(
-    (currency.networks ?? {}) as Record<string, Dictionary>,
-  );
+  const networks = Object.entries((currency.networks ?? {}) as Record<string, Dictionary>);
   return {
     code: textOf(currency.code) ?? "",
     networks: networks.map(([network, one]) => {

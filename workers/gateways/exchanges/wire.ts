@@ -8,18 +8,9 @@ const REASON_MAX = 200;
 const SECRET_MIN = 4;
 
 /** Fetches an answer of limited size; a redirect is an error. */
-export async function boundedFetch(
-  url: string,
-  init: RequestInit,
-): Promise<Response> {
+export async function boundedFetch(url: string, init: RequestInit): Promise<Response> {
   const { method, headers, body, signal } = init;
-  const response = await fetch(url, {
-    method,
-    headers,
-    body,
-    signal,
-    redirect: "error",
-  });
+  const response = await fetch(url, { method, headers, body, signal, redirect: "error" });
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
   for await (const part of response.body ?? []) { // leaving the loop cancels the rest
@@ -79,13 +70,7 @@ function toldIn(text: string): string | null {
   if (from < 0) return null;
   try {
     const answer = JSON.parse(text.slice(from)) as Record<string, unknown>;
-    const told = [
-      answer.msg,
-      answer.message,
-      answer.error,
-      answer.retMsg,
-      answer.err_msg,
-    ]
+    const told = [answer.msg, answer.message, answer.error, answer.retMsg, answer.err_msg]
       .flat().find((one) => typeof one === "string" && one !== "");
     return told === undefined ? null : told as string;
   } catch {
