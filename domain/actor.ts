@@ -23,6 +23,8 @@ export interface RealmDefaults {
   accountingCurrency: string;
   /** Settings of withdrawals, by the asset's code. */
   withdrawals?: WithdrawalSettings;
+  /** Deposits at the linked addresses of one account that 24 hours record. */
+  linkedPerDay?: number;
   /** Days that events are kept. */
   eventDays?: number;
 }

@@ -22,6 +22,7 @@ export const EVENT_TYPES = [
   "chain.lagging",
   "ramp.cost_limited",
   "ramp.gas_insufficient",
+  "address.paused",
   "stop.set",
   "stop.lifted",
   "coin.corrected",

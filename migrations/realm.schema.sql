@@ -733,6 +733,7 @@ table external_addresses (
   currency text not null
   since bigint not null
   owner uuid
+  paused_at timestamp with time zone
   deleted_at timestamp with time zone
   created_at timestamp with time zone not null
 )
@@ -741,7 +742,7 @@ CREATE INDEX external_addresses_account ON external_addresses USING btree (accou
 CREATE UNIQUE INDEX external_addresses_address ON external_addresses USING btree (chain, network, address) WHERE (deleted_at IS NULL)
 CREATE INDEX external_addresses_text ON external_addresses USING btree (address) WHERE (deleted_at IS NULL)
 CREATE TRIGGER external_addresses_noted AFTER INSERT ON external_addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER external_addresses_noted_change AFTER UPDATE OF id, account, chain, network, address, currency, since, owner, deleted_at, created_at ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER external_addresses_noted_change AFTER UPDATE OF id, account, chain, network, address, currency, since, owner, paused_at, deleted_at, created_at ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_noted_end AFTER DELETE ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_own BEFORE INSERT OR UPDATE ON external_addresses FOR EACH ROW WHEN ((new.deleted_at IS NULL)) EXECUTE FUNCTION refuse_own_link()
 

@@ -9,6 +9,7 @@ import {
 } from "../db/transaction.ts";
 import type { Actor } from "../domain/actor.ts";
 import { newId } from "../domain/ids.ts";
+import { linkedPerDay } from "../domain/chain_settings.ts";
 import { eventDays } from "../domain/event_settings.ts";
 import { withdrawalSettings } from "../domain/withdrawal_settings.ts";
 import type { People } from "../domain/people/people.ts";
@@ -126,6 +127,7 @@ export function workerActor(realm: RealmRow, requestId: string, at: number): Act
       country: realm.country,
       accountingCurrency: realm.accounting_currency,
       withdrawals: withdrawalSettings(realm.settings),
+      linkedPerDay: linkedPerDay(realm.settings),
       eventDays: eventDays(realm.settings),
     },
     roles: ["admin", "manage", "user"],

@@ -13,6 +13,14 @@ export interface ExternalAddressRow extends NetworkKey {
   created_at: number;
 }
 
+/** A watched address of an account. */
+export interface AssignedRow {
+  address: string;
+  currency: string;
+  /** More deposits arrived there than a day records: it is watched no more. */
+  paused_at: number | null;
+}
+
 /**
  * Assigns an address from the newest scanned block on. Fails if it is assigned already, or is our
  * own.
@@ -32,9 +40,9 @@ export async function selectExternalAddresses(
   db: Db,
   account: string,
   { limit, offset }: { limit: number; offset: number },
-): Promise<{ address: string; currency: string }[]> {
-  return await db<{ address: string; currency: string }[]>`
-    select address, currency from external_addresses
+): Promise<AssignedRow[]> {
+  return await db<AssignedRow[]>`
+    select address, currency, paused_at from external_addresses
     where account = ${account} and deleted_at is null order by id limit ${limit} offset ${offset}`;
 }
 

@@ -48,7 +48,7 @@ export async function selectBalanceTargets(
       union all
       select e.account, e.address, e.currency, null from external_addresses e
       where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
-        and e.currency = ${of.native} and not exists (select 1 from addresses o
+        and e.paused_at is null and e.currency = ${of.native} and not exists (select 1 from addresses o
           where o.chain = e.chain and o.network = e.network and o.address = e.address offset 0)
     ), mine as (
       select n.account, n.address, n.asset, n.derivation_key, h.height

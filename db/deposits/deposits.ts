@@ -105,7 +105,7 @@ export async function selectWatched(
     union all
     select e.address, a.asset from external_addresses e join accounts a on a.id = e.account
     where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
-      and a.deleted_at is null`;
+      and e.paused_at is null and a.deleted_at is null`;
 }
 
 /** Lists the assets of a network's pending deposits. */

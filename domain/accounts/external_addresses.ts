@@ -9,6 +9,7 @@ import type { Db, Tx } from "../../db/database.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { brokenConstraint } from "../../db/errors.ts";
 import {
+  type AssignedRow,
   deleteExternalAddress,
   insertExternalAddress,
   selectExternalAddresses,
@@ -25,8 +26,16 @@ import { notFound } from "../permissions.ts";
 import { networkOf } from "../chains/networks.ts";
 
 /** A watched address as shown. */
-export const ExternalAddressView = z.object({ address: z.string(), currency: z.string() })
-  .meta({ id: "ExternalAddress" });
+export const ExternalAddressView = z.object({
+  address: z.string(),
+  currency: z.string(),
+  paused_at: z.number().int().optional().meta({
+    description:
+      "Since when it is watched no more, because more deposits arrived than a day records.",
+  }),
+}).meta({ id: "ExternalAddress" });
+/** A watched address as shown. */
+export type ExternalAddressView = z.infer<typeof ExternalAddressView>;
 
 /** Names an account and an address. */
 export interface Assignment {
@@ -45,7 +54,7 @@ export async function assignAddress(
   tx: Tx,
   actor: RequestActor,
   input: Assignment & { elsewhere: readonly string[] },
-): Promise<{ address: string; currency: string }> {
+): Promise<ExternalAddressView> {
   const { account, asset, network } = await target(tx, actor, input);
   const address = await checkAddress(asset.chain, network, input.address);
   if (input.elsewhere.includes(address)) throw ours();
@@ -82,13 +91,13 @@ export async function unassignAddress(
   tx: Tx,
   actor: RequestActor,
   input: Assignment,
-): Promise<{ address: string; currency: string }[]> {
+): Promise<ExternalAddressView[]> {
   const { account, asset, network } = await target(tx, actor, input);
   const parsed = await parseAddress(asset.chain, network, input.address);
   if (!parsed.ok) throw notFound("address.not_found");
   const of = { account: account.id, address: parsed.address, at: actor.at };
   if (!await deleteExternalAddress(tx, of)) throw notFound("address.not_found");
-  return await selectExternalAddresses(tx, account.id, { limit: LIMIT_MAX, offset: 0 });
+  return (await selectExternalAddresses(tx, account.id, { limit: LIMIT_MAX, offset: 0 })).map(view);
 }
 
 /** The page of an account's linked addresses that is listed. */
@@ -106,8 +115,13 @@ export async function listAssigned(
   db: Db,
   actor: Actor,
   { account, ...part }: z.infer<typeof AssignedList> & { account: string },
-): Promise<{ address: string; currency: string }[]> {
-  return await selectExternalAddresses(db, (await findAccount(db, actor, account)).id, part);
+): Promise<ExternalAddressView[]> {
+  const { id } = await findAccount(db, actor, account);
+  return (await selectExternalAddresses(db, id, part)).map(view);
+}
+
+function view({ paused_at, ...shown }: AssignedRow): ExternalAddressView {
+  return paused_at === null ? shown : { ...shown, paused_at };
 }
 
 async function target(tx: Tx, actor: RequestActor, input: Assignment) {

@@ -30,6 +30,7 @@ import {
 } from "../../db/deposits/unmatched_deposits.ts";
 import type { Actor } from "../actor.ts";
 import { classifyTransfers } from "./incoming_transfers.ts";
+import { withinLinkedLimit } from "./linked_limits.ts";
 import { tellDeposits } from "./deposit_views.ts";
 import { checkConsumed, checkSenders } from "../sending/quarantine.ts";
 import { errorField } from "../errors.ts";
@@ -94,10 +95,9 @@ async function recordIncoming(
 ): Promise<void> {
   const { transfers } = seen;
   if (seen.coins) await recordCoins(tx, actor, place, transfers);
-  const { deposits, unmatched, at } = await classifyTransfers(tx, place, {
-    transfers,
-    at: actor.at,
-  });
+  const found = await classifyTransfers(tx, place, { transfers, at: actor.at });
+  const { unmatched, at } = found;
+  const deposits = await withinLinkedLimit(tx, actor, place, found.deposits);
   if (unmatched.length > 0) await upsertUnmatchedDeposits(tx, place, unmatched, at);
   if (deposits.length === 0) return;
   const mined = deposits.filter(({ block }) => block !== null);

@@ -16,6 +16,7 @@ import { openLoginUses } from "./login_uses.ts";
 import { openRevocationCache } from "./revocation_cache.ts";
 import type { Claims } from "../security/user_keys.ts";
 import type { AccountCache } from "../ledger/transactions.ts";
+import { linkedPerDay } from "../chain_settings.ts";
 import { eventDays } from "../event_settings.ts";
 import { withdrawalSettings } from "../withdrawal_settings.ts";
 
@@ -139,6 +140,7 @@ function defaultsOf({ id, country, accounting_currency, settings }: RealmRow): R
     ...{ id, country },
     accountingCurrency: accounting_currency,
     withdrawals: withdrawalSettings(settings),
+    linkedPerDay: linkedPerDay(settings),
     eventDays: eventDays(settings),
   };
 }

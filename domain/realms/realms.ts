@@ -29,8 +29,9 @@ import {
 import { reading } from "../../db/transaction.ts";
 import type { UserRow } from "../../db/identity/users.ts";
 import type { Actor } from "../actor.ts";
-import { Failure, FreeForm, Name, NewUsername } from "../entity.ts";
+import { Failure, Name, NewUsername } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
+import { RealmChainSettings } from "../chain_settings.ts";
 import { EventSettings } from "../event_settings.ts";
 import { AccountingCurrency, Country } from "../identity/identities.ts";
 import { idTime, isId, newId } from "../ids.ts";
@@ -85,7 +86,7 @@ export const RealmChange = z.strictObject({
   accounting_currency: AccountingCurrency.optional(),
   tier: TierName.optional(),
   webhooks: EventSettings.optional(),
-  chains: FreeForm.optional(),
+  chains: RealmChainSettings.optional(),
   withdrawals: WithdrawalSettings.optional(),
 }).refine((change) => Object.keys(change).length > 0, "nothing is asked to be changed")
   .meta({ id: "RealmChange", minProperties: 1 });

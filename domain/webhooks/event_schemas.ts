@@ -63,6 +63,12 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, EventSchema>> = {
     summary: "A sweep waits until a ramp's account covers its gas",
     data: z.object({ account: z.string(), ramp: z.string(), ...place, reason: z.string() }),
   },
+  "address.paused": {
+    summary: "More deposits arrived at a linked address than a day records: it is watched no more",
+    data: z.object({
+      ...{ account: z.string(), address: z.string(), ...place, limit: whole, at: whole },
+    }),
+  },
   "stop.set": { summary: "A stop was set", data: StopView },
   "stop.lifted": { summary: "A stop was lifted", data: StopView },
   "coin.corrected": {

@@ -99,6 +99,7 @@ create table external_addresses (
   currency text not null,
   since bigint not null,
   owner uuid,
+  paused_at timestamptz,
   deleted_at timestamptz,
   created_at timestamptz not null
 );
@@ -107,6 +108,7 @@ create unique index external_addresses_address on external_addresses (chain, net
 create index external_addresses_account on external_addresses (account, id);
 create index external_addresses_text on external_addresses (address) where deleted_at is null;
 comment on column external_addresses.since is 'The newest block seen when it was assigned: only later ones count.';
+comment on column external_addresses.paused_at is 'When more deposits arrived than a day records of its account: it is watched no more.';
 
 -- A key has one address on all chains of its family, so the text alone identifies its account.
 create table reserved_addresses (
