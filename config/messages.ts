@@ -35,6 +35,8 @@ export interface MessagesConfig {
   infobip: InfobipConfig | null;
   /** What webhooks of the provider must show; null: they are refused. */
   infobipWebhookSecret: string | null;
+  /** `secret`: webhooks show the secret itself; `hmac`: they are signed with it. */
+  infobipWebhookAuth: "secret" | "hmac";
   /** The server that takes e-mails; null without. */
   smtp: SmtpConfig | null;
 }
@@ -47,9 +49,21 @@ const MAILBOX =
 export function readMessages(read: Reader): MessagesConfig {
   return {
     infobip: readInfobip(read),
-    infobipWebhookSecret: read.text("INFOBIP_WEBHOOK_SECRET"),
+    ...readWebhooks(read),
     smtp: readSmtp(read),
   };
+}
+
+/** Reads how webhooks of Infobip are authenticated. */
+function readWebhooks(
+  read: Reader,
+): Pick<MessagesConfig, "infobipWebhookSecret" | "infobipWebhookAuth"> {
+  const infobipWebhookSecret = read.text("INFOBIP_WEBHOOK_SECRET");
+  const infobipWebhookAuth = read.choice("INFOBIP_WEBHOOK_AUTH", ["secret", "hmac"], "secret");
+  if (infobipWebhookSecret !== null && infobipWebhookSecret.length < 16) {
+    read.faults.push("INFOBIP_WEBHOOK_SECRET is too short: at least 16 characters are expected");
+  }
+  return { infobipWebhookSecret, infobipWebhookAuth };
 }
 
 /** Reads the account at Infobip; null where none is configured. */

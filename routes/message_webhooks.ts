@@ -49,13 +49,24 @@ export const messageWebhookRoutes: readonly AnyRoute[] = [
   }),
 ];
 
-/** Applies reports realm by realm: no transaction reaches two. */
+/**
+ * Applies reports realm by realm: no transaction reaches two. A realm that cannot take its reports
+ * does not keep others from theirs; the provider then sends all of them again.
+ */
 async function takeReports(
   call: Call<unknown, unknown, z.infer<typeof DeliveryReports>>,
 ): Promise<Reply> {
   const byRealm = Map.groupBy(readReports(call.body), (report) => report.realm);
   let taken = 0;
-  for (const [id, reports] of byRealm) taken += await takeReportsOf(call, id, reports);
+  const failures: unknown[] = [];
+  for (const [id, reports] of byRealm) {
+    try {
+      taken += await takeReportsOf(call, id, reports);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
   return { status: 200, body: JSON.stringify({ taken }) };
 }
 

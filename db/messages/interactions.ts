@@ -11,9 +11,12 @@ export interface InteractionRow {
   last_at: number;
 }
 
-/** Records that numbers wrote to ours; an older record changes nothing. */
-export async function upsertInteractions(db: Db, rows: readonly InteractionRow[]): Promise<void> {
-  await db`
+/** Records that numbers wrote to ours, and gives how many were news: an older one changes nothing. */
+export async function upsertInteractions(
+  db: Db,
+  rows: readonly InteractionRow[],
+): Promise<number> {
+  const changed = await db`
     insert into whatsapp_interactions (sender, recipient, last_at)
     select r.sender, r.recipient, r.last_at
     from jsonb_to_recordset(${
@@ -23,6 +26,7 @@ export async function upsertInteractions(db: Db, rows: readonly InteractionRow[]
   }) r(sender text, recipient text, last_at timestamptz)
     on conflict (recipient, sender) do update set last_at = excluded.last_at
       where excluded.last_at > whatsapp_interactions.last_at`;
+  return changed.count;
 }
 
 /** Whether a number has written to ours; to any of ours, if `sender` is null. */

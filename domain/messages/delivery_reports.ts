@@ -10,7 +10,7 @@ import type { Actor } from "../actor.ts";
 import { errorField } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { columnsOf, statusOf, tellMessage } from "./messages.ts";
-import { advances, isEnded, type MessageStatus, readStatus } from "./statuses.ts";
+import { advances, isEnded, type MessageStatus, plain, readStatus } from "./statuses.ts";
 
 /** One report, as the provider sends it. */
 const Report = z.looseObject({
@@ -77,5 +77,5 @@ function reasonOf(error: unknown): string | null {
     .safeParse(error);
   if (!read.success || read.data.id === 0) return null;
   const { name, description } = read.data;
-  return `${name}: ${description}`.replace(/\p{C}+/gu, " ").slice(0, 500);
+  return plain(`${name}: ${description}`, 500);
 }

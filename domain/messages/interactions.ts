@@ -32,7 +32,7 @@ export function digitsOf(number: string | undefined): string | null {
 /**
  * Records who wrote to which of our numbers; a message that is reported again changes nothing.
  *
- * @returns how many of the messages count as interactions
+ * @returns how many interactions were news
  */
 export async function recordInteractions(
   db: Db,
@@ -48,8 +48,7 @@ export async function recordInteractions(
     const known = rows.get(key)?.last_at ?? 0;
     rows.set(key, { sender, recipient: `+${recipient}`, last_at: Math.max(known, last) });
   }
-  if (rows.size > 0) await upsertInteractions(db, [...rows.values()]);
-  return rows.size;
+  return rows.size === 0 ? 0 : await upsertInteractions(db, [...rows.values()]);
 }
 
 /**

@@ -12,7 +12,7 @@ import { enqueue } from "../jobs.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 import type { Content } from "./contents.ts";
 import { columnsOf, statusOf, tellMessage } from "./messages.ts";
-import { advances, GIVEN_UP, isEnded, type MessageStatus, NOT_VALID } from "./statuses.ts";
+import { advances, GIVEN_UP, isEnded, type MessageStatus, NOT_VALID, plain } from "./statuses.ts";
 
 /** A message that is to be sent now. */
 export type DueMessage = Content & {
@@ -127,5 +127,5 @@ function isRefusal(status: MessageStatus): boolean {
 }
 
 function refusal(detail: string): Record<string, unknown> {
-  return errorField("upstream.failed", detail.slice(0, 500));
+  return errorField("upstream.failed", plain(detail, 500));
 }

@@ -109,7 +109,7 @@ const Reported = z.object({
   description: z.string().default(""),
 });
 
-/** Text of others, without signs that would change what a reader sees. */
-function plain(text: string, max: number): string {
-  return text.replace(/\p{C}+/gu, " ").trim().slice(0, max);
+/** Text of others, without signs that would change what a reader sees; it never ends in half a sign. */
+export function plain(text: string, max: number): string {
+  return text.replace(/\p{C}+/gu, " ").trim().slice(0, max).replace(/[\ud800-\udbff]$/, "");
 }

@@ -19,6 +19,7 @@ import {
 import { callerAddress, isTrusted, readNetworks } from "./caller_address.ts";
 import { claimOf } from "./execution.ts";
 import { PROBLEMS } from "./problems.ts";
+import { assertSigned } from "./provider_authentication.ts";
 import { uncoverBody } from "./get_request_body.ts";
 import { isTracing, traced } from "../../tracing.ts";
 import { watchLeaving } from "./shutdown.ts";
@@ -182,6 +183,7 @@ function createServer(
       const onLarge = () => slot = reserveLargeBody(caller.realm!.pool, caller.actor.user);
       const reading = { ending: services.ending, onLarge, headers };
       const text = bare ? "" : await readBody(uncoverBody(request), max, reading);
+      if (route.access === "provider") assertSigned(services, headers, text, meta);
       await slot?.turn(leaving.signal());
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
       const whole = { ...meta, at: timeOf(services, caller) };

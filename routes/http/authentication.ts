@@ -9,6 +9,7 @@ import type { Claims } from "../../domain/security/user_keys.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Access } from "./route.ts";
 import { guardOf, networkOf } from "./login_guard.ts";
+import { assertProvider } from "./provider_authentication.ts";
 import type { Services } from "./services.ts";
 import type { RequestHeaders } from "./underlying_request.ts";
 
@@ -248,8 +249,7 @@ function admitMachine(grant: ApiKeyGrant, realm: RealmContext, meta: RequestMeta
 }
 
 /**
- * Authenticates the provider of messages by the secret that it was given. Wrong secrets are counted
- * as wrong logins are.
+ * Authenticates the provider of messages.
  *
  * @throws {DomainError} auth.missing, auth.invalid, rate.limited
  */
@@ -258,32 +258,8 @@ async function asProvider(
   headers: RequestHeaders,
   meta: RequestMeta,
 ): Promise<Caller> {
-  const given = providerSecretOf(headers.get("authorization"));
-  if (given === null) throw new DomainError("auth.missing", "send the secret in authorization");
-  const expected = services.config.infobipWebhookSecret;
-  const guard = guardOf(services);
-  const subject = `provider ${networkOf(meta.address)}`;
-  guard.check(subject);
-  const isRight = expected !== null &&
-    equalBytes(await digestKey(given), await digestKey(expected));
-  if (!isRight) {
-    guard.countWrong(subject);
-    throw new DomainError("auth.invalid", "this is not the secret of the provider's webhooks");
-  }
+  await assertProvider(services, headers, meta);
   return { actor: { ...NOBODY, ...meta, kind: "worker" }, ...nothing() };
-}
-
-/** The secret after Bearer, or the password of Basic. */
-function providerSecretOf(authorization: string | null): string | null {
-  const [, scheme, value] = /^(bearer|basic) +(.+?) *$/i.exec(authorization ?? "") ?? [];
-  if (scheme === undefined) return null;
-  if (scheme.toLowerCase() === "bearer") return value;
-  try {
-    const pair = new TextDecoder().decode(Uint8Array.fromBase64(value));
-    return pair.includes(":") ? pair.slice(pair.indexOf(":") + 1) : null;
-  } catch {
-    return null;
-  }
 }
 
 /** The key of a request: x-api-key, or Authorization bare or after Bearer. */

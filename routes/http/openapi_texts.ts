@@ -76,6 +76,13 @@ export const SECURITY_SCHEMES: Json = {
     scheme: "basic",
     description: "The same secret as the password, with any user.",
   },
+  providerSignature: {
+    type: "apiKey",
+    in: "header",
+    name: "x-ib-exchange-req-signature",
+    description: "With INFOBIP_WEBHOOK_AUTH=hmac: HMAC-SHA-256 under the same secret, in " +
+      "hexadecimal, of the header x-ib-exchange-req-timestamp followed by the body.",
+  },
 };
 
 function key(description: string): Json {
@@ -91,7 +98,7 @@ export const SECURITY: Readonly<Record<Access, readonly Json[]>> = {
   "user": [{ userKey: [] }, BEARER],
   "platform": [{ platformKey: [] }, BEARER],
   "platform or user": [{ platformKey: [] }, { userKey: [] }, BEARER],
-  "provider": [{ providerBearer: [] }, { providerBasic: [] }],
+  "provider": [{ providerBearer: [] }, { providerBasic: [] }, { providerSignature: [] }],
 };
 
 const WHOLE = { type: "integer", minimum: 0 };

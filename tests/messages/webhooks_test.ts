@@ -116,6 +116,47 @@ test("a report that names no message or state of ours changes nothing", async (r
   deepEqual(await state(), [26, null]);
 });
 
+test("a report whose texts are long and end in the middle of a sign is taken", async (realm) => {
+  const { report, state } = await reporting(realm, "signs@example.com");
+  const long = `${"x".repeat(499)}\u{1f600}`; // cut after 500 units, it ends in half a sign
+  const { expired } = STATES;
+  const name = `${"x".repeat(99)}\u{1f600}`;
+  const error = { id: 1, name: "E", description: `${"x".repeat(496)}\u{1f600}` };
+  equal(await report({ ...expired, name, description: long }, { error }), 1);
+  deepEqual(await state(), [15, "upstream.failed"]);
+});
+
+test("a realm that cannot take its reports does not keep others from theirs", async (realm) => {
+  const { messageId, report, state } = await reporting(realm, "one-of-two@example.com");
+  await using broken = await realm.neighbour();
+  const theirs = await reporting(broken, "two-of-two@example.com");
+  const { find } = realm.services.realms;
+  realm.services.realms.find = (id) => {
+    if (id === broken.id) throw new Error("its database is gone");
+    return find(id);
+  };
+  const callbackData = `purser:${broken.id}:${theirs.messageId}`;
+  const others = { messageId: theirs.messageId, callbackData, status: STATES.handset };
+  const ours = {
+    messageId,
+    callbackData: `purser:${realm.id}:${messageId}`,
+    status: STATES.handset,
+  };
+  const path = "/v1/messages/webhook/infobip";
+  const headers = { authorization: `Bearer ${SECRET}` };
+  const log = realm.services.log;
+  realm.services.log = () => {};
+  try {
+    const answer = await realm.nobody("POST", path, { results: [others, ours] }, headers);
+    equal(answer.status, 500, "the provider sends them again");
+  } finally {
+    realm.services.realms.find = find;
+    realm.services.log = log;
+  }
+  deepEqual(await state(), [5, null]);
+  equal(await report(STATES.handset), 0);
+});
+
 test("the database refuses a state that goes back, and a changed message", async (realm) => {
   const { messageId, report } = await reporting(realm, "database@example.com");
   await report(STATES.handset);
