@@ -6,9 +6,10 @@
 import { parseEnv } from "node:util";
 import { type ExchangeSettings, readExchanges } from "./config/exchanges.ts";
 import { readAssets } from "./config/assets.ts";
+import { type BackupConfig, readBackups } from "./config/backups.ts";
 import { type MessagesConfig, readMessages } from "./config/messages.ts";
 import { type PeopleConfig, readPeople } from "./config/people.ts";
-import { type Reader, reader } from "./config/reader.ts";
+import { listOf, type Reader, reader } from "./config/reader.ts";
 import type { AssetSetting } from "./domain/chains/asset_settings.ts";
 
 /** A blockchain that can be configured. */
@@ -86,6 +87,7 @@ export interface Config extends MessagesConfig, ExchangeSettings {
   /** Whether webhooks are sent, and whether to private addresses and over plain HTTP too. */
   webhooks: { enabled: boolean; allowPrivate: boolean };
   people: PeopleConfig;
+  backup: BackupConfig;
   logLevel: "debug" | "info" | "warn" | "error";
   logFormat: "json" | "pretty";
   /** Networks (CIDR) of proxies that tell the caller's address; that each is one is checked at start. */
@@ -224,6 +226,7 @@ function configOf(
     },
     ...readMessages(read),
     people: readPeople(read),
+    backup: readBackups(read),
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
     trustedProxies: listOf(read.text("TRUSTED_PROXIES")),
@@ -266,10 +269,6 @@ function databaseHosts(read: Reader): string[] {
     read.faults.push(`DATABASE_HOSTS: ${JSON.stringify(host)} is not a host with its port`);
   }
   return hosts;
-}
-
-function listOf(text: string | null): string[] {
-  return (text ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
 }
 
 function platformKey(read: Reader, required: boolean): string | null {

@@ -11,6 +11,9 @@ import { prepareDatabase, reduceRights } from "./commands/database.ts";
 import { endWithLauncher, listenForEnd } from "./commands/ending.ts";
 import { outliveRejections } from "./db/lost_connections.ts";
 
+/** Commands that take the database as it is: a backup changes nothing, and a restore wants an empty one. */
+const AS_IT_IS: readonly string[] = ["backup", "restore"];
+
 /** The commands; each is imported when it is needed. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import("./commands/start.ts")).start,
@@ -22,6 +25,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
     (await import("./commands/rotate_platform_key.ts")).rotatePlatformKey,
   reconcile: async () => (await import("./commands/reconcile.ts")).reconcile,
   audit: async () => (await import("./commands/audit.ts")).audit,
+  backup: async () => (await import("./commands/backup.ts")).backup,
+  restore: async () => (await import("./commands/restore.ts")).restore,
 };
 
 if (import.meta.main) await main(Deno.args);
@@ -43,7 +48,7 @@ export async function main(args: readonly string[]): Promise<void> {
     const context = await openContext().catch(failStart);
     try {
       const anew = name === "migrate" && rest.includes("--new-logins");
-      const left = await prepareDatabase(context, anew);
+      const left = AS_IT_IS.includes(name) ? [] : await prepareDatabase(context, anew);
       if (left.length > 0 && name === "migrate") throw new StartError(`not migrated: ${left}`);
       if (serving) await reduceRights(context);
       const command = await loading;

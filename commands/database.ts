@@ -1,8 +1,10 @@
 /** Prepares the database for a command: migrations, the platform key, and fewer rights to serve with. @module */
+import { selectUnfinished } from "../db/backup/rebuilding.ts";
+import { reading } from "../db/transaction.ts";
 import { assertEncoding, migrateAll } from "../domain/realms/migrations.ts";
 import { claimPlatformKey, refuseOtherKey } from "../domain/security/platform_key.ts";
 import { assertMakesRoles, serveWithLess } from "../domain/security/platform_login.ts";
-import { type CommandContext, failStart } from "./context.ts";
+import { type CommandContext, failStart, StartError } from "./context.ts";
 
 /**
  * Brings the database up to date. A process with another platform key changes nothing.
@@ -16,6 +18,11 @@ export async function prepareDatabase(
 ): Promise<string[]> {
   const { builder } = database;
   await assertEncoding(database).catch(failStart);
+  if (await reading(builder, selectUnfinished)) {
+    throw new StartError(
+      "a restore into this database has not ended: run `deno task restore` again",
+    );
+  }
   if (!anew) await refuseOtherKey(builder, provisioning.secrets).catch(failStart);
   const claim = () => claimPlatformKey(builder, provisioning.secrets, anew).catch(failStart);
   return await migrateAll(database, migrations, log, claim);

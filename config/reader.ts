@@ -62,3 +62,8 @@ export function reader(env: Readonly<Record<string, string>>): Reader {
     },
   };
 }
+
+/** Reads the parts between commas. */
+export function listOf(text: string | null): string[] {
+  return (text ?? "").split(",").map((part) => part.trim()).filter((part) => part !== "");
+}

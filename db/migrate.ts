@@ -94,6 +94,17 @@ export async function migratePlatform(sql: Sql, migrations: Migration[]): Promis
   });
 }
 
+/** Applies the due ones of some migrations to a schema. */
+export async function applyMigrations(
+  tx: Tx,
+  schema: string,
+  migrations: Migration[],
+): Promise<void> {
+  await enterSchema(tx, schema);
+  await lockMigrations(tx);
+  await applyDue(tx, migrations);
+}
+
 /** Brings one realm's schema up to date, then states its roles' rights anew. */
 export async function migrateRealm(
   tx: Tx,

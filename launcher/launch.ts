@@ -104,7 +104,13 @@ function launchOf(
   // The database and the keys beside it are out of reach for the service.
   const records = local === null ? dataDir : join(dataDir, "records");
   const sandbox = local !== null && command === "start" ? join(dataDir, "sandbox_keys") : null;
-  const settings = { ...environment, ...local?.settings, DATA_DIR: records };
+  const backups = resolve(config.backup.folder ?? join(dataDir, "backups"));
+  const settings = {
+    ...environment,
+    ...local?.settings,
+    DATA_DIR: records,
+    ...(command === "backup" ? { BACKUP_DIR: backups } : {}),
+  };
   const known = settingNames();
   const withKey = needsMasterKey(command, config);
   const passed = Object.entries(settings).filter(([name]) =>
@@ -121,6 +127,8 @@ function launchOf(
       exchangeClient: EXCHANGE_CLIENT,
       records,
       sandbox,
+      backups: command === "backup" ? backups : null,
+      restored: command === "restore" ? restoredFiles(config, rest) : [],
     }),
     args: [
       command,
@@ -148,6 +156,13 @@ function tracesOf(environment: Readonly<Record<string, string>>): Record<string,
     ...RUNTIME_TRACES,
     OTEL_SERVICE_NAME: environment.OTEL_SERVICE_NAME ?? "purser",
   };
+}
+
+/** The files that a restore reads: the backup, which is named first, and the key. */
+function restoredFiles({ backup: { identityFile } }: Config, rest: readonly string[]): string[] {
+  const file = rest.find((word) => !word.startsWith("-"));
+  return [file, identityFile ?? undefined].filter((path) => path !== undefined)
+    .map((path) => resolve(path));
 }
 
 function spawn(command: Command, { flags, args, env }: Launch): Deno.ChildProcess {

@@ -17,6 +17,8 @@ export const COMMANDS = [
   "rotate-platform-key",
   "reconcile",
   "audit",
+  "backup",
+  "restore",
 ] as const;
 /** A command of main.ts. */
 export type Command = typeof COMMANDS[number];
@@ -35,6 +37,10 @@ export interface Needs {
   readonly records: string;
   /** File that takes the keys of the sandbox; null where none is made. */
   readonly sandbox: string | null;
+  /** Folder that takes backups; null for every other command. */
+  readonly backups: string | null;
+  /** Files that a restore reads. */
+  readonly restored: readonly string[];
 }
 
 const LISTENS: readonly Command[] = ["start", "worker"];
@@ -62,12 +68,14 @@ export function isService(command: Command): boolean {
 
 /** Spells out the flags of a command. */
 export function permissionsOf(needs: Needs): string[] {
-  const { command, config, exchangeClient, migrations, records, sandbox } = needs;
+  const { command, config, exchangeClient, migrations, records, sandbox, backups, restored } =
+    needs;
   const works = WORKS.includes(command) && (command !== "start" || config.workers);
   const asks = isService(command) && works && exchangeHosts(config).length > 0;
   const written = [
     ...(works && config.installationEpoch === null ? [records] : []),
     ...(sandbox === null ? [] : [sandbox]),
+    ...(backups === null ? [] : [backups]),
   ];
   return [
     "--no-prompt",
@@ -79,7 +87,7 @@ export function permissionsOf(needs: Needs): string[] {
       ? "--allow-net"
       : `--allow-net=${hostsOf(needs, works).join()}`,
     `--allow-read=${
-      [migrations, ...(asks ? [exchangeClient] : []), ...written].map(escaped).join()
+      [migrations, ...(asks ? [exchangeClient] : []), ...restored, ...written].map(escaped).join()
     }`,
     ...(written.length === 0 ? [] : [`--allow-write=${written.map(escaped).join()}`]),
   ];

@@ -58,6 +58,7 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
     ...["messages", "currencies", "deposits", "withdrawals", "consolidations", "exchanges"],
     "webhooks",
     "recovery",
+    "backup",
   ],
   db: [
     ...[LAYER_ROOT, "embedded", "collections", "security", "chains", "identity", "accounts"],
@@ -65,10 +66,21 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
     ...["messages", "currencies", "deposits", "withdrawals", "consolidations", "exchanges"],
     "webhooks",
     "recovery",
+    "backup",
   ],
   workers: [
     ...["chains", "keys", LAYER_ROOT, "gateways", "installation", "tokens", "sending", "scanning"],
-    ...["sweeping", "messages", "people", "exchanges", "recovery", "audit", "webhooks", "jobs"],
+    ...[
+      "sweeping",
+      "messages",
+      "people",
+      "exchanges",
+      "recovery",
+      "backup",
+      "audit",
+      "webhooks",
+      "jobs",
+    ],
     "schedule",
   ],
 };
@@ -96,6 +108,7 @@ const HEAVY: readonly string[] = [
   "@bitcoinerlab/secp256k1",
   "@solana/spl-token",
   "@solana/web3.js",
+  "age-encryption",
   "bip32",
   "bip39",
   "bitcoinjs-lib",

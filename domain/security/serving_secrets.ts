@@ -16,7 +16,8 @@ export type SecretPurpose =
   | "installation"
   | "webhook"
   | "profile"
-  | "message";
+  | "message"
+  | "backup";
 
 /** Encrypts and decrypts texts. */
 export interface Secrets {

@@ -33,6 +33,8 @@ function needsOf(command: Needs["command"], dataDir: string, port: number): Need
     exchangeClient: `${ROOT}workers/gateways/exchanges`,
     records: `${dataDir}/records`,
     sandbox: command === "start" ? `${dataDir}/sandbox_keys` : null,
+    backups: command === "backup" ? `${dataDir}/backups` : null,
+    restored: command === "restore" ? [`${dataDir}/one.age`, `${dataDir}/backup.key`] : [],
   };
 }
 

@@ -8,9 +8,17 @@ import { locationOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
 import { workerActor } from "../worker_context.ts";
 
-/** Quarantines all ramps of all realms. A realm whose database is away does not sign either: the fence is closed. */
-export async function quarantineAll(database: Database, log: Log, detail: string): Promise<void> {
+/**
+ * Quarantines all ramps of all realms, or of some. A realm whose database is away does not sign either: the fence is closed.
+ */
+export async function quarantineAll(
+  database: Database,
+  log: Log,
+  detail: string,
+  only?: readonly string[],
+): Promise<void> {
   for await (const realm of allRealms(database.platform)) {
+    if (only !== undefined && !only.includes(realm.id)) continue;
     const at = Date.now();
     const actor = workerActor(realm, newId(at), at);
     const pool = database.sharedPool(locationOf(realm));

@@ -1,0 +1,133 @@
+/** The command `restore`: restores a backup, halts sending, and audits what it restored. @module */
+import { parseArgs } from "node:util";
+import { ConfigError } from "../config.ts";
+import { reading } from "../db/transaction.ts";
+import { isInstalled } from "../db/realms/installation.ts";
+import { refuse } from "../domain/backup/manifests.ts";
+import { isId } from "../domain/ids.ts";
+import { assertEncoding, restateAll } from "../domain/realms/migrations.ts";
+import { refuseOtherKey } from "../domain/security/platform_key.ts";
+import { decryptFrom } from "../workers/backup/envelope.ts";
+import { type FrameReader, readFrames } from "../workers/backup/frames.ts";
+import {
+  checkBackup,
+  haltOf,
+  readHeader,
+  type Restored,
+  restoreInstallation,
+  type RestoreOptions,
+  restoreRealm,
+} from "../workers/backup/restore.ts";
+import { quarantineAll } from "../workers/installation/quarantine_all.ts";
+import { type AuditArguments, checkRealms, formatAudit, readAuditArguments } from "./audit.ts";
+import { type CommandContext, failStart, type Invocation, StartError } from "./context.ts";
+
+const USAGE =
+  "usage: restore <file> [--realm <id>] [--expect <seq>:<hash>], or restore <file> --check";
+const FLAGS = {
+  realm: { type: "string" },
+  expect: { type: "string" },
+  check: { type: "boolean" },
+} as const;
+
+interface RestoreArguments {
+  file: string;
+  realm: string | null;
+  expect: AuditArguments["expect"];
+  check: boolean;
+}
+
+/** Restores a backup; the exit code is 1 where its audit finds a mismatch. */
+export async function restore(context: CommandContext, { args }: Invocation): Promise<void> {
+  const { file, realm, expect, check } = argumentsOf(args);
+  const frames = await openBackup(context, file);
+  const header = await readHeader(frames);
+  if (check) return report(await checkBackup(frames), "whole");
+  const whole = header.kind === "installation" && realm === null;
+  const { database, migrations, log } = context;
+  const tell = (text: string) => console.error(text);
+  const options = { database, migrations, frames, header, at: Date.now(), tell };
+  await assertEncoding(database).catch(failStart);
+  const restored = whole
+    ? await restoreInstallation(options)
+    : await intoInstallation(context, options, realm);
+  if (whole) {
+    const left = await restateAll(database, migrations, log, { every: true });
+    if (left.length > 0) throw new StartError(`restored, but without rights: ${left}`);
+  }
+  await quarantineAll(database, log, haltOf(header), restored.realms.map(({ id }) => id));
+  await auditRestored(context, restored, expect);
+  report(restored, "restored; nothing is sent until `deno task reconcile` has ended");
+}
+
+/** Opens a file as a backup of a holder of the platform key. */
+async function openBackup(
+  { config, provisioning: { secrets } }: CommandContext,
+  path: string,
+): Promise<FrameReader> {
+  const { identityFile } = config.backup;
+  if (identityFile === null) throw new ConfigError(["BACKUP_IDENTITY_FILE is missing"]);
+  const identities = await Deno.readTextFile(identityFile);
+  const file = await Deno.open(path);
+  return readFrames(await decryptFrom(file.readable, identities), secrets);
+}
+
+async function intoInstallation(
+  { database, provisioning: { secrets } }: CommandContext,
+  options: RestoreOptions,
+  realm: string | null,
+): Promise<Restored> {
+  if (!await reading(database.builder, isInstalled)) {
+    refuse("a realm is restored into an installation: start one here first (`deno task migrate`)");
+  }
+  await refuseOtherKey(database.builder, secrets).catch(failStart);
+  return await restoreRealm(options, realm);
+}
+
+/** Audits each realm that was restored, against the head in the manifest and against the one that was kept elsewhere. */
+async function auditRestored(
+  { database }: CommandContext,
+  { realms }: Restored,
+  expect: AuditArguments["expect"],
+): Promise<void> {
+  if (expect !== undefined && realms.length !== 1) {
+    const why = "a head belongs to one realm: `deno task audit --realm … --expect …`";
+    throw new StartError(`restored, but not audited: ${why}`);
+  }
+  for (const { id, head } of realms) {
+    const { expect: inManifest } = readAuditArguments(["--expect", head]);
+    for (const one of [inManifest, ...(expect === undefined ? [] : [expect])]) {
+      await checkRealms(database, (found) => {
+        for (const line of formatAudit(found)) console.error(line);
+        if (found.mismatches.length > 0) Deno.exitCode = 1;
+      }, { realm: id, expect: one });
+    }
+  }
+}
+
+function report({ realms, trailer }: Restored, verdict: string): void {
+  const { is: _, ...sums } = trailer;
+  const heads = Object.fromEntries(realms.map(({ id, head }) => [id, head]));
+  const sound = Deno.exitCode === 0;
+  const verdicts = sound ? verdict : `${verdict}; the audit FAILED`;
+  console.log(JSON.stringify({ verdict: verdicts, ...sums, heads }, null, 2));
+}
+
+function argumentsOf(args: readonly string[]): RestoreArguments {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: FLAGS,
+      allowPositionals: true,
+    });
+    const { realm = null, expect, check = false } = values;
+    if (positionals.length !== 1 || args[0] !== positionals[0]) {
+      throw new TypeError("the file is named first");
+    }
+    if (realm !== null && !isId(realm)) throw new TypeError(`${realm} is no id of a realm`);
+    const kept = expect === undefined ? undefined : readAuditArguments(["--expect", expect]).expect;
+    return { file: positionals[0], realm, expect: kept, check };
+  } catch (error) {
+    throw new ConfigError([(error as Error).message, USAGE]);
+  }
+}

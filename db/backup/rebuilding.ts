@@ -1,0 +1,200 @@
+/**
+ * Schemas that are built from migrations and filled from a backup. Triggers and foreign keys are out of the
+ * way while rows are written, in any order, and are back, and checked, before the transaction ends.
+ * @module
+ */
+import type { Db, Tx } from "../database.ts";
+import { enterSchema } from "../migrate.ts";
+import {
+  type ForeignKey,
+  identifier,
+  schemaExists,
+  selectForeignKeys,
+  selectRealmSchemas,
+  selectSequences,
+  selectTables,
+  type SequenceState,
+  type TableShape,
+} from "./catalog.ts";
+
+/** Schema that exists from the beginning of the restore of an installation to its end. */
+const MARKER = "purser_restore";
+
+/** Keeps every process from migrating this database meanwhile. */
+export async function lockTarget(tx: Tx): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtext('purser migrations'))`;
+}
+
+/** Tells whether a restore was begun in this database and has not ended. */
+export async function selectUnfinished(db: Db): Promise<boolean> {
+  return await schemaExists(db, MARKER);
+}
+
+/** Notes that a restore is begun. */
+export async function markUnfinished(tx: Tx): Promise<void> {
+  await tx`create schema ${tx(MARKER)}`;
+}
+
+/** Notes that a restore has ended. */
+export async function markFinished(tx: Tx): Promise<void> {
+  await tx`drop schema ${tx(MARKER)}`;
+}
+
+/** Gives what stands in the way of restoring an installation here; null for an empty database. */
+export async function selectOccupant(tx: Tx): Promise<string | null> {
+  if (await schemaExists(tx, "platform")) return "an installation";
+  const [realm] = await selectRealmSchemas(tx);
+  return realm === undefined ? null : `the schema ${realm}`;
+}
+
+/** Makes a schema. */
+export async function createSchema(tx: Tx, schema: string): Promise<void> {
+  await tx`create schema ${tx(schema)}`;
+}
+
+/** Drops a schema that a restore did not finish. */
+export async function dropSchema(tx: Tx, schema: string): Promise<void> {
+  await tx`drop schema ${tx(schema)} cascade`;
+}
+
+/** A schema that is open for rows. */
+export interface OpenSchema {
+  readonly schema: string;
+  readonly tables: readonly TableShape[];
+  readonly foreignKeys: readonly ForeignKey[];
+}
+
+/**
+ * Opens a schema for rows: none of its triggers runs and no foreign key is checked until it is closed.
+ *
+ * @param kept tables that keep the rows which the migrations wrote
+ */
+export async function openSchema(
+  tx: Tx,
+  schema: string,
+  kept: readonly string[],
+): Promise<OpenSchema> {
+  await enterSchema(tx, schema);
+  const tables = await selectTables(tx, schema);
+  const foreignKeys = await selectForeignKeys(tx, schema);
+  for (const key of foreignKeys) await dropForeignKey(tx, key);
+  for (const { name } of tables) await disableTriggers(tx, name);
+  const emptied = tables.filter(({ name }) => !kept.includes(name));
+  await tx.unsafe(
+    `truncate ${emptied.map(({ name }) => identifier(name)).join(", ")}`,
+  );
+  return { schema, tables, foreignKeys };
+}
+
+/** Closes a schema: every rule holds again, and statistics of the rows are taken. */
+export async function closeSchema(
+  tx: Tx,
+  { schema, tables, foreignKeys }: OpenSchema,
+  sequences: readonly SequenceState[],
+): Promise<void> {
+  await enterSchema(tx, schema);
+  for (const { name } of tables) await enableTriggers(tx, name);
+  for (const key of foreignKeys) await addForeignKey(tx, key);
+  const known = new Set(
+    (await selectSequences(tx, schema)).map(({ name }) => name),
+  );
+  for (const sequence of sequences) {
+    if (known.has(sequence.name)) await setSequence(tx, sequence);
+  }
+  for (const { name } of tables) await analyze(tx, name);
+}
+
+async function dropForeignKey(
+  tx: Tx,
+  { table, name }: ForeignKey,
+): Promise<void> {
+  await tx`alter table ${tx(table)} drop constraint ${tx(name)}`;
+}
+
+async function addForeignKey(
+  tx: Tx,
+  { table, name, definition }: ForeignKey,
+): Promise<void> {
+  await tx.unsafe(
+    `alter table ${identifier(table)} add constraint ${identifier(name)} ${definition}`,
+  );
+}
+
+async function disableTriggers(tx: Tx, table: string): Promise<void> {
+  await tx`alter table ${tx(table)} disable trigger user`;
+}
+
+async function enableTriggers(tx: Tx, table: string): Promise<void> {
+  await tx`alter table ${tx(table)} enable trigger user`;
+}
+
+async function setSequence(
+  tx: Tx,
+  { name, last, called }: SequenceState,
+): Promise<void> {
+  await tx`select setval(${identifier(name)}::regclass, ${last}::bigint, ${called})`;
+}
+
+async function analyze(tx: Tx, table: string): Promise<void> {
+  await tx`analyze ${tx(table)}`;
+}
+
+/**
+ * Gives a realm's schema a token that no worker wrote: until a worker has compared it, and put every ramp into
+ * quarantine, no address is handed out and no withdrawal canceled; until it is reconciled, nothing is sent.
+ */
+export async function estrangeRealm(tx: Tx): Promise<void> {
+  await tx`
+    insert into attestations (token) values (gen_random_uuid())
+    on conflict (singleton) do update
+      set token = excluded.token, place = null, seen_at = '-infinity'`;
+}
+
+/** Halts an installation until it is reconciled; the realms' databases of their own are in this one now. */
+export async function haltInstallation(
+  tx: Tx,
+  detail: string,
+  at: number,
+): Promise<void> {
+  await tx`update installation set halted = ${tx.json({ detail, at })}`;
+}
+
+/** States that all realms are in this database. */
+export async function bringRealmsHome(tx: Tx): Promise<void> {
+  await tx`update realms set database_url_encrypted = null where database_url_encrypted is not null`;
+}
+
+/** Makes a table that takes rows for another one of the platform's, until the transaction ends. */
+export async function createIncoming(
+  tx: Tx,
+  table: string,
+  columns: readonly string[],
+): Promise<string> {
+  const incoming = `incoming_${table}`;
+  const named = columns.map(identifier).join(", ");
+  await tx.unsafe(
+    `create temporary table ${identifier(incoming)} on commit drop as
+     select ${named} from platform.${identifier(table)} where false`,
+  );
+  return incoming;
+}
+
+/** Takes over the rows of a realm that came in, where the platform has none of the same key. */
+export async function takeIncoming(
+  tx: Tx,
+  table: string,
+  columns: readonly string[],
+  condition: string,
+): Promise<void> {
+  const named = columns.map(identifier).join(", ");
+  await tx.unsafe(
+    `insert into platform.${identifier(table)} (${named})
+     select ${named} from pg_temp.${identifier(`incoming_${table}`)} where ${condition}
+     on conflict do nothing`,
+  );
+}
+
+/** Keeps the address of a realm's own database out of a row that came in: the realm is restored here. */
+export async function settleIncomingRealm(tx: Tx): Promise<void> {
+  await tx`update pg_temp.incoming_realms set database_url_encrypted = null`;
+}

@@ -1,0 +1,112 @@
+/**
+ * Commands of the service as processes, with the rights of the launcher, on a database of a test.
+ * @module
+ */
+import { fileURLToPath } from "node:url";
+import { readConfig } from "../../config.ts";
+import { type Command, needsMasterKey, permissionsOf } from "../../launcher/permissions.ts";
+import { PLATFORM_KEY, testConfig } from "./realm.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const { masterKey } = testConfig();
+
+/** How a command ended. */
+export interface Ended {
+  code: number;
+  out: string;
+  said: string;
+}
+
+/** A command that runs. */
+export interface Running {
+  readonly child: Deno.ChildProcess;
+  end(): Promise<Ended>;
+}
+
+/** A folder with keys and backups, in which commands run. */
+export interface CommandHost extends AsyncDisposable {
+  readonly folder: string;
+  /** Public key of its backups. */
+  readonly recipient: string;
+  /** Starts a command on the database of an address. */
+  start(
+    url: string,
+    command: Command,
+    args: readonly string[],
+    env?: Record<string, string>,
+  ): Running;
+  /** Runs a command to its end. */
+  run(
+    url: string,
+    command: Command,
+    args: readonly string[],
+    env?: Record<string, string>,
+  ): Promise<Ended>;
+  /** The files of backups, sorted by name. */
+  files(): Promise<string[]>;
+}
+
+/** Makes a host with a key for backups. */
+export async function commandHost(): Promise<CommandHost> {
+  const folder = await Deno.makeTempDir({ prefix: "purser-commands-" });
+  const { generateX25519Identity, identityToRecipient } = await import("age-encryption");
+  const identity = await generateX25519Identity();
+  const recipient = await identityToRecipient(identity);
+  const identityFile = `${folder}/backup.key`;
+  await Deno.writeTextFile(identityFile, `${identity}\n`, { mode: 0o600 });
+  const settings = {
+    PLATFORM_KEY,
+    DATA_DIR: `${folder}/records`,
+    BACKUP_DIR: `${folder}/backups`,
+    BACKUP_RECIPIENTS: recipient,
+    BACKUP_IDENTITY_FILE: identityFile,
+    LOG_LEVEL: "error",
+    NO_COLOR: "1",
+  };
+  await Deno.mkdir(settings.DATA_DIR);
+  const start: CommandHost["start"] = (url, command, args, env = {}) => {
+    const given = { ...settings, DATABASE_URL: url, ...env };
+    const config = readConfig({ WORKERS: "off", ...given }, false);
+    const withKey = needsMasterKey(command, config);
+    const flags = permissionsOf({
+      command,
+      config,
+      databaseUrl: url,
+      migrations: fileURLToPath(new URL("migrations", ROOT)),
+      exchangeClient: fileURLToPath(new URL("workers/gateways/exchanges", ROOT)),
+      records: settings.DATA_DIR,
+      sandbox: null,
+      backups: command === "backup" ? given.BACKUP_DIR : null,
+      restored: command === "restore" ? [args[0], given.BACKUP_IDENTITY_FILE] : [],
+    });
+    const main = fileURLToPath(new URL("main.ts", ROOT));
+    const child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--quiet", "--cached-only", ...flags, main, command, ...args],
+      cwd: ROOT,
+      env: { ...given, ...(withKey ? { MASTER_KEY: masterKey! } : { WORKERS: "off" }) },
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    return {
+      child,
+      async end() {
+        const { code, stdout, stderr } = await child.output();
+        const read = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+        return { code, out: read(stdout), said: read(stderr) };
+      },
+    };
+  };
+  return {
+    folder,
+    recipient,
+    start,
+    run: (...of) => start(...of).end(),
+    async files() {
+      const names = [];
+      for await (const { name } of Deno.readDir(settings.BACKUP_DIR)) names.push(name);
+      return names.sort();
+    },
+    [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
+  };
+}

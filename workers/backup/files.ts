@@ -1,0 +1,96 @@
+/**
+ * Files of backups in a folder. A file gets its name when it is whole and on the disk; until then it is called
+ * `….partial`, which nothing takes for a backup.
+ * @module
+ */
+import { join } from "node:path";
+
+/** A file that is being written. */
+export interface Draft {
+  readonly sink: WritableStream<Uint8Array>;
+  /** Gives it its name; gives the path. */
+  keep(): Promise<string>;
+  discard(): Promise<void>;
+}
+
+const PARTIAL = ".partial";
+const NAME = /^(installation|realm)_[0-9a-f]{32}_\d{8}T\d{6}Z_[0-9a-f]{8}\.age$/;
+
+/** The name of a backup; those of the same scope differ in time alone. */
+export function nameOf(scope: string, at: number, backup: string): string {
+  const time = new Date(at).toISOString().slice(0, 19).replaceAll(/[-:]/g, "");
+  return `${scope}_${time}Z_${backup.slice(-8)}.age`;
+}
+
+/** The scope of backups of an installation or of a realm. */
+export function scopeOf(kind: "installation" | "realm", id: string): string {
+  return `${kind}_${id.replaceAll("-", "")}`;
+}
+
+/** Begins a file. Partial ones that no process writes any more are removed first. */
+export async function beginFile(folder: string, name: string): Promise<Draft> {
+  await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
+  await removeStale(folder);
+  const path = join(folder, name);
+  const partial = path + PARTIAL;
+  const file = await Deno.open(partial, {
+    write: true,
+    createNew: true,
+    mode: 0o600,
+  });
+  await file.lock(true); // tells that it is being written, until the process ends
+  return {
+    sink: new WritableStream({
+      async write(chunk) {
+        for (let at = 0; at < chunk.length;) {
+          at += await file.write(chunk.subarray(at));
+        }
+      },
+    }),
+    async keep() {
+      await file.sync();
+      await Deno.rename(partial, path);
+      file.close();
+      await syncFolder(folder);
+      return path;
+    },
+    async discard() {
+      file.close();
+      await Deno.remove(partial);
+    },
+  };
+}
+
+/** A new name outlives a power cut once its folder is on the disk. */
+async function syncFolder(folder: string): Promise<void> {
+  using file = await Deno.open(folder);
+  await file.sync();
+}
+
+async function removeStale(folder: string): Promise<void> {
+  for await (const { name, isFile } of Deno.readDir(folder)) {
+    if (
+      !isFile || !name.endsWith(PARTIAL) ||
+      !NAME.test(name.slice(0, -PARTIAL.length))
+    ) continue;
+    using file = await Deno.open(join(folder, name), { write: true });
+    if (await file.tryLock(true)) await Deno.remove(join(folder, name));
+  }
+}
+
+/** Removes all but the newest backups of a scope; gives the names of those that are gone. */
+export async function keepNewest(
+  folder: string,
+  scope: string,
+  count: number,
+): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { name, isFile } of Deno.readDir(folder)) {
+    if (isFile && NAME.test(name) && name.startsWith(`${scope}_`)) {
+      names.push(name);
+    }
+  }
+  const old = names.sort().slice(0, -count);
+  for (const name of old) await Deno.remove(join(folder, name));
+  return old;
+}
