@@ -11,7 +11,8 @@ import {
 import type { Chain } from "../../../workers/chains/chain.ts";
 import { openSolana } from "../../../workers/chains/solana/chain.ts";
 import type { Transfer } from "../../../workers/chains/observations.ts";
-import { scanned, watching } from "../conformance.ts";
+import { failsAs, scanned, watching } from "../conformance.ts";
+import { startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { startSurfpool, type Surfpool } from "../../support/nodes/surfpool.ts";
 import {
   fillPayer,
@@ -70,6 +71,7 @@ Deno.test("a scan of Solana reads what arrived, by balances before and after", a
     "several transfers of one transaction to several addresses": severalTransfers,
     "a failed transaction pays nobody": failedTransaction,
     "a receiver from an address table": addressTable,
+    "a node that does not tell the accounts of address tables": leftOut,
     "tokens of SPL Token at the usual account and at another": (...of) => tokens(...of),
     "tokens of Token-2022 at the usual account and at another": (...of) =>
       tokens(...of, TOKEN_2022_PROGRAM),
@@ -137,6 +139,42 @@ async function addressTable({ node, chain }: TestChain, since: number): Promise<
   const [transfer] = await found(chain, since, [ours], "blocks");
   deepEqual([transfer.hash, transfer.to, transfer.amount], [hash, ours, SOL]);
   equal((await chain.recheck(transfer))?.received, SOL);
+}
+
+/** Some versions of nodes do not tell the accounts of address tables beside the plain form of a transaction. */
+async function leftOut({ node }: TestChain, since: number): Promise<void> {
+  const ours = somebody();
+  const hash = await node.sendRaw(await throughTable(node, ours, SOL));
+  await node.mine();
+  let parsed: "told" | "left out" | "two of one" = "told";
+  await using front = startFaultyNode(node.url, async ({ method, params }) => {
+    if (method !== "getTransaction") return undefined;
+    const [, { encoding }] = params as [string, { encoding: string }];
+    const answer = await node.rpc<ToldTransaction>(method, ...params);
+    const { message } = answer.transaction;
+    if (encoding === "json") {
+      if (parsed === "two of one") answer.meta.loadedAddresses?.writable.push(somebody());
+      else delete answer.meta.loadedAddresses;
+    } else if (parsed === "left out") message.accountKeys.pop();
+    return answer;
+  });
+  const chain = await openSolana("testnet", [front.url]);
+  const [transfer] = await found(chain, since, [ours], "blocks");
+  deepEqual([transfer.hash, transfer.to, transfer.amount], [hash, ours, SOL]);
+  equal((await chain.recheck(transfer))?.received, SOL, "the parsed form tells them");
+  for (const lie of ["left out", "two of one"] as const) {
+    parsed = lie;
+    await failsAs("unavailable", chain.recheck(transfer));
+  }
+  chain.close();
+  const both = await openSolana("testnet", [front.url, node.url], { quorum: 1 });
+  equal((await both.recheck(transfer))?.received, SOL, "another node is asked");
+  both.close();
+}
+
+interface ToldTransaction {
+  readonly meta: { loadedAddresses?: { writable: string[]; readonly: string[] } };
+  readonly transaction: { readonly message: { readonly accountKeys: unknown[] } };
 }
 
 async function tokens(

@@ -154,12 +154,51 @@ function keysOf(transaction: unknown, meta: unknown): Pick<Movement, "keys" | "s
     const signers = accounts.flatMap(({ key, signs }) => signs ? [key] : []);
     return { keys: accounts.map(({ key }) => key), signers };
   }
-  const { accountKeys } = readRecord(fields.message, "a message");
+  const { accountKeys, addressTableLookups } = readRecord(fields.message, "a message");
+  const listed = readList(accountKeys);
+  // In the parsed form the accounts of address tables are listed with the others.
+  if (typeof listed[0] === "object") return keysOf({ accountKeys: listed }, meta);
   const loaded = readRecord(meta, "a transaction's result").loadedAddresses;
   const { writable, readonly } = readRecord(loaded ?? { writable: [], readonly: [] }, "addresses");
-  const keys = [accountKeys, writable, readonly].flatMap((list) => readList(list).map(readKey));
+  assertLoaded(addressTableLookups, [writable, readonly]);
+  const keys = [listed, writable, readonly].flatMap((list) => readList(list).map(readKey));
   // The first accounts signed, in the order of the signatures; that is so in messages of every version.
   return { keys, signers: keys.slice(0, readList(fields.signatures).length) };
+}
+
+/**
+ * Refuses accounts of address tables that are not as many as the message names: balances are told by the number of
+ * the account, and would be read as those of others.
+ */
+function assertLoaded(lookups: unknown, loaded: readonly unknown[]): void {
+  const named = lookupsIn(lookups);
+  const told = loaded.map((list) => readList(list).length);
+  if (named.writable === told[0] && named.readonly === told[1]) return;
+  throw malformedAnswer("the accounts of its address tables", told);
+}
+
+function lookupsIn(lookups: unknown): { writable: number; readonly: number } {
+  const sum = { writable: 0, readonly: 0 };
+  for (const one of readList(lookups ?? [])) {
+    const { writableIndexes, readonlyIndexes } = readRecord(one, "an address table");
+    sum.writable += readList(writableIndexes).length;
+    sum.readonly += readList(readonlyIndexes).length;
+  }
+  return sum;
+}
+
+/**
+ * Tells whether a node names accounts by address tables and does not tell which: some versions leave that out, and
+ * tell it where the parsed form is asked for.
+ */
+export function lacksAccounts(answer: unknown): boolean {
+  if (answer === null) return false;
+  const { transaction, meta } = readRecord(answer, "a transaction");
+  const { loadedAddresses } = readRecord(meta, "a transaction's result");
+  if (loadedAddresses !== undefined && loadedAddresses !== null) return false;
+  const { message } = readRecord(transaction, "a transaction");
+  const { writable, readonly } = lookupsIn(readRecord(message, "a message").addressTableLookups);
+  return writable + readonly > 0;
 }
 
 function tokensOf(

@@ -9,7 +9,7 @@ import type { Call } from "../rpc.ts";
 import type { Block, Checked, Evidence, Transfer, WatchList } from "../observations.ts";
 import { finalSlot, readBlockAt, VERSIONS } from "./block.ts";
 import type { Solana } from "./context.ts";
-import { type Movement, readFound, transfersOf } from "./movements.ts";
+import { lacksAccounts, type Movement, readFound, transfersOf } from "./movements.ts";
 import { FINALIZED } from "./node_answers.ts";
 
 /** Most reported transfers of one searched transaction; more are a node's invention. */
@@ -17,6 +17,19 @@ const TOLD_MAX = 256;
 
 /** Asks for a transaction in a final block. */
 const FOUND = { ...FINALIZED, ...VERSIONS, encoding: "json" } as const;
+
+/** Asks for the accounts of address tables too, as some nodes tell them in this form alone. */
+const PARSED = { ...FOUND, encoding: "jsonParsed" } as const;
+
+/** Reads a transaction that a node gave, after it was asked once more where it left accounts out. */
+export async function wholeFound(
+  peer: Peer,
+  answer: unknown,
+  hash: string,
+): Promise<ReturnType<typeof readFound>> {
+  if (!lacksAccounts(answer)) return readFound(answer, hash);
+  return readFound(await peer.call("getTransaction", [hash, PARSED]), hash);
+}
 
 /** Asks for a transaction. */
 export function transactionQuestion(hash: string): Call {
@@ -72,7 +85,7 @@ export async function findTransaction(
   hash: string,
 ): Promise<{ block: Block; movement: Movement } | null> {
   const { method, params } = transactionQuestion(hash);
-  const found = readFound(await peer.call(method, params), hash);
+  const found = await wholeFound(peer, await peer.call(method, params), hash);
   if (found === null) return null;
   const block = await readBlockAt(peer, found.slot);
   if (block !== null) return { block, movement: found.movement };

@@ -11,10 +11,10 @@ import type { Told } from "../scan_quorum.ts";
 import { PAGE, readTouches, type Touch, touchesOf } from "./balances.ts";
 import { blocksAt } from "./block.ts";
 import type { Solana } from "./context.ts";
-import { type Movement, readFound, signedBy, transfersOf } from "./movements.ts";
+import { type Movement, signedBy, transfersOf } from "./movements.ts";
 import { TOKEN_PROGRAMS } from "./networks.ts";
 import { FINALIZED } from "./node_answers.ts";
-import { transactionQuestion } from "./recheck.ts";
+import { transactionQuestion, wholeFound } from "./recheck.ts";
 import { accountsQuestion, readTokenAccounts } from "./token_accounts.ts";
 
 /** With more transactions or token accounts than these, whole blocks are read: anybody can make some. */
@@ -149,10 +149,14 @@ async function touchesIn(
 
 async function readAll(peer: Peer, touches: readonly Touch[]): Promise<Found[]> {
   const answers = allOf(await peer.batch(touches.map(({ hash }) => transactionQuestion(hash))));
-  return answers.map((answer, at) => {
+  const all: Found[] = [];
+  for (const [at, answer] of answers.entries()) {
     const { hash, slot } = touches[at];
-    const found = readFound(answer, hash);
-    if (found !== null && found.slot === slot) return found;
-    throw new ChainError("unavailable", `${peer.name} does not have ${hash} in block ${slot}`);
-  });
+    const found = await wholeFound(peer, answer, hash);
+    if (found === null || found.slot !== slot) {
+      throw new ChainError("unavailable", `${peer.name} does not have ${hash} in block ${slot}`);
+    }
+    all.push(found);
+  }
+  return all;
 }
