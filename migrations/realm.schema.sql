@@ -811,6 +811,7 @@ table fungible_tokens (
   external boolean not null
   since bigint
   freeze_authority text
+  issuer_rights jsonb
   data jsonb not null default '{}'::jsonb
   owner uuid not null
   error jsonb
@@ -820,6 +821,7 @@ table fungible_tokens (
 )
 constraint fungible_tokens_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint fungible_tokens_decimals_check CHECK (((decimals >= 0) AND (decimals <= 30)))
+constraint fungible_tokens_issuer_rights_check CHECK ((jsonb_typeof(issuer_rights) = 'object'::text))
 constraint fungible_tokens_pkey PRIMARY KEY (id)
 constraint fungible_tokens_registered CHECK (((status <> 'registered'::text) OR ((contract IS NOT NULL) AND (currency IS NOT NULL))))
 constraint fungible_tokens_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'deployed'::text, 'registered'::text, 'failed'::text])))
@@ -832,7 +834,7 @@ CREATE UNIQUE INDEX fungible_tokens_symbol ON fungible_tokens USING btree (symbo
 CREATE TRIGGER fungible_tokens_backing AFTER INSERT OR UPDATE OF supply, currency, status ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_supply()
 CREATE TRIGGER fungible_tokens_begin BEFORE INSERT ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_new()
 CREATE TRIGGER fungible_tokens_noted AFTER INSERT ON fungible_tokens REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER fungible_tokens_noted_change AFTER UPDATE OF id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, hash, fee, order_id, external, since, freeze_authority, owner, deleted_at, created_at ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER fungible_tokens_noted_change AFTER UPDATE OF id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, hash, fee, order_id, external, since, freeze_authority, issuer_rights, owner, deleted_at, created_at ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER fungible_tokens_noted_end AFTER DELETE ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 
 table holder_losses (

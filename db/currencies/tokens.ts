@@ -2,6 +2,16 @@
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
+/** Rights of the issuer of a token; keys, or null for none. */
+export interface IssuerRightsRow {
+  mint: string | null;
+  permanentDelegate: string | null;
+  pause: string | null;
+  close: string | null;
+  transferHook: string | null;
+  confidentialTransfers: boolean;
+}
+
 /** A token as stored; supply in whole units. */
 export interface TokenRow {
   id: string;
@@ -27,6 +37,8 @@ export interface TokenRow {
   since: number | null;
   /** The address that may freeze the tokens of holders, as a third party's mint told; null for none. */
   freeze_authority: string | null;
+  /** What else its issuer may do, as a third party's mint told. */
+  issuer_rights: IssuerRightsRow | null;
   data: Record<string, unknown>;
   owner: string;
   error: unknown;
@@ -52,6 +64,7 @@ const COLUMNS = [
   "order_id",
   "external",
   "freeze_authority",
+  "issuer_rights",
   "data",
   "owner",
   "error",
@@ -68,7 +81,13 @@ function columns(db: Db) {
 /** A new token. */
 export type NewTokenRow = Omit<
   TokenRow,
-  "error" | "deleted_at" | "updated_at" | "hash" | "since" | "freeze_authority"
+  | "error"
+  | "deleted_at"
+  | "updated_at"
+  | "hash"
+  | "since"
+  | "freeze_authority"
+  | "issuer_rights"
 >;
 
 /** Adds a token. */
@@ -150,15 +169,25 @@ export async function updateToken(
     & Partial<
       Pick<
         TokenRow,
-        "status" | "hash" | "contract" | "fee" | "since" | "freeze_authority" | "error"
+        | "status"
+        | "hash"
+        | "contract"
+        | "fee"
+        | "since"
+        | "freeze_authority"
+        | "issuer_rights"
+        | "error"
       >
     >
     & {
       updated_at: number;
     },
 ): Promise<TokenRow> {
-  const { error, ...rest } = change;
-  const noted = error === undefined ? {} : { error: tx.json(error as never) };
+  const { error, issuer_rights: rights, ...rest } = change;
+  const noted = {
+    ...error === undefined ? {} : { error: tx.json(error as never) },
+    ...rights === undefined || rights === null ? {} : { issuer_rights: tx.json(rights as never) },
+  };
   const [row] = await tx<TokenRow[]>`
     update fungible_tokens set ${tx({ ...rest, ...noted } as never)}
     where id = ${id} returning ${columns(tx)}`;

@@ -4,6 +4,22 @@ import type { TokenRow } from "../../db/currencies/tokens.ts";
 import { Failure } from "../entity.ts";
 import { DecimalText, trim } from "../money.ts";
 
+const Key = z.string().nullable();
+
+/** Rights over a third party's token that its mint gives to its issuer. */
+export const IssuerRights = z.object({
+  mint: Key.meta({ description: "May make more of it." }),
+  permanentDelegate: Key.meta({ description: "May move and destroy the tokens of any holder." }),
+  pause: Key.meta({ description: "May stop all transfers." }),
+  close: Key.meta({ description: "May end the mint once nothing of it is left." }),
+  transferHook: Key.meta({ description: "The program that runs at each transfer." }),
+  confidentialTransfers: z.boolean().meta({
+    description: "Holders may move it in confidence: such transfers are not credited.",
+  }),
+}).meta({ id: "IssuerRights" });
+/** Rights over a third party's token that its mint gives to its issuer. */
+export type IssuerRights = z.infer<typeof IssuerRights>;
+
 /** A token as shown. */
 export const TokenView = z.object({
   id: z.string(),
@@ -17,6 +33,9 @@ export const TokenView = z.object({
   contractAddress: z.string().nullable(),
   freezeAuthority: z.string().nullable().meta({
     description: "Who may freeze the tokens of holders, as a third party's mint told (Solana).",
+  }),
+  issuerRights: IssuerRights.nullable().meta({
+    description: "What else its issuer may do, as a third party's mint told (Solana).",
   }),
   status: z.enum(["pending", "deployed", "registered", "failed"]),
   transactionHash: z.string(),
@@ -60,6 +79,7 @@ export function viewToken(row: TokenRow): Record<string, unknown> {
     virtualCurrency: row.currency,
     contractAddress: row.contract,
     freezeAuthority: row.freeze_authority,
+    issuerRights: row.issuer_rights,
     status: row.status,
     transactionHash: row.hash ?? "",
     external: row.external,

@@ -45,7 +45,7 @@ import { chargeRamp } from "../sending/ramp_charges.ts";
 import { type ChainNetwork, chainNetworkFor } from "../chains/networks.ts";
 import { assertCountable, costOfDeployment } from "./deployment_limits.ts";
 import { TOKEN_COLLECTION } from "./token_collection.ts";
-import { viewDeployed, viewRegistered } from "./token_views.ts";
+import { type IssuerRights, viewDeployed, viewRegistered } from "./token_views.ts";
 import { assertGas, findOwnAddress } from "../sending/funds.ts";
 
 const Decimals = z.union([z.number(), z.string().regex(/^\d{1,2}$/).transform(Number)])
@@ -239,6 +239,7 @@ export interface TokenFindings {
     supply: bigint | null;
     name: string | null;
     freezeAuthority?: string | null;
+    issuerRights?: IssuerRights;
   } | null;
   /** The settled balance of the ramp's address, in base units. */
   held: bigint;
@@ -279,7 +280,8 @@ export async function concludeCheck(
   try {
     await savepoint(tx, async (sp) => {
       const freeze_authority = found.told?.freezeAuthority ?? null;
-      const noted = { since: found.height, freeze_authority, updated_at: worker.at };
+      const issuer_rights = found.told?.issuerRights ?? null;
+      const noted = { since: found.height, freeze_authority, issuer_rights, updated_at: worker.at };
       const checked = { status: "deployed" as const, ...noted };
       await link(sp, owner, await updateToken(sp, token.id, checked));
     });

@@ -181,6 +181,7 @@ create table fungible_tokens (
   external boolean not null,
   since bigint,
   freeze_authority text,
+  issuer_rights jsonb check (jsonb_typeof(issuer_rights) = 'object'),
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   owner uuid not null,
   error jsonb,
@@ -190,6 +191,7 @@ create table fungible_tokens (
   constraint fungible_tokens_registered check (status <> 'registered' or (contract is not null and currency is not null))
 );
 comment on column fungible_tokens.freeze_authority is 'Of a third party''s token: the address that may freeze the tokens of holders, as its mint told when it was checked.';
+comment on column fungible_tokens.issuer_rights is 'Of a third party''s token: what else its issuer may do, as its mint told when it was checked.';
 comment on column fungible_tokens.since is 'Transfers to the ramp''s address up to this block are part of the registered supply.';
 create index fungible_tokens_owner on fungible_tokens (owner, id);
 create unique index fungible_tokens_symbol on fungible_tokens (symbol) where status <> 'failed';

@@ -157,7 +157,7 @@ Deno.test("a third party's mint on Solana is registered if it agrees, up to the 
   await using fixture = await openSolanaFixture();
   const { realm: { admin }, node } = fixture;
   const ramp = await fixture.ramp();
-  const token = await createToken(node, { decimals: 6 });
+  let token = await createToken(node, { decimals: 6 });
   await token.pay(ramp.address, 50_000_000n);
   await node.pay(ramp.address, SOL);
   await fixture.mine(2);
@@ -182,4 +182,18 @@ Deno.test("a third party's mint on Solana is registered if it agrees, up to the 
   match(await ask("51", 6, "THREE"), /the ramp holds no more than 50/);
   const payer = node.payer.publicKey.toBase58();
   equal(await ask("50", 6, "FOUR"), `registered, may be frozen by ${payer}`);
+  const rightsOf = async (symbol: string) => {
+    const all = (await admin.send("GET", "/v1/fungible/token/all")).body;
+    return all.find((one: { symbol: string }) => one.symbol === `${symbol}_SOL`).issuerRights;
+  };
+  const none = { permanentDelegate: null, pause: null, close: null, transferHook: null };
+  deepEqual(await rightsOf("FOUR"), { ...none, mint: payer, confidentialTransfers: false });
+  token = await createToken(node, { decimals: 6, rights: true });
+  await token.pay(ramp.address, 50_000_000n);
+  await fixture.mine();
+  equal(await ask("50", 6, "FIVE"), `registered, may be frozen by ${payer}`);
+  const { transferHook, ...rights } = await rightsOf("FIVE");
+  const all = { mint: payer, permanentDelegate: payer, pause: payer, close: payer };
+  deepEqual(rights, { ...all, confidentialTransfers: true });
+  equal(typeof transferHook, "string");
 });

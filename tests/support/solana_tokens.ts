@@ -34,6 +34,8 @@ export interface SplOptions {
   readonly decimals?: number;
   /** The program that runs at each transfer. */
   readonly hook?: string;
+  /** Gives the payer every right over it: to take it back, to pause it, to end it. Implies a hook. */
+  readonly rights?: boolean;
   /** The symbol that the mint gives of itself. */
   readonly symbol?: string;
 }
@@ -48,6 +50,12 @@ const MEMO_TRANSFER = 30;
 const TRANSFER_HOOK = 36;
 const MEMO_EXTENSION = 8;
 const METADATA_POINTER = 39;
+const CLOSE_AUTHORITY = 25;
+const CONFIDENTIAL = 27;
+const PERMANENT_DELEGATE = 35;
+const PAUSABLE = 44;
+/** Bytes of the extensions for all rights, without the hook's. */
+const RIGHTS_BYTES = (4 + 32) + (4 + 32) + (4 + 33) + (4 + 65);
 const POINTER_BYTES = 165 + 1 + 4 + 64;
 /** The instruction that writes name and symbol into a mint. */
 const WRITE_METADATA = [210, 225, 30, 162, 88, 184, 77, 141];
@@ -56,12 +64,15 @@ const METADATA_RENT = 5_000_000;
 
 /** Makes a token. */
 export async function createToken(node: Surfpool, options: SplOptions = {}): Promise<SplToken> {
-  const { decimals = 6, hook, symbol } = options;
+  const { decimals = 6, symbol, rights = false } = options;
+  const hook = options.hook ?? (rights ? Keypair.generate().publicKey.toBase58() : undefined);
   const program = options.modern || hook || symbol ? TOKEN_2022_PROGRAM : TOKEN_PROGRAM;
   const { payer } = node;
   const key = Keypair.generate();
   const mint = key.publicKey.toBase58();
-  const space = hook !== undefined ? HOOK_BYTES : symbol !== undefined ? POINTER_BYTES : MINT_BYTES;
+  const space =
+    (hook !== undefined ? HOOK_BYTES : symbol !== undefined ? POINTER_BYTES : MINT_BYTES) +
+    (rights ? RIGHTS_BYTES : 0);
   const authority = payer.publicKey.toBytes();
   const programId = new PublicKey(program);
   await node.send([
@@ -78,6 +89,12 @@ export async function createToken(node: Surfpool, options: SplOptions = {}): Pro
         ...new PublicKey(hook).toBytes(),
       ]),
     ],
+    ...!rights ? [] : [
+      [CLOSE_AUTHORITY, 1, ...authority],
+      [PERMANENT_DELEGATE, ...authority],
+      [PAUSABLE, 0, ...authority],
+      [CONFIDENTIAL, 0, ...authority, 1, ...new Uint8Array(32)],
+    ].map((data) => act(program, [key.publicKey], data)),
     ...symbol === undefined ? [] : [
       act(program, [key.publicKey], [
         ...[METADATA_POINTER, 0, ...authority],

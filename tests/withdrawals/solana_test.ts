@@ -1,7 +1,9 @@
 /** Withdrawals on a real Solana node: paid once, however their transactions expire and workers end. */
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { Keypair } from "@solana/web3.js";
 import { openSolanaRamp, outsider } from "../support/solana_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
+import { createToken, demandMemo } from "../support/solana_tokens.ts";
 
 Deno.test("a withdrawal of a token on Solana is paid, and costs what the chain took", async () => {
   await using ramp = await openSolanaRamp();
@@ -17,4 +19,39 @@ Deno.test("a withdrawal of a token on Solana is paid, and costs what the chain t
   );
   ok(BigInt(order.fee) > 2_000_000n);
   deepEqual(order.nonce, null);
+});
+
+Deno.test("a withdrawal on Solana to a mint, or to a receiver that demands a memo, is FAILED with the reason and gives all back; a memo is refused", async () => {
+  await using ramp = await openSolanaRamp();
+  const { realm: { admin }, node } = ramp;
+  const balance = async () =>
+    (await admin.send("GET", `/v1/accounts/${ramp.account}`)).body.balance.total;
+  const before = await balance();
+  const stranger = Keypair.generate();
+  const strangers = stranger.publicKey.toBase58();
+  await ramp.token.open(strangers);
+  await demandMemo(node, ramp.token, stranger);
+  const others = await createToken(node, { modern: true });
+  const older = await createToken(node);
+  await node.mine();
+  const receivers: readonly (readonly [string, RegExp])[] = [
+    [strangers, /takes only payments with a memo, and withdrawals carry none/],
+    [others.mint, /the mint of a token, not a wallet/],
+    [older.mint, /the mint of a token, not a wallet/],
+  ];
+  for (const [address, why] of receivers) {
+    const { status, body, text } = await ramp.withdraw("5", { destination: { address } });
+    equal(status, 201, text);
+    const ended = await ramp.finish(body.id);
+    equal(ended.status, "FAILED", JSON.stringify(ended));
+    match(ended.error.detail, why);
+  }
+  equal(await balance(), before);
+  const signed = await rowsOf(ramp.realm, "select 1 from order_attempts where hash is not null");
+  deepEqual(signed, [], "nothing was signed");
+  for (const memo of [{ memo: "invoice 7" }, { destination: { address: outsider(), memo: "7" } }]) {
+    const { status, body } = await ramp.withdraw("5", memo);
+    deepEqual([status, body.code], [400, "request.invalid"]);
+    match(JSON.stringify(body.errors), /memo/);
+  }
 });

@@ -137,6 +137,22 @@ export interface Balances {
   readonly amounts: readonly bigint[];
 }
 
+/** Rights over a token that its mint gives to its issuer. Keys; null for none. */
+export interface IssuerRights {
+  /** May make more of it. */
+  readonly mint: string | null;
+  /** May move and destroy the tokens of any holder. */
+  readonly permanentDelegate: string | null;
+  /** May stop all transfers. */
+  readonly pause: string | null;
+  /** May end the mint, once nothing of it is left. */
+  readonly close: string | null;
+  /** The program that runs at each transfer. */
+  readonly transferHook: string | null;
+  /** Whether holders may move it in confidence: such amounts are not told, and not credited. */
+  readonly confidentialTransfers: boolean;
+}
+
 /** A token as its contract describes itself. */
 export interface TokenDetails {
   /** Canonical form. */
@@ -151,6 +167,8 @@ export interface TokenDetails {
   readonly supply: bigint | null;
   /** The key that may freeze balances; null for none, absent on chains where contracts decide that. */
   readonly freezeAuthority?: string | null;
+  /** What else its issuer may do; absent on chains where contracts decide that. */
+  readonly issuerRights?: IssuerRights;
 }
 
 /** Tells the newest height that is deep enough: `depth` 1 is the head itself. */

@@ -53,3 +53,21 @@ Deno.test("tokens of an unknown owner are nobody's, and a result that says neith
   throws(() => readMovement(neither), /result/);
   throws(() => mayConcern(neither, others), /result/);
 });
+
+Deno.test("a confidential transfer changes no public balance and credits nothing; what becomes public again is counted", () => {
+  const balance = (amount: string) => ({
+    ...{ accountIndex: 2, mint: RICH, owner: OURS },
+    uiTokenAmount: { amount, decimals: 6 },
+  });
+  const tokens = (before: string, after: string) =>
+    readMovement(told(1, [7, 7], {
+      preTokenBalances: [balance(before)],
+      postTokenBalances: [balance(after)],
+    }));
+  for (const held of ["0", "9000000"]) {
+    deepEqual(transfersOf(tokens(held, held), BLOCK, WATCH), [], "the amount moved in confidence");
+  }
+  deepEqual(transfersOf(tokens("9000000", "0"), BLOCK, WATCH), [], "made confidential");
+  const [back] = transfersOf(tokens("0", "5"), BLOCK, WATCH);
+  deepEqual([back.contract, back.amount], [RICH, 5n]);
+});

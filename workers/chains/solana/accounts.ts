@@ -6,6 +6,7 @@
 import { readList, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
+import type { IssuerRights } from "../observations.ts";
 import type { Solana, Web3 } from "./context.ts";
 import {
   ASSOCIATED_TOKEN_PROGRAM,
@@ -59,9 +60,12 @@ export interface TokenAccount {
 export const EXTENSIONS = {
   transferFee: 1,
   withheldFee: 2,
+  closeAuthority: 3,
+  confidentialMint: 4,
   confidentialAccount: 5,
   memoTransfer: 8,
   nonTransferable: 9,
+  permanentDelegate: 12,
   transferHook: 14,
   confidentialFee: 17,
   pausable: 26,
@@ -206,6 +210,23 @@ export function tokenAccountIn(web3: Web3, { program, data }: Account): TokenAcc
     isClosable: closer === owner && !withheld?.some((byte) => byte !== 0) &&
       !extensions.has(EXTENSIONS.confidentialAccount) &&
       !extensions.has(EXTENSIONS.confidentialFee),
+  };
+}
+
+/** Reads the rights of a mint's issuer, beside those to freeze. */
+export function issuerRightsOf(web3: Web3, mint: Mint): IssuerRights {
+  const keyOf = (extension: number): string | null => {
+    const data = mint.extensions.get(extension);
+    const key = data === undefined || data.length < 32 ? SYSTEM_PROGRAM : keyAt(web3, data, 0);
+    return key === SYSTEM_PROGRAM ? null : key; // 32 zeros stand for none
+  };
+  return {
+    mint: mint.mintAuthority,
+    permanentDelegate: keyOf(EXTENSIONS.permanentDelegate),
+    pause: keyOf(EXTENSIONS.pausable),
+    close: keyOf(EXTENSIONS.closeAuthority),
+    transferHook: transferHookOf(web3, mint),
+    confidentialTransfers: mint.extensions.has(EXTENSIONS.confidentialMint),
   };
 }
 

@@ -7,7 +7,7 @@ import { malformedAnswer, readList, readRecord } from "../answers.ts";
 import type { Peer } from "../node_pool.ts";
 import { plain } from "../rpc.ts";
 import type { TokenDetails } from "../observations.ts";
-import { type Account, mintIn, readAccount } from "./accounts.ts";
+import { type Account, issuerRightsOf, mintIn, readAccount } from "./accounts.ts";
 import type { Solana, Web3 } from "./context.ts";
 import { METADATA_PROGRAM } from "./networks.ts";
 import { FINALIZED } from "./node_answers.ts";
@@ -36,12 +36,14 @@ export async function tokenDetails(
     const named = nameOf(extensions.get(METADATA) ?? null, BEFORE_NAME.extension) ??
       nameOf(metadata?.data ?? null, BEFORE_NAME.account);
     const { symbol, name } = named ?? { symbol: null, name: null };
-    return { contract, symbol, name, decimals, supply, freezeAuthority };
+    const issuerRights = issuerRightsOf(web3, told);
+    return { contract, symbol, name, decimals, supply, freezeAuthority, issuerRights };
   }
   function keyOf(told: TokenDetails | null): string {
     if (told === null) return "none";
     const supply = height === undefined ? "" : `${told.supply}`;
-    return JSON.stringify([told.decimals, told.symbol, told.name, told.freezeAuthority, supply]);
+    const { decimals, symbol, name, freezeAuthority, issuerRights } = told;
+    return JSON.stringify([decimals, symbol, name, freezeAuthority, issuerRights, supply]);
   }
   return await nodes.agree(read, keyOf, `the token at ${contract}`);
 }
