@@ -46,17 +46,24 @@ export async function insertEvents(
     where (select is_heard(${type}))`;
 }
 
-/** Locks the head of the log and gives the last id; null while another process publishes. */
-export async function lockEventHead(tx: Tx): Promise<string | null> {
-  const [row] = await tx<{ last: string }[]>`
-    select last from event_head for update skip locked`;
-  return row?.last ?? null;
+/** The head of the log: the last id, and the database's time in milliseconds since the epoch. */
+export interface EventHead {
+  last: string;
+  now: number;
 }
 
-/** Waits for the head of the log, locks it, and gives the last id. */
-export async function awaitEventHead(tx: Tx): Promise<string> {
-  const [row] = await tx<{ last: string }[]>`select last from event_head for update`;
-  return row.last;
+/** Locks the head of the log and gives it; null while another process publishes. */
+export async function lockEventHead(tx: Tx): Promise<EventHead | null> {
+  const [row] = await tx<EventHead[]>`
+    select last, database_ms()::float8 as now from event_head for update skip locked`;
+  return row ?? null;
+}
+
+/** Waits for the head of the log, locks it, and gives it. */
+export async function awaitEventHead(tx: Tx): Promise<EventHead> {
+  const [row] = await tx<EventHead[]>`
+    select last, database_ms()::float8 as now from event_head for update`;
+  return row;
 }
 
 /** Reads the places of the oldest events that have no id yet, in their order. */
@@ -134,6 +141,22 @@ export interface EventFilter {
   viewer: string | null;
   types: readonly string[] | null;
   entity: string | null;
+}
+
+/**
+ * Reads published events after an id, whoever may see them, in their order: so many, and so many bytes
+ * of payload with the last one, at most.
+ */
+export async function selectEventPage(
+  db: Db,
+  of: { after: string; limit: number; bytes: number },
+): Promise<EventRow[]> {
+  return await db<EventRow[]>`
+    select id, type, entity, owner, others, payload, created_at from (
+      select p.*, sum(octet_length(payload)) over (order by id) - octet_length(payload) as before from (
+        select id, type, entity, owner, others, payload::text as payload, created_at from events
+        where id > ${of.after} order by id limit ${of.limit}) p) q
+    where before < ${of.bytes} order by id`;
 }
 
 /** Reads published events after an id, in their order. */

@@ -8,6 +8,7 @@
 import type { Tx } from "../db/database.ts";
 import {
   awaitEventHead,
+  type EventHead,
   insertDeliveries,
   insertPublished,
   lockEventHead,
@@ -15,7 +16,7 @@ import {
   type NewEventRow,
   selectUnpublished,
 } from "../db/events.ts";
-import { idTime, newIds } from "./ids.ts";
+import { idTime, randomId } from "./ids.ts";
 
 /** What one turn published. */
 export interface Published {
@@ -29,13 +30,13 @@ export async function publishWaiting(
   by: { at: number },
   limit: number,
 ): Promise<Published | null> {
-  const last = await lockEventHead(tx);
-  if (last === null) return null;
+  const head = await lockEventHead(tx);
+  if (head === null) return null;
   const positions = await selectUnpublished(tx, limit);
   if (positions.length === 0) return { events: 0, deliveries: 0 };
-  const ids = idsAfter(last, by.at, positions.length);
+  const ids = idsAfter(head, positions.length);
   await markPublished(tx, positions, ids);
-  return { events: ids.length, deliveries: await insertDeliveries(tx, ids, by.at) };
+  return { events: ids.length, deliveries: await insertDeliveries(tx, ids, dueAt(head, by)) };
 }
 
 /** Publishes events that are committed together with their ids, in their order. */
@@ -44,12 +45,22 @@ export async function publishNow(
   by: { at: number },
   events: readonly NewEventRow[],
 ): Promise<void> {
-  const ids = idsAfter(await awaitEventHead(tx), by.at, events.length);
+  const head = await awaitEventHead(tx);
+  const ids = idsAfter(head, events.length);
   await insertPublished(tx, events.map((event, i) => ({ id: ids[i], ...event })));
-  await insertDeliveries(tx, ids, by.at);
+  await insertDeliveries(tx, ids, dueAt(head, by));
 }
 
-/** Ids that are greater than the last one, also where another process's clock is ahead. */
-function idsAfter(last: string, at: number, count: number): string[] {
-  return newIds(Math.max(at, idTime(last) + 1), count).ids;
+/**
+ * Ids that are greater than the last one, of the database's time: one process whose clock is a year
+ * ahead would otherwise leave all later events a year ahead, and nothing would be deleted meanwhile.
+ */
+function idsAfter({ last, now }: EventHead, count: number): string[] {
+  const at = Math.max(now, idTime(last) + 1);
+  return Array.from({ length: count }, () => randomId(at)).sort();
+}
+
+/** When deliveries are due: at once, also for processes whose clocks are behind this one's. */
+function dueAt({ now }: EventHead, { at }: { at: number }): number {
+  return Math.min(at, now);
 }

@@ -1764,6 +1764,7 @@ table webhooks (
   owner uuid not null
   data jsonb not null default '{}'::jsonb
   error jsonb
+  told_at timestamp with time zone
   deleted_at timestamp with time zone
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
@@ -2660,7 +2661,8 @@ AS $function$
   sent as (delete from webhook_deliveries d using (
       select q.webhook, q.event from webhooks w, lateral (
         select webhook, event from webhook_deliveries
-        where webhook = w.id and event < (select before from bound) and status <> 'PENDING'
+        where webhook = w.id and event < (select before from bound)
+          and (status <> 'PENDING' or not w.active or w.deleted_at is not null)
         order by event limit p_limit) q limit p_limit) g
       where d.webhook = g.webhook and d.event = g.event returning 1)
   select (select count(*) from old) + (select count(*) from sent)
@@ -4304,10 +4306,10 @@ realm may select on webhook_queues
 realm may select on webhooks
 realm may select on withdrawals
 realm may update (active, base, data, deleted_at, rate, sub_unit, symbol, symbol_url, updated_at) on currencies
-realm may update (active, data, deleted_at, disabled_reason, events, previous_secret, previous_until, secret, updated_at, url) on webhooks
+realm may update (active, data, deleted_at, disabled_reason, events, previous_secret, previous_until, secret, told_at, updated_at, url) on webhooks
 realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, frozen_by_realm, is_default, ramp, updated_at) on accounts
 realm may update (assets, check_at, checked_at, credentials, data, deleted_at, error, hint, key, status, updated_at) on external_ramps
-realm may update (attempts, next_at, status) on webhook_deliveries
+realm may update (attempts, first_at, next_at, status) on webhook_deliveries
 realm may update (batch_order_id, budget, charged, confirmations, error, gas_block, hash, height, last_attempt_at, replace, schedule_version, sped_up_at, speed, state, updated_at) on chain_orders
 realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals
 realm may update (body, profile, status) on idempotency

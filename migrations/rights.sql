@@ -43,10 +43,11 @@ grant insert on revocations, blocks, addresses, external_addresses, withdrawals,
 -- An event gets its id, and with it its place, from a worker.
 grant insert (type, entity, owner, others, payload, created_at), update (payload) on events to :role;
 grant insert (id, url, events, secret, owner, data, created_at),
-  update (url, events, active, secret, previous_secret, previous_until, disabled_reason, data, deleted_at, updated_at)
+  update (url, events, active, secret, previous_secret, previous_until, disabled_reason, told_at, data, deleted_at,
+    updated_at)
   on webhooks to :role;
 grant update (failures, failing_since, resume_at) on webhook_queues to :role;
-grant update (status, attempts, next_at) on webhook_deliveries to :role;
+grant update (status, attempts, next_at, first_at) on webhook_deliveries to :role;
 grant update (deleted_at) on external_addresses to :role;
 -- A line's place in the chain of the trail is given by a worker.
 grant insert (id, actor, action, entity, fields, request_id, address, api_key, api_key_name, created_at)

@@ -1,5 +1,6 @@
 /** Routes of events: the stream, and the list to pull. @module */
 import { z } from "zod";
+import { runQuery } from "../domain/command.ts";
 import { noteReader } from "../domain/realms/event_readers.ts";
 import {
   assertKept,
@@ -68,7 +69,7 @@ export const eventRoutes: readonly AnyRoute[] = [
 async function stream(call: Call<unknown, EventStream, undefined>): Promise<Reply> {
   const { actor, realm, query, services: { ending } } = call;
   const after = call.header("last-event-id") ?? query.after ?? null;
-  if (after !== null) assertKept(actor, after);
+  if (after !== null) await runQuery(realm!.pool, (db) => assertKept(db, actor, after));
   const opened = await openEventStream({
     ...{ pool: realm!.pool, user: actor.user, asked: query, after, ending },
     actorNow: call.actorNow,

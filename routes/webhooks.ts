@@ -39,8 +39,10 @@ export const webhookRoutes: readonly AnyRoute[] = [
     tag: TAG,
     summary: "Create a webhook",
     description: "It receives the events that its owner may see. `secret` is shown this once; " +
-      "receivers check signatures with it (Standard Webhooks).",
+      "receivers check signatures with it (Standard Webhooks). This takes a login of the last 10 " +
+      "minutes: a webhook outlives the key that makes it.",
     access: "user",
+    freshLogin: true,
     body: NewWebhook,
     status: 201,
     answer: WebhookWithSecretView,
@@ -58,6 +60,7 @@ export const webhookRoutes: readonly AnyRoute[] = [
     view: WebhookView,
     remove: (tx, actor, id) => removeWebhook(tx, actor, id, "delete"),
     restore: (tx, actor, id) => removeWebhook(tx, actor, id, "undelete"),
+    restoreTakesLogin: true, // it hears everything again, at its old address
   }),
   route({
     method: "PATCH",
@@ -65,15 +68,20 @@ export const webhookRoutes: readonly AnyRoute[] = [
     tag: TAG,
     summary: "Change a webhook",
     description: "Another address, other events, or `active`: one that the service deactivated " +
-      "is activated again so.",
+      "is activated again so. All of these take a login of the last 10 minutes; to deactivate it " +
+      "takes none.",
     access: "user",
+    freshLogin: ({ url, events, active }) => {
+      return url !== undefined || events !== undefined || active === true;
+    },
     params: ById,
     body: WebhookChange,
     status: 200,
     answer: WebhookView,
     errors: [...CHANGES, "extension.disabled"],
     handle: (call) => {
-      return command(call, (tx) => changeWebhook(tx, call.actor, call.params.id, call.body));
+      const { actor, params: { id }, body, services: { secrets } } = call;
+      return command(call, (tx) => changeWebhook(tx, actor, { ...body, id }, secrets));
     },
   }),
   route({
@@ -83,8 +91,9 @@ export const webhookRoutes: readonly AnyRoute[] = [
     operation: "rotateWebhookSecret",
     summary: "Give a webhook a new secret",
     description: "Shown this once. For some hours deliveries carry a signature by the secret " +
-      "before, too.",
+      "before, too. This takes a login of the last 10 minutes.",
     access: "user",
+    freshLogin: true,
     params: ById,
     body: SecretRotation,
     status: 200,
@@ -105,7 +114,9 @@ export const webhookRoutes: readonly AnyRoute[] = [
     path: "/v1/webhooks/{id}/test",
     tag: TAG,
     summary: "Send a test to a webhook",
-    description: "An event `webhook.test`, whatever it listens to; its fate is in the deliveries.",
+    description:
+      "An event `webhook.test`, whatever it listens to; its fate is in the deliveries. " +
+      "While one waits there is no second one.",
     access: "user",
     params: ById,
     status: 200,

@@ -67,7 +67,8 @@ export async function resendDelivery(
   { webhook, event, at }: { webhook: string; event: string; at: number },
 ): Promise<DeliveryRow> {
   const [row] = await tx<DeliveryRow[]>`
-    update webhook_deliveries set status = 'PENDING', attempts = 0, next_at = ${at}
+    update webhook_deliveries set status = 'PENDING', attempts = 0, next_at = ${at},
+      first_at = null
     where webhook = ${webhook} and event = ${event} returning ${tx(COLUMNS)}`;
   return row;
 }
@@ -78,7 +79,8 @@ export async function resendFailed(
   of: { webhook: string; from: string; to: string; at: number; limit: number },
 ): Promise<number> {
   const resent = await tx`
-    update webhook_deliveries d set status = 'PENDING', attempts = 0, next_at = ${of.at}
+    update webhook_deliveries d set status = 'PENDING', attempts = 0, next_at = ${of.at},
+      first_at = null
     from (select event from webhook_deliveries where webhook = ${of.webhook}
       and status = 'FAILED' and event > ${of.from} and event <= ${of.to}
       order by event limit ${of.limit}) q

@@ -125,3 +125,26 @@ export async function resetQueue(tx: Tx, id: string): Promise<void> {
     update webhook_queues set failures = 0, failing_since = null, resume_at = null
     where webhook = ${id}`;
 }
+
+/** Whether a test of a webhook waits to be published or delivered. */
+export async function isTestWaiting(db: Db, id: string): Promise<boolean> {
+  const [row] = await db<{ waits: boolean }[]>`
+    select exists (select from events where id is null and type = 'webhook.test' and entity = ${id})
+      or exists (select from webhook_deliveries
+        where webhook = ${id} and entity = ${id} and status = 'PENDING') as waits`;
+  return row.waits;
+}
+
+/**
+ * Notes that people were told of a change of a webhook; false where they were told of one of the same
+ * owner's since a time.
+ */
+export async function markTold(
+  tx: Tx,
+  { id, owner, at, since }: { id: string; owner: string; at: number; since: number },
+): Promise<boolean> {
+  const told = await tx`
+    update webhooks set told_at = ${at} where id = ${id}
+      and not exists (select from webhooks o where o.owner = ${owner} and o.told_at > ${since})`;
+  return told.count > 0;
+}

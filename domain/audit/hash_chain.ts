@@ -143,7 +143,7 @@ async function announce(tx: Tx, by: { at: number }, ids: string[]): Promise<void
       owner: row.owner,
       others: [...parties].filter((party) => party !== null && party !== row.owner) as string[],
       payload: payloadOf(id, viewTransaction(row, () => true)),
-      created_at: by.at,
+      created_at: row.created_at, // the chain may have come to it late
     };
   });
   await publishNow(tx, by, events);

@@ -1,6 +1,6 @@
 /** The log of events as readers see it: a page after an event, and what a reader may see of it. @module */
 import { z } from "zod";
-import { type EventRow, selectEvents, selectLastEvent } from "../../db/events.ts";
+import { type EventRow, selectEventPage, selectEvents, selectLastEvent } from "../../db/events.ts";
 import type { Db } from "../../db/database.ts";
 import type { Actor } from "../actor.ts";
 import { invalidQuery } from "../collections/filter.ts";
@@ -60,6 +60,10 @@ export const EventView = z.object({
 /** The cursor of a log without events. */
 const NONE = "00000000-0000-7000-8000-000000000000";
 const LIMIT = "100";
+/** Payloads that a stream holds for a caller that reads slowly, without the last one. */
+const PART_BYTES = 65_536;
+/** What clocks may be apart. */
+const AHEAD_MS = 60_000;
 
 /** Which events are shown to whom. */
 export interface EventAudience {
@@ -88,7 +92,7 @@ export async function listEvents(
   actor: Actor,
   { limit = LIMIT, after, ...asked }: EventPage,
 ): Promise<Record<string, unknown>[]> {
-  if (after !== undefined) assertKept(actor, after);
+  if (after !== undefined) await assertKept(db, actor, after);
   const filter = filterOf(actor, asked);
   if (filter.entity !== null && !isId(filter.entity)) return [];
   const rows = await selectEvents(db, {
@@ -100,17 +104,25 @@ export async function listEvents(
 }
 
 /**
- * Refuses a cursor behind which events may have been deleted.
+ * Refuses a cursor behind which events may have been deleted, or that no event has reached: those that
+ * come would be smaller, and never be shown.
  *
  * @throws {DomainError} query.invalid, event.expired
  */
-export function assertKept({ realm, at }: Actor, after: string): void {
+export async function assertKept(db: Db, { realm, at }: Actor, after: string): Promise<void> {
   if (!isId(after)) throw invalidQuery("/after", "the id of an event is expected");
-  if (after === NONE || idTime(after) >= at - keptMs(realm.eventDays)) return;
-  throw new DomainError(
-    "event.expired",
-    "events after this one may have been deleted: read what changed, and go on with the newest",
-  );
+  if (after === NONE) return;
+  const time = idTime(after);
+  if (time < at - keptMs(realm.eventDays)) {
+    throw new DomainError(
+      "event.expired",
+      "events after this one may have been deleted: read what changed, and go on with the newest",
+    );
+  }
+  // After a restore a reader may know an event that was lost: it is greater than the last one, and past.
+  if (time > at + AHEAD_MS && after > await selectLastEvent(db)) {
+    throw invalidQuery("/after", "no event has come so far");
+  }
 }
 
 /** The id of the newest event. */
@@ -118,9 +130,16 @@ export async function lastEvent(db: Db): Promise<string> {
   return await selectLastEvent(db);
 }
 
-/** Reads published events after one of them, whoever may see them. */
+/** Reads a part of the published events after one of them, whoever may see them. */
 export async function readEvents(db: Db, after: string, limit: number): Promise<EventRow[]> {
-  return await selectEvents(db, { after, limit, viewer: null, types: null, entity: null });
+  return await selectEventPage(db, { after, limit, bytes: PART_BYTES });
+}
+
+/** The first of some events, as far as they go out together: at least one. */
+export function firstPart(rows: readonly EventRow[]): readonly EventRow[] {
+  let bytes = 0;
+  const end = rows.findIndex(({ payload }) => (bytes += payload.length) >= PART_BYTES);
+  return end < 0 ? rows : rows.slice(0, end + 1);
 }
 
 /** Whether an event is shown. */

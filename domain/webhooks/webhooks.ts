@@ -8,13 +8,14 @@ import type { Tx } from "../../db/database.ts";
 import {
   countWebhooks,
   insertWebhook,
+  isTestWaiting,
   resetQueue,
   rotateSecret,
   selectWebhooks,
   updateWebhook,
   type WebhookRow,
 } from "../../db/webhooks/webhooks.ts";
-import type { Actor, RequestActor } from "../actor.ts";
+import { type Actor, reachesRealm, type RequestActor } from "../actor.ts";
 import {
   type Collection,
   MUTABLE_COLUMNS,
@@ -27,6 +28,7 @@ import { DomainError, invalidField } from "../errors.ts";
 import { emit, EVENT_TYPES } from "../events.ts";
 import { idTime, newId } from "../ids.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
+import { tellChange } from "./notices.ts";
 import { targetFault } from "./targets.ts";
 
 const Url = z.string().min(1).max(2000).meta({
@@ -116,9 +118,10 @@ export const WEBHOOKS: Collection<WebhookRow> = {
   show: (_db, _actor, rows) => Promise.resolve(rows.map(viewWebhook)),
 };
 
-/** Webhooks of one user, and of a realm. */
+/** Webhooks of one user, and of a realm; some are left to users who see the whole realm. */
 const OWN_MAX = 20;
 const REALM_MAX = 100;
+const KEPT_FREE = 20;
 const SECRET_BYTES = 32;
 const PREFIX = "whsec_";
 const HOUR_MS = 3_600_000;
@@ -135,10 +138,7 @@ export async function createWebhook(
   secrets: Secrets,
 ): Promise<Record<string, unknown>> {
   assertTarget(actor, input.url);
-  const { own, all } = await countWebhooks(tx, actor.user);
-  if (own >= OWN_MAX || all >= REALM_MAX) {
-    throw invalidField("", `there are ${own} webhooks of yours and ${all} of the realm: no more`);
-  }
+  await assertRoom(tx, actor, actor.user);
   const id = newId(actor.at);
   const { secret, encrypted } = newSecret(actor, id, secrets);
   await insertWebhook(tx, {
@@ -146,6 +146,7 @@ export async function createWebhook(
     ...{ url: new URL(input.url).href, events: input.events, data: input.data },
   });
   const [row] = await selectWebhooks(tx, [id]);
+  await tellChange(tx, actor, { row, what: "created", secrets });
   return { ...viewWebhook(row), secret };
 }
 
@@ -157,8 +158,8 @@ export async function createWebhook(
 export async function changeWebhook(
   tx: Tx,
   actor: RequestActor,
-  id: string,
-  input: WebhookChange,
+  { id, ...input }: WebhookChange & { id: string },
+  secrets: Secrets,
 ): Promise<Record<string, unknown>> {
   const before = await rowFor(tx, actor, WEBHOOKS, id, "write");
   const { url, active, ...plain } = input;
@@ -170,17 +171,25 @@ export async function changeWebhook(
   }, actor.at);
   if (url !== undefined || active === true) await resetQueue(tx, id);
   const [row] = await selectWebhooks(tx, [id]);
+  if (url !== undefined || plain.events !== undefined) {
+    await tellChange(tx, actor, { row, what: "changed", secrets });
+  }
   return viewWebhook(row);
 }
 
-/** Deletes or restores a webhook. */
+/**
+ * Deletes or restores a webhook.
+ *
+ * @throws {DomainError} webhook.not_found, permission.*, request.invalid
+ */
 export async function removeWebhook(
   tx: Tx,
   actor: Actor,
   id: string,
   act: "delete" | "undelete",
 ): Promise<Record<string, unknown>> {
-  await rowFor(tx, actor, WEBHOOKS, id, act);
+  const row = await rowFor(tx, actor, WEBHOOKS, id, act);
+  if (act === "undelete" && row.deleted_at !== null) await assertRoom(tx, actor, row.owner);
   return await setDeleted(tx, actor, WEBHOOKS, id, act === "delete");
 }
 
@@ -200,11 +209,13 @@ export async function rotateWebhookSecret(
   const until = actor.at + hours * HOUR_MS;
   await rotateSecret(tx, id, { secret: encrypted, until, at: actor.at });
   const [row] = await selectWebhooks(tx, [id]);
+  await tellChange(tx, actor, { row, what: "given a new secret", secrets });
   return { ...viewWebhook(row), secret };
 }
 
 /**
- * Sends a test to a webhook, whatever it listens to.
+ * Sends a test to a webhook, whatever it listens to; none beside one that waits, so that nobody has
+ * the service send at will.
  *
  * @throws {DomainError} webhook.not_found, permission.*, version.conflict
  */
@@ -215,7 +226,9 @@ export async function testWebhook(
 ): Promise<z.infer<typeof WebhookTestView>> {
   const row = await rowFor(tx, actor, WEBHOOKS, id, "write");
   assertActive(row);
-  await emit(tx, actor, "webhook.test", { id, owner: row.owner, view: viewWebhook(row) });
+  if (!await isTestWaiting(tx, id)) {
+    await emit(tx, actor, "webhook.test", { id, owner: row.owner, view: viewWebhook(row) });
+  }
   return { webhook: id, type: "webhook.test", status: "PENDING" };
 }
 
@@ -254,6 +267,17 @@ function newSecret({ realm }: Actor, webhook: string, secrets: Secrets) {
     secret,
     encrypted: secrets.encrypt("webhook", secretSubject(realm.id, webhook), secret),
   };
+}
+
+/** Refuses a webhook beyond what its owner and the realm may have. */
+async function assertRoom(tx: Tx, actor: Actor, owner: string): Promise<void> {
+  const { own, all } = await countWebhooks(tx, owner);
+  const most = REALM_MAX - (reachesRealm(actor) ? 0 : KEPT_FREE);
+  if (own < OWN_MAX && all < most) return;
+  throw invalidField(
+    "",
+    `there are ${own} webhooks of this user, and ${all} of the realm: no more`,
+  );
 }
 
 function assertTarget({ settings }: RequestActor, url: string): void {

@@ -16,6 +16,7 @@ create table webhooks (
   owner uuid not null references users (id),
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   error jsonb,
+  told_at timestamptz,
   deleted_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
@@ -25,6 +26,7 @@ create table webhooks (
 create index webhooks_owner on webhooks (owner, id);
 comment on column webhooks.secret is 'Encrypted under the platform key; shown once, when it is made.';
 comment on column webhooks.previous_secret is 'Signs beside the present one until previous_until.';
+comment on column webhooks.told_at is 'When people were last told by e-mail that it was created or changed.';
 comment on column webhooks.disabled_reason is 'Why the service deactivated it; null where a user did.';
 
 create table webhook_queues (
@@ -95,7 +97,8 @@ create function listen_until(p_until timestamptz) returns void language sql as $
   on conflict (type) do update set until = greatest(event_listeners.until, excluded.until)
 $$;
 
--- Deletes some of the events, and of their deliveries, that are older than an id and than a day.
+-- Deletes some of the events, and of their deliveries, that are older than an id and than a day. What waits for
+-- a webhook that is sent nothing ends with its event.
 create function forget_events(p_before uuid, p_limit integer) returns bigint language sql as $$
   with bound as (select least(p_before, (lpad(to_hex((extract(epoch from now() - interval '1 day') * 1000)::bigint),
       12, '0') || '7000' || repeat('0', 16))::uuid) as before),
@@ -104,7 +107,8 @@ create function forget_events(p_before uuid, p_limit integer) returns bigint lan
   sent as (delete from webhook_deliveries d using (
       select q.webhook, q.event from webhooks w, lateral (
         select webhook, event from webhook_deliveries
-        where webhook = w.id and event < (select before from bound) and status <> 'PENDING'
+        where webhook = w.id and event < (select before from bound)
+          and (status <> 'PENDING' or not w.active or w.deleted_at is not null)
         order by event limit p_limit) q limit p_limit) g
       where d.webhook = g.webhook and d.event = g.event returning 1)
   select (select count(*) from old) + (select count(*) from sent)

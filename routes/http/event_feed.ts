@@ -30,6 +30,8 @@ interface State {
 
 const POLL_MS = 200;
 const RECENT_MAX = 500;
+/** Characters of payload that are kept in memory for a realm. */
+const RECENT_CHARS = 1_000_000;
 const PAGE = 200;
 
 const feeds = new WeakMap<Pool, State>();
@@ -83,8 +85,19 @@ async function refresh(pool: Pool, state: State): Promise<void> {
     if (rows.length === 0) break;
     state.recent.push(...rows);
     state.last = rows.at(-1)!.id;
-    const beyond = state.recent.length - RECENT_MAX;
+    const beyond = beyondOf(state.recent);
     if (beyond > 0) state.from = state.recent.splice(0, beyond).at(-1)!.id;
   }
   for (const wake of state.waiting) wake();
+}
+
+/** How many of the events, from the oldest on, are more than is kept. */
+function beyondOf(recent: readonly EventRow[]): number {
+  let [kept, chars] = [0, 0];
+  for (const { payload } of recent.toReversed()) {
+    chars += payload.length;
+    if (kept === RECENT_MAX || chars > RECENT_CHARS) break;
+    kept++;
+  }
+  return recent.length - kept;
 }

@@ -10,6 +10,7 @@ import {
   type EventAudience,
   type EventStream,
   filterOf,
+  firstPart,
   isShown,
   printEvent,
 } from "../../domain/webhooks/event_log.ts";
@@ -137,7 +138,7 @@ async function nextText(stream: Stream): Promise<string | null> {
       stream.noteAt = now + NOTE_MS;
       await options.note();
     }
-    const rows = await feed.after(stream.cursor);
+    const rows = firstPart(await feed.after(stream.cursor));
     const audience = filterOf(actor, options.asked);
     const text = rows.filter((row) => isShown(row, audience)).map((row) => blockOf(row, audience));
     stream.cursor = rows.at(-1)?.id ?? stream.cursor;

@@ -20,6 +20,10 @@ const DANGEROUS: Readonly<Record<string, unknown>> = {
   "POST /v1/realms/{id}/users": { username: "x", password: PASSWORD, scopes: "realm" },
   "PATCH /v1/realms/{id}": { withdrawals: {} },
   "DELETE /v1/stops/{id}": undefined,
+  "POST /v1/webhooks": { url: "https://hooks.example.com", events: ["*"] },
+  "PATCH /v1/webhooks/{id}": { url: "https://elsewhere.example.com" },
+  "POST /v1/webhooks/{id}/undelete": undefined,
+  "POST /v1/webhooks/{id}/rotate": {},
 };
 /** Taken by the operator alone, whose key is no login. */
 const OPERATORS = [
@@ -71,11 +75,7 @@ const ORDINARY = [
   "PATCH /v1/messages/{id}",
   "POST /v1/messages/webhook/infobip",
   "POST /v1/messages/webhook/whatsapp",
-  "POST /v1/webhooks",
-  "PATCH /v1/webhooks/{id}",
   "DELETE /v1/webhooks/{id}",
-  "POST /v1/webhooks/{id}/undelete",
-  "POST /v1/webhooks/{id}/rotate",
   "POST /v1/webhooks/{id}/test",
   "POST /v1/webhooks/{id}/deliveries/resend",
   "POST /v1/webhooks/{id}/deliveries/{delivery}/resend",

@@ -3,6 +3,9 @@
  * by a test.
  * @module
  */
+import { equal } from "node:assert/strict";
+import { emit } from "../../domain/events.ts";
+import { randomId } from "../../domain/ids.ts";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { createLog } from "../../log.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
@@ -97,3 +100,35 @@ export function openTestDeliverer(
     [Symbol.asyncDispose]: () => deliverer.stop(),
   };
 }
+
+/** Creates a webhook of the administrator for stops. */
+export async function hook(realm: TestRealm, receiver: Receiver, path = "") {
+  const input = { url: `${receiver.url}${path}`, events: ["stop.set"] };
+  const made = await realm.admin.send("POST", "/v1/webhooks", input);
+  equal(made.status, 201, made.text);
+  const { id, secret } = made.body;
+  const at = `/v1/webhooks/${id}`;
+  return {
+    id,
+    secret,
+    at,
+    read: async () => (await realm.admin.send("GET", at)).body,
+    deliveries: async () => (await realm.admin.send("GET", `${at}/deliveries`)).body,
+    end: () => realm.admin.send("DELETE", at),
+  };
+}
+
+/** Emits events about an entity, one transaction each. */
+export async function tell(realm: TestRealm, entity: string, ...notes: string[]): Promise<void> {
+  for (const note of notes) {
+    const view = { id: entity, note };
+    await realm.command((tx) => {
+      return emit(tx, { at: Date.now() }, "stop.set", { id: entity, owner: null, view });
+    });
+  }
+}
+
+/** The id of an entity that nothing else is told of. */
+export const newEntity = () => randomId(Date.now());
+/** Answers with a failure. */
+export const fail = (status: number) => () => new Response("no", { status });

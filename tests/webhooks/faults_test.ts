@@ -1,50 +1,22 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { Webhook } from "standardwebhooks";
-import { randomId } from "../../domain/ids.ts";
-import { emit } from "../../domain/events.ts";
 import { until } from "../support/eventually.ts";
-import type { TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 import {
+  fail,
+  hook,
+  newEntity,
   openReceiver,
   openTestDeliverer,
   PRIVATE,
   type Receiver,
+  tell,
 } from "../support/webhook_receiver.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Creates a webhook of the administrator for stops. */
-async function hook(realm: TestRealm, receiver: Receiver, path = "") {
-  const input = { url: `${receiver.url}${path}`, events: ["stop.set"] };
-  const made = await realm.admin.send("POST", "/v1/webhooks", input);
-  equal(made.status, 201, made.text);
-  const { id, secret } = made.body;
-  const at = `/v1/webhooks/${id}`;
-  return {
-    id,
-    secret,
-    at,
-    read: async () => (await realm.admin.send("GET", at)).body,
-    deliveries: async () => (await realm.admin.send("GET", `${at}/deliveries`)).body,
-    end: () => realm.admin.send("DELETE", at),
-  };
-}
-
-/** Emits events about an entity, one transaction each. */
-async function tell(realm: TestRealm, entity: string, ...notes: string[]): Promise<void> {
-  for (const note of notes) {
-    const view = { id: entity, note };
-    await realm.command((tx) => {
-      return emit(tx, { at: Date.now() }, "stop.set", { id: entity, owner: null, view });
-    });
-  }
-}
-
-const newEntity = () => randomId(Date.now());
 const notesOf = ({ received }: Receiver) => received.map((one) => one.body.data.note);
-const fail = (status: number) => () => new Response("no", { status });
 const test = sharing("deliveries in one realm", PRIVATE);
 
 test("an entity's events arrive in order, and one that fails delays no other entity", async (realm) => {

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { idBound, randomId } from "../../domain/ids.ts";
+import { idBound, idTime, randomId } from "../../domain/ids.ts";
 import { forgetEvents } from "../../db/events.ts";
 import { locking, writing } from "../../db/transaction.ts";
 import { publishWaiting } from "../../domain/event_publishing.ts";
@@ -235,4 +235,53 @@ Deno.test("a realm says how long events are kept, and older ones are deleted", a
   equal(await forget(Date.now() + DAY_MS), 3, "two events, and the delivery that has ended");
   equal(await forget(Date.now() + DAY_MS), 0, "what is younger than a day stays");
   equal((await realm.admin.send("GET", "/v1/events/all")).body.length, 1);
+});
+
+test("a process whose clock is a year ahead gives ids and times of the database's clock", async (realm) => {
+  await realm.admin.send("GET", "/v1/events/all");
+  const input = { url: "https://hooks.example.com", events: ["stop.set"] };
+  const { id: webhook } = (await realm.admin.send("POST", "/v1/webhooks", input)).body;
+  await realm.command((tx) => {
+    const id = randomId(Date.now());
+    return emit(tx, { at: Date.now() }, "stop.set", { id, owner: null, view: { id } });
+  });
+  await publishEvents(realm.pool, () => Date.now() + 365 * DAY_MS);
+  const [delivery] = (await realm.admin.send("GET", `/v1/webhooks/${webhook}/deliveries`)).body;
+  ok(idTime(delivery.id) < Date.now() + DAY_MS, "later events would follow it by a year");
+  ok(delivery.next_attempt_at < Date.now() + DAY_MS, "a year is not waited for");
+  await realm.admin.send("DELETE", `/v1/webhooks/${webhook}`);
+});
+
+test("a cursor that no event has reached is refused, and one that was lost in a restore is taken", async (realm) => {
+  const future = randomId(Date.now() + DAY_MS);
+  for (const path of [`/v1/events?after=${future}`, `/v1/events/all?after=${future}`]) {
+    const refused = await realm.admin.send("GET", path);
+    deepEqual([refused.status, refused.body.code], [400, "query.invalid"], path);
+  }
+  const lost = randomId(Date.now());
+  equal((await realm.admin.send("GET", `/v1/events/all?after=${lost}`)).text, "[]");
+  await new Promise((resolve) => setTimeout(resolve, 5)); // the next millisecond
+  await tell(realm, null, "after the restore");
+  const { body } = await realm.admin.send("GET", `/v1/events/all?after=${lost}`);
+  deepEqual(body.map((one: { data: { note: string } }) => one.data.note), ["after the restore"]);
+});
+
+test("a caller that does not read has little held for it", async (realm) => {
+  await realm.admin.send("GET", "/v1/events/all");
+  const first = randomId(Date.now());
+  for (let i = 0; i < 30; i++) await tell(realm, null, `${i} ${"x".repeat(19_000)}`);
+  const app = createApp(realm.services, PLATFORM_KEY);
+  const request = new Request(`http://purser.test/v1/events?after=${first}`, {
+    headers: { "x-api-key": realm.admin.key },
+  });
+  const reader = (await app(request, "127.0.0.1")).body!.getReader();
+  let [seen, chunks] = ["", 0];
+  while (!seen.includes('"note":"29 ')) {
+    const { value } = await reader.read();
+    ok(value!.length < 100_000, `${value!.length} bytes are held at once`);
+    seen = seen.slice(-200) + new TextDecoder().decode(value);
+    chunks++;
+  }
+  ok(chunks > 6, `${chunks}`);
+  await reader.cancel();
 });

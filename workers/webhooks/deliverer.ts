@@ -34,8 +34,8 @@ export interface DelivererOptions {
 /** Requests at once: of the process, and of a realm. */
 const REQUESTS_MAX = 512;
 const REALM_REQUESTS_MAX = 160;
-/** Queues of a realm that a process runs at once. */
-const REALM_QUEUES_MAX = 50;
+/** Queues of a realm that a process runs at once: all that it has, so that slow ones keep out no other. */
+const REALM_QUEUES_MAX = 128;
 /** Answers that are not here at the end of the process are not waited for. */
 const LEAVE_MS = 3000;
 
@@ -47,7 +47,8 @@ export function openDeliverer(options: DelivererOptions): Deliverer {
   const given: RunDependencies = {
     ...options,
     slots: openSlots({ all: REQUESTS_MAX, perRealm: REALM_REQUESTS_MAX }),
-    process: crypto.randomUUID(),
+    process: "",
+    widths: new Map(),
   };
 
   let runs = 0;
@@ -56,12 +57,16 @@ export function openDeliverer(options: DelivererOptions): Deliverer {
     const limit = REALM_QUEUES_MAX - running.length;
     if (limit <= 0 || leaving.signal.aborted) return;
     const at = given.now();
-    const by = { process: given.process, at, leaseMs: LEASE_MS, limit };
+    const process = crypto.randomUUID();
+    const by = { process, at, leaseMs: LEASE_MS, limit };
     const takenAt = performance.now();
     const signal = AbortSignal.any([leaving.signal, target.signal]);
     for (const queue of await writing(target.pool, (db) => takeQueues(db, by))) {
       const name = `queue ${target.realm.id} ${queue.webhook} ${++runs}`;
-      tasks.start(name, () => runQueue(given, { ...target, signal }, queue, takenAt));
+      tasks.start(
+        name,
+        () => runQueue({ ...given, process }, { ...target, signal }, queue, takenAt),
+      );
     }
   }
 

@@ -34,16 +34,22 @@ export interface RunDependencies {
   slots: Slots;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Name of this process in leases. */
+  /** Name of this run in leases: also another run of the same process holds none of them. */
   process: string;
+  /** Requests at once to receivers that were slow or failed, by the webhook. */
+  widths: Map<string, number>;
 }
 
 /** Length of a lease, and how often it is prolonged. */
 export const LEASE_MS = 60_000;
-const KEEP_MS = 15_000;
+const KEEP_MS = 2000;
 /** Requests to one receiver at once: at first, and at most. */
 const WIDTH_FIRST = 16;
 const WIDTH_MAX = 128;
+/** A receiver that answers more slowly gets fewer requests at once: each holds a slot of its realm. */
+const SLOW_MS = 2000;
+/** Receivers whose width is remembered. */
+const WIDTHS_MAX = 10_000;
 /** Results that are stored together come within so long. */
 const TOGETHER_MS = 10;
 const WAIT_MAX_MS = 5000;
@@ -84,7 +90,8 @@ export async function runQueue(
     return; // the lease runs out, and it is tried again
   }
   const run: Run = {
-    ...{ given, target, queue, signers, width: WIDTH_FIRST, wake: () => {} },
+    ...{ given, target, queue, signers, wake: () => {} },
+    width: given.widths.get(queue.webhook) ?? WIDTH_FIRST,
     ...{ inFlight: new Set(), results: [], leasedAt },
   };
   const stop = () => run.wake();
@@ -93,8 +100,14 @@ export async function runQueue(
     await deliver(run);
   } finally {
     signal.removeEventListener("abort", stop);
+    keepWidth(run);
     await writing(pool, (db) => releaseQueue(db, queue.webhook, process));
   }
+}
+
+function keepWidth({ given: { widths }, queue: { webhook }, width }: Run): void {
+  if (width >= WIDTH_FIRST) widths.delete(webhook);
+  else if (widths.size < WIDTHS_MAX) widths.set(webhook, width);
 }
 
 async function deliver(run: Run): Promise<void> {
@@ -146,7 +159,7 @@ function start(run: Run, due: Parameters<typeof attempt>[1]): void {
   const { given: { slots, client, now, log }, target: { realm, signal }, inFlight } = run;
   inFlight.add(due.event);
   const tried = async () => {
-    const leave = await slots.take(realm.id);
+    const leave = await slots.take(realm.id, run.queue.webhook);
     try {
       // Another process may deliver once the lease has run out.
       if (signal.aborted || performance.now() - run.leasedAt >= LEASE_MS) return;
@@ -189,10 +202,11 @@ async function store(run: Run): Promise<boolean> {
   const at = now();
   const wasDown = isDown(run);
   let gone = false;
-  for (const { taken, gone: isGone } of results) {
+  for (const { taken, gone: isGone, latency_ms } of results) {
     gone ||= isGone;
     if (taken === null) continue;
-    run.width = taken ? Math.min(WIDTH_MAX, run.width + 1) : Math.max(1, run.width / 2);
+    const isQuick = taken && latency_ms! < SLOW_MS;
+    run.width = isQuick ? Math.min(WIDTH_MAX, run.width + 1) : Math.max(1, run.width / 2);
     queue.failures = taken ? 0 : queue.failures + 1;
     queue.failing_since = taken ? null : queue.failing_since ?? at;
   }

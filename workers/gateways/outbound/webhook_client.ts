@@ -61,6 +61,10 @@ const TIMEOUT_MS = 10_000;
 /** What is read of an answer, and what of that is kept. */
 const READ_MAX = 65_536;
 const KEPT_MAX = 1024;
+/** Answers of the statuses 1xx that are read. */
+const HINTS_MAX = 10;
+/** A smaller status is none of HTTP. */
+const STATUS_MIN = 200;
 const IDLE_MS = 30_000;
 const IDLE_SOCKETS_MAX = 64;
 
@@ -92,8 +96,9 @@ export function openWebhookClient(options: WebhookClientOptions): WebhookClient 
     try {
       return await send(isPlain ? http.request : https.request, url, given);
     } catch (error) {
+      if (!(error instanceof WebhookFault)) throw new WebhookFault(faultOf(error as Error));
       // A receiver may close an idle connection at any moment: then nothing was read of the request.
-      if (!(error instanceof WebhookFault && error.stale)) throw error;
+      if (!error.stale) throw error;
       const left = Math.max(1, until - performance.now());
       return await send(isPlain ? http.request : https.request, url, { ...given, timeoutMs: left });
     }
@@ -158,6 +163,12 @@ function send(
   sent.on("error", (error: Error & { code?: string }) => {
     end(new WebhookFault(faultOf(error), sent.reusedSocket && !isAnswered));
   });
+  let hints = 0;
+  const hint = () => {
+    if (++hints > HINTS_MAX) end(new WebhookFault("too many answers came before the answer"));
+  };
+  sent.on("continue", hint);
+  sent.on("information", hint);
   sent.on("response", (answer) => {
     isAnswered = true;
     readAnswer(answer).then(resolve, end);
@@ -170,6 +181,11 @@ function send(
 async function readAnswer(answer: http.IncomingMessage): Promise<WebhookAnswer> {
   const kept = new Uint8Array(KEPT_MAX);
   let [length, read] = [0, 0];
+  const { statusCode: status = 0 } = answer;
+  if (status < STATUS_MIN) {
+    answer.destroy();
+    throw new WebhookFault("the answer was not HTTP");
+  }
   try {
     for await (const chunk of answer as AsyncIterable<Uint8Array>) {
       const part = chunk.subarray(0, KEPT_MAX - length);
@@ -184,7 +200,7 @@ async function readAnswer(answer: http.IncomingMessage): Promise<WebhookAnswer> 
   const text = new TextDecoder().decode(kept.subarray(0, length));
   // deno-lint-ignore no-control-regex -- the pattern matches control characters
   const body = text.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, "\ufffd");
-  return { status: answer.statusCode ?? 0, body };
+  return { status, body };
 }
 
 /** What went wrong, without the address: it may hold a secret of the receiver. */

@@ -1,0 +1,69 @@
+/** E-mails about webhooks, to administrators and owners. @module */
+import type { Tx } from "../../db/database.ts";
+import { selectAdminEmails, selectUsers } from "../../db/identity/users.ts";
+import { markTold, type WebhookRow } from "../../db/webhooks/webhooks.ts";
+import type { Actor } from "../actor.ts";
+import { DomainError } from "../errors.ts";
+import { queueMessage } from "../messages/messages.ts";
+import { checkAddress } from "../messages/recipients.ts";
+import type { Secrets } from "../security/serving_secrets.ts";
+
+/** A notice, and what encrypts it at rest. */
+export interface Notice {
+  subject: string;
+  text: string;
+  secrets: Secrets;
+}
+
+/** Administrators who are told. */
+const TOLD_MAX = 20;
+/** After one e-mail about an owner's webhooks there is none for so long: changes come in series. */
+const QUIET_MS = 10 * 60_000;
+
+/** Mails the realm's administrators. */
+export async function mailAdmins(tx: Tx, actor: Actor, notice: Notice): Promise<void> {
+  for (const admin of await selectAdminEmails(tx, TOLD_MAX)) await mail(tx, actor, admin, notice);
+}
+
+/**
+ * Mails the owner of a webhook that it was created or changed, and the realm's administrators where it
+ * hears of the whole realm: whoever has taken over a login makes such a change, and it lasts.
+ */
+export async function tellChange(
+  tx: Tx,
+  actor: Actor,
+  { row, what, secrets }: { row: WebhookRow; what: string; secrets: Secrets },
+): Promise<void> {
+  const { id, owner } = row;
+  if (!await markTold(tx, { id, owner, at: actor.at, since: actor.at - QUIET_MS })) return;
+  const [user] = await selectUsers(tx, [owner]);
+  const notice = {
+    subject: "A webhook was created or changed",
+    text:
+      `The webhook ${id} of the user ${owner} was ${what} in the request ${actor.requestId}. It ` +
+      `is sent events until it is deleted, whatever becomes of the login or key that did this. If ` +
+      `you do not know of it: DELETE /v1/webhooks/${id}, then end the user's logins. ` +
+      `Changes of the next ten minutes are not told of: see GET /v1/audit?entity=${id}.`,
+    secrets,
+  };
+  const admins = user?.scopes.includes("realm") ? await selectAdminEmails(tx, TOLD_MAX) : [];
+  const told = new Map(admins.map((one) => [one.id, one.email]));
+  if (user?.email) told.set(owner, user.email);
+  for (const [person, email] of told) await mail(tx, actor, { id: person, email }, notice);
+}
+
+/** Mails somebody; one who cannot be reached is left out. */
+async function mail(
+  tx: Tx,
+  actor: Actor,
+  to: { id: string; email: string },
+  { subject, text, secrets }: Notice,
+): Promise<void> {
+  try {
+    const recipient = { destination: await checkAddress("email", to.email), user: to.id };
+    const message = { channel: "email", content: { subject, text } } as const;
+    await queueMessage(tx, actor, { message, to: recipient, secrets, owner: to.id });
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+  }
+}

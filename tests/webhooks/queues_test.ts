@@ -1,0 +1,111 @@
+/** Queues of deliveries: second chances, leases, what ends them in the middle, and slow receivers. */
+import { equal, ok } from "node:assert/strict";
+import { until } from "../support/eventually.ts";
+import { sharing } from "../support/sharing.ts";
+import {
+  fail,
+  hook,
+  newEntity,
+  openReceiver,
+  openTestDeliverer,
+  PRIVATE,
+  tell,
+} from "../support/webhook_receiver.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const test = sharing("queues of one realm", PRIVATE);
+
+test("what is sent again after a day has a day again", async (realm) => {
+  await using receiver = openReceiver();
+  await using worker = openTestDeliverer(realm);
+  const made = await hook(realm, receiver);
+  receiver.answer = fail(500);
+  await tell(realm, newEntity(), "1");
+  for (let hours = 0; hours < 25; hours += 4) {
+    await worker.run();
+    for (let i = 0; i < 7; i++) {
+      worker.later(HOUR_MS);
+      await worker.run();
+    }
+  }
+  const [{ id, status }] = await made.deliveries();
+  equal(status, "FAILED");
+  await realm.admin.send("POST", `${made.at}/deliveries/${id}/resend`);
+  await worker.run();
+  equal((await made.deliveries())[0].status, "PENDING", "it is tried again");
+  receiver.answer = () => new Response();
+  worker.later(MINUTE_MS);
+  await worker.run();
+  equal((await made.deliveries())[0].status, "DELIVERED");
+  await made.end();
+});
+
+test("a run whose lease another one took changes nothing any more, in the same process too", async (realm) => {
+  await using receiver = openReceiver();
+  await using worker = openTestDeliverer(realm);
+  const made = await hook(realm, receiver);
+  const hold = Promise.withResolvers<void>();
+  receiver.answer = async ({ n }) => {
+    if (n > 0) return new Response();
+    await hold.promise;
+    return new Response("no", { status: 500 });
+  };
+  await tell(realm, newEntity(), "1");
+  const run = worker.run();
+  await until(() => receiver.received.length === 1);
+  await realm.pool.sql`update webhook_queues set lease_until = now() where webhook = ${made.id}`;
+  const target = {
+    realm: realm.made.realm,
+    pool: realm.pool,
+    signal: new AbortController().signal,
+  };
+  worker.deliverer.deliver(target);
+  await until(() => receiver.received.length === 2);
+  await until(async () => (await made.deliveries())[0].status === "DELIVERED");
+  hold.resolve();
+  await run;
+  equal((await made.read()).failing_since, null, "the late failure is not the receiver's state");
+  await made.end();
+});
+
+test("a webhook that is deleted while its queue is delivered is sent nothing more", async (realm) => {
+  await using receiver = openReceiver();
+  await using worker = openTestDeliverer(realm);
+  const made = await hook(realm, receiver);
+  receiver.answer = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    return new Response();
+  };
+  await tell(realm, newEntity(), ...Array.from({ length: 24 }, (_, i) => `${i}`));
+  const run = worker.run();
+  await until(() => receiver.received.length > 0);
+  await made.end();
+  await run;
+  ok(receiver.received.length < 20, `${receiver.received.length} were sent`);
+});
+
+test("receivers that answer late get few requests at once, and hold up no other", async (realm) => {
+  await using slow = openReceiver();
+  await using quick = openReceiver();
+  await using worker = openTestDeliverer(realm);
+  let [now, most] = [0, 0];
+  slow.answer = async () => {
+    most = Math.max(most, ++now);
+    await new Promise((resolve) => setTimeout(resolve, 2100));
+    now--;
+    return new Response();
+  };
+  const made = await hook(realm, slow);
+  for (let i = 0; i < 5; i++) await tell(realm, newEntity(), `${i}`);
+  await worker.run();
+  most = 0;
+  const other = await hook(realm, quick);
+  for (let i = 0; i < 3; i++) await tell(realm, newEntity(), `${i}`);
+  const run = worker.run();
+  await until(() => quick.received.length === 3);
+  ok(slow.received.length < 8, "while the slow one is still at it");
+  await run;
+  equal(most, 1, "one at once, also in the next run");
+  for (const one of [made, other]) await one.end();
+});
