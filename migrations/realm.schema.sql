@@ -3841,8 +3841,9 @@ AS $function$
 begin
   if old.state <> 'running' or new.step < old.step or new.read < old.read or new.linked < old.linked
     or new.completed < old.completed or new.created < old.created
-    or (new.id, new.parameters, new.owner, new.created_at)
-      is distinct from (old.id, old.parameters, old.owner, old.created_at) then
+    or (new.id, new.owner, new.created_at) is distinct from (old.id, old.owner, old.created_at)
+    or new.parameters is distinct from
+      (case when new.state = 'running' then old.parameters else old.parameters || '{"filter": null}' end) then
     raise exception 'a synchronisation goes forward only'
       using errcode = 'check_violation', constraint = 'person_syncs_forward';
   end if;
@@ -4319,7 +4320,7 @@ realm may update (data, deleted_at, updated_at) on fungible_tokens
 realm may update (deleted_at) on external_addresses
 realm may update (deleted_at, last_used_at, updated_at) on api_keys
 realm may update (ended_at, last_used_at) on logins
-realm may update (error, finished_at, state, updated_at) on person_syncs
+realm may update (error, finished_at, parameters, state, updated_at) on person_syncs
 realm may update (error, next_at, reason, reference, state, tries, updated_at) on ramp_transfers
 realm may update (failing_since, failures, resume_at) on webhook_queues
 realm may update (max_fee, max_fee_rate, speed, updated_at) on consolidations
@@ -4485,7 +4486,7 @@ realm_worker may select on webhook_deliveries
 realm_worker may select on webhook_queues
 realm_worker may select on webhooks
 realm_worker may select on withdrawals
-realm_worker may update (completed, created, cursor, error, finished_at, linked, read, state, step, updated_at) on person_syncs
+realm_worker may update (completed, created, cursor, error, finished_at, linked, parameters, read, state, step, updated_at) on person_syncs
 realm_worker may update (hash, seq) on audit
 realm_worker may update (id) on events
 realm_worker may update on attestations

@@ -63,7 +63,8 @@ grant insert (key, fingerprint), update (status, body, profile) on idempotency t
 grant insert, update, delete on persons, person_contacts, companies, company_domains to :role;
 grant insert on person_events to :role;
 grant insert (one, wrapped, created_at), update (wrapped) on profile_keys to :role;
-grant insert (id, parameters, owner, created_at), update (state, error, updated_at, finished_at) on person_syncs to :role;
+grant insert (id, parameters, owner, created_at), update (parameters, state, error, updated_at, finished_at)
+  on person_syncs to :role;
 grant insert (id, type, asset, testnet, decimals, active, enabled, is_default, currency, currency_places, country,
     holder, owner, system, ramp, reference, data, created_at),
   update (active, enabled, is_default, frozen, frozen_by, frozen_by_realm, ramp, data, error, deleted_at, updated_at)
@@ -92,7 +93,8 @@ grant insert, update on ramps, external_addresses, reserved_addresses, chain_cur
   coins, coin_rounds, coin_searches, onchain_balances, unexplained_gains, fee_quotes, reserved_inputs, sweeps, deposit_apps, nonces,
   ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, chain_orders, order_attempts, attestations,
   login_attempts, jobs, leases, rates, external_ramps, ramp_transfers to :worker;
-grant update (step, cursor, read, linked, completed, created, state, error, updated_at, finished_at) on person_syncs to :worker;
+grant update (parameters, step, cursor, read, linked, completed, created, state, error, updated_at, finished_at)
+  on person_syncs to :worker;
 grant insert on addresses, token_proofs, row_counts, revocations, events, chain_links, webhook_deliveries, incidents to :worker;
 grant update (id) on events to :worker;
 grant update on chain_head, event_head, webhook_queues, webhook_deliveries to :worker;

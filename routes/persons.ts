@@ -25,8 +25,15 @@ import {
   showPerson,
   unassignPerson,
 } from "../domain/people/persons.ts";
-import { NewSync, startSync, syncFilter, SyncStarted } from "../domain/people/sync.ts";
-import { command } from "./http/execution.ts";
+import {
+  listSyncs,
+  NewSync,
+  startSync,
+  syncFilter,
+  SyncStarted,
+  SyncView,
+} from "../domain/people/sync.ts";
+import { command, query } from "./http/execution.ts";
 import { changeProfile, platformOf, readProfiles } from "./http/profiles.ts";
 import { problemOf, PROBLEMS } from "./http/problems.ts";
 import { type AnyRoute, type Call, route } from "./http/route.ts";
@@ -65,12 +72,27 @@ export const personRoutes: readonly AnyRoute[] = [
   }),
   route({
     ...shared,
+    method: "GET",
+    path: "/v1/identities/persons/sync",
+    operation: "listPersonsSyncs",
+    summary: "List the synchronisations of persons",
+    description: "The last 20, the latest first, with their state and what they did so far.",
+    status: 200,
+    answer: z.array(SyncView),
+    errors: ["extension.disabled", "permission.scope", "permission.role"],
+    handle: async (call) => {
+      await platformOf(call);
+      return await query(call, (db) => listSyncs(db, call.actor));
+    },
+  }),
+  route({
+    ...shared,
     method: "POST",
     path: "/v1/identities/persons/sync",
     operation: "syncPersons",
     summary: "Synchronise persons with identities",
     description: "Identities are given the person that names them, persons the name of their " +
-      "identity, and persons without an identity a new one. One runs at a time. The report comes " +
+      "identity, and persons without an identity a new one. One runs at a time; `GET` shows it. Its report comes " +
       "by e-mail to the caller's `channel.email`, and as the event `persons.sync.finished`.",
     body: NewSync,
     status: 202,

@@ -140,9 +140,11 @@ export async function linkPersons(
   return rows.count;
 }
 
-/** Takes a company away from the identities that have it. */
-export async function clearCompany(tx: Tx, company: number, now: number): Promise<void> {
-  await tx`update identities set company = null, updated_at = ${now} where company = ${company}`;
+/** Takes a company away from the identities that have it; gives their number. */
+export async function clearCompany(tx: Tx, company: number, now: number): Promise<number> {
+  const changed = await tx`
+    update identities set company = null, updated_at = ${now} where company = ${company}`;
+  return changed.count;
 }
 
 /** Adds identities of persons. */

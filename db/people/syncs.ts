@@ -48,13 +48,26 @@ function columns(db: Db) {
     created_at`;
 }
 
-/** Ends a synchronisation that no job carries on any more. */
-export async function failLostSync(tx: Tx, error: unknown, now: number): Promise<void> {
-  await tx`
-    update person_syncs set state = 'failed', error = ${tx.json(error as never)},
-      finished_at = ${now}, updated_at = ${now}
-    where state = 'running' and not exists (select from jobs
-      where name = 'persons.sync' and state in ('ready', 'running'))`;
+/** Whether no job carries a synchronisation on any more. */
+function isLost(db: Db) {
+  return db`state = 'running' and not exists (select from jobs
+    where name = 'persons.sync' and jobs.state in ('ready', 'running'))`;
+}
+
+/** Reads and locks the synchronisation that no job carries on any more. */
+export async function lockLostSync(tx: Tx): Promise<SyncRow | null> {
+  const [row] = await tx<SyncRow[]>`
+    select ${columns(tx)} from person_syncs where ${isLost(tx)} for update`;
+  return row ?? null;
+}
+
+/** Reads the last synchronisations, the latest first. */
+export async function selectSyncs(
+  db: Db,
+  limit: number,
+): Promise<(SyncRow & { lost: boolean })[]> {
+  return await db<(SyncRow & { lost: boolean })[]>`
+    select ${columns(db)}, ${isLost(db)} as lost from person_syncs order by id desc limit ${limit}`;
 }
 
 /** Adds a synchronisation. */
@@ -93,7 +106,7 @@ export async function addCreated(tx: Tx, id: string, count: number, now: number)
     update person_syncs set created = created + ${count}, updated_at = ${now} where id = ${id}`;
 }
 
-/** Ends a synchronisation. */
+/** Ends a synchronisation, and forgets its filter. */
 export async function endSync(
   tx: Tx,
   id: string,
@@ -102,7 +115,7 @@ export async function endSync(
   const error = how.error === null ? null : tx.json(how.error as never);
   const [row] = await tx<SyncRow[]>`
     update person_syncs set state = ${how.state}, error = ${error}, finished_at = ${how.at},
-      updated_at = ${how.at}
+      updated_at = ${how.at}, parameters = parameters || '{"filter": null}'
     where id = ${id} returning ${columns(tx)}`;
   return row;
 }

@@ -46,12 +46,15 @@ export function removeCompany(
   people: PeopleProvider,
   actor: Actor,
   id: number,
-): ProfileCommand<null, void> {
+): ProfileCommand<null, boolean> {
   return {
     check: (db) => assertMayChangeCompany(db, actor, people, id),
     prepare: () => people.companies.remove(actor, id),
-    async finish(tx) {
-      await clearCompany(tx, id, actor.at);
+    async finish(tx, _found, existed) {
+      // Gone at the platform and named here: a request before stopped in between.
+      if (await clearCompany(tx, id, actor.at) === 0 && !existed) {
+        throw notFound("company.not_found");
+      }
       return [];
     },
     person: () => null,

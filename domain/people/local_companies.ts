@@ -78,7 +78,11 @@ export function openLocalCompanies(): CompaniesProvider {
         const row = { ...rowOf(merged as NewCompany), id, updated_at: actor.at };
         return viewCompany(await unlessTaken(tx, (sp) => updateCompany(sp, row)));
       }),
-    remove: (_actor, id) => Promise.resolve((tx) => deleteCompany(tx, id)),
+    remove: (_actor, id) =>
+      Promise.resolve(async (tx) => {
+        await deleteCompany(tx, id);
+        return true;
+      }),
     ownerOf: (id) => async (db) => (await selectCompanies(db, [id]))[0]?.owner ?? null,
   };
 }

@@ -103,7 +103,8 @@ export interface CompaniesProvider {
   create(actor: Actor, input: NewCompany): Promise<Prepared<Company>>;
   /** @throws {DomainError} company.not_found, company.taken, upstream.* */
   change(actor: Actor, id: number, change: CompanyChange): Promise<Prepared<Company>>;
-  remove(actor: Actor, id: number): Promise<Prepared<void>>;
+  /** Whether there was one. */
+  remove(actor: Actor, id: number): Promise<Prepared<boolean>>;
   /** The user that it belongs to; null where the platform knows none. */
   ownerOf(id: number): PreparedRead<string | null>;
 }

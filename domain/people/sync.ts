@@ -6,7 +6,7 @@
  * @module
  */
 import { z } from "zod";
-import type { Tx } from "../../db/database.ts";
+import type { Db, Tx } from "../../db/database.ts";
 import { brokenConstraint } from "../../db/errors.ts";
 import {
   insertPersonIdentities,
@@ -17,9 +17,10 @@ import {
   addCreated,
   advanceSync,
   endSync,
-  failLostSync,
   insertSync,
+  lockLostSync,
   lockSync,
+  selectSyncs,
   type SyncParameters,
   type SyncProgress,
   type SyncRow,
@@ -88,7 +89,7 @@ export async function startSync(
     page: input.page ?? (input.limit === undefined ? null : 1),
     filter: input.filter,
   };
-  await failLostSync(tx, errorField("internal", "its job ended"), actor.at);
+  await endLostSync(tx, actor);
   const id = newId(actor.at);
   const row = { id, parameters, owner: actor.user, created_at: actor.at };
   try {
@@ -142,6 +143,34 @@ export async function continueSync(tx: Tx, actor: Actor, sync: string): Promise<
 export async function runningSync(tx: Tx, id: string): Promise<SyncRow | null> {
   const row = await lockSync(tx, id);
   return row?.state === "running" ? row : null;
+}
+
+/** Whether a synchronisation is where a part of it began: another worker may have done the part. */
+export async function isStillAt(tx: Tx, { id, step, cursor }: SyncRow): Promise<boolean> {
+  const now = await runningSync(tx, id);
+  return now !== null && now.step === step && now.cursor === cursor;
+}
+
+/** Ends the synchronisation whose job has failed for good, as failed; null where there is none. */
+export async function endLostSync(tx: Tx, actor: Actor): Promise<SyncRow | null> {
+  const lost = await lockLostSync(tx);
+  return lost === null ? null : await finishSync(tx, actor, lost.id, jobEnded());
+}
+
+function jobEnded(): DomainError {
+  return new DomainError("internal", "its job failed for good; what it did stays");
+}
+
+/** Synchronisations that are shown. */
+const SHOWN_MAX = 20;
+
+/** Shows the last synchronisations, the latest first. @throws {DomainError} permission.* */
+export async function listSyncs(db: Db, actor: Actor): Promise<Record<string, unknown>[]> {
+  assertMaySync(actor);
+  const error = errorField("internal", jobEnded().message);
+  return (await selectSyncs(db, SHOWN_MAX)).map((row) =>
+    viewSync(row.lost ? { ...row, state: "failed", error } : row)
+  );
 }
 
 /** What a synchronisation reads of a person. */
@@ -228,6 +257,7 @@ export async function finishSync(
 export const SyncView = z.object({
   ...SyncStarted.shape.data.shape,
   state: z.enum(["running", "done", "failed"]),
+  step: z.number().int().meta({ description: "The step that runs, or was the last: 1 to 3." }),
   read: z.number().int().meta({ description: "Persons that were read, in all steps together." }),
   linked: z.number().int(),
   completed: z.number().int(),
@@ -239,9 +269,9 @@ export const SyncView = z.object({
 
 /** Shows a synchronisation. */
 export function viewSync(row: SyncRow): Record<string, unknown> {
-  const { id, parameters, read, linked, completed, created, state, error, owner } = row;
+  const { id, parameters, step, read, linked, completed, created, state, error, owner } = row;
   return {
-    ...{ id, ...shownParameters(parameters), state, read, linked, completed, created, owner },
+    ...{ id, ...shownParameters(parameters), state, step, read, linked, completed, created, owner },
     ...{ created_at: row.created_at, finished_at: row.finished_at, error },
   };
 }

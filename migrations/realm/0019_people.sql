@@ -104,13 +104,14 @@ create table person_syncs (
 create unique index person_syncs_running on person_syncs ((true)) where state = 'running';
 comment on column person_syncs.cursor is 'The place of the step that was done last; null at its beginning.';
 
--- A synchronisation goes forward, and ends once.
+-- A synchronisation goes forward, and ends once. Its filter may name contact data, and is forgotten at its end.
 create function person_syncs_forward() returns trigger language plpgsql as $$
 begin
   if old.state <> 'running' or new.step < old.step or new.read < old.read or new.linked < old.linked
     or new.completed < old.completed or new.created < old.created
-    or (new.id, new.parameters, new.owner, new.created_at)
-      is distinct from (old.id, old.parameters, old.owner, old.created_at) then
+    or (new.id, new.owner, new.created_at) is distinct from (old.id, old.owner, old.created_at)
+    or new.parameters is distinct from
+      (case when new.state = 'running' then old.parameters else old.parameters || '{"filter": null}' end) then
     raise exception 'a synchronisation goes forward only'
       using errcode = 'check_violation', constraint = 'person_syncs_forward';
   end if;

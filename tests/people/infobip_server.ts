@@ -18,6 +18,8 @@ export interface InfobipServer extends AsyncDisposable {
   log: string[];
   /** Answers the next request in place of the server. */
   next: (() => Response | Promise<Response>) | null;
+  /** Answers all further ones. */
+  always?: (() => Response) | null;
 }
 
 /** The key that the server takes. */
@@ -38,15 +40,15 @@ class Refused extends Error {
 export function startInfobip(): InfobipServer {
   const server = { persons: [], companies: [], events: [], log: [], next: null } as Pick<
     InfobipServer,
-    "persons" | "companies" | "events" | "log" | "next"
+    "persons" | "companies" | "events" | "log" | "next" | "always"
   >;
   const listener = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
     async (request) => {
       const { pathname, searchParams } = new URL(request.url);
       server.log.push(`${request.method} ${pathname}`);
-      if (server.next !== null) {
-        const { next } = server;
+      const next = server.next ?? server.always ?? null;
+      if (next !== null) {
         server.next = null;
         await request.body?.cancel();
         return await next();

@@ -213,3 +213,73 @@ step(
     deepEqual(codeOf(again), [404, "person.not_found"]);
   },
 );
+
+step("a provider that answers with another's profile is not believed", async (fixture) => {
+  const { server, send } = fixture;
+  const other = { id: 9001, externalId: crypto.randomUUID(), firstName: "Mallory" };
+  server.next = () => Response.json(other);
+  const made = await send("POST", "/v1/identities/person", { person: { firstName: "Iva" } });
+  deepEqual(codeOf(made), [502, "upstream.failed"], made.text);
+  const sound = await send("POST", "/v1/identities/person", { person: { firstName: "Iva" } });
+  equal(sound.status, 201, sound.text);
+  const path = `/v1/identities/${sound.body.id}/person`;
+  server.next = () => Response.json(other);
+  const changed = await send("PATCH", path, { city: "Split" });
+  deepEqual([changed.status, changed.body.person.firstName], [200, "Iva"]);
+  server.next = () => Response.json(other);
+  deepEqual(codeOf(await send("GET", path)), [404, "person.not_found"]);
+  for (
+    const answer of [
+      { persons: Array.from({ length: 6 }, (_, id) => ({ id })) },
+      { persons: "none" },
+      { persons: { length: 1 } },
+    ]
+  ) {
+    server.next = () => Response.json(answer);
+    const list = await send("GET", "/v1/identities/persons?limit=5");
+    deepEqual(codeOf(list), [502, "upstream.failed"], list.text);
+  }
+  server.next = () =>
+    Response.json({ persons: [{ id: { $ne: 1 } }, { id: "" }, { id: 5, tags: 7 }] });
+  deepEqual((await send("GET", "/v1/identities/persons?limit=5")).body, []);
+  server.next = () => new Response("{}", { status: 429, headers: { "retry-after": "77" } });
+  const busy = await send("GET", "/v1/identities/persons");
+  deepEqual([...codeOf(busy), busy.headers.get("retry-after")], [502, "upstream.failed", "77"]);
+  const conflict = { requestError: { serviceException: { messageId: "40902" } } };
+  server.next = () => Response.json(conflict, { status: 409 });
+  deepEqual(codeOf(await send("PATCH", path, { city: "Pula" })), [502, "upstream.failed"]);
+});
+
+step(
+  "a company that is gone there is taken from its identities by a repeat",
+  async ({ server, send }) => {
+    const company = { name: "Gone", domains: ["gone.example"] };
+    const { body: { id } } = await send("POST", "/v1/identities/company", company);
+    const identity = (await send("POST", "/v1/identities", {})).body.id;
+    equal((await send("PATCH", `/v1/identities/${identity}`, { company: id })).status, 200);
+    server.companies.splice(0); // deleted there, and the process stopped before its own commit
+    const again = await send("DELETE", `/v1/identities/companies/${id}`);
+    deepEqual([again.status, again.body], [200, []]);
+    equal((await send("GET", `/v1/identities/${identity}`)).body.company, null);
+    const third = await send("DELETE", `/v1/identities/companies/${id}`);
+    deepEqual(codeOf(third), [404, "company.not_found"]);
+  },
+);
+
+step(
+  "a synchronisation ends where the platform gives one page for ever, or twice one person",
+  async (fixture) => {
+    const { server, realm, process, send } = fixture;
+    const page = Array.from({ length: 500 }, (_, id) => ({ id: 70_000 + id % 499 }));
+    const context = { ...await workerContextOf(realm), people: process.services.people };
+    const state = async () => (await send("GET", "/v1/identities/persons/sync")).body[0];
+    equal((await send("POST", "/v1/identities/persons/sync", {})).status, 202);
+    const { id: sync } = await state();
+    server.always = () => Response.json({ persons: page });
+    await syncPersons(context, { sync });
+    server.always = null;
+    context.chains.close();
+    const { state: ended, error, read } = await state();
+    deepEqual([ended, error.code, read], ["failed", "upstream.failed", 499]);
+  },
+);

@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { listenUntil } from "../../db/events.ts";
 import type { People } from "../../domain/people/people.ts";
 import type { PeopleProvider } from "../../domain/people/provider.ts";
-import { syncPersons } from "../../workers/people/sync.ts";
+import { endLost, syncPersons } from "../../workers/people/sync.ts";
 import { type Answer, rowsOf, type TestRealm } from "../support/realm.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { sharing } from "../support/sharing.ts";
@@ -146,4 +146,54 @@ test("a synchronisation takes a user with write permission for the realm", async
   for (const body of [{ country: "XX" }, { limit: 1001 }, { page: 0 }, { zone: 1 }]) {
     equal((await realm.admin.send("POST", SYNC, body)).status, 400, JSON.stringify(body));
   }
+});
+
+test("a synchronisation is shown while it runs, and as failed when its job has failed for good", async (realm) => {
+  await orphan(realm, "Shown");
+  const filter = { lastName: "Shown" };
+  const started = await realm.admin.send("POST", SYNC, { filter });
+  equal(started.status, 202, started.text);
+  ok(!started.text.includes("Shown"));
+  const shown = async () => (await realm.admin.send("GET", SYNC)).body[0];
+  const { id } = started.body.data;
+  deepEqual([(await shown()).id, (await shown()).state, (await shown()).step], [id, "running", 1]);
+  const dead = "update jobs set state = 'dead', finished_at = now() where name = 'persons.sync'";
+  await realm.command((tx) => tx.unsafe(`${dead} and state = 'ready'`));
+  const lost = await shown();
+  deepEqual([lost.state, lost.error.code], ["failed", "internal"]);
+  const context = await workerContextOf(realm);
+  await endLost(context);
+  context.chains.close();
+  const ended = await shown();
+  deepEqual([ended.id, ended.state, ended.error.code], [id, "failed", "internal"]);
+  ok(ended.finished_at !== null);
+  const kept = await rowsOf<{ parameters: { filter: unknown } }>(
+    realm,
+    `select parameters from person_syncs where id = '${id}'`,
+  );
+  equal(kept[0].parameters.filter, null, "a filter may hold personal data");
+  equal((await realm.admin.send("POST", SYNC, { filter })).status, 202);
+  await realm.drain();
+  deepEqual([(await shown()).state, (await shown()).created], ["done", 1]);
+  const own = await realm.user({ role: "admin", scope: "own" });
+  deepEqual(codeOf(await own.send("GET", SYNC)), [403, "permission.scope"]);
+});
+
+test("a part of a synchronisation that two workers do counts once", async (realm) => {
+  for (const name of ["X", "Y", "Z"]) await orphan(realm, name);
+  const before = await realm.admin.send("GET", "/v1/identities/count?scope=all");
+  equal((await realm.admin.send("POST", SYNC, {})).status, 202);
+  const [{ id: sync }] = await rowsOf<{ id: string }>(
+    realm,
+    "select id from person_syncs where state = 'running'",
+  );
+  const context = await workerContextOf(realm);
+  const people = { of: () => realm.services.people.of(realm.id) };
+  await Promise.all([1, 2, 3].map(() => syncPersons({ ...context, people }, { sync })));
+  context.chains.close();
+  const total = (await realm.admin.send("GET", "/v1/identities/persons?limit=1000")).body.length;
+  const { state, read, created } = await lastSync(realm);
+  deepEqual([state, read, created], ["done", `${3 * total}`, "3"]);
+  const after = await realm.admin.send("GET", "/v1/identities/count?scope=all");
+  equal(after.body, before.body + 3);
 });

@@ -65,6 +65,12 @@ Deno.test("the example of a receiver of webhooks prints exactly the text that is
   equal(out, await checkedIn("webhooks"));
 });
 
+Deno.test("the example of a customer who is taken in prints exactly the text that is checked in", async () => {
+  const { code, out, err } = await runExample("onboard_customer");
+  equal(code, 0, err);
+  equal(out, await checkedIn("onboard_customer"));
+});
+
 Deno.test("without litecoind its example names the package to install", async () => {
   const { code, err } = await runExample("litecoin_deposit_to_withdrawal", { PATH: "/nowhere" });
   equal(code, 1);

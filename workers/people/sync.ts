@@ -10,7 +10,9 @@ import type { PeopleProvider, PersonBatch } from "../../domain/people/provider.t
 import {
   continueSync,
   createIdentities,
+  endLostSync,
   finishSync,
+  isStillAt,
   keepProgress,
   linkIdentities,
   type PersonLink,
@@ -39,7 +41,7 @@ export async function syncPersons(
     const sync = await context.step((tx) => runningSync(tx, id));
     if (sync === null) return;
     try {
-      if (await doPart(context, people, sync)) return await end(context, id, null);
+      if (await doPart(context, people, sync)) return;
     } catch (error) {
       if (!isFinal(error)) throw error; // another attempt may pass
       return await end(context, id, error);
@@ -53,7 +55,7 @@ function isFinal(error: unknown): error is DomainError {
   return error instanceof DomainError && error.extra.retryAfterS === undefined;
 }
 
-/** Does one part; whether it was the last one. */
+/** Does one part; whether it was the last one, with which the synchronisation ends. */
 async function doPart(
   context: WorkerContext,
   people: PeopleProvider,
@@ -66,13 +68,15 @@ async function doPart(
   const isLast = next === null && sync.step === 3;
   const step = next === null && !isLast ? sync.step + 1 : sync.step;
   const completed = sync.step === 2 ? links.length : 0;
-  await context.step(async (tx) => {
+  return await context.step(async (tx) => {
+    if (!await isStillAt(tx, sync)) return false;
     const linked = sync.step === 1 ? await linkIdentities(tx, actor, persons) : 0;
     await name?.(tx);
     const progress = { step, cursor: next, read: persons.length, linked, completed };
     await keepProgress(tx, actor, sync.id, progress);
+    if (isLast) await mailReport(tx, context, await finishSync(tx, actor, sync.id, null));
+    return isLast;
   });
-  return isLast;
 }
 
 async function readPart(
@@ -102,11 +106,19 @@ async function linksOf(
 async function end(
   context: WorkerContext,
   id: string,
-  failure: DomainError | null,
+  failure: DomainError,
 ): Promise<void> {
   await context.step(async (tx) => {
     if (await runningSync(tx, id) === null) return;
     await mailReport(tx, context, await finishSync(tx, context.actor, id, failure));
+  });
+}
+
+/** Ends the synchronisation whose job has failed for good, and tells it. */
+export async function endLost(context: WorkerContext): Promise<void> {
+  await context.step(async (tx) => {
+    const row = await endLostSync(tx, context.actor);
+    if (row !== null) await mailReport(tx, context, row);
   });
 }
 

@@ -16,6 +16,7 @@ import { copyRates, keepRates, spreadRates } from "../../domain/realms/rate_copi
 import { checkSolvency } from "../audit/solvency.ts";
 import { attestRealm } from "../installation/attestation.ts";
 import { SEARCH_MS, searchCoins } from "../scanning/utxo_search.ts";
+import { endLost } from "../people/sync.ts";
 import { followExchanges } from "../exchanges/checks.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
 import { reviveForgotten } from "../sending/sender.ts";
@@ -87,6 +88,7 @@ export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
     run: ({ realm, pool }, { database }) =>
       keepMeasurement(database.platform, { id: realm.id, pool }),
   },
+  { name: "end lost syncs", everyMs: 60_000, leaseMs: 60_000, run: endLost },
   { name: "tell incidents", everyMs: 60_000, leaseMs: 60_000, run: tellIncidents },
   { name: "ensure seed", everyMs: 3_600_000, leaseMs: 60_000, run: ensureSeed },
 ];

@@ -7,7 +7,11 @@
 import type { Actor } from "../../../domain/actor.ts";
 import { DomainError } from "../../../domain/errors.ts";
 import { type Company, CompanyView } from "../../../domain/people/company_fields.ts";
-import { type Person, PersonView } from "../../../domain/people/person_fields.ts";
+import {
+  type Person,
+  type PersonFields,
+  PersonView,
+} from "../../../domain/people/person_fields.ts";
 import type {
   CompaniesProvider,
   PeopleProvider,
@@ -47,7 +51,10 @@ function personsAt(client: PeopleClient): PersonsProvider {
     });
   return {
     async list(_actor, query) {
-      const persons = personsIn(await asking(client, "person", listRequest(PERSONS, query)));
+      const { persons } = personsIn(
+        await asking(client, "person", listRequest(PERSONS, query)),
+        query.limit,
+      );
       return () => Promise.resolve(persons);
     },
     async read(_actor, ids) {
@@ -56,16 +63,14 @@ function personsAt(client: PeopleClient): PersonsProvider {
       return () => Promise.resolve(persons);
     },
     async create(_actor, { identity, fields }) {
-      const body = { ...fields, externalId: identity };
-      const person = personOf(
-        await asking(client, "person", { method: "POST", path: PERSONS, body }),
-      ) ?? await readPerson(client, "EXTERNAL_ID", identity);
-      if (person === null) throw incomprehensible();
+      const person = await createPerson(client, { ...fields, externalId: identity });
       return () => Promise.resolve(person);
     },
     async change(_actor, id, change) {
-      const person = personOf(await patch(id, change)) ?? await readPerson(client, "ID", id);
+      const answered = personOf(await patch(id, change));
+      const person = answered?.id === id ? answered : await readPerson(client, "ID", id);
       if (person === null) throw notFound("person.not_found");
+      if (person.id !== id) throw incomprehensible();
       return () => Promise.resolve(person);
     },
     async link(_actor, id, identity) {
@@ -90,14 +95,32 @@ function personsAt(client: PeopleClient): PersonsProvider {
     events: () => Promise.resolve(() => Promise.resolve(null)),
     ownerOf: () => () => Promise.resolve(null),
     async batch(_actor, { filter, limit, cursor }) {
-      const page = cursor === null ? 1 : Number(cursor);
+      const [page, before] = cursor === null ? [1, ""] : readCursor(cursor);
       const request = listRequest(PERSONS, { filters: {}, filter, limit, page });
       const query = { ...request.query, orderBy: "createdAt:asc" };
-      const persons = personsIn(await asking(client, "person", { ...request, query }));
-      const next = persons.length < limit ? null : `${page + 1}`;
+      const answer = await asking(client, "person", { ...request, query });
+      const { persons, rows } = personsIn(answer, limit);
+      const last = persons.at(-1)?.id ?? "";
+      // A platform that gives one page for ever would be read for ever.
+      if (rows > 0 && last === before) throw incomprehensible();
+      const next = rows < limit ? null : `${page + 1} ${last}`;
       return () => Promise.resolve({ persons, next });
     },
   };
+}
+
+/** Creates a person; another's profile in the answer is never taken for the new one. */
+async function createPerson(
+  client: PeopleClient,
+  body: PersonFields & { externalId: string },
+): Promise<Person> {
+  const { externalId } = body;
+  const answer = await asking(client, "person", { method: "POST", path: PERSONS, body });
+  const answered = personOf(answer);
+  if (answered?.externalId === externalId) return answered;
+  const person = await readPerson(client, "EXTERNAL_ID", externalId);
+  if (person?.externalId !== externalId) throw incomprehensible();
+  return person;
 }
 
 async function recordEvent(
@@ -143,8 +166,8 @@ function companiesAt(client: PeopleClient): CompaniesProvider {
     async list(_actor, query) {
       const answer = await asking(client, "company", listRequest(COMPANIES, query));
       const list = member(answer, "companies");
-      const companies = Array.isArray(list) ? list.flatMap((one) => companyOf(one) ?? []) : null;
-      if (companies === null) throw incomprehensible();
+      if (!Array.isArray(list) || list.length > query.limit) throw incomprehensible();
+      const companies = list.flatMap((one) => companyOf(one) ?? []);
       return () => Promise.resolve(companies);
     },
     async read(_actor, ids) {
@@ -161,14 +184,17 @@ function companiesAt(client: PeopleClient): CompaniesProvider {
     async change(_actor, id, change) {
       const request = { method: "PATCH", path: COMPANIES, body: change } as const;
       const answer = await asking(client, "company", { ...request, query: { id: `${id}` } });
-      const company = companyOf(answer) ?? await readOne(id);
+      const answered = companyOf(answer);
+      const company = answered?.id === id ? answered : await readOne(id);
       if (company === null) throw notFound("company.not_found");
+      if (company.id !== id) throw incomprehensible();
       return () => Promise.resolve(company);
     },
     async remove(_actor, id) {
       const query = { id: `${id}` };
-      await asking(client, "company", { method: "DELETE", path: COMPANIES, query });
-      return () => Promise.resolve();
+      const request = { method: "DELETE", path: COMPANIES, query } as const;
+      const existed = await asking(client, "company", request).then(() => true, unlessMissing);
+      return () => Promise.resolve(existed ?? false);
     },
     ownerOf: () => () => Promise.resolve(null),
   };
@@ -220,16 +246,25 @@ function listRequest(
   };
 }
 
-function personsIn(answer: unknown): Person[] {
+/** The persons of a page, each once, and the rows that it had with those that are not understood. */
+function personsIn(answer: unknown, limit: number): { persons: Person[]; rows: number } {
   const list = member(answer, "persons");
-  if (!Array.isArray(list)) throw incomprehensible();
-  return list.flatMap((one) => personOf(one) ?? []);
+  if (!Array.isArray(list) || list.length > limit) throw incomprehensible();
+  const found = list.flatMap((one) => personOf(one) ?? []);
+  const persons = [...new Map(found.map((person) => [person.id, person])).values()];
+  return { persons, rows: list.length };
+}
+
+/** The number of a page, and the last person of the one before. */
+function readCursor(cursor: string): [page: number, before: string] {
+  const [page, before = ""] = cursor.split(" ");
+  return [Number(page), before];
 }
 
 /** Reads a person of an answer: ids are numbers there and texts here. */
 function personOf(answer: unknown): Person | null {
   const id = member(answer, "id");
-  if (id === undefined || id === null) return null;
+  if (!/^[A-Za-z0-9_-]{1,100}$/.test(`${id}`)) return null;
   const read = PersonView.safeParse({ ...withoutNulls(answer), id: `${id}` });
   return read.success ? read.data : null;
 }

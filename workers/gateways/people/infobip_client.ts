@@ -37,6 +37,8 @@ export type PeopleClient = (request: PeopleRequest) => Promise<unknown>;
 const TIMEOUT_MS = 10_000;
 const SIZE_MAX = 8 * 1024 * 1024;
 const PAUSE_S = 5;
+/** Longest pause that the provider may ask for. */
+const PAUSE_MAX_S = 3600;
 
 /** Prepares requests to an account. */
 export function openPeopleClient(
@@ -60,7 +62,7 @@ export function openPeopleClient(
       });
       const answer = jsonOf(await readText(response));
       if (response.ok) return answer;
-      throw refusalOf(response.status, answer);
+      throw refusalOf(response, answer);
     } catch (error) {
       if (error instanceof DomainError || error instanceof PeopleRefusal) throw error;
       if (error instanceof DOMException && error.name === "TimeoutError") {
@@ -71,11 +73,16 @@ export function openPeopleClient(
   };
 }
 
-function refusalOf(status: number, answer: unknown): Error {
+function refusalOf({ status, headers }: Response, answer: unknown): Error {
   const code = codeIn(answer);
-  if (status === 429 || status >= 500) {
+  // 40902: the profile was changed at the same moment.
+  if (status === 429 || status >= 500 || code === "40902") {
     const message = new PeopleRefusal(status, code).message;
-    return unavailable("upstream.failed", message);
+    const after = /^\d{1,6}$/.test(headers.get("retry-after") ?? "")
+      ? Number(headers.get("retry-after"))
+      : 0;
+    const retryAfterS = Math.min(PAUSE_MAX_S, Math.max(PAUSE_S, after));
+    return new DomainError("upstream.failed", message, { retryAfterS });
   }
   return new PeopleRefusal(status, code);
 }
