@@ -1,0 +1,124 @@
+/** Databases on Tron that are older than the chain: what was paid or swept since is found, and nothing is paid twice. */
+import { deepEqual, equal, match } from "node:assert/strict";
+import { keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { parseTransaction } from "../support/nodes/tron/messages.ts";
+import { newTronParty, toHex } from "../support/nodes/tron/wallet.ts";
+import { rowsOf } from "../support/realm.ts";
+import { openTronRamp, type TronRamp } from "../support/tron_fixture.ts";
+
+/** Blocks after which the longest validity is over; they are three seconds apart. */
+const BEYOND = 42;
+
+async function sunOf({ node }: TronRamp, address: string): Promise<bigint> {
+  const body = JSON.stringify({ address: toHex(address) });
+  const answer = await fetch(`${node.url}/wallet/getaccount`, { method: "POST", body });
+  return BigInt((await answer.json()).balance ?? 0);
+}
+
+async function withdrawTo(ramped: TronRamp, to: string): Promise<string> {
+  const made = await ramped.withdraw(to, "5");
+  equal(made.status, 201, made.text);
+  return made.body.id;
+}
+
+/** Follows some blocks. */
+async function pass({ node, ...ramped }: TronRamp): Promise<void> {
+  for (let round = 0; round < 4; round++) {
+    await ramped.follow();
+    await ramped.advance();
+    await node.mine();
+  }
+}
+
+/** Reconciles: refused while a transaction of the lost database may still be mined, then done. */
+async function reconciled({ realm }: TronRamp): Promise<void> {
+  const [{ quarantined }] = await rowsOf<{ quarantined: { detail: string } | null }>(
+    realm,
+    "select quarantined from ramps",
+  );
+  match(quarantined?.detail ?? "", /(signed|sent) .*nothing here knows of it/);
+  const quarantinedAt = (at: number) =>
+    rowsOf(
+      realm,
+      `update ramps set quarantined = jsonb_set(quarantined, '{at}', '${at}') where quarantined is not null`,
+    );
+  await quarantinedAt(Date.now() + 3_600_000);
+  const [early] = await reconcile(realm);
+  match(early.obstacles.join(), /may be mined until/);
+  equal(early.lifted, false);
+  await quarantinedAt(1);
+  const [report] = await reconcile(realm);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+}
+
+/** Pays a withdrawal, puts back what was kept, and reconciles. */
+async function restored(ramped: TronRamp, id: string, to: string): Promise<void> {
+  const paid = await ramped.ended(id);
+  equal(paid.status, "DONE", JSON.stringify(paid));
+  await restoreRealm(ramped.realm);
+  equal((await ramped.withdrawal(id)).status, "PROCESSING");
+  await pass(ramped);
+  equal(await sunOf(ramped, to), 5_000_000n, "nothing is paid in quarantine");
+  await reconciled(ramped);
+  const done = await ramped.ended(id);
+  deepEqual([done.status, done.chain.hash], ["DONE", paid.chain.hash]);
+  equal(await sunOf(ramped, to), 5_000_000n);
+}
+
+async function beforeThePlan(ramped: TronRamp): Promise<void> {
+  const to = newTronParty().address;
+  const id = await withdrawTo(ramped, to);
+  await keepRealm(ramped.realm);
+  await restored(ramped, id, to);
+}
+
+async function firstLost(ramped: TronRamp): Promise<void> {
+  const { node } = ramped;
+  const to = newTronParty().address;
+  const id = await withdrawTo(ramped, to);
+  node.trick = ({ path, body }) =>
+    path.endsWith("broadcasthex")
+      ? { result: true, txid: parseTransaction(String(body.transaction)).id }
+      : undefined;
+  await ramped.advance();
+  await keepRealm(ramped.realm);
+  await node.mine(BEYOND);
+  await ramped.advance();
+  node.trick = () => undefined;
+  await restored(ramped, id, to);
+}
+
+async function sweptSince(ramped: TronRamp): Promise<void> {
+  const { node, realm, ramp } = ramped;
+  const made = await realm.admin.send("POST", `/v1/account/${ramp}/address`, {});
+  equal(made.status, 201, made.text);
+  await realm.drain();
+  const { address } = made.body.address;
+  await ramped.follow();
+  await keepRealm(realm);
+  const before = (await ramped.account(ramp)).balance.total;
+  await node.pay(address, 20_000_000n);
+  await ramped.until(async () => (await ramped.account(ramp)).balance.total !== before);
+  const after = (await ramped.account(ramp)).balance.total;
+  await restoreRealm(realm);
+  equal((await ramped.account(ramp)).balance.total, before);
+  await pass(ramped);
+  await reconciled(ramped);
+  await ramped.until(async () => (await ramped.account(ramp)).balance.total === after);
+  const deposits = await rowsOf<{ amount: string; status: string }>(
+    realm,
+    `select trim_scale(amount)::text as amount, status from deposits where address = '${address}'`,
+  );
+  deepEqual(deposits, [{ amount: "20", status: "CONFIRMED" }]);
+}
+
+Deno.test("a database of Tron that was restored from a backup pays nothing twice, finds what was paid, and books a sweep once", async (t) => {
+  await using ramped = await openTronRamp({ total: 500_000_000n });
+  const scenes = {
+    "from before the plan": beforeThePlan,
+    "in which the first transaction was sent, and lost": firstLost,
+    "from before a deposit and its sweep": sweptSince,
+  };
+  for (const [name, scene] of Object.entries(scenes)) await t.step(name, () => scene(ramped));
+  await ramped.agree();
+});
