@@ -1,6 +1,7 @@
 /** Deposits and sweeps of SOL and of a token, from the API to the real node and back. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openSolanaFixture, type SolanaFixture } from "../../support/solana_deposit_fixture.ts";
+import { type FaultyNode, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { rowsOf } from "../../support/realm.ts";
 import {
   fillPayer,
@@ -129,4 +130,30 @@ Deno.test("an address of Solana comes from those derived ahead, and more are der
   const refused = await fixture.realm.admin.send("POST", `/v1/account/${ramp.id}/address`, {});
   deepEqual([refused.status, refused.body.code], [503, "chain.stale"]);
   deepEqual((await indices()).next, 311, "no index is lost");
+});
+
+Deno.test("by the node's own finality, a deposit is credited when its slot is 31 blocks deep, and not before", async () => {
+  let front: FaultyNode | null = null;
+  const through = (url: string) => [(front = startFaultyNode(url)).url];
+  await using fixture = await openSolanaFixture({ through });
+  await using faulty = front!;
+  const { node, mine } = fixture;
+  const own = () => node.raw<number>("getSlot", { commitment: "finalized" });
+  faulty.trick = async ({ method, params: [config] }) => {
+    const { commitment } = (config ?? {}) as { commitment?: string };
+    return method === "getSlot" && commitment === "finalized" ? await own() : undefined;
+  };
+  await node.mine(40);
+  const ramp = await fixture.ramp();
+  const deposit = await fixture.address(ramp.id);
+  await mine();
+  await node.pay(deposit.address, 2n * SOL);
+  const slot = await node.raw<number>("getSlot", { commitment: "confirmed" });
+  ok(slot - await own() >= 30, `${slot} and ${await own()}`);
+  while (await own() < slot) {
+    await mine(5);
+    const credited = (await fixture.deposits()).length;
+    equal(credited, Number(await own() >= slot), `${await own()} of ${slot}`);
+  }
+  deepEqual((await fixture.deposits()).map(({ status }) => status), ["CONFIRMED"]);
 });
