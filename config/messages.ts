@@ -24,6 +24,8 @@ export interface SmtpConfig {
   readonly from: string;
   /** Whether the connection must be encrypted. */
   readonly encrypted: boolean;
+  /** Certificates (PEM) of the authority that the server's is trusted by; null: of those that all trust. */
+  readonly ca: string | null;
   readonly dkim:
     | { readonly domain: string; readonly selector: string; readonly key: string }
     | null;
@@ -39,6 +41,8 @@ export interface MessagesConfig {
   infobipWebhookAuth: "secret" | "hmac";
   /** The server that takes e-mails; null without. */
   smtp: SmtpConfig | null;
+  /** Age in seconds from which a message is not sent any more. */
+  messageTtlS: number;
 }
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
@@ -51,6 +55,7 @@ export function readMessages(read: Reader): MessagesConfig {
     infobip: readInfobip(read),
     ...readWebhooks(read),
     smtp: readSmtp(read),
+    messageTtlS: read.whole("MESSAGE_TTL_SECONDS", 60, 2_592_000, 3600),
   };
 }
 
@@ -108,6 +113,7 @@ function readSmtp(read: Reader): SmtpConfig | null {
   const from = sender(read, "SMTP_FROM", MAILBOX, "an e-mail address");
   const tls = read.choice("SMTP_TLS", ["required", "optional"], "required");
   const dkim = readDkim(read);
+  const ca = readCa(read);
   if (url === null) return null;
   if (from === null) {
     if (read.text("SMTP_FROM") === null) {
@@ -116,7 +122,15 @@ function readSmtp(read: Reader): SmtpConfig | null {
     return null;
   }
   const encrypted = tls === "required" && !LOOPBACK.test(new URL(url).hostname);
-  return { url, from, encrypted, dkim };
+  return { url, from, encrypted, ca, dkim };
+}
+
+function readCa(read: Reader): string | null {
+  const ca = read.text("SMTP_CA")?.replaceAll("\\n", "\n") ?? null;
+  if (ca !== null && !/^-----BEGIN CERTIFICATE-----[^]+-----END CERTIFICATE-----$/.test(ca)) {
+    read.faults.push("SMTP_CA is not a certificate in PEM form");
+  }
+  return ca;
 }
 
 function readDkim(read: Reader): SmtpConfig["dkim"] {

@@ -1009,6 +1009,7 @@ table messages (
   person text
   content bytea
   attempt smallint not null default 1
+  waiting boolean not null default false
   provider text
   group_id smallint not null
   group_name text not null
@@ -1044,10 +1045,12 @@ constraint messages_status_description_check CHECK ((length(status_description) 
 constraint messages_status_id_check CHECK ((status_id >= 0))
 constraint messages_status_name_check CHECK (((length(status_name) >= 1) AND (length(status_name) <= 100)))
 constraint messages_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+constraint messages_waiting CHECK (((NOT waiting) OR ((sent_at IS NULL) AND (message_rank(group_id, status_id) = 0))))
 CREATE INDEX messages_identity ON messages USING btree (identity) WHERE (identity IS NOT NULL)
 CREATE INDEX messages_owner ON messages USING btree (owner, id)
 CREATE INDEX messages_person ON messages USING btree (person, id) WHERE (person IS NOT NULL)
 CREATE INDEX messages_recent ON messages USING btree (lower(destination), created_at)
+CREATE INDEX messages_unsent ON messages USING btree (id) WHERE waiting
 CREATE INDEX messages_user ON messages USING btree (user_id) WHERE (user_id IS NOT NULL)
 CREATE TRIGGER messages_forward BEFORE UPDATE ON messages FOR EACH ROW EXECUTE FUNCTION messages_forward()
 CREATE TRIGGER messages_pace BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION messages_pace()

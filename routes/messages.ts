@@ -6,6 +6,7 @@ import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { IDENTITIES } from "../domain/identity/identity_collection.ts";
 import {
   type Channel,
+  CHANNELS,
   type Content,
   EmailContent,
   MESSAGE_BODY_MAX,
@@ -38,7 +39,6 @@ import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const CONTENTS = { sms: SmsContent, whatsapp: WhatsAppContent, email: EmailContent } as const;
-const CHANNELS = ["sms", "whatsapp", "email"] as const;
 const NAMES = { sms: "an SMS", whatsapp: "a WhatsApp message", email: "an e-mail" } as const;
 /** Names of the operations and of their bodies. */
 const WORDS = { sms: "Sms", whatsapp: "WhatsApp", email: "Email" } as const;

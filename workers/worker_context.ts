@@ -44,6 +44,8 @@ export interface Messaging {
   secrets: Secrets;
   /** The provider of a message; null: none is configured, and the message stays as it is. */
   gatewayOf(message: Pick<DueMessage, "channel" | "toPerson">): MessageGateway | null;
+  /** Age in milliseconds from which a message is not sent any more. */
+  ttlMs: number;
   /** Ends connections. */
   close(): void;
 }

@@ -15,6 +15,8 @@ export interface MessageRow {
   content: Uint8Array | null;
   /** Number of the attempt at sending that is next or runs. */
   attempt: number;
+  /** Whether it waits because its channel had no provider. */
+  waiting: boolean;
   provider: "infobip" | "smtp" | null;
   group_id: number;
   group_name: string;
@@ -38,6 +40,7 @@ const COLUMNS = [
   "person",
   "content",
   "attempt",
+  "waiting",
   "provider",
   "group_id",
   "group_name",
@@ -55,7 +58,7 @@ const COLUMNS = [
 /** Fields of a new message. */
 export type NewMessageRow = Omit<
   MessageRow,
-  "attempt" | "provider" | "sent_at" | "data" | "error" | "updated_at"
+  "attempt" | "waiting" | "provider" | "sent_at" | "data" | "error" | "updated_at"
 >;
 
 /** Adds a message. */
@@ -99,6 +102,7 @@ export type MessageChange = Partial<
     MessageRow,
     | "content"
     | "attempt"
+    | "waiting"
     | "provider"
     | "group_id"
     | "group_name"
@@ -140,10 +144,35 @@ export async function updateMessageData(
   return row;
 }
 
-/** Erases destination, content and free-form data of the messages to a person. */
+/** Marks whether a message waits for a provider, which its readers are not told of. */
+export async function markWaiting(tx: Tx, id: string, waiting: boolean): Promise<void> {
+  await tx`update messages set waiting = ${waiting} where id = ${id}`;
+}
+
+/** Locks the oldest messages of some channels that wait because there was no provider. */
+export async function lockWaiting(
+  tx: Tx,
+  channels: readonly string[],
+  limit: number,
+): Promise<MessageRow[]> {
+  return await tx<MessageRow[]>`
+    select ${tx(COLUMNS)} from messages
+    where waiting and channel = any (${[...channels]}::text[])
+    order by id limit ${limit} for update`;
+}
+
+/** Erases the contents of messages that waited for a provider since before a time. */
+export async function eraseOldWaiting(tx: Tx, before: number): Promise<void> {
+  await tx`
+    update messages set content = null
+    where waiting and content is not null and created_at < ${before}`;
+}
+
+/** Erases destination, content, free-form data and the provider's words of the messages to a person. */
 export async function eraseMessagesOf(tx: Tx, person: string, at: number): Promise<void> {
   await tx`
-    update messages set destination = null, content = null, data = '{}', updated_at = ${at}
+    update messages set destination = null, content = null, data = '{}', waiting = false,
+      error = error || '{"detail": ""}', updated_at = ${at}
     where person = ${person} and (destination is not null or data <> '{}')`;
 }
 

@@ -71,6 +71,9 @@ export const EmailContent = z.strictObject({
   example: { subject: "Welcome", text: "Your account is open." },
 });
 
+/** The channels. */
+export const CHANNELS = ["sms", "whatsapp", "email"] as const;
+
 /** A channel with its content. */
 export type Content =
   | { channel: "sms"; content: z.infer<typeof SmsContent> }

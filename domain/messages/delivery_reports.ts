@@ -62,9 +62,13 @@ export async function applyReport(
   const failed = status.groupId !== 3 && isEnded(status);
   const changed = await updateMessage(tx, message, {
     ...columnsOf(status),
-    ...(isEnded(status) ? { content: null } : {}),
+    ...(isEnded(status) ? { content: null, waiting: false } : {}),
     error: failed
-      ? errorField("upstream.failed", reason ?? `${status.name}: ${status.description}`)
+      // The provider's words may repeat a recipient who was erased.
+      ? errorField(
+        "upstream.failed",
+        (row.destination && reason) ?? `${status.name}: ${status.description}`,
+      )
       : null,
   }, actor.at);
   await tellMessage(tx, actor, changed);

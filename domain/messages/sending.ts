@@ -5,14 +5,29 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
-import { lockMessage, type MessageRow, updateMessage } from "../../db/messages/messages.ts";
+import {
+  eraseOldWaiting,
+  lockMessage,
+  lockWaiting,
+  markWaiting,
+  type MessageRow,
+  updateMessage,
+} from "../../db/messages/messages.ts";
 import type { Actor } from "../actor.ts";
 import { errorField } from "../errors.ts";
 import { enqueue } from "../jobs.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
-import type { Content } from "./contents.ts";
+import type { Channel, Content } from "./contents.ts";
 import { columnsOf, statusOf, tellMessage } from "./messages.ts";
-import { advances, GIVEN_UP, isEnded, type MessageStatus, NOT_VALID, plain } from "./statuses.ts";
+import {
+  advances,
+  GIVEN_UP,
+  isEnded,
+  type MessageStatus,
+  NOT_VALID,
+  plain,
+  TOO_OLD,
+} from "./statuses.ts";
 
 /** A message that is to be sent now. */
 export type DueMessage = Content & {
@@ -22,6 +37,8 @@ export type DueMessage = Content & {
   attempt: number;
   /** Whether it goes to the person of an identity. */
   toPerson: boolean;
+  /** Milliseconds since the epoch. */
+  created_at: number;
 };
 
 /** The pauses after failed attempts, in milliseconds; after the last attempt a message is given up. */
@@ -54,6 +71,7 @@ export async function readDue(
     destination: row.destination!,
     attempt,
     toPerson: row.identity !== null,
+    created_at: row.created_at,
   } as DueMessage;
 }
 
@@ -72,6 +90,7 @@ export async function recordSent(
     content: null,
     provider: sent.provider,
     sent_at: actor.at,
+    waiting: false,
     ...(isRefusal(later) ? { error: refusal(`${later.name}: ${later.description}`) } : {}),
   }, actor.at);
   await tellMessage(tx, actor, changed);
@@ -107,6 +126,63 @@ export async function recordFailure(tx: Tx, actor: Actor, failed: FailedAttempt)
   });
 }
 
+/** Notes that no provider is configured for a message: it waits until there is one. */
+export async function recordWaiting(
+  tx: Tx,
+  { id, attempt }: Pick<DueMessage, "id" | "attempt">,
+): Promise<void> {
+  const row = await lockMessage(tx, id);
+  if (row === null || !isOpen(row, attempt)) return;
+  await markWaiting(tx, id, true);
+}
+
+/** Which messages that wait can be sent. */
+export interface Waiting {
+  /** Channels that have a provider. */
+  channels: readonly Channel[];
+  /** Messages from before (milliseconds since the epoch) are not sent any more. */
+  since: number;
+}
+
+/** Messages that one step takes up. */
+const WAITING_AT_ONCE = 100;
+
+/**
+ * Takes up messages that waited for a provider: each gets its job, or ends as expired if it is too
+ * old; gives how many there were. The content of one that is too old is erased even if its channel
+ * has no provider: it will never be sent, and keeps its state PENDING.
+ */
+export async function takeUpWaiting(
+  tx: Tx,
+  actor: Actor,
+  { channels, since }: Waiting,
+): Promise<number> {
+  await eraseOldWaiting(tx, since);
+  const rows = await lockWaiting(tx, channels, WAITING_AT_ONCE);
+  for (const row of rows) {
+    if (row.created_at < since) await endTooOld(tx, actor, row);
+    else {
+      await markWaiting(tx, row.id, false);
+      await enqueue(tx, actor, "message.send", { message: row.id, attempt: row.attempt });
+    }
+  }
+  return rows.length;
+}
+
+/** Ends a message that became too old while it waited for an attempt. */
+export async function recordTooOld(
+  tx: Tx,
+  actor: Actor,
+  { id, attempt }: Pick<DueMessage, "id" | "attempt">,
+): Promise<void> {
+  const row = await lockMessage(tx, id);
+  if (row !== null && isOpen(row, attempt)) await endTooOld(tx, actor, row);
+}
+
+async function endTooOld(tx: Tx, actor: Actor, row: MessageRow): Promise<void> {
+  await endMessage(tx, actor, row, { status: TOO_OLD, error: "no provider took it in time" });
+}
+
 function isOpen(row: MessageRow, attempt: number): boolean {
   return row.content !== null && row.destination !== null && row.sent_at === null &&
     row.attempt === attempt && !isEnded(statusOf(row));
@@ -118,7 +194,7 @@ async function endMessage(
   row: MessageRow,
   { status, error }: { status: MessageStatus; error: string },
 ): Promise<void> {
-  const change = { ...columnsOf(status), content: null, error: refusal(error) };
+  const change = { ...columnsOf(status), content: null, waiting: false, error: refusal(error) };
   await tellMessage(tx, actor, await updateMessage(tx, row.id, change, actor.at));
 }
 

@@ -60,6 +60,14 @@ export const GIVEN_UP: MessageStatus = status(
   "Message not sent: attempts failed",
 );
 
+/** It became too old before a provider took it. */
+export const TOO_OLD: MessageStatus = status(
+  4,
+  15,
+  "EXPIRED_EXPIRED",
+  "Message expired: not sent in time",
+);
+
 /** The provider's id of a refusal because it has a message of this id already. */
 export const DUPLICATE_ID = 23;
 

@@ -19,6 +19,7 @@ create table messages (
   person text,
   content bytea check (octet_length(content) between 1 and 400000),
   attempt smallint not null default 1 check (attempt between 1 and 100),
+  waiting boolean not null default false,
   provider text check (provider in ('infobip', 'smtp')),
   group_id smallint not null check (group_id between 0 and 5),
   group_name text not null check (length(group_name) between 1 and 100),
@@ -38,8 +39,10 @@ create table messages (
   constraint messages_person check ((identity is null) = (person is null)),
   -- Nobody needs the content of a message that was handed over, or that will not be sent.
   constraint messages_content check (content is null or (sent_at is null and message_rank(group_id, status_id) = 0)),
-  constraint messages_sent check (sent_at is null or provider is not null)
+  constraint messages_sent check (sent_at is null or provider is not null),
+  constraint messages_waiting check (not waiting or (sent_at is null and message_rank(group_id, status_id) = 0))
 );
+create index messages_unsent on messages (id) where waiting;
 create index messages_owner on messages (owner, id);
 create index messages_recent on messages (lower(destination), created_at);
 create index messages_identity on messages (identity) where identity is not null;
@@ -48,6 +51,7 @@ create index messages_user on messages (user_id) where user_id is not null;
 comment on column messages.destination is 'An e-mail address or a number (E.164); null after the recipient''s data was erased.';
 comment on column messages.content is 'Encrypted by the serving half with the platform key; erased when the message was handed over.';
 comment on column messages.attempt is 'Number of the attempt at sending that is next or runs: a job of another one does nothing.';
+comment on column messages.waiting is 'Whether its channel had no provider when it was to be sent.';
 comment on column messages.group_id is 'Group of the state, as Infobip counts them: 1 pending, 2 undeliverable, 3 delivered, 4 expired, 5 rejected.';
 
 -- At most 20 messages a minute to one recipient (contract, section 12.3).

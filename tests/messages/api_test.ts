@@ -112,6 +112,13 @@ test("a message to a user goes to its channel; without one it is refused", async
     (await stranger.send("POST", `${path}/sms`, text)).body.code,
     "user.not_found",
   );
+  await realm.admin.send("PATCH", `/v1/users/${user.id}`, { channel: { whatsapp: number() } });
+  const unwritten = await realm.admin.send("POST", `${path}/whatsapp`, { content: WHATSAPP });
+  deepEqual([unwritten.status, unwritten.body.code], [422, "recipient.no_interaction"]);
+  for (const to of [path, `/v1/identities/${user.identity}/person/message`]) {
+    const { status, body } = await realm.admin.send("POST", `${to}/fax`, text);
+    deepEqual([status, body.code], [404, "route.not_found"]);
+  }
   const person = `/v1/identities/${user.identity}/person/message/email`;
   const toPerson = await realm.admin.send("POST", person, { content: EMAIL });
   deepEqual([toPerson.status, toPerson.body.code], [422, "recipient.missing"]);

@@ -283,6 +283,7 @@ Deno.test("a provider that answers nothing, another shape or a redirect is no an
     channel: "sms",
     content: { text: "x" },
     ...{ id: newId(1), realm: newId(1), destination: "+385911234567", attempt: 1, toPerson: false },
+    created_at: 1,
   };
   const { signal } = new AbortController();
   while (answers.length > 0) {

@@ -23,8 +23,14 @@ Deno.test({
   sanitizeResources: false,
   async fn() {
     const url = server!.url.replace("127.0.0.1", "localhost");
-    const gateway = openSmtp({ url, from: "no-reply@example.com", encrypted: false, dkim: null });
-    const one = { id: newId(1), realm: newId(1), destination: "ada@example.com" };
+    const gateway = openSmtp({
+      url,
+      from: "no-reply@example.com",
+      encrypted: false,
+      ca: null,
+      dkim: null,
+    });
+    const one = { id: newId(1), realm: newId(1), destination: "ada@example.com", created_at: 1 };
     const due = { channel: "email", content: EMAIL, ...one, attempt: 1, toPerson: false } as const;
     await gateway.send(due, new AbortController().signal);
     gateway.close();

@@ -144,7 +144,7 @@ Deno.test({
 async function refusesUntrusted(): Promise<void> {
   await using server = await startMailServer();
   const { signal } = new AbortController();
-  const base = { from: FROM, dkim: null };
+  const base = { from: FROM, ca: null, dkim: null };
   const open = openSmtp({ ...base, url: server.url, encrypted: true });
   await rejects(open.send(due(EMAIL), signal), { name: "GatewayError", kind: "failed" });
   open.close();

@@ -7,13 +7,14 @@ import { openSmtp } from "./smtp.ts";
 
 /** Prepares the providers; connections are made when a message is sent. */
 export function openMessaging(
-  { infobip, smtp }: Pick<Config, "infobip" | "smtp">,
+  { infobip, smtp, messageTtlS }: Pick<Config, "infobip" | "smtp" | "messageTtlS">,
   secrets: Secrets,
 ): Messaging {
   const overHttp = infobip === null ? null : openInfobip(infobip);
   const overSmtp = smtp === null ? null : openSmtp(smtp);
   return {
     secrets,
+    ttlMs: messageTtlS * 1000,
     gatewayOf({ channel, toPerson }) {
       if (channel === "sms") return infobip?.smsFrom ? overHttp : null;
       if (channel === "whatsapp") return infobip?.whatsappFrom ? overHttp : null;

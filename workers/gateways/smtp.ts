@@ -12,15 +12,25 @@ import type { MessageGateway } from "../worker_context.ts";
 import { GatewayError } from "./outbound.ts";
 
 const CONNECTIONS = 3;
+/** Of one step of the conversation. */
 const TIMEOUT_MS = 15_000;
+/** Of an e-mail as a whole: a server may answer each step just in time, for ever. */
+const DEADLINE_MS = 60_000;
 
 type Transport = Awaited<ReturnType<typeof openTransport>>;
 
 /** Takes a connection to the server, or why there is none. */
 type GotSocket = (error: Error | null, made?: { connection: Socket }) => void;
 
-/** Prepares the server; the first e-mail connects to it. */
-export function openSmtp(config: SmtpConfig): MessageGateway & { close(): void } {
+/**
+ * Prepares the server; the first e-mail connects to it.
+ *
+ * @param deadlineMs an e-mail that takes longer has failed
+ */
+export function openSmtp(
+  config: SmtpConfig,
+  deadlineMs = DEADLINE_MS,
+): MessageGateway & { close(): void } {
   let opening: Promise<Transport> | null = null;
   const domain = config.from.slice(config.from.lastIndexOf("@") + 1).replace(/>$/, "");
   return {
@@ -29,7 +39,9 @@ export function openSmtp(config: SmtpConfig): MessageGateway & { close(): void }
       opening ??= openTransport(config, domain);
       const transport = await opening;
       try {
-        await transport.sendMail(mailOf(config, domain, message));
+        // The end of the process is no reason to stop in the middle: the e-mail would come twice.
+        const deadline = AbortSignal.timeout(deadlineMs);
+        await transport.sendMail({ ...mailOf(config, domain, message), signal: deadline });
       } catch (error) {
         const failure = failureOf(error);
         if (failure instanceof GatewayError) throw failure;
@@ -57,6 +69,7 @@ async function openTransport(config: SmtpConfig, domain: string) {
   return createTransport({
     pool: true,
     maxConnections: CONNECTIONS,
+    maxRequeues: 0, // an attempt is one try: the next one is a job
     ...{ host, port, secure },
     name: domain, // the process may not read the name of its machine
     // The process may reach the server by its name alone, which the client would look up itself.
@@ -71,6 +84,7 @@ async function openTransport(config: SmtpConfig, domain: string) {
       });
     },
     requireTLS: config.encrypted && !secure,
+    tls: { minVersion: "TLSv1.2" as const, ...(config.ca === null ? {} : { ca: [config.ca] }) },
     ...auth,
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,

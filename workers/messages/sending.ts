@@ -1,11 +1,15 @@
-/** The job that sends a message. @module */
+/** The job that sends a message, and the search for those that wait for a provider. @module */
 import type { JobPayloads } from "../../domain/jobs.ts";
 import {
   type DueMessage,
   readDue,
   recordFailure,
   recordSent,
+  recordTooOld,
+  recordWaiting,
+  takeUpWaiting,
 } from "../../domain/messages/sending.ts";
+import { CHANNELS } from "../../domain/messages/contents.ts";
 import { NOT_VALID } from "../../domain/messages/statuses.ts";
 import { GatewayError } from "../gateways/outbound.ts";
 import { type Handover, messagingOf, type WorkerContext } from "../worker_context.ts";
@@ -23,7 +27,8 @@ export async function sendMessage(
   const due = await context.step((tx) => readDue(tx, actor, { message, attempt, secrets }));
   if (due === null) return;
   const gateway = gatewayOf(due);
-  if (gateway === null) return;
+  if (gateway === null) return await context.step((tx) => recordWaiting(tx, due));
+  if (isTooOld(context, due)) return await context.step((tx) => recordTooOld(tx, actor, due));
   let handover: Handover;
   try {
     handover = await gateway.send(due, context.signal);
@@ -32,6 +37,28 @@ export async function sendMessage(
     return await recordFailed(context, due, error);
   }
   await context.step((tx) => recordSent(tx, actor, { message, ...handover }));
+}
+
+/**
+ * Takes up messages that waited because nothing was configured, as soon as a provider is: what is
+ * too old by then is not sent.
+ */
+export async function sendWaiting(context: WorkerContext): Promise<void> {
+  const { actor, messaging } = context;
+  if (messaging === null) return; // another process sends messages
+  const channels = CHANNELS.filter((channel) =>
+    messaging.gatewayOf({ channel, toPerson: false }) !== null
+  );
+  const waiting = { channels, since: actor.at - messaging.ttlMs };
+  let taken: number;
+  do taken = await context.step((tx) => takeUpWaiting(tx, actor, waiting)); while (
+    taken > 0 && !context.signal.aborted
+  );
+}
+
+/** A one-time code of yesterday helps nobody; nor does one that a restored backup sends again. */
+function isTooOld(context: WorkerContext, { created_at }: DueMessage): boolean {
+  return created_at < context.actor.at - messagingOf(context).ttlMs;
 }
 
 async function recordFailed(

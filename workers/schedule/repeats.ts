@@ -18,6 +18,7 @@ import { attestRealm } from "../installation/attestation.ts";
 import { SEARCH_MS, searchCoins } from "../scanning/utxo_search.ts";
 import { endLost } from "../people/sync.ts";
 import { followExchanges } from "../exchanges/checks.ts";
+import { sendWaiting } from "../messages/sending.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
 import { reviveForgotten } from "../sending/sender.ts";
 import { forgetEvents } from "../../db/events.ts";
@@ -65,6 +66,7 @@ export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
   },
   { name: "check solvency", everyMs: 60_000, leaseMs: 120_000, run: checkSolvency },
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
+  { name: "send waiting messages", everyMs: 60_000, leaseMs: 60_000, run: sendWaitingMessages },
   { name: "follow exchanges", everyMs: 15_000, leaseMs: 60_000, run: followReachedExchanges },
   { name: "sum row counts", everyMs: 60_000, leaseMs: 60_000, run: sumRowCounts },
   {
@@ -121,6 +123,10 @@ async function reportFaults(
       seedless ? [missing] : [],
     );
   });
+}
+
+async function sendWaitingMessages(context: WorkerContext): Promise<void> {
+  await sendWaiting(context);
 }
 
 async function followReachedExchanges(context: WorkerContext): Promise<void> {
