@@ -23,6 +23,7 @@ export const EVENT_TYPES = [
   "ramp.cost_limited",
   "ramp.gas_insufficient",
   "address.paused",
+  "ramp.transfer.updated",
   "stop.set",
   "stop.lifted",
   "coin.corrected",

@@ -752,6 +752,7 @@ table external_ramps (
   identity uuid not null
   key uuid not null
   credentials bytea not null
+  credentials_at timestamp with time zone not null
   hint text not null
   status text not null default 'PENDING'::text
   assets jsonb not null default '[]'::jsonb
@@ -1281,6 +1282,7 @@ table ramp_transfers (
   hash text
   deposit uuid
   withdrawal uuid
+  doubtful boolean not null default false
   reason text
   tries integer not null default 0
   next_at timestamp with time zone not null default now()
@@ -1320,11 +1322,13 @@ constraint ramp_transfers_value_check CHECK ((value > (0)::numeric))
 constraint ramp_transfers_withdraw_kind CHECK ((((kind = 'withdraw'::text) = ((paid_by IS NOT NULL) AND (speed IS NOT NULL))) AND ((kind = 'withdraw'::text) OR ((block IS NULL) AND (withdrawal IS NULL) AND (expected_address IS NULL)))))
 constraint ramp_transfers_withdrawal_fkey FOREIGN KEY (withdrawal) REFERENCES withdrawals(id)
 constraint ramp_transfers_withdrawn CHECK (((kind <> 'withdraw'::text) OR (state = ANY (ARRAY['new'::text, 'failed'::text])) OR (withdrawal IS NOT NULL)))
+CREATE INDEX ramp_transfers_address ON ramp_transfers USING btree (address) WHERE ((reference IS NULL) AND (asked_at IS NOT NULL))
 CREATE UNIQUE INDEX ramp_transfers_deposit ON ramp_transfers USING btree (deposit) WHERE (deposit IS NOT NULL)
 CREATE INDEX ramp_transfers_due ON ramp_transfers USING btree (next_at) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX ramp_transfers_ramp ON ramp_transfers USING btree (external_ramp, id)
 CREATE UNIQUE INDEX ramp_transfers_reference ON ramp_transfers USING btree (exchange, kind, reference) WHERE (reference IS NOT NULL)
 CREATE UNIQUE INDEX ramp_transfers_withdrawal ON ramp_transfers USING btree (withdrawal) WHERE (withdrawal IS NOT NULL)
+CREATE TRIGGER ramp_transfers_begin BEFORE INSERT ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION check_ramp_transfer()
 CREATE TRIGGER ramp_transfers_keep BEFORE UPDATE ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION keep_ramp_transfer()
 CREATE TRIGGER ramp_transfers_stay BEFORE DELETE OR TRUNCATE ON ramp_transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
@@ -1346,6 +1350,7 @@ constraint ramps_number_check CHECK ((number >= 0))
 constraint ramps_pkey PRIMARY KEY (account)
 constraint ramps_quarantined_check CHECK ((jsonb_typeof(quarantined) = 'object'::text))
 constraint ramps_reserved_check CHECK ((reserved >= 0))
+CREATE TRIGGER ramps_doubt AFTER UPDATE OF quarantined ON ramps FOR EACH ROW WHEN (((old.quarantined IS NULL) AND (new.quarantined IS NOT NULL))) EXECUTE FUNCTION doubt_ramp_transfers()
 CREATE TRIGGER ramps_index BEFORE UPDATE ON ramps FOR EACH ROW WHEN ((new.next_index < old.next_index)) EXECUTE FUNCTION keep_index()
 CREATE TRIGGER ramps_noted AFTER INSERT ON ramps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER ramps_noted_change AFTER UPDATE OF account, chain, network, number, xpub, quarantined, created_at ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
@@ -2326,6 +2331,28 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_ramp_transfer()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if new.state <> 'new' or new.doubtful or coalesce(new.asked_at::text, new.reference, new.hash) is not null
+    or coalesce(new.deposit, new.withdrawal) is not null then
+    raise exception 'a transfer begins as new' using errcode = 'check_violation', constraint = 'ramp_transfers_new';
+  end if;
+  if new.kind = 'deposit' and not exists (select from addresses a
+      where (a.chain, a.network, a.address) = (new.chain, new.network, new.address)
+      and new.account in (a.account, a.target_account)) then
+    raise exception 'the address is not the account''s' using errcode = 'check_violation', constraint = 'ramp_transfers_ours';
+  end if;
+  if new.kind = 'withdraw' and not exists (select from blocks b where b.id = new.block and b.status = 'OPEN'
+      and (b.account, b.amount, b.reference_id) = (new.account, new.value, new.id)) then
+    raise exception 'the value is not blocked' using errcode = 'check_violation', constraint = 'ramp_transfers_held';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_refund_booked()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2621,6 +2648,17 @@ AS $function$
     when 'second_factors' then array['secret', 'recovery']
     else '{}' end
 $function$;
+
+CREATE OR REPLACE FUNCTION doubt_ramp_transfers()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  update ramp_transfers t set doubtful = true
+  where t.state = 'new' and not t.doubtful and (t.chain, t.network) = (new.chain, new.network);
+  return null;
+end $function$;
 
 CREATE OR REPLACE FUNCTION entry_before(p_account uuid, p_bound uuid)
  RETURNS bigint
@@ -2961,6 +2999,7 @@ begin
       using errcode = 'check_violation', constraint = 'ramp_transfers_state';
   end if;
   if new.deposit is not null and not exists (select from deposits d where d.id = new.deposit and d.status = 'CONFIRMED'
+      and lower(d.hash) = lower(new.hash)
       and (d.chain, d.network, d.address, d.asset) = (new.chain, new.network, new.address, new.asset)) then
     raise exception 'the deposit is not the transfer''s' using errcode = 'check_violation', constraint = 'ramp_transfers_arrived';
   end if;
@@ -2968,6 +3007,15 @@ begin
       and (w.account, w.chain, w.network, w.destination, w.asset, w.value)
         = (new.account, new.chain, new.network, new.address, new.asset, new.value)) then
     raise exception 'the withdrawal is not the transfer''s' using errcode = 'check_violation', constraint = 'ramp_transfers_paid';
+  end if;
+  if new.withdrawal is not null and old.withdrawal is null and (new.doubtful
+      or exists (select from external_ramps r where r.id = new.external_ramp and r.credentials_at > new.created_at)) then
+    raise exception 'the withdraw is not to be paid any more'
+      using errcode = 'check_violation', constraint = 'ramp_transfers_credentials';
+  end if;
+  if new.kind = 'withdraw' and new.state = 'done' and not exists (select from withdrawals w
+      where w.id = new.withdrawal and w.status = 'DONE') then
+    raise exception 'the withdrawal is not done' using errcode = 'check_violation', constraint = 'ramp_transfers_settled';
   end if;
   return new;
 end $function$;
@@ -4193,7 +4241,7 @@ realm may insert (account, chain, created_at, network, number) on ramps
 realm may insert (action, actor, address, api_key, api_key_name, created_at, entity, fields, id, request_id) on audit
 realm may insert (active, asset, country, created_at, currency, currency_places, data, decimals, enabled, holder, id, is_default, owner, ramp, reference, system, testnet, type) on accounts
 realm may insert (address, chain, contract, height, network, nonce, seen_at) on onchain_balances
-realm may insert (created_at, credentials, data, hint, id, identity, key, owner, ramp) on external_ramps
+realm may insert (created_at, credentials, credentials_at, data, hint, id, identity, key, owner, ramp) on external_ramps
 realm may insert (created_at, data, events, id, owner, secret, url) on webhooks
 realm may insert (created_at, entity, others, owner, payload, type) on events
 realm may insert (created_at, id, owner, parameters) on person_syncs
@@ -4225,7 +4273,7 @@ realm may insert on stops
 realm may insert on transaction_data
 realm may insert on users
 realm may insert on withdrawals
-realm may select (assets, check_at, checked_at, created_at, data, deleted_at, error, hint, id, identity, key, owner, ramp, status, updated_at) on external_ramps
+realm may select (assets, check_at, checked_at, created_at, credentials_at, data, deleted_at, error, hint, id, identity, key, owner, ramp, status, updated_at) on external_ramps
 realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, order_id, outcome, plan, proof, proof_by, proof_height, proof_reached, sent_at) on order_attempts
 realm may select (kind) on secrets
 realm may select on account_states
@@ -4312,7 +4360,7 @@ realm may select on withdrawals
 realm may update (active, base, data, deleted_at, rate, sub_unit, symbol, symbol_url, updated_at) on currencies
 realm may update (active, data, deleted_at, disabled_reason, events, previous_secret, previous_until, secret, told_at, updated_at, url) on webhooks
 realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, frozen_by_realm, is_default, ramp, updated_at) on accounts
-realm may update (assets, check_at, checked_at, credentials, data, deleted_at, error, hint, key, status, updated_at) on external_ramps
+realm may update (assets, check_at, checked_at, credentials, credentials_at, data, deleted_at, error, hint, key, status, updated_at) on external_ramps
 realm may update (attempts, first_at, next_at, status) on webhook_deliveries
 realm may update (batch_order_id, budget, charged, confirmations, error, gas_block, hash, height, last_attempt_at, replace, schedule_version, sped_up_at, speed, state, updated_at) on chain_orders
 realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals

@@ -25,10 +25,10 @@ grant select (order_id, attempt, plan, inputs, hash, expires, fee, sent_at, outc
 
 -- Credentials of exchanges are read where they can be decrypted, and nowhere else.
 revoke select on external_ramps from :role;
-grant select (id, ramp, identity, key, hint, status, assets, checked_at, check_at, data, owner, error, deleted_at,
+grant select (id, ramp, identity, key, credentials_at, hint, status, assets, checked_at, check_at, data, owner, error, deleted_at,
     updated_at, created_at),
-  insert (id, ramp, identity, key, credentials, hint, data, owner, created_at),
-  update (key, credentials, hint, status, assets, checked_at, check_at, data, error, deleted_at, updated_at)
+  insert (id, ramp, identity, key, credentials, credentials_at, hint, data, owner, created_at),
+  update (key, credentials, credentials_at, hint, status, assets, checked_at, check_at, data, error, deleted_at, updated_at)
   on external_ramps to :role;
 grant insert (id, external_ramp, exchange, kind, account, asset, value, currency, exchange_network, chain, network,
     address, expected_address, paid_by, speed, block, data, owner, created_at),

@@ -29,6 +29,8 @@ export interface ExternalRampRow {
   hint: string;
   status: "PENDING" | "READY" | "REFUSED";
   assets: OfferedAsset[];
+  /** When its credentials were given. */
+  credentials_at: number;
   checked_at: number | null;
   check_at: number;
   data: Record<string, unknown>;
@@ -47,6 +49,7 @@ const COLUMNS = [
   "hint",
   "status",
   "assets",
+  "credentials_at",
   "checked_at",
   "check_at",
   "data",
@@ -78,7 +81,9 @@ export async function insertExternalRamp(
   row: NewExternalRampRow,
 ): Promise<ExternalRampRow> {
   const [made] = await tx<ExternalRampRow[]>`
-    insert into external_ramps ${tx({ ...row, data: tx.json(row.data as never) })}
+    insert into external_ramps ${
+    tx({ ...row, data: tx.json(row.data as never), credentials_at: row.created_at })
+  }
     returning ${tx(COLUMNS)}`;
   return made;
 }
@@ -117,6 +122,7 @@ export async function updateCredentials(
 ): Promise<void> {
   await tx`
     update external_ramps set key = ${of.key}, credentials = ${of.credentials}, hint = ${of.hint},
+      credentials_at = ${at},
       status = 'PENDING', error = null, check_at = ${at}, updated_at = ${at}
     where id = ${id}`;
 }

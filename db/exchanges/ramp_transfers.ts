@@ -35,6 +35,8 @@ export interface RampTransferRow {
   hash: string | null;
   deposit: string | null;
   withdrawal: string | null;
+  /** Whether a newer database may have paid it, or asked for it, already. */
+  doubtful: boolean;
   /** Why it waits for a person. */
   reason: string | null;
   tries: number;
@@ -72,6 +74,7 @@ const COLUMNS = [
   "hash",
   "deposit",
   "withdrawal",
+  "doubtful",
   "reason",
   "tries",
   "next_at",
@@ -207,20 +210,31 @@ export async function selectTaken(
   return new Set(rows.map(({ reference }) => reference));
 }
 
-/** Finds the credited deposit by which a transfer arrived, if no other transfer has it. */
+/** Tells whether another transfer of the same value to the same address was asked for, and its end is not known. */
+export async function selectAlikeAsked(
+  db: Db,
+  of: Pick<RampTransferRow, "id" | "exchange" | "address" | "value">,
+): Promise<boolean> {
+  const [row] = await db<{ is: boolean }[]>`
+    select exists (select from ramp_transfers where address = ${of.address} and reference is null
+      and asked_at is not null and exchange = ${of.exchange} and value = ${of.value}
+      and id <> ${of.id} and state in ('asking', 'unclear')) as is`;
+  return row.is;
+}
+
+/** Finds the credited deposits of a transaction to a transfer's address that no other transfer has. */
 export async function selectCredited(
   db: Db,
   of: Pick<RampTransferRow, "chain" | "network" | "address" | "asset"> & {
     hash: string;
   },
-): Promise<{ id: string; credited: string } | null> {
-  const [row] = await db<{ id: string; credited: string }[]>`
+): Promise<{ id: string; credited: string }[]> {
+  return await db<{ id: string; credited: string }[]>`
     select d.id, d.credited from deposits d
     where d.chain = ${of.chain} and d.network = ${of.network} and d.address = ${of.address}
       and d.asset = ${of.asset} and d.status = 'CONFIRMED' and lower(d.hash) = lower(${of.hash})
       and not exists (select from ramp_transfers t where t.deposit = d.id)
-    order by d.index limit 1`;
-  return row ?? null;
+    order by d.index limit 100`;
 }
 
 /** The address that deposits for an account are sent to: its own, or the newest that serves it. */

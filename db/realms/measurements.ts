@@ -31,6 +31,10 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
     ), open_deposits as (
       select chain, network, count(*) as deposits, max(extract(epoch from now() - created_at)) as age
       from deposits where status = 'PENDING' group by 1, 2
+    ), open_transfers as (
+      select exchange, kind, case state when 'unclear' then 'UNCLEAR' else 'PROCESSING' end as status,
+        count(*) as transfers, max(extract(epoch from now() - created_at)) as age
+      from ramp_transfers where state not in ('done', 'failed') group by 1, 2, 3
     ), compared as (
       select jsonb_build_object('asset', asset, 'network', case when testnet then 'testnet' else 'main' end) as labels,
         drift, solvent, extract(epoch from now() - checked_at) as age
@@ -53,6 +57,10 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
       union all select 'purser_deposits', jsonb_build_object('chain', chain, 'network', network), deposits from open_deposits
       union all select 'purser_deposit_age_seconds', jsonb_build_object('chain', chain, 'network', network), age
         from open_deposits
+      union all select 'purser_ramp_transfers', jsonb_build_object('exchange', exchange, 'kind', kind, 'status', status),
+        transfers from open_transfers
+      union all select 'purser_ramp_transfer_age_seconds',
+        jsonb_build_object('exchange', exchange, 'kind', kind, 'status', status), age from open_transfers
       union all select 'purser_solvency_drift', labels, drift from compared
       union all select 'purser_solvency_solvent', labels, solvent::integer from compared
       union all select 'purser_solvency_age_seconds', labels, age from compared

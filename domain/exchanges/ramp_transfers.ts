@@ -43,6 +43,7 @@ import {
 } from "./ramp_transfer_views.ts";
 import {
   acceptDeposit,
+  announceTransfer,
   failTransfer,
   finishTransfer,
   resumeTransfer,
@@ -183,6 +184,7 @@ async function insertTransfer(
     owner: actor.user,
     created_at: actor.at,
   });
+  await announceTransfer(tx, actor, row);
   await enqueue(tx, actor, "exchange.advance", { transfer: row.id }, { dedupe: row.id });
   return row;
 }

@@ -6,6 +6,7 @@ import type { Tx } from "../../db/database.ts";
 import {
   type RampTransferChange,
   type RampTransferRow,
+  selectAlikeAsked,
   selectTaken,
 } from "../../db/exchanges/ramp_transfers.ts";
 import type { ChainId } from "../assets.ts";
@@ -25,6 +26,8 @@ export interface ExchangeEnd {
   at: number | null;
   /** Whether it carries the id that we gave it. */
   marked: boolean;
+  /** Whether it carries an id that somebody else gave it. */
+  foreign: boolean;
 }
 
 /** How much earlier than ours an exchange's clock may be. */
@@ -32,34 +35,46 @@ const CLOCK_MS = 60_000;
 const HASH = /^(0x)?[0-9A-Za-z]{32,128}$/;
 
 /**
- * Finds which of the exchange's ends is a deposit's: to our address, of its amount with or without
- * the fee, not older, and no other transfer's. `several` where that cannot be told.
+ * Finds which of the exchange's ends is a deposit's: under the id that we gave it; else to our address,
+ * of its amount with or without the fee, not older, and no other transfer's. `several` where that
+ * cannot be told, because more than one fits or what would tell is missing; `later` while another
+ * transfer may claim it.
  */
 export async function matchEnd(
   tx: Tx,
   row: RampTransferRow,
   ends: readonly ExchangeEnd[],
-): Promise<ExchangeEnd | "several" | null> {
-  const fitting = ends.filter((end) => end.reference !== null && fits(row, end));
-  const taken = await selectTaken(tx, row, fitting.map((end) => end.reference!));
-  const free = fitting.filter((end) => !taken.has(end.reference!));
+): Promise<ExchangeEnd | "several" | "later" | null> {
+  const named = ends.filter((end) => end.reference !== null);
+  const taken = await selectTaken(tx, row, named.map((end) => end.reference!));
+  const free = named.filter((end) => !taken.has(end.reference!));
   const marked = free.filter((end) => end.marked);
   if (marked.length === 1) return marked[0];
-  return free.length > 1 ? "several" : free[0] ?? null;
+  const fitting = free.filter((end) => fits(row, end));
+  if (fitting.length === 0) return null;
+  const isClear = fitting.length === 1 && isWhole(fitting[0]);
+  if (!isClear) return "several";
+  // Before it was asked for, it is more likely that of a like transfer, whose answer is lost.
+  const isAlike = row.asked_at === null && await selectAlikeAsked(tx, row);
+  return isAlike ? "later" : fitting[0];
 }
 
+/** Whether an end may be the transfer's: nothing that the exchange tells of it contradicts. */
 function fits(row: RampTransferRow, end: ExchangeEnd): boolean {
-  if (!sameAddress(end.address, row.address)) return false;
-  if (end.network !== null && !isNetworkOf(row.chain as ChainId, end.network)) {
-    return false;
-  }
-  if (end.marked) return true;
-  if (end.at === null || end.at < row.created_at - CLOCK_MS) return false;
+  if (end.foreign) return false;
+  if (end.address !== null && !sameAddress(end.address, row.address)) return false;
+  if (end.network !== null && !isNetworkOf(row.chain as ChainId, end.network)) return false;
+  if (end.at !== null && end.at < row.created_at - CLOCK_MS) return false;
   const amount = amountOf(end.amount);
-  if (amount === null) return false;
+  if (amount === null) return true;
   const fee = amountOf(end.fee) ?? "0";
   return [amount, add(amount, fee), subtract(amount, fee)]
     .some((one) => compare(one, row.value) === 0);
+}
+
+/** Whether an exchange tells enough of an end to attribute it. */
+function isWhole(end: ExchangeEnd): boolean {
+  return end.address !== null && end.at !== null && amountOf(end.amount) !== null;
 }
 
 /** Whether two texts are one address; those of EVM chains differ in case alone. */

@@ -7,11 +7,10 @@ import {
   lockRampTransfer,
   type RampTransferRow,
   selectLastAddress,
-  updateRampTransfer,
 } from "../../db/exchanges/ramp_transfers.ts";
-import { selectUser } from "../../db/identity/users.ts";
+import { selectExternalRamps } from "../../db/exchanges/external_ramps.ts";
 import { assertAccount } from "../accounts/accounts.ts";
-import type { Actor, RequestActor, Role, Scope } from "../actor.ts";
+import type { Actor, RequestActor } from "../actor.ts";
 import type { ChainId } from "../assets.ts";
 import { checkAddress, type Network } from "../chains/addresses.ts";
 import { DomainError } from "../errors.ts";
@@ -20,7 +19,7 @@ import { freeBlock } from "../ledger/blocks.ts";
 import { trim } from "../money.ts";
 import { createWithdrawal } from "../withdrawals/withdrawals.ts";
 import { isNetworkOf } from "./exchange_assets.ts";
-import { RETRY_MIN_MS } from "./transfer_progress.ts";
+import { changeTransfer, DOUBTFUL, ownerActor, RETRY_MIN_MS } from "./transfer_progress.ts";
 
 /** The address that an exchange named. */
 export interface NamedAddress {
@@ -32,7 +31,8 @@ export interface NamedAddress {
 /**
  * Makes the withdrawal of a transfer to the address that the exchange named, in the place of its
  * block. The address counts only if it is valid on the chain, is not ours, needs no memo, and is the
- * expected one, or the one that was paid last.
+ * expected one, or the one that was paid last; and only of the account at the exchange that the
+ * transfer was ordered for.
  *
  * @throws {DomainError} address.invalid, permission.*, and those of a withdrawal
  */
@@ -43,6 +43,7 @@ export async function payExchange(
 ): Promise<void> {
   const row = await lockRampTransfer(tx, of.id);
   if (row === null || row.state !== "new" || row.kind !== "withdraw") return;
+  await assertPayable(tx, row);
   const address = await assertNamed(tx, row, of.named);
   const owner = await ownerOf(tx, actor, row, of.settings);
   assertAccount(owner, "write", await selectAccount(tx, row.account));
@@ -55,10 +56,18 @@ export async function payExchange(
     fee: { paid_by: row.paid_by!, speed: row.speed! },
     data: { ramp_transfer: row.id },
   });
-  await updateRampTransfer(tx, row.id, {
+  await changeTransfer(tx, actor, row.id, {
     ...{ state: "sent", address, withdrawal: withdrawal.id, tries: 0 },
     next_at: actor.at + RETRY_MIN_MS,
-  }, actor.at);
+  });
+}
+
+/** Refuses a withdraw that a newer database may have paid, or whose account at the exchange may be another. */
+async function assertPayable(tx: Tx, row: RampTransferRow): Promise<void> {
+  if (row.doubtful) throw new DomainError("version.conflict", DOUBTFUL);
+  const [ramp] = await selectExternalRamps(tx, [row.external_ramp]);
+  if (ramp.credentials_at <= row.created_at) return;
+  throw new DomainError("version.conflict", "the authentication data were replaced after it");
 }
 
 async function assertNamed(
@@ -99,16 +108,5 @@ async function ownerOf(
   row: RampTransferRow,
   settings: InstallationSettings,
 ): Promise<RequestActor> {
-  const user = await selectUser(tx, row.owner);
-  if (user === null || user.deleted_at !== null || !user.active) {
-    throw new DomainError("permission.owner", "the user who asked for it is no longer active");
-  }
-  return {
-    ...actor,
-    kind: "user",
-    user: user.id,
-    roles: user.roles as Role[],
-    scopes: user.scopes as Scope[],
-    settings,
-  };
+  return { ...await ownerActor(tx, actor, row), settings };
 }

@@ -5,6 +5,7 @@
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
 import {
   lockRampTransfer,
@@ -15,12 +16,19 @@ import {
   updateRampTransfer,
 } from "../../db/exchanges/ramp_transfers.ts";
 import { selectExternalRamps } from "../../db/exchanges/external_ramps.ts";
+import { selectUser } from "../../db/identity/users.ts";
 import { selectWithdrawal } from "../../db/withdrawals/withdrawals.ts";
-import type { Actor } from "../actor.ts";
+import { assertAccount } from "../accounts/accounts.ts";
+import { assertReceivable } from "../accounts/ramps.ts";
+import type { Actor, Role, Scope } from "../actor.ts";
+import { findAsset } from "../assets.ts";
 import { DomainError, errorField } from "../errors.ts";
+import { emit } from "../events.ts";
 import { freeBlock } from "../ledger/blocks.ts";
-import { compare, subtract, trim } from "../money.ts";
+import { add, compare, subtract, trim } from "../money.ts";
 import { assertNotStopped } from "../stops/stops.ts";
+import { amountOf } from "./exchange_assets.ts";
+import { viewRampTransfer } from "./ramp_transfer_views.ts";
 import { type ExchangeEnd, sameAddress, toldOf } from "./transfer_ends.ts";
 
 /** Days after which an end that does not show waits for a person. */
@@ -28,6 +36,10 @@ const SILENT_MS = 3 * 86_400_000;
 /** Pause before the first repeat. */
 export const RETRY_MIN_MS = 15_000;
 const RETRY_MAX_MS = 3_600_000;
+/** Why a transfer that a newer database may have carried on does not go on here. */
+export const DOUBTFUL =
+  "the database was older than what was done: whether it was paid is to be read" +
+  " at the exchange and on the chain";
 /** A failure as the entity shows it. */
 export interface TransferFailure {
   code: string;
@@ -42,9 +54,30 @@ export async function putOffTransfer(tx: Tx, actor: Actor, id: string): Promise<
   await updateRampTransfer(tx, id, { tries: row.tries + 1, next_at: actor.at + pause }, actor.at);
 }
 
+/** Changes a transfer; emits `ramp.transfer.updated` with every state. */
+export async function changeTransfer(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  change: RampTransferChange,
+): Promise<RampTransferRow> {
+  const row = await updateRampTransfer(tx, id, change, actor.at);
+  if (change.state !== undefined) await announceTransfer(tx, actor, row);
+  return row;
+}
+
+/** Emits `ramp.transfer.updated`. */
+export async function announceTransfer(tx: Tx, actor: Actor, row: RampTransferRow): Promise<void> {
+  const { id, owner } = row;
+  await emit(tx, actor, "ramp.transfer.updated", { id, owner, view: viewRampTransfer(row) });
+}
+
 /**
- * Marks a deposit as asked for, before the exchange is asked; null where that is no longer right, or
- * a stop is in force. The mark is set once, so of two workers one asks.
+ * Marks a deposit as asked for, before the exchange is asked; null where that is no longer right. The
+ * mark is set once, so of two workers one asks. Account, asset and owner are as they must be when a
+ * transfer is ordered: much may have changed since.
+ *
+ * @throws {DomainError} account.inactive, asset.suspended, permission.owner, stop.active
  */
 export async function markAsking(
   tx: Tx,
@@ -52,16 +85,51 @@ export async function markAsking(
   id: string,
 ): Promise<RampTransferRow | null> {
   const row = await lockRampTransfer(tx, id);
-  if (row === null || row.state !== "new" || row.kind !== "deposit") {
-    return null;
-  }
+  if (row === null || row.state !== "new" || row.kind !== "deposit" || row.doubtful) return null;
   const [ramp] = await selectExternalRamps(tx, [row.external_ramp]);
-  if (ramp.deleted_at !== null || ramp.status === "REFUSED") return null;
-  const { account, asset, chain } = row;
-  const owner = { ...actor, kind: "user" as const, user: row.owner };
-  await assertNotStopped(tx, owner, { account, asset, chain, destination: row.address! });
-  const change = { state: "asking" as const, asked_at: actor.at, next_at: actor.at + RETRY_MIN_MS };
-  return await updateRampTransfer(tx, id, change, actor.at);
+  if (ramp.deleted_at !== null) {
+    throw new DomainError("ramp.not_found", "the external ramp was deleted before it was asked");
+  }
+  if (ramp.status === "REFUSED") return null;
+  const owner = await ownerActor(tx, actor, row);
+  const account = await selectAccount(tx, row.account);
+  assertAccount(owner, "write", account);
+  if (!account.active) throw new DomainError("account.inactive", "the account is deactivated");
+  assertReceivable(findAsset(account.asset));
+  const { asset, chain, address } = row;
+  await assertNotStopped(tx, owner, { account: row.account, asset, chain, destination: address! });
+  return await noteAsking(tx, actor, id);
+}
+
+/** Marks a deposit as asked for because the exchange shows that it was, or that this cannot be told. */
+export async function noteAsking(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+): Promise<RampTransferRow | null> {
+  const row = await lockRampTransfer(tx, id);
+  if (row === null || row.state !== "new") return row;
+  const { at } = actor;
+  const change = { state: "asking" as const, asked_at: at, next_at: at + RETRY_MIN_MS };
+  return await changeTransfer(tx, actor, id, change);
+}
+
+/**
+ * Gives the owner of a transfer as an actor with present rights.
+ *
+ * @throws {DomainError} permission.owner if that user is no longer active
+ */
+export async function ownerActor(
+  tx: Tx,
+  actor: Actor,
+  row: RampTransferRow,
+): Promise<Actor> {
+  const user = await selectUser(tx, row.owner);
+  if (user === null || user.deleted_at !== null || !user.active) {
+    throw new DomainError("permission.owner", "the user who asked for it is no longer active");
+  }
+  const { id, roles, scopes } = user;
+  return { ...actor, kind: "user", user: id, roles: roles as Role[], scopes: scopes as Scope[] };
 }
 
 /**
@@ -90,10 +158,10 @@ export async function noteEnd(
     return await waitFor(tx, actor, row, "the exchange pays to another address", told);
   }
   if (row.kind === "deposit" && row.state !== "sent") {
-    return await updateRampTransfer(tx, id, {
+    return await changeTransfer(tx, actor, id, {
       ...told,
       ...{ state: "sent", tries: 0, next_at: actor.at + RETRY_MIN_MS },
-    }, actor.at);
+    });
   }
   return await updateRampTransfer(tx, id, told, actor.at);
 }
@@ -107,7 +175,7 @@ export async function waitFor(
   more: RampTransferChange = {},
 ): Promise<RampTransferRow> {
   const change = { ...more, state: "unclear" as const, reason, next_at: actor.at + RETRY_MAX_MS };
-  return await updateRampTransfer(tx, row.id, change, actor.at);
+  return await changeTransfer(tx, actor, row.id, change);
 }
 
 /** Resumes a deposit that waited for a person, under the exchange's id of it. */
@@ -122,7 +190,7 @@ export async function resumeTransfer(
     throw new DomainError("version.conflict", "another reference is known, or it is another's");
   }
   const change = { state: "sent" as const, reference, tries: 0, next_at: actor.at };
-  return await updateRampTransfer(tx, row.id, change, actor.at);
+  return await changeTransfer(tx, actor, row.id, change);
 }
 
 /** Ends a transfer as done. */
@@ -132,7 +200,7 @@ export async function finishTransfer(
   row: RampTransferRow,
   more: RampTransferChange = {},
 ): Promise<RampTransferRow> {
-  return await updateRampTransfer(tx, row.id, { ...more, state: "done" }, actor.at);
+  return await changeTransfer(tx, actor, row.id, { ...more, state: "done" });
 }
 
 /** Ends a transfer as failed, and releases its block if its withdrawal was not made. */
@@ -146,7 +214,7 @@ export async function failTransfer(
     await freeBlock(tx, row.block!);
   }
   const error = errorField(code, detail);
-  return await updateRampTransfer(tx, row.id, { state: "failed", error }, actor.at);
+  return await changeTransfer(tx, actor, row.id, { state: "failed", error });
 }
 
 /**
@@ -156,7 +224,7 @@ export async function failTransfer(
 export async function followDeposit(tx: LedgerTx, actor: Actor, id: string): Promise<void> {
   const row = await lockRampTransfer(tx, id);
   if (row === null || (row.state !== "sent" && row.state !== "unclear")) return;
-  const arrived = row.hash === null ? null : await selectCredited(tx, { ...row, hash: row.hash });
+  const arrived = await arrivedBy(tx, row);
   if (arrived !== null && isExpected(row, arrived.credited)) {
     await finishTransfer(tx, actor, row, { deposit: arrived.id });
     return;
@@ -179,6 +247,16 @@ export async function followDeposit(tx: LedgerTx, actor: Actor, id: string): Pro
   }
 }
 
+/** The credited deposit of a transfer: a transaction may pay several transfers, each its own amount. */
+async function arrivedBy(
+  tx: Tx,
+  row: RampTransferRow,
+): Promise<{ id: string; credited: string } | null> {
+  if (row.hash === null) return null;
+  const credited = await selectCredited(tx, { ...row, hash: row.hash });
+  return credited.find((one) => isExpected(row, one.credited)) ?? credited[0] ?? null;
+}
+
 /** The exchange may take its fee from the amount, or beside it. */
 function isExpected(row: RampTransferRow, credited: string): boolean {
   return [row.value, subtract(row.value, row.exchange_fee ?? "0")]
@@ -195,7 +273,7 @@ export async function acceptDeposit(
   actor: Actor,
   row: RampTransferRow,
 ): Promise<RampTransferRow> {
-  const arrived = row.hash === null ? null : await selectCredited(tx, { ...row, hash: row.hash });
+  const arrived = await arrivedBy(tx, row);
   if (arrived !== null) {
     return await finishTransfer(tx, actor, row, { deposit: arrived.id });
   }
@@ -224,27 +302,49 @@ export async function followWithdraw(
     return;
   }
   if (withdrawal.hash === null) return;
-  const hash = withdrawal.hash.toLowerCase();
-  const end = ends.find((one) => one.hash?.toLowerCase() === hash && one.reference !== null);
-  const isTaken = end !== undefined &&
-    (await selectTaken(tx, row, [end.reference!])).size > 0;
-  const told = end === undefined || isTaken ? { hash: withdrawal.hash } : {
-    ...toldOf(row, end),
-    reference: row.reference ?? end.reference,
-    hash: withdrawal.hash,
-  };
-  if (withdrawal.status === "DONE" && end?.status === "ok" && !isTaken) {
+  const end = await creditOf(tx, row, { ends, hash: withdrawal.hash, amount: withdrawal.amount });
+  const told = end === null
+    ? { hash: withdrawal.hash }
+    : { ...toldOf(row, end), reference: end.reference, hash: withdrawal.hash };
+  const isWhole = end !== null && isCredited(end, withdrawal.amount);
+  if (withdrawal.status === "DONE" && end?.status === "ok" && isWhole) {
     await finishTransfer(tx, actor, row, told);
     return;
   }
   const silent = withdrawal.status === "DONE" &&
     actor.at - (withdrawal.updated_at ?? withdrawal.created_at) > SILENT_MS;
-  if (row.state === "sent" && (end?.status === "failed" || silent)) {
-    const why = silent
-      ? "it was paid three days ago, and the exchange does not show it as credited"
-      : "the exchange refuses what was paid";
+  const why = end?.status === "failed"
+    ? "the exchange refuses what was paid"
+    : end?.status === "ok" && !isWhole
+    ? `the exchange has credited ${end.amount}, which is another amount`
+    : silent
+    ? "it was paid three days ago, and the exchange does not show it as credited"
+    : null;
+  if (row.state === "sent" && why !== null) {
     await waitFor(tx, actor, row, why, told);
     return;
   }
   await updateRampTransfer(tx, row.id, told, actor.at);
+}
+
+/** The exchange's end of a transaction of ours: the transfer's own, or one that no transfer has. */
+async function creditOf(
+  tx: Tx,
+  row: RampTransferRow,
+  of: { ends: readonly ExchangeEnd[]; hash: string; amount: string },
+): Promise<ExchangeEnd | null> {
+  const hash = of.hash.toLowerCase();
+  const ends = of.ends.filter((one) => one.hash?.toLowerCase() === hash && one.reference !== null);
+  const own = ends.find((one) => one.reference === row.reference);
+  if (row.reference !== null) return own ?? null;
+  const taken = await selectTaken(tx, row, ends.map((one) => one.reference!));
+  const free = ends.filter((one) => !taken.has(one.reference!));
+  return free.find((one) => isCredited(one, of.amount)) ?? free[0] ?? null;
+}
+
+/** Whether an exchange credited an amount; it may take its fee from it. */
+function isCredited(end: ExchangeEnd, paid: string): boolean {
+  const amount = amountOf(end.amount);
+  if (amount === null) return false;
+  return [amount, add(amount, amountOf(end.fee) ?? "0")].some((one) => compare(one, paid) === 0);
 }

@@ -58,6 +58,14 @@ const MEASURED: Readonly<Record<string, { help: string; aggregate: Aggregate }>>
     help: "Ramps for which nothing is signed until they are reconciled.",
     aggregate: "sum",
   },
+  purser_ramp_transfers: {
+    help: "Transfers with exchanges that have not ended, or wait for a person.",
+    aggregate: "sum",
+  },
+  purser_ramp_transfer_age_seconds: {
+    help: "Age of the oldest transfer with an exchange that has not ended.",
+    aggregate: "max",
+  },
   purser_stops: { help: "Emergency stops in force.", aggregate: "sum" },
   purser_hash_chain_backlog: {
     help: "Commits that have no link in the chain of hashes yet.",

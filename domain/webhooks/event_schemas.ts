@@ -6,6 +6,7 @@ import { TokenView } from "../currencies/token_views.ts";
 import { DepositAppView } from "../deposits/deposit_apps.ts";
 import { DepositView } from "../deposits/deposit_views.ts";
 import type { EventType } from "../events.ts";
+import { RampTransferView } from "../exchanges/ramp_transfer_views.ts";
 import { TransactionView } from "../ledger/posting.ts";
 import { MessageView } from "../messages/messages.ts";
 import { SyncView } from "../people/sync.ts";
@@ -68,6 +69,10 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, EventSchema>> = {
     data: z.object({
       ...{ account: z.string(), address: z.string(), ...place, limit: whole, at: whole },
     }),
+  },
+  "ramp.transfer.updated": {
+    summary: "A transfer with an exchange was ordered, or its status changed",
+    data: RampTransferView,
   },
   "stop.set": { summary: "A stop was set", data: StopView },
   "stop.lifted": { summary: "A stop was lifted", data: StopView },

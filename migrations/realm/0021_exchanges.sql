@@ -19,6 +19,7 @@ create table external_ramps (
   identity uuid not null references identities (id),
   key uuid not null references exchange_keys (id),
   credentials bytea not null check (octet_length(credentials) between 61 and 8192),
+  credentials_at timestamptz not null,
   hint text not null check (length(hint) between 1 and 5),
   status text not null default 'PENDING' check (status in ('PENDING', 'READY', 'REFUSED')),
   assets jsonb not null default '[]' check (jsonb_typeof(assets) = 'array'),
@@ -36,6 +37,8 @@ create table external_ramps (
 create index external_ramps_owner on external_ramps (owner, id);
 create index external_ramps_due on external_ramps (check_at) where deleted_at is null;
 comment on column external_ramps.credentials is 'Encrypted for the key; bound to realm and record. Never shown.';
+comment on column external_ramps.credentials_at is
+  'When they were given. A withdraw that is older is not paid: they may be those of another account at the exchange.';
 comment on column external_ramps.hint is 'The last four characters of the API key.';
 comment on column external_ramps.assets is 'What the exchange last said that it sends and receives, as far as it fits ours.';
 
@@ -65,6 +68,7 @@ create table ramp_transfers (
   hash text check (length(hash) between 1 and 200),
   deposit uuid references deposits (id),
   withdrawal uuid references withdrawals (id),
+  doubtful boolean not null default false,
   reason text check (length(reason) between 1 and 500),
   tries integer not null default 0 check (tries >= 0),
   next_at timestamptz not null default now(),
@@ -87,12 +91,15 @@ create table ramp_transfers (
 create unique index ramp_transfers_reference on ramp_transfers (exchange, kind, reference) where reference is not null;
 create unique index ramp_transfers_deposit on ramp_transfers (deposit) where deposit is not null;
 create unique index ramp_transfers_withdrawal on ramp_transfers (withdrawal) where withdrawal is not null;
+create index ramp_transfers_address on ramp_transfers (address) where reference is null and asked_at is not null;
 create index ramp_transfers_ramp on ramp_transfers (external_ramp, id);
 create index ramp_transfers_due on ramp_transfers (next_at) where state not in ('done', 'failed');
 comment on column ramp_transfers.kind is
   'deposit: the exchange pays to an address of ours. withdraw: a withdrawal of ours pays to an address of the exchange.';
 comment on column ramp_transfers.asked_at is
   'Written before the exchange is asked to pay. It is never asked again: what became of it is looked up.';
+comment on column ramp_transfers.doubtful is
+  'A ramp of its chain was in quarantine before it was paid or asked for: a newer database may have done so.';
 comment on column ramp_transfers.block is 'Holds the value of a withdraw until its withdrawal exists.';
 
 create table ramp_transfer_transitions (
@@ -129,6 +136,7 @@ begin
       using errcode = 'check_violation', constraint = 'ramp_transfers_state';
   end if;
   if new.deposit is not null and not exists (select from deposits d where d.id = new.deposit and d.status = 'CONFIRMED'
+      and lower(d.hash) = lower(new.hash)
       and (d.chain, d.network, d.address, d.asset) = (new.chain, new.network, new.address, new.asset)) then
     raise exception 'the deposit is not the transfer''s' using errcode = 'check_violation', constraint = 'ramp_transfers_arrived';
   end if;
@@ -137,9 +145,50 @@ begin
         = (new.account, new.chain, new.network, new.address, new.asset, new.value)) then
     raise exception 'the withdrawal is not the transfer''s' using errcode = 'check_violation', constraint = 'ramp_transfers_paid';
   end if;
+  if new.withdrawal is not null and old.withdrawal is null and (new.doubtful
+      or exists (select from external_ramps r where r.id = new.external_ramp and r.credentials_at > new.created_at)) then
+    raise exception 'the withdraw is not to be paid any more'
+      using errcode = 'check_violation', constraint = 'ramp_transfers_credentials';
+  end if;
+  if new.kind = 'withdraw' and new.state = 'done' and not exists (select from withdrawals w
+      where w.id = new.withdrawal and w.status = 'DONE') then
+    raise exception 'the withdrawal is not done' using errcode = 'check_violation', constraint = 'ramp_transfers_settled';
+  end if;
   return new;
 end $$;
 create trigger ramp_transfers_keep before update on ramp_transfers
   for each row execute function keep_ramp_transfer();
+
+-- A transfer begins with nothing told, a deposit at an address that leads to its account, a withdraw with its value
+-- blocked there: whoever may add rows cannot have an exchange pay to a foreign address.
+create function check_ramp_transfer() returns trigger language plpgsql as $$
+begin
+  if new.state <> 'new' or new.doubtful or coalesce(new.asked_at::text, new.reference, new.hash) is not null
+    or coalesce(new.deposit, new.withdrawal) is not null then
+    raise exception 'a transfer begins as new' using errcode = 'check_violation', constraint = 'ramp_transfers_new';
+  end if;
+  if new.kind = 'deposit' and not exists (select from addresses a
+      where (a.chain, a.network, a.address) = (new.chain, new.network, new.address)
+      and new.account in (a.account, a.target_account)) then
+    raise exception 'the address is not the account''s' using errcode = 'check_violation', constraint = 'ramp_transfers_ours';
+  end if;
+  if new.kind = 'withdraw' and not exists (select from blocks b where b.id = new.block and b.status = 'OPEN'
+      and (b.account, b.amount, b.reference_id) = (new.account, new.value, new.id)) then
+    raise exception 'the value is not blocked' using errcode = 'check_violation', constraint = 'ramp_transfers_held';
+  end if;
+  return new;
+end $$;
+create trigger ramp_transfers_begin before insert on ramp_transfers
+  for each row execute function check_ramp_transfer();
+
+-- A ramp in quarantine: the database may be older than what was done. What has not begun here may have begun there.
+create function doubt_ramp_transfers() returns trigger language plpgsql as $$
+begin
+  update ramp_transfers t set doubtful = true
+  where t.state = 'new' and not t.doubtful and (t.chain, t.network) = (new.chain, new.network);
+  return null;
+end $$;
+create trigger ramps_doubt after update of quarantined on ramps
+  for each row when (old.quarantined is null and new.quarantined is not null) execute function doubt_ramp_transfers();
 create trigger ramp_transfers_stay before delete or truncate on ramp_transfers
   for each statement execute function refuse_change();

@@ -84,10 +84,10 @@ async function answersBadInput(fixture: ExchangeFixture): Promise<void> {
   deepEqual([secretless.status, secretless.body.code], [400, "request.invalid"]);
   const okx = await post(recordOf(identity, { ramp: "okx" }));
   deepEqual([okx.status, okx.body.errors[0].path], [400, "/authentication/password"]);
-  deepEqual(codeOf(await post(recordOf(identity, { identity: crypto.randomUUID() }))), [
-    404,
-    "identity.not_found",
-  ]);
+  deepEqual(
+    codeOf(await post(recordOf(identity, { identity: crypto.randomUUID() }))),
+    [404, "identity.not_found"],
+  );
   deepEqual(codeOf(await fixture.deposit({ value: "0.001" })), [400, "request.invalid"]);
   deepEqual(codeOf(await fixture.deposit({ value: "1.123456789" })), [400, "request.invalid"]);
   deepEqual(codeOf(await fixture.deposit({ asset: "BTC" })), [409, "account.asset_mismatch"]);
@@ -106,10 +106,10 @@ async function keepsToPermissions(fixture: ExchangeFixture): Promise<void> {
   const body = { account: funded.account, asset: "ETH", value: "1" };
   const asked = await stranger.send("POST", `/v1/ramps/${ramp}/deposit`, body);
   deepEqual(codeOf(asked), [404, "ramp.not_found"]);
-  deepEqual(codeOf(await stranger.send("POST", "/v1/ramps", recordOf(identity))), [
-    404,
-    "identity.not_found",
-  ]);
+  deepEqual(
+    codeOf(await stranger.send("POST", "/v1/ramps", recordOf(identity))),
+    [404, "identity.not_found"],
+  );
   const reader = await realm.user({ scope: "realm" });
   equal((await reader.send("GET", `/v1/ramps/${ramp}`)).status, 200);
   deepEqual(

@@ -13,6 +13,7 @@ import { openExchangeGateway } from "../../workers/gateways/exchanges/gateway.ts
 import { reasonOf } from "../../workers/gateways/exchanges/wire.ts";
 import { followExchanges } from "../../workers/exchanges/checks.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
+import { until } from "../support/eventually.ts";
 import { openTestExchanges } from "../support/exchange_fixture.ts";
 import { describeExchanges } from "../support/exchange_list.ts";
 import { EXCHANGE_KEY, startExchange } from "../support/exchange_server.ts";
@@ -89,12 +90,57 @@ Deno.test("an exchange that answers too late, too much, elsewhere or nonsense fa
   late.close();
 });
 
+Deno.test("a call that is late ends neither the thread nor the calls of others, an answer of too many parts is refused", async () => {
+  await using exchange = startExchange();
+  const gateway = openExchangeGateway({ urls: { binance: exchange.url }, timeoutMs: 10_000 });
+  const other = { ...ACCOUNT, id: "other" };
+  const of = { currency: "ETH", since: Date.now() - 60_000, mark: "m" };
+  const lists = () => exchange.requests.filter((one) => one.endsWith("getall")).length;
+  const release = Promise.withResolvers<null>();
+  try {
+    await gateway.currencies(ACCOUNT);
+    await gateway.currencies(other);
+    const before = lists();
+    let isFirst = true;
+    exchange.instead = (request) => {
+      if (!isFirst || !request.endsWith("hisrec")) return null;
+      isFirst = false;
+      return release.promise;
+    };
+    const late = rejects(gateway.deposits(ACCOUNT, of), {
+      name: "ExchangeError",
+      fault: "timeout",
+    });
+    await until(() => !isFirst);
+    deepEqual(await gateway.deposits(other, of), []);
+    const more = Array.from({ length: 6 }, () => gateway.withdrawals(ACCOUNT, of));
+    const ends = await Promise.allSettled(more);
+    ok(ends.some((one) => one.status === "rejected"), "an account has a few calls at once");
+    await late;
+    deepEqual(await gateway.deposits(other, of), []);
+    equal(lists(), before, "the thread and its clients are those of before");
+    release.resolve(null);
+    exchange.instead = (request) =>
+      request.endsWith("hisrec") ? new Response(`[${"{},".repeat(100_000)}{}]`) : null;
+    await rejects(gateway.deposits(other, of), { name: "ExchangeError" });
+    equal(lists(), before);
+  } finally {
+    release.resolve(null);
+    gateway.close();
+  }
+});
+
 Deno.test("a reason of an exchange holds neither credentials, signatures nor addresses", () => {
   const credentials = { api_key: "KEY/with+signs", secret: "the secret" };
   const told = 'binance {"code":-1,"msg":"bad KEY/with+signs KEY%2Fwith%2Bsigns at ' +
     'https://api.example/x?signature=abcdef, signature=abcdef\\u0000 the secret"}';
   const reason = reasonOf(new Error(told), { exchange: "binance", credentials });
   equal(reason, "bad … … at … … …");
+  const escaped = JSON.stringify({ msg: "bad KEY/with+signs" }).replace("/", "\\/");
+  const hidden = reasonOf(new Error(escaped.replace("K", "\\u004b")), {
+    ...{ exchange: "binance", credentials },
+  });
+  equal(hidden, "bad …");
 });
 
 Deno.test("only assets that fit by name, network and contract are offered, amounts are exact", () => {

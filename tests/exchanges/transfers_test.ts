@@ -1,4 +1,7 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { EVENT_SCHEMAS } from "../../domain/webhooks/event_schemas.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
+import { publishEvents } from "../../workers/webhooks/publishing.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
@@ -27,6 +30,13 @@ Deno.test("a deposit from an exchange is asked for once and done when the chain 
   await using fixture = await openExchangeFixture();
   const { funded, realm, exchange } = fixture;
   using poller = openTestPoller(realm);
+  const toldOf = async (entity: string) => {
+    await extendHashChain(realm.pool, Date.now);
+    await publishEvents(realm.pool, Date.now);
+    const { body } = await realm.admin.send("GET", "/v1/events/all?limit=1000");
+    return body.filter((one: { entity: string }) => one.entity === entity).toReversed();
+  };
+  await toldOf("nothing"); // who reads events once is told of those to come
   const { id, address } = made(await fixture.deposit({ value: "1.50000001" }));
   const sent = await fixture.advance(id);
   deepEqual([sent.status, sent.exchange.reference], ["PROCESSING", exchange.withdrawals[0].id]);
@@ -46,6 +56,13 @@ Deno.test("a deposit from an exchange is asked for once and done when the chain 
   const { body } = await realm.admin.send("GET", `/v1/deposits/${done.deposit}`);
   deepEqual([body.status, body.amount, body.hash], ["CONFIRMED", "1.49900001", hash]);
   equal(asked(fixture), 1);
+  const told = await toldOf(id);
+  ok(told.every((one: { type: string }) => one.type === "ramp.transfer.updated"));
+  deepEqual(told.map((one: { data: { status: string } }) => one.data.status), [
+    ...["PROCESSING", "PROCESSING", "PROCESSING", "DONE"],
+  ]);
+  deepEqual(told.at(-1).data, done);
+  EVENT_SCHEMAS["ramp.transfer.updated"].data.parse(told.at(-1).data);
 });
 
 Deno.test("a worker that ends at any place of a deposit from an exchange and begins anew has it paid once", async () => {

@@ -53,12 +53,18 @@ export interface ExchangeFixture extends AsyncDisposable {
   ): Promise<Answer["body"]>;
 }
 
-/** Opens a fixture. */
-export async function openExchangeFixture(): Promise<ExchangeFixture> {
+/**
+ * Opens a fixture.
+ *
+ * @param more addresses of other exchanges, by their id
+ */
+export async function openExchangeFixture(
+  more: Readonly<Record<string, string>> = {},
+): Promise<ExchangeFixture> {
   const exchange = startExchange();
   const funded = await openFundedRamp();
   const { realm } = funded;
-  const exchanges = openTestExchanges(realm, { binance: exchange.url });
+  const exchanges = openTestExchanges(realm, { binance: exchange.url, ...more });
   await exchanges.keys.ensureKey({ realm: realm.id, pool: realm.pool });
   const context = (now = Date.now()): WorkerContext => ({
     ...funded.context,

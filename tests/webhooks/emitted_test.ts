@@ -94,6 +94,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "ramp.cost_limited": "tests/withdrawals/costs_test.ts",
   "ramp.gas_insufficient": "tests/currencies/token_gas_test.ts",
   "address.paused": "tests/accounts/linked_limit_test.ts",
+  "ramp.transfer.updated": "tests/exchanges/transfers_test.ts",
   "coin.corrected": "tests/scanning/spent_utxos_test.ts",
 };
 

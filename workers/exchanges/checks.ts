@@ -13,6 +13,7 @@ import { offersOf } from "../../domain/exchanges/exchange_assets.ts";
 import { findExchange } from "../../domain/exchanges/exchange_list.ts";
 import { enqueue, enqueueAll } from "../../domain/jobs.ts";
 import { type ExchangeAccount, ExchangeError, type Exchanges } from "../exchange_gateway.ts";
+import { UnreadableCredentials } from "../keys/exchange_keys.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
 const READY_MS = 3_600_000;
@@ -26,7 +27,11 @@ export function exchangesOf(context: WorkerContext): Exchanges {
   throw new TypeError("this process reaches no exchange");
 }
 
-/** Decrypts the credentials of an external ramp for calls to its exchange. */
+/**
+ * Decrypts the credentials of an external ramp for calls to its exchange.
+ *
+ * @throws {UnreadableCredentials} if they cannot be decrypted
+ */
 export async function accountAt(
   context: WorkerContext,
   ramp: { id: string; exchange: string },
@@ -55,6 +60,10 @@ async function outcomeOf(context: WorkerContext, row: ExternalRampRow): Promise<
     const assets = offersOf(await exchangesOf(context).gateway.currencies(account));
     return { status: "READY", assets, error: null, check_at: at + READY_MS };
   } catch (error) {
+    if (error instanceof UnreadableCredentials) {
+      const refusal = errorField("upstream.failed", error.message);
+      return { status: "REFUSED", assets: row.assets, error: refusal, check_at: at + REFUSED_MS };
+    }
     if (!(error instanceof ExchangeError)) throw error;
     if (error.fault === "key") {
       const refusal = errorField("upstream.failed", `${name} refuses the key: ${error.message}`);

@@ -13,10 +13,12 @@ import { selectWithdrawal } from "../../db/withdrawals/withdrawals.ts";
 import { reading } from "../../db/transaction.ts";
 import { DomainError, type ErrorCode } from "../../domain/errors.ts";
 import {
+  DOUBTFUL,
   failTransfer,
   followDeposit,
   followWithdraw,
   markAsking,
+  noteAsking,
   noteEnd,
   putOffTransfer,
   type TransferFailure,
@@ -36,6 +38,8 @@ export type OnTransferCheckpoint = (at: TransferCheckpoint) => void | Promise<vo
 
 /** How long the exchange is looked up after it was asked, before a person is waited for. */
 const FIND_MS = 15 * 60_000;
+/** How long a transfer may wait before anything is done for it. */
+const BEGIN_MS = 24 * 3_600_000;
 /** How far back an exchange is looked up before the transfer was made: its clock may differ. */
 const MARGIN_MS = 120_000;
 /** Refusals of a withdrawal that pass by themselves. */
@@ -58,26 +62,42 @@ export async function advanceTransfer(
   const row = await reading(context.pool, (db) => selectRampTransfer(db, transfer));
   if (row === null || row.state === "done" || row.state === "failed") return;
   await context.step((tx) => putOffTransfer(tx, context.actor, row.id));
+  if (row.kind === "withdraw" && row.doubtful && row.state === "new") {
+    await fail({ context, row }, { code: "chain.quarantined", detail: DOUBTFUL });
+    return;
+  }
   const account = await accountAt(context, { id: row.external_ramp, exchange: row.exchange });
   const work = { context, row, account, onCheckpoint };
   try {
     if (row.kind === "deposit") await advanceDeposit(work);
     else await advanceWithdraw(work);
   } catch (error) {
-    if (error instanceof ExchangeError) {
-      const { message, fault } = error;
-      context.log("warn", "exchange", {
-        transfer: row.id,
-        ramp: row.external_ramp,
-        fault,
-        message,
-      });
-      return;
+    if (error instanceof ExchangeError) await noteFailure(work, error);
+    else if (!(error instanceof DomainError)) throw error;
+    else if (!PASSING.has(error.code)) {
+      await fail(work, { code: error.code, detail: error.message });
     }
-    if (!(error instanceof DomainError)) throw error;
-    if (PASSING.has(error.code)) return;
-    await fail(work, { code: error.code, detail: error.message });
   }
+}
+
+/**
+ * Logs a failed call. A transfer that nothing was done for yet fails where the exchange refuses to
+ * name an address, and after a day: value is not blocked for an exchange that is away.
+ */
+async function noteFailure(work: TransferWork, error: ExchangeError): Promise<void> {
+  const { context, row } = work;
+  const { message, fault } = error;
+  context.log("warn", "exchange", {
+    ...{ transfer: row.id, ramp: row.external_ramp, fault, message },
+  });
+  const refuses = row.kind === "withdraw" && (fault === "refused" || fault === "key");
+  if (row.state !== "new" || !(refuses || isLate(work))) return;
+  const code = fault === "timeout" ? "upstream.timeout" : "upstream.failed";
+  await fail(work, { code, detail: `the exchange was asked for nothing: ${message}` });
+}
+
+function isLate({ context, row }: TransferWork): boolean {
+  return context.actor.at - row.created_at > BEGIN_MS;
 }
 
 /** One transfer that is carried on. */
@@ -103,29 +123,38 @@ async function advanceDeposit(work: TransferWork): Promise<void> {
     return;
   }
   const found = await context.step((tx) => matchEnd(tx, row, ends));
+  if (found === "later") return;
   if (found === "several") {
-    if (row.state === "unclear") return;
-    await context.step(async (tx) => {
-      if (row.state === "new") await markAsking(tx, actor, row.id);
-      const now = await lockRampTransfer(tx, row.id);
-      if (now?.state !== "asking") return;
-      await waitFor(tx, actor, now, "the exchange shows several payments that fit");
-    });
+    await leaveUnclear(
+      work,
+      "the exchange shows payments of which it cannot be told whether they are it",
+    );
   } else if (found !== null) {
     await context.step(async (tx) => {
-      if (row.state === "new") await markAsking(tx, actor, row.id);
+      await noteAsking(tx, actor, row.id);
       await noteEnd(tx, actor, row.id, found);
     });
+  } else if (row.state === "new" && row.doubtful) {
+    await leaveUnclear(work, DOUBTFUL);
+  } else if (row.state === "new" && isLate(work)) {
+    const detail = "the exchange was not asked within a day";
+    await fail(work, { code: "upstream.timeout", detail });
   } else if (row.state === "new") {
     await askToPay(work);
   } else if (row.state === "asking" && actor.at - row.asked_at! > FIND_MS) {
-    await context.step(async (tx) => {
-      const now = await lockRampTransfer(tx, row.id);
-      if (now?.state !== "asking") return;
-      const why = "the exchange was asked, its answer is lost, and it does not show the payment";
-      await waitFor(tx, actor, now, why);
-    });
+    await leaveUnclear(
+      work,
+      "the exchange was asked, its answer is lost, and it does not show the payment",
+    );
   }
+}
+
+/** Lets a deposit wait for a person, unless it does already; it is not asked for any more. */
+async function leaveUnclear({ context, row }: TransferWork, why: string): Promise<void> {
+  await context.step(async (tx) => {
+    const now = await noteAsking(tx, context.actor, row.id);
+    if (now?.state === "asking") await waitFor(tx, context.actor, now, why);
+  });
 }
 
 /** Asks the exchange to pay, once. */
@@ -176,7 +205,10 @@ async function advanceWithdraw({ context, row, account }: TransferWork): Promise
   await context.step((tx) => followWithdraw(tx, actor, row.id, ends), { lockLedger: true });
 }
 
-async function fail({ context, row }: TransferWork, failure: TransferFailure): Promise<void> {
+async function fail(
+  { context, row }: Pick<TransferWork, "context" | "row">,
+  failure: TransferFailure,
+): Promise<void> {
   await context.step(async (tx) => {
     const now = await lockRampTransfer(tx, row.id);
     if (now === null || (now.state !== "new" && now.state !== "asking")) return;

@@ -23,6 +23,11 @@ import { decryptWith, newKeyPair } from "../../domain/security/public_key_encryp
 import { ChainError } from "../chains/chain.ts";
 import type { Guard, KeyStore } from "./signer.ts";
 
+/** Credentials that were altered, or are another record's. */
+export class UnreadableCredentials extends Error {
+  override readonly name = "UnreadableCredentials";
+}
+
 /** Opens credentials of exchanges. */
 export interface CredentialKeys {
   /** Makes the realm's key pair, unless it has one. */
@@ -31,7 +36,8 @@ export interface CredentialKeys {
    * Decrypts the credentials of an external ramp.
    *
    * @throws {ChainError} `held` while nothing may be signed
-   * @throws {TypeError} if they were altered, or are another's
+   * @throws {UnreadableCredentials} if they were altered, or are another's
+   * @throws {TypeError} if their key is under another master key
    */
   open(store: KeyStore, ramp: string): Promise<Readonly<Record<string, string>>>;
 }
@@ -82,7 +88,12 @@ export function openCredentialKeys(
       const privateKey = await decryptSecret(await key(), name, secret);
       try {
         const pair = { publicKey, privateKey };
-        const text = await decryptWith(pair, credentialsOf(realm, ramp), stored.credentials);
+        const text = await decryptWith(pair, credentialsOf(realm, ramp), stored.credentials)
+          .catch((error) => {
+            if (!(error instanceof TypeError)) throw error;
+            const why = "the authentication data cannot be read: give them again";
+            throw new UnreadableCredentials(why);
+          });
         return JSON.parse(text);
       } finally {
         privateKey.fill(0);

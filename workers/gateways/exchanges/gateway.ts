@@ -13,7 +13,8 @@ import {
   type ExchangeFault,
   type ExchangeGateway,
 } from "../../exchange_gateway.ts";
-import type { ExchangeReply, ExchangeRequest } from "./protocol.ts";
+import { z } from "zod";
+import { type ExchangeReply, type ExchangeRequest, REPLIES } from "./protocol.ts";
 
 /** Settings of the gateway. */
 export interface GatewayOptions {
@@ -27,6 +28,8 @@ export interface GatewayOptions {
 type Timer = ReturnType<typeof setTimeout>;
 
 interface Pending {
+  account: string;
+  call: ExchangeRequest["call"];
   resolve(value: unknown): void;
   reject(error: Error): void;
   timer: Timer;
@@ -35,14 +38,19 @@ interface Pending {
 /** An isolated thread, and the calls that wait for it. */
 interface Thread {
   worker: Worker;
+  /** When it last gave an answer. */
+  answeredAt: number;
   pending: Map<number, Pending>;
   idle: Timer | undefined;
 }
 
+const Fault = z.enum(["key", "refused", "timeout", "unknown"]);
 const TIMEOUT_MS = 60_000;
 /** A thread without calls is ended. */
 const IDLE_MS = 120_000;
 const CALLS_MAX = 100;
+/** Calls of one account: others are not to wait for them. */
+const ACCOUNT_CALLS_MAX = 5;
 /** The library asks for these while it is loaded; they are not set. */
 const ENV = ["WS_NO_BUFFER_UTIL", "WS_NO_UTF_8_VALIDATE"];
 
@@ -57,15 +65,17 @@ export function openExchangeGateway(options: GatewayOptions): ExchangeGateway {
   ): Promise<T> {
     const url = Object.hasOwn(options.urls, exchange) ? options.urls[exchange] : null;
     const thread = threadOf(threads, exchange, url);
-    if (thread.pending.size >= CALLS_MAX) {
-      throw new ExchangeError("refused", "too many calls wait for the exchange");
-    }
+    assertFree(thread, account, call);
     clearTimeout(thread.idle);
     const id = ++count;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const late = () => endThread(threads, exchange, "timeout", "the exchange gave no answer");
-    const timer = setTimeout(late, options.timeoutMs ?? TIMEOUT_MS);
-    thread.pending.set(id, { resolve, reject, timer });
+    const since = performance.now();
+    const timer = setTimeout(() => {
+      // A thread that answers others is sound: this call alone is late, for the exchange or in its queue.
+      if (thread.answeredAt < since) endThread(threads, exchange, "timeout", LATE);
+      else settle(thread, { id, fault: "timeout", message: LATE });
+    }, options.timeoutMs ?? TIMEOUT_MS);
+    thread.pending.set(id, { account, call, resolve, reject, timer });
     const request: ExchangeRequest = { id, account, exchange, credentials, url, call, args };
     thread.worker.postMessage(request);
     return await promise as T;
@@ -85,15 +95,26 @@ export function openExchangeGateway(options: GatewayOptions): ExchangeGateway {
 /** Running threads by the id of their exchange. */
 type Threads = Map<string, Thread>;
 
+const LATE = "the exchange gave no answer";
 const ENDED = "the exchange is not asked any more";
+
+/** Refuses a call that would wait too long. A payment was looked up before, so there are few of them. */
+function assertFree({ pending }: Thread, account: string, call: ExchangeRequest["call"]): void {
+  if (call === "withdraw") return;
+  const own = [...pending.values()].filter((one) => one.account === account).length;
+  if (pending.size >= CALLS_MAX || own >= ACCOUNT_CALLS_MAX) {
+    throw new ExchangeError("timeout", "too many calls wait for the exchange");
+  }
+}
 
 /** Gives the thread of an exchange, which is started if there is none. */
 function threadOf(threads: Threads, exchange: string, url: string | null): Thread {
   const known = threads.get(exchange);
   if (known !== undefined) return known;
   const worker = startThread(exchange, url);
-  const thread: Thread = { worker, pending: new Map(), idle: undefined };
+  const thread: Thread = { worker, answeredAt: 0, pending: new Map(), idle: undefined };
   worker.onmessage = ({ data }: MessageEvent<ExchangeReply>) => {
+    thread.answeredAt = performance.now();
     settle(thread, data);
     if (thread.pending.size > 0) return;
     const idle = setTimeout(() => endThread(threads, exchange, "unknown", ENDED), IDLE_MS);
@@ -109,13 +130,24 @@ function threadOf(threads: Threads, exchange: string, url: string | null): Threa
   return thread;
 }
 
+/** The library's code is not trusted: neither are the forms of its answers. */
+function faultOf(told: unknown): ExchangeFault {
+  const fault = Fault.safeParse(told);
+  return fault.success ? fault.data : "unknown";
+}
+
 function settle(thread: Thread, reply: ExchangeReply): void {
   const waiting = thread.pending.get(reply.id);
   if (waiting === undefined) return;
   thread.pending.delete(reply.id);
   clearTimeout(waiting.timer);
-  if ("value" in reply) waiting.resolve(reply.value);
-  else waiting.reject(new ExchangeError(reply.fault, reply.message));
+  if (!("value" in reply)) {
+    waiting.reject(new ExchangeError(faultOf(reply.fault), `${reply.message}`.slice(0, 500)));
+    return;
+  }
+  const read = REPLIES[waiting.call].safeParse(reply.value);
+  if (read.success) waiting.resolve(read.data);
+  else waiting.reject(new ExchangeError("unknown", "the answer of the exchange is out of form"));
 }
 
 /** Ends the thread of an exchange; all its calls fail. */

@@ -47,7 +47,8 @@ interface Thread {
 
 const thread = self as unknown as Thread;
 const TIMEOUT_MS = 15_000;
-const CLIENTS_MAX = 200;
+/** Each client holds the currencies of its exchange: megabytes. */
+const CLIENTS_MAX = 20;
 const CURRENCIES_MS = 3_600_000;
 /** The parameter by which an exchange takes our id of a payment, and refuses it a second time. */
 const MARKS: ReadonlyMap<string, string> = new Map([
@@ -114,16 +115,14 @@ async function call(request: ExchangeRequest): Promise<unknown> {
       const name = MARKS.get(request.exchange);
       const params = { network, ...(name === undefined ? {} : { [name]: mark }) };
       const made = await client.withdraw(code, `${amount}`, `${address}`, undefined, params);
-      const end = endOf(made, `${mark}`);
+      const end = endOf(made, request);
       if (end.reference === null) throw new TypeError("the exchange named no id of the payment");
       return end;
     }
     case "withdrawals":
-      return (await client.fetchWithdrawals(code, Number(since))).map((one) =>
-        endOf(one, `${mark}`)
-      );
+      return (await client.fetchWithdrawals(code, Number(since))).map((one) => endOf(one, request));
     case "deposits":
-      return (await client.fetchDeposits(code, Number(since))).map((one) => endOf(one, `${mark}`));
+      return (await client.fetchDeposits(code, Number(since))).map((one) => endOf(one, request));
   }
 }
 
@@ -139,8 +138,9 @@ async function openClient(request: ExchangeRequest, fresh: boolean): Promise<Ope
     if (clients.size >= CLIENTS_MAX) {
       clients.delete(clients.keys().next().value!);
     }
-    clients.set(request.account, open);
   }
+  clients.delete(request.account); // the one that was used last is the last
+  clients.set(request.account, open);
   if (fresh || Date.now() - open.readAt > CURRENCIES_MS) {
     open.read = await open.client.fetchCurrencies();
     // The markets of an exchange are megabytes that no transfer needs.
@@ -213,8 +213,11 @@ function contractOf(info: Dictionary): string | null {
   return typeof given === "string" && given.length >= 30 ? given : null;
 }
 
-function endOf(one: Dictionary, mark: string) {
-  const info = Object.values(dictionaryOf(one.info));
+function endOf(one: Dictionary, { exchange, args }: ExchangeRequest) {
+  const info = dictionaryOf(one.info);
+  const name = MARKS.get(exchange);
+  const given = name === undefined ? null : textOf(info[name]);
+  const marked = Object.values(info).includes(args.mark);
   return {
     reference: textOf(one.id),
     hash: textOf(one.txid),
@@ -223,8 +226,9 @@ function endOf(one: Dictionary, mark: string) {
     fee: textOf(dictionaryOf(one.fee).cost),
     status: textOf(one.status),
     network: textOf(one.network),
-    at: typeof one.timestamp === "number" ? one.timestamp : null,
-    marked: info.includes(mark),
+    at: Number.isSafeInteger(one.timestamp) ? one.timestamp : null,
+    marked,
+    foreign: given !== null && !marked,
   };
 }
 

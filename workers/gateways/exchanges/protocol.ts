@@ -1,4 +1,5 @@
 /** Messages between the gateway of exchanges and the isolated code of the client library. @module */
+import { z } from "zod";
 import type { ExchangeFault } from "../../exchange_gateway.ts";
 
 /** A call. */
@@ -27,3 +28,24 @@ export type ExchangeReply =
     readonly fault: ExchangeFault;
     readonly message: string;
   };
+
+const Text = z.string().max(200).nullable();
+const End = z.object({
+  ...{ reference: Text, hash: Text, address: Text, amount: Text, fee: Text, status: Text },
+  ...{ network: Text, at: z.number().nullable(), marked: z.boolean(), foreign: z.boolean() },
+});
+const Network = z.object({
+  ...{ network: z.string().max(200), contract: Text, takes: z.boolean(), pays: z.boolean() },
+  ...{ minimum: Text, fee: Text, step: Text },
+});
+
+/** The forms of the values: what comes out of the isolated thread is checked before it is used. */
+export const REPLIES: Readonly<Record<ExchangeRequest["call"], z.ZodType>> = {
+  currencies: z.array(
+    z.object({ code: z.string().max(200), networks: z.array(Network).max(500) }),
+  ).max(50_000),
+  depositAddress: z.object({ address: Text, tag: Text, network: Text }),
+  withdraw: End,
+  withdrawals: z.array(End).max(50_000),
+  deposits: z.array(End).max(50_000),
+};

@@ -3,6 +3,8 @@ import type { ExchangeRequest } from "./protocol.ts";
 
 /** Bytes of an answer. */
 const BYTES_MAX = 16 * 1024 * 1024;
+/** Objects and arrays of an answer: the library makes large objects of small ones. */
+const NODES_MAX = 100_000;
 const REASON_MAX = 200;
 /** Shorter parts of credentials stand in ordinary words. */
 const SECRET_MIN = 4;
@@ -20,8 +22,20 @@ export async function boundedFetch(url: string, init: RequestInit): Promise<Resp
   }
   const { status, statusText } = response;
   const empty = status === 204 || status === 304;
-  const text = empty ? null : withDigits(await new Blob(parts).text());
+  const text = empty ? null : withDigits(assertFew(await new Blob(parts).text()));
   return new Response(text, { status, statusText, headers: response.headers });
+}
+
+/** Refuses an answer of so many parts that the library would use up the memory of the process. */
+function assertFew(text: string): string {
+  let count = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if ((code === 0x7b || code === 0x5b) && ++count > NODES_MAX) {
+      throw new TypeError("the exchange answered too much");
+    }
+  }
+  return text;
 }
 
 /** Writes numbers of a JSON text that a double cannot hold exactly as text with their digits. */
@@ -47,13 +61,9 @@ export function reasonOf(
   { exchange, credentials }: Pick<ExchangeRequest, "exchange" | "credentials">,
 ): string {
   const whole = error instanceof Error ? error.message : `${error}`;
-  let text = whole.slice(0, 20_000);
-  for (const secret of Object.values(credentials)) {
-    for (const form of [secret, encodeURIComponent(secret)]) {
-      if (form.length >= SECRET_MIN) text = text.replaceAll(form, "…");
-    }
-  }
-  const told = toldIn(text) ?? text;
+  const text = withoutCredentials(whole.slice(0, 20_000), credentials);
+  // JSON may write a letter in several ways, so that only what is read shows a credential.
+  const told = withoutCredentials(toldIn(text) ?? text, credentials);
   const plain = told
     .replace(/https?:\/\/[^\s"']*/g, "…")
     .replace(/\b[\w-]*(signature|sign|key|secret|token)=[^&\s"']*/gi, "…")
@@ -62,6 +72,19 @@ export function reasonOf(
     .trim();
   const reason = plain.startsWith(`${exchange} `) ? plain.slice(exchange.length + 1) : plain;
   return reason.slice(0, REASON_MAX) || "no reason is given";
+}
+
+function withoutCredentials(
+  text: string,
+  credentials: ExchangeRequest["credentials"],
+): string {
+  for (const secret of Object.values(credentials)) {
+    const forms = [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)];
+    for (const form of [...forms, secret.replaceAll("/", "\\/"), btoa(secret)]) {
+      if (form.length >= SECRET_MIN) text = text.replaceAll(form, "…");
+    }
+  }
+  return text;
 }
 
 /** The message in a JSON answer, which the library repeats as a whole. */

@@ -1,0 +1,276 @@
+/** What an exchange, a second caller, a restored database or a late worker may try against transfers. */
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { measureRealm } from "../../db/realms/measurements.ts";
+import { reading } from "../../db/transaction.ts";
+import { quarantine } from "../../domain/sending/quarantine.ts";
+import { checkExternalRamp } from "../../workers/exchanges/checks.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
+import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
+import { EXCHANGE_KEY } from "../support/exchange_server.ts";
+import { type Answer, rowsOf } from "../support/realm.ts";
+
+const APPLY = "POST /sapi/v1/capital/withdraw/apply";
+const HISTORY = "GET /sapi/v1/capital/withdraw/history";
+const NAMING = "GET /sapi/v1/capital/deposit/address";
+const DAY = 24 * 3_600_000;
+
+const made = ({ status, body, text }: Answer) => {
+  equal(status, 201, text);
+  return body;
+};
+const asked = ({ exchange }: ExchangeFixture) =>
+  exchange.requests.filter((one) => one === APPLY).length;
+const availableOf = async ({ realm, funded }: ExchangeFixture) =>
+  (await realm.balance(funded.account)).available;
+
+const STEPS: readonly [string, (fixture: ExchangeFixture) => Promise<void>][] = [
+  ["credentials that were replaced meanwhile: a withdraw is not paid to their account", replaces],
+  [
+    "a payment with another's id, or one that another may claim, is nobody's by mistake",
+    tellsApart,
+  ],
+  ["a payment of which the exchange tells too little is asked about, not paid again", isCautious],
+  ["a ramp was in quarantine: nothing that had not begun begins", doubts],
+  ["an exchange that names no address, or is away for a day, blocks no value", releases],
+  ["a record deleted before the exchange was asked: it is not asked", stopsDeleted],
+  ["an exchange that credits another amount: UNCLEAR, measured, resolved once", measuresUnclear],
+  ["no table holds a credential, under an idempotency key neither", keepsSecrets],
+  ["credentials that no key opens: REFUSED, until they are given again", tellsUnreadable],
+  ["whoever may add rows cannot have an exchange pay elsewhere", refusesRows],
+];
+
+Deno.test("external ramps: what others may try comes to nothing", async (t) => {
+  await using fixture = await openExchangeFixture();
+  for (const [title, step] of STEPS) await t.step(title, () => step(fixture));
+});
+
+async function replaces(fixture: ExchangeFixture): Promise<void> {
+  const { realm, ramp } = fixture;
+  const { id } = made(await fixture.withdraw());
+  equal(await availableOf(fixture), "8");
+  const { status } = await realm.admin.send("PATCH", `/v1/ramps/${ramp}`, {
+    authentication: EXCHANGE_KEY,
+  });
+  equal(status, 200);
+  await checkExternalRamp(fixture.context(), { ramp });
+  const row = await fixture.advance(id);
+  deepEqual([row.status, row.error?.code, row.withdrawal], ["FAILED", "version.conflict", null]);
+  deepEqual([await availableOf(fixture), await rowsOf(realm, "select id from withdrawals")], [
+    "10",
+    [],
+  ]);
+}
+
+async function tellsApart(fixture: ExchangeFixture): Promise<void> {
+  const { exchange } = fixture;
+  for (const marks of [true, false]) {
+    Object.assign(exchange, { marks });
+    const before = exchange.withdrawals.length;
+    const first = made(await fixture.deposit({ value: "3.25" }));
+    exchange.instead = (request, after) =>
+      request === APPLY && after ? new Response("no", { status: 502 }) : null;
+    await fixture.advance(first.id);
+    exchange.instead = () => null;
+    const second = made(await fixture.deposit({ value: "3.25" }));
+    const early = await fixture.advance(second.id);
+    if (!marks) {
+      deepEqual([early.status, early.exchange.reference], ["PROCESSING", null]);
+    }
+    const shown = [await fixture.advance(first.id), await fixture.advance(second.id)];
+    deepEqual(
+      shown.map((one) => one.exchange.reference),
+      exchange.withdrawals.slice(before).map(({ id }) => id),
+      marks ? "with ids" : "without ids",
+    );
+    equal(exchange.withdrawals.length, before + 2);
+  }
+  Object.assign(exchange, { marks: true });
+}
+
+async function isCautious(fixture: ExchangeFixture): Promise<void> {
+  const { exchange } = fixture;
+  const { id } = made(await fixture.deposit({ value: "4.5" }));
+  const before = asked(fixture);
+  const untold = {
+    ...{ id: "untold", amount: "4.5", transactionFee: "0.001", coin: "ETH", network: "ETH" },
+    ...{ status: 4, address: "", txId: "", applyTime: new Date().toISOString().slice(0, 19) },
+  };
+  exchange.instead = (request) =>
+    request === HISTORY
+      ? Response.json([{
+        ...untold,
+        applyTime: untold.applyTime.replace("T", " "),
+      }])
+      : null;
+  const row = await fixture.advance(id);
+  exchange.instead = () => null;
+  deepEqual([row.status, asked(fixture)], ["UNCLEAR", before]);
+  equal((await fixture.advance(id)).status, "UNCLEAR");
+  equal(asked(fixture), before);
+}
+
+async function doubts(fixture: ExchangeFixture): Promise<void> {
+  const { realm } = fixture;
+  const deposit = made(await fixture.deposit({ value: "5" }));
+  const withdraw = made(await fixture.withdraw());
+  const before = asked(fixture);
+  const { step, actor } = fixture.context();
+  await step((tx) => quarantine(tx, actor, null, "restored"));
+  await step((tx) => tx`update ramps set quarantined = null`);
+  const unclear = await fixture.advance(deposit.id);
+  deepEqual([unclear.status, asked(fixture)], ["UNCLEAR", before]);
+  match(unclear.reason, /the database was older/);
+  const failed = await fixture.advance(withdraw.id);
+  deepEqual([failed.status, failed.error.code], ["FAILED", "chain.quarantined"]);
+  deepEqual([await availableOf(fixture), await rowsOf(realm, "select id from withdrawals")], [
+    "10",
+    [],
+  ]);
+  // What the newer database asked for is found under its id.
+  const known = made(await fixture.deposit({ value: "5.5" }));
+  fixture.exchange.withdrawals.push({
+    ...{ id: "known", amount: "5.5", transactionFee: "0.001", coin: "ETH", network: "ETH" },
+    ...{
+      status: 4,
+      address: known.address,
+      txId: "",
+      withdrawOrderId: known.id.replaceAll("-", ""),
+    },
+    applyTime: new Date().toISOString().slice(0, 19).replace("T", " "),
+  });
+  await step((tx) => quarantine(tx, actor, null, "restored"));
+  await step((tx) => tx`update ramps set quarantined = null`);
+  const found = await fixture.advance(known.id);
+  deepEqual([found.status, found.exchange.reference], ["PROCESSING", "known"]);
+}
+
+async function releases(fixture: ExchangeFixture): Promise<void> {
+  const { exchange } = fixture;
+  const refused = made(await fixture.withdraw());
+  exchange.instead = (request) =>
+    request === NAMING
+      ? Response.json({ code: -1102, msg: "no such coin" }, { status: 400 })
+      : null;
+  const row = await fixture.advance(refused.id);
+  deepEqual([row.status, row.error?.code], ["FAILED", "upstream.failed"]);
+  equal(await availableOf(fixture), "10");
+  const late = made(await fixture.withdraw());
+  exchange.instead = () => new Response("no", { status: 503 });
+  equal((await fixture.advance(late.id)).status, "PROCESSING");
+  equal((await fixture.advance(late.id, { now: Date.now() + DAY + 1000 })).status, "FAILED");
+  exchange.instead = () => null;
+  equal(await availableOf(fixture), "10");
+}
+
+async function stopsDeleted(fixture: ExchangeFixture): Promise<void> {
+  const { realm, ramp } = fixture;
+  const { id } = made(await fixture.deposit({ value: "6" }));
+  const before = asked(fixture);
+  await realm.admin.send("DELETE", `/v1/ramps/${ramp}`);
+  const row = await fixture.advance(id);
+  deepEqual([row.status, row.error?.code, asked(fixture)], ["FAILED", "ramp.not_found", before]);
+  equal((await realm.admin.send("POST", `/v1/ramps/${ramp}/undelete`)).status, 200);
+}
+
+async function measuresUnclear(fixture: ExchangeFixture): Promise<void> {
+  const { realm, funded, exchange, ramp } = fixture;
+  const { id } = made(await fixture.withdraw());
+  const sent = await fixture.advance(id);
+  equal((await funded.finish(sent.withdrawal)).status, "DONE");
+  const { body } = await realm.admin.send("GET", `/v1/withdrawals/${sent.withdrawal}`);
+  exchange.deposits.push({
+    ...{ id: "less", amount: "1.5", coin: "ETH", network: "ETH", status: 1 },
+    ...{ address: exchange.named.address, txId: body.chain.hash, insertTime: Date.now() },
+  });
+  const row = await fixture.advance(id);
+  deepEqual([row.status, row.reason], [
+    "UNCLEAR",
+    "the exchange has credited 1.5, which is another amount",
+  ]);
+  const samples = await reading(realm.pool, measureRealm);
+  ok(
+    samples.some(({ name, labels, value }) =>
+      name === "purser_ramp_transfers" && labels.status === "UNCLEAR" &&
+      labels.kind === "withdraw" && value === 1
+    ),
+  );
+  const path = `/v1/ramps/${ramp}/transfers/${id}/resolve`;
+  const [one, two] = await Promise.all(
+    [1, 2].map(() => realm.admin.send("POST", path, { outcome: "done" })),
+  );
+  deepEqual([one.status, two.status].sort(), [200, 409]);
+  const action = "POST /v1/ramps/{id}/transfers/{transfer}/resolve";
+  const trail = await realm.admin.send("GET", `/v1/audit?action=${encodeURIComponent(action)}`);
+  deepEqual(
+    trail.body.map((line: { entity: string; actor: string }) => [line.entity, line.actor]),
+    [[id, realm.admin.id]],
+    trail.text,
+  );
+}
+
+async function keepsSecrets({ realm }: ExchangeFixture): Promise<void> {
+  const authentication = { api_key: "seen-nowhere-key-4321", secret: "seen-nowhere-secret" };
+  const { send, identity } = realm.admin;
+  const body = { ramp: "binance", identity, authentication };
+  const record = made(await send("POST", "/v1/ramps", body, { "idempotency-key": "record-once" }));
+  const changed = await send("PATCH", `/v1/ramps/${record.id}`, { authentication }, {
+    "idempotency-key": "record-changed",
+  });
+  equal(changed.status, 200);
+  const tables = await rowsOf<{ name: string }>(
+    realm,
+    "select c.oid::regclass::text as name from pg_class c where c.relkind in ('r', 'p')" +
+      " and c.relnamespace = current_schema()::regnamespace",
+  );
+  ok(tables.length > 50);
+  const named = `t::text like '%' || 'seen-nowhere' || '%'`;
+  const searches = tables.map(({ name }) =>
+    `select '${name}' as name from ${name} t where ${named}`
+  );
+  deepEqual(await rowsOf(realm, searches.join(" union all ")), []);
+}
+
+async function tellsUnreadable(fixture: ExchangeFixture): Promise<void> {
+  const { realm, ramp } = fixture;
+  const { step } = fixture.context();
+  await step((tx) =>
+    tx`update external_ramps set credentials = set_byte(credentials, 40, get_byte(credentials, 40) # 1)
+      where id = ${ramp}`
+  );
+  await checkExternalRamp(fixture.context(), { ramp });
+  const { body } = await realm.admin.send("GET", `/v1/ramps/${ramp}`);
+  deepEqual([body.status, body.error.code], ["REFUSED", "upstream.failed"]);
+  match(body.error.detail, /cannot be read: give them again/);
+  await realm.admin.send("PATCH", `/v1/ramps/${ramp}`, { authentication: EXCHANGE_KEY });
+  await checkExternalRamp(fixture.context(), { ramp });
+  equal((await realm.admin.send("GET", `/v1/ramps/${ramp}`)).body.status, "READY");
+}
+
+async function refusesRows(fixture: ExchangeFixture): Promise<void> {
+  const { realm } = fixture;
+  const { id } = made(await fixture.deposit({ value: "7" }));
+  const context = await workerContextOf(realm);
+  const copy = (columns: Record<string, string>) => {
+    const given = { id: "gen_random_uuid()", ...columns };
+    const names = [
+      ...["id", "external_ramp", "exchange", "kind", "account", "asset", "value", "currency"],
+      ...["exchange_network", "chain", "network", "address", "state", "asked_at", "block"],
+      ...["paid_by", "speed", "owner", "created_at"],
+    ];
+    const values = names.map((name) => given[name as keyof typeof given] ?? name);
+    return `insert into ramp_transfers (${names}) select ${values} from ramp_transfers
+      where id = '${id}'`;
+  };
+  const broken: [Record<string, string>, string][] = [
+    [{ address: "'0x00000000000000000000000000000000DeaDBeef'" }, "ramp_transfers_ours"],
+    [{ state: "'sent'", asked_at: "now()" }, "ramp_transfers_new"],
+    [{
+      ...{ kind: "'withdraw'", address: "null", block: "gen_random_uuid()" },
+      ...{ paid_by: "'sender'", speed: "'fast'" },
+    }, "ramp_transfers_held"],
+  ];
+  for (const [columns, constraint] of broken) {
+    await rejects(context.step((tx) => tx.unsafe(copy(columns))), { constraint_name: constraint });
+  }
+  context.chains.close();
+}
