@@ -181,7 +181,7 @@ function chainOf(ccy: string, chain: string) {
   return {
     ...{ ccy, chain, name: ccy, canDep: true, canWd: true, canInternal: true, mainNet: true },
     ...{ fee: FEE, minFee: FEE, maxFee: FEE, minWd: "0.01", maxWd: "1000", wdTickSz: "8" },
-    ...{ minDep: "0.001", minDepArrivalConfirm: "64", minWdUnlockConfirm: "96" },
+    ...{ minDep: "0.001", minWdUnlockConfirm: "96" },
   };
 }
 
