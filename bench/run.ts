@@ -11,7 +11,7 @@
  * `--only=` one of the parts alone: rows whose name contains the text; `statements`, `hash_chain`, `stalls`, `paths`,
  * `older`; `events`, what webhooks cost and how fast they are; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
  * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
- * `attacks [--name=text]`, transfers under attack; `parse`, the reading of bodies; `pauses`, for how long one request
+ * `people [--persons=N]`, synchronisation and lists of persons; `attacks [--name=text]`, transfers under attack; `parse`, the reading of bodies; `pauses`, for how long one request
  * keeps others from the event loop.
  *
  * @module
@@ -31,6 +31,7 @@ import { startPostgres15 } from "./older_postgres.ts";
 import { benchParse } from "./parse.ts";
 import { benchPaths } from "./paths.ts";
 import { benchPauses } from "./pauses.ts";
+import { benchPeople } from "./people.ts";
 import { type Figures, type Row, show } from "./report.ts";
 import { BASE, round, rowsOf } from "./rows.ts";
 import { benchHashChain } from "./hash_chain.ts";
@@ -83,6 +84,7 @@ function options() {
       keep: { type: "string" },
       minutes: { type: "string" },
       requests: { type: "string" },
+      persons: { type: "string" },
       seed: { type: "string" },
     },
   });
@@ -217,6 +219,9 @@ async function runAlone(asked: Asked): Promise<boolean> {
       return true;
     case "events":
       await benchEvents(asked);
+      return true;
+    case "people":
+      await benchPeople(Number(asked.persons ?? 100_000));
       return true;
     case "paths":
       await benchPaths(asked.seconds);
