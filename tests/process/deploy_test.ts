@@ -6,16 +6,18 @@
  */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { Deployment } from "kubernetes-models/apps/v1";
-import { Job } from "kubernetes-models/batch/v1";
+import { CronJob, Job } from "kubernetes-models/batch/v1";
 import { NetworkPolicy } from "kubernetes-models/networking.k8s.io/v1";
 import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
-import { ConfigMap, Service } from "kubernetes-models/v1";
-import { parseAllDocuments } from "yaml";
+import { ConfigMap, PersistentVolumeClaim, Service } from "kubernetes-models/v1";
+import { parse, parseAllDocuments } from "yaml";
 import { settingNames } from "../../config.ts";
 import { allRoutes } from "../../routes/http/route_list.ts";
 
 interface Container {
   args: string[];
+  command?: string[];
+  volumeMounts?: { mountPath: string }[];
   envFrom: { configMapRef?: { name: string }; secretRef?: { name: string } }[];
   env?: { name: string; value: string }[];
   resources: { limits: Record<string, string>; requests: Record<string, string> };
@@ -31,6 +33,8 @@ interface Manifest {
     template: { metadata: { labels: Record<string, string> }; spec: PodSpec };
     selector: { matchLabels?: Record<string, string>; [label: string]: unknown };
     podSelector: { matchLabels: Record<string, string> };
+    /** Of a CronJob. */
+    jobTemplate: Pick<Manifest, "spec">;
   };
 }
 
@@ -41,7 +45,8 @@ interface PodSpec {
 }
 
 const SCHEMAS: Readonly<Record<string, new (data: never) => { validate(): void }>> = {
-  ...{ ConfigMap, Deployment, Job, NetworkPolicy, PodDisruptionBudget, Service },
+  ...{ ConfigMap, CronJob, Deployment, Job, NetworkPolicy, PersistentVolumeClaim },
+  ...{ PodDisruptionBudget, Service },
 };
 const RUNTIME = ["DENO_V8_FLAGS", "DENO_DIR"];
 const read = (name: string) => Deno.readTextFile(`deploy/${name}`);
@@ -55,8 +60,11 @@ async function manifests(): Promise<Manifest[]> {
 }
 
 async function pods(): Promise<Map<string, PodSpec>> {
-  const all = (await manifests()).filter(({ kind }) => kind === "Deployment" || kind === "Job");
-  return new Map(all.map(({ metadata, spec }) => [metadata.name, spec.template.spec]));
+  const all = (await manifests()).filter(({ kind }) => /^(Deployment|(Cron)?Job)$/.test(kind));
+  return new Map(all.map(({ kind, metadata, spec }) => [
+    metadata.name,
+    (kind === "CronJob" ? spec.jobTemplate.spec : spec).template.spec,
+  ]));
 }
 
 Deno.test("the manifests are what Kubernetes' schemas describe, and select the pods that they mean", async () => {
@@ -89,7 +97,7 @@ Deno.test("pods have no rights of their host, bounds, and probes that routes ans
     });
     match(container.resources.limits.memory, /^\dGi$/);
     const probes = Object.keys(container).filter((key) => key.endsWith("Probe"));
-    if (name !== "purser-migrate") ok(probes.includes("livenessProbe"), name);
+    if (name !== "purser-migrate" && name !== "purser-backup") ok(probes.includes("livenessProbe"), name);
     for (const probe of probes) {
       ok(paths.has(container[probe as `${string}Probe`].httpGet.path), probe);
     }
@@ -106,12 +114,24 @@ Deno.test("the master key reaches the pod that signs and no other, and every set
   deepEqual(secretsOf("purser"), ["purser-serving"]);
   deepEqual(secretsOf("purser-migrate"), ["purser-serving"]);
   deepEqual(secretsOf("purser-worker"), ["purser-serving", "purser-signing"]);
+  deepEqual(secretsOf("purser-backup"), ["purser-serving"]);
   for (const name of ["purser", "purser-migrate"]) {
     deepEqual(all.get(name)!.containers[0].env, [{ name: "WORKERS", value: "off" }]);
   }
   deepEqual([...all.values()].map(({ containers }) => containers[0].args), [
-    ...[["migrate"], ["start"], ["worker"]],
+    ...[["migrate"], ["backup", "--keep", "14"], ["start"], ["worker"]],
   ]);
+});
+
+Deno.test("the job of backups writes to its volume with the rights of compose's, and cannot decrypt", async () => {
+  const { containers: [container] } = (await pods()).get("purser-backup")!;
+  const { services } = parse(await Deno.readTextFile("compose.yaml"), { merge: true });
+  deepEqual(container.command, services.backup.entrypoint);
+  const known = settingNames();
+  for (const { name } of container.env!) ok(known.has(name), name);
+  const folder = container.env!.find(({ name }) => name === "BACKUP_DIR")!.value;
+  deepEqual(container.volumeMounts!.map(({ mountPath }) => mountPath), [folder]);
+  equal(JSON.stringify(container).includes("IDENTITY"), false);
 });
 
 Deno.test("the units of systemd run tasks that exist with settings that exist, and systemd finds no fault", async () => {

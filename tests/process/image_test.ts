@@ -23,6 +23,8 @@ interface Service {
   pids_limit: number;
   privileged?: boolean;
   volumes?: string[];
+  profiles?: string[];
+  entrypoint?: string[];
 }
 
 interface Compose {
@@ -118,11 +120,11 @@ Deno.test("the health check starts no interpreter, and distinguishes a service t
 Deno.test("compose runs both halves without rights of the host, within bounds", async () => {
   const { services } = await readCompose();
   const halves = Object.entries(services).filter(([, { build }]) => build !== undefined);
-  deepEqual(halves.map(([name]) => name), ["purser", "worker"]);
+  deepEqual(halves.map(([name]) => name), ["purser", "worker", "backup"]);
   for (const [name, half] of halves) {
     equal(half.read_only, true, name);
     deepEqual(half.cap_drop, ["ALL"], name);
-    equal(half.volumes, undefined, name);
+    deepEqual(half.volumes, name === "backup" ? ["backups:/backups"] : undefined, name);
   }
   for (const [name, service] of Object.entries(services)) {
     deepEqual(service.security_opt, ["no-new-privileges:true"], name);
@@ -151,6 +153,24 @@ Deno.test("compose gives the master key to the half that nobody can reach, and t
     }
     ok(environment.BASE_URL !== undefined);
   }
+});
+
+Deno.test("compose's backup job can read and write its folder, reach the database, and decrypt nothing", async () => {
+  const { services: { backup, "backup-folder": folder } } = await readCompose();
+  deepEqual([backup.command, backup.profiles], [["backup", "--keep", "14"], ["backup"]]);
+  const [entry] = await restOf("ENTRYPOINT");
+  const served: string[] = JSON.parse(entry);
+  const more = backup.entrypoint!.filter((flag) => !served.includes(flag));
+  deepEqual(more, ["--allow-read=/app/migrations,/backups", "--allow-write=/backups"]);
+  const known = settingNames();
+  for (const name of Object.keys(backup.environment)) {
+    ok(known.has(name) || name === "DENO_V8_FLAGS", name);
+  }
+  for (const name of ["MASTER_KEY", "BACKUP_IDENTITY_FILE"]) {
+    equal(name in backup.environment, false, name);
+  }
+  deepEqual(backup.networks, ["database"]);
+  deepEqual([folder.volumes, folder.cap_drop], [["backups:/backups"], ["ALL"]]);
 });
 
 Deno.test("compose connects the service as a role that is no superuser", async () => {
