@@ -97,7 +97,9 @@ Deno.test("pods have no rights of their host, bounds, and probes that routes ans
     });
     match(container.resources.limits.memory, /^\dGi$/);
     const probes = Object.keys(container).filter((key) => key.endsWith("Probe"));
-    if (name !== "purser-migrate" && name !== "purser-backup") ok(probes.includes("livenessProbe"), name);
+    if (name !== "purser-migrate" && name !== "purser-backup") {
+      ok(probes.includes("livenessProbe"), name);
+    }
     for (const probe of probes) {
       ok(paths.has(container[probe as `${string}Probe`].httpGet.path), probe);
     }
