@@ -80,6 +80,29 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
     order by name, labels limit ${SAMPLES_MAX}`;
 }
 
+/** Measures the events and webhooks of a realm, in the same way. */
+export async function measureEvents(db: Db): Promise<Sample[]> {
+  return await db<Sample[]>`
+    with receivers as (
+      select case when w.disabled_reason is not null then 'disabled' when not w.active then 'inactive'
+          when q.failing_since is not null then 'failing' else 'active' end as state,
+        (select extract(epoch from now() - d.next_at) from webhook_deliveries d
+          where d.webhook = w.id and d.status = 'PENDING' and d.next_at <= now() order by d.next_at limit 1) as late
+      from webhooks w join webhook_queues q on q.webhook = w.id where w.deleted_at is null
+    ), samples (name, labels, value) as (
+      select 'purser_event_backlog', '{}'::jsonb, count(*)::numeric
+        from (select from events where id is null limit ${BACKLOG_MAX}) e
+      union all select 'purser_event_age_seconds', '{}', coalesce((select extract(epoch from now() - created_at)
+        from events where id is null order by position limit 1), 0)
+      union all select 'purser_webhooks', jsonb_build_object('state', state), count(*) from receivers group by state
+      union all select 'purser_webhook_deliveries', '{}', count(*)
+        from (select from webhook_deliveries where status = 'PENDING' limit ${BACKLOG_MAX}) d
+      union all select 'purser_webhook_delivery_age_seconds', '{}', coalesce(max(late), 0)
+        from receivers where state = 'active'
+    )
+    select name, labels, value::float8 as value from samples where value is not null`;
+}
+
 /** Stores what was measured in a realm in place of its last measurement. */
 export async function replaceMeasurement(
   tx: Tx,

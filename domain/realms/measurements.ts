@@ -5,6 +5,7 @@
  */
 import type { Pool } from "../../db/database.ts";
 import {
+  measureEvents,
   type MeasurementRow,
   measureRealm,
   replaceMeasurement,
@@ -71,6 +72,20 @@ const MEASURED: Readonly<Record<string, { help: string; aggregate: Aggregate }>>
     help: "Commits that have no link in the chain of hashes yet.",
     aggregate: "sum",
   },
+  purser_event_backlog: { help: "Events that no reader sees yet.", aggregate: "sum" },
+  purser_event_age_seconds: {
+    help: "Age of the oldest event that no reader sees yet.",
+    aggregate: "max",
+  },
+  purser_webhooks: {
+    help: "Webhooks whose receivers answer, fail, or were given up.",
+    aggregate: "sum",
+  },
+  purser_webhook_deliveries: { help: "Deliveries that wait.", aggregate: "sum" },
+  purser_webhook_delivery_age_seconds: {
+    help: "How late the first delivery to a receiver that answers is.",
+    aggregate: "max",
+  },
 };
 
 /** Names of the metrics that are measured in realms. */
@@ -91,7 +106,10 @@ export async function keepMeasurement(
   platform: Pool,
   realm: { id: string; pool: Pool },
 ): Promise<void> {
-  const samples = await reading(realm.pool, measureRealm);
+  const samples = await reading(realm.pool, async (db) => [
+    ...await measureRealm(db),
+    ...await measureEvents(db),
+  ]);
   await locking(platform, (tx) => replaceMeasurement(tx, realm.id, samples));
 }
 

@@ -9,6 +9,7 @@ import { newId } from "../../domain/ids.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { probeDelays, requestMetricsOf } from "../../routes/http/request_metrics.ts";
 import { testDatabase } from "../support/database.ts";
+import { publishEvents } from "../../workers/webhooks/publishing.ts";
 import { until } from "../support/eventually.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -146,6 +147,35 @@ Deno.test("what workers measured is told for all realms together, and for each t
   deepEqual(due.map(({ value }) => value).sort(), [2, 3]);
   const byId = (of: TestRealm) => valueOf(apart, "purser_jobs", 'state="due"', `realm="${of.id}"`);
   deepEqual([byId(realm), byId(other)], [2, 3]);
+});
+
+Deno.test("events and deliveries that wait, and receivers that fail, are measured", async () => {
+  await using own = await testDatabase();
+  await using realm = await measuredRealm({ DATABASE_URL: own.url });
+  const hook = { url: "https://hooks.example.com", events: ["stop.set"] };
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    ids.push((await realm.admin.send("POST", "/v1/webhooks", hook)).body.id);
+  }
+  const set = () => realm.admin.send("POST", "/v1/stops", { what: "signing", reason: "drill" });
+  await set();
+  await publishEvents(realm.pool, Date.now);
+  await set();
+  await realm.pool.sql`
+    update webhook_queues set failures = 1, failing_since = now() where webhook = ${ids[0]}`;
+  await realm.pool.sql`
+    update webhooks set active = false, disabled_reason = 'failing' where id = ${ids[1]}`;
+  await realm.pool.sql`update webhook_deliveries set next_at = now() - interval '90 seconds'`;
+  await keepMeasurement(realm.services.platform, realm);
+  const { text } = await scrape(realm);
+  for (const state of ["active", "failing", "disabled"]) {
+    equal(valueOf(text, "purser_webhooks", `state="${state}"`), 1, state);
+  }
+  equal(valueOf(text, "purser_event_backlog"), 1);
+  ok(valueOf(text, "purser_event_age_seconds")! > 0);
+  equal(valueOf(text, "purser_webhook_deliveries"), 3);
+  const late = valueOf(text, "purser_webhook_delivery_age_seconds")!;
+  ok(late >= 90 && late < 3600, `${late}`);
 });
 
 Deno.test("a blocked event loop shows in its delay", async () => {

@@ -41,34 +41,6 @@ test("what is sent again after a day has a day again", async (realm) => {
   await made.end();
 });
 
-test("a run whose lease another one took changes nothing any more, in the same process too", async (realm) => {
-  await using receiver = openReceiver();
-  await using worker = openTestDeliverer(realm);
-  const made = await hook(realm, receiver);
-  const hold = Promise.withResolvers<void>();
-  receiver.answer = async ({ n }) => {
-    if (n > 0) return new Response();
-    await hold.promise;
-    return new Response("no", { status: 500 });
-  };
-  await tell(realm, newEntity(), "1");
-  const run = worker.run();
-  await until(() => receiver.received.length === 1);
-  await realm.pool.sql`update webhook_queues set lease_until = now() where webhook = ${made.id}`;
-  const target = {
-    realm: realm.made.realm,
-    pool: realm.pool,
-    signal: new AbortController().signal,
-  };
-  worker.deliverer.deliver(target);
-  await until(() => receiver.received.length === 2);
-  await until(async () => (await made.deliveries())[0].status === "DELIVERED");
-  hold.resolve();
-  await run;
-  equal((await made.read()).failing_since, null, "the late failure is not the receiver's state");
-  await made.end();
-});
-
 test("a webhook that is deleted while its queue is delivered is sent nothing more", async (realm) => {
   await using receiver = openReceiver();
   await using worker = openTestDeliverer(realm);
