@@ -69,7 +69,8 @@ export async function awaitEventHead(tx: Tx): Promise<EventHead> {
 /** Reads the places of the oldest events that have no id yet, in their order. */
 export async function selectUnpublished(tx: Tx, limit: number): Promise<string[]> {
   const rows = await tx<{ position: string }[]>`
-    select position::text as position from events where id is null order by position limit ${limit}`;
+    select position::text as position from events where id is null
+    order by events.position limit ${limit}`;
   return rows.map((row) => row.position);
 }
 

@@ -1,5 +1,5 @@
 /** Queues of deliveries: second chances, leases, what ends them in the middle, and slow receivers. */
-import { equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import { until } from "../support/eventually.ts";
 import { sharing } from "../support/sharing.ts";
 import {
@@ -80,4 +80,27 @@ test("receivers that answer late get few requests at once, and hold up no other"
   await run;
   equal(most, 1, "one at once, also in the next run");
   for (const one of [made, other]) await one.end();
+});
+
+test("however many events are published at once, each arrives once, in the order of its entity", async (realm) => {
+  await using receiver = openReceiver();
+  await using worker = openTestDeliverer(realm);
+  const made = await hook(realm, receiver);
+  const notes = ["1", "2", "3", "4"];
+  const entities = Array.from({ length: 40 }, newEntity);
+  for (const entity of entities) await tell(realm, entity, ...notes);
+  let seen = 0;
+  // More than a hundred, so that their places differ in length: as text 100 comes before 99.
+  // Answers come one by one, so that some results are stored while others are on their way.
+  receiver.answer = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 5 * (seen++ % 8)));
+    return new Response();
+  };
+  await worker.run();
+  equal(receiver.received.length, entities.length * notes.length, "none twice, none left");
+  for (const entity of entities) {
+    const of = receiver.received.filter(({ body }) => body.data.id === entity);
+    deepEqual(of.map(({ body }) => body.data.note), notes);
+  }
+  await made.end();
 });
