@@ -271,8 +271,16 @@ export const CHECKS = {
     from withdrawals w full join (select id, account, amount, status, reference_id from blocks
       where reference_id is not null and (status <> 'RELEASED' or exists
         (select 1 from withdrawals x where x.block = blocks.id))
-        and not exists (select 1 from chain_orders g where g.gas_block = blocks.id)) b on b.id = w.block
+        and not exists (select 1 from chain_orders g where g.gas_block = blocks.id)
+        and not exists (select 1 from ramp_transfers e where e.block = blocks.id)) b on b.id = w.block
     where (w.id, w.ramp, w.charged, w.status = 'PROCESSING')
+      is distinct from (b.reference_id, b.account, b.amount, b.status = 'OPEN')`,
+  /** The value of a withdraw to an exchange is blocked in its account until its withdrawal exists. */
+  "ramp_transfer.block": `
+    select e.id as subject, concat_ws(' ', e.account, e.value, e.state = 'new') as expected,
+      concat_ws(' ', b.account, b.amount, b.status = 'OPEN') as found
+    from ramp_transfers e left join blocks b on b.id = e.block
+    where e.kind = 'withdraw' and (e.id, e.account, e.value, e.state = 'new')
       is distinct from (b.reference_id, b.account, b.amount, b.status = 'OPEN')`,
   /**
    * The budget of an order is blocked on its ramp's account until the order has ended, if that

@@ -194,6 +194,13 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     ORDER({ purpose: "sweep", state: "sent" }),
     "update chain_orders set gas_block = (select id from blocks where status = 'OPEN')",
   ],
+  [
+    "ramp_transfer.block",
+    `insert into ramp_transfers (id, external_ramp, exchange, kind, account, asset, value, currency,
+        exchange_network, chain, network, paid_by, speed, block, owner, created_at)
+      select gen_random_uuid(), gen_random_uuid(), 'binance', 'withdraw', account, 'ETH', amount, 'ETH',
+        'ETH', 'ETHEREUM', 'main', 'sender', 'fast', id, account, now() from blocks where status = 'OPEN'`,
+  ],
   ["order.payout", ORDER({})],
   [
     "order.payout",
