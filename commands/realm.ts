@@ -1,4 +1,4 @@
-/** The command `realm create`. @module */
+/** The command `realm`: creates, lists and moves realms. @module */
 import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
 import type { Actor } from "../domain/actor.ts";
@@ -10,6 +10,7 @@ import { createRealm, NewRealm, viewCreatedRealm } from "../domain/realms/realms
 import { hashPassword } from "../domain/security/passwords.ts";
 import { check } from "../routes/http/validation.ts";
 import type { CommandContext, Invocation } from "./context.ts";
+import { listRealms, moveRealm } from "./realm_move.ts";
 
 const REALM_FLAGS = {
   name: { type: "string" },
@@ -24,10 +25,13 @@ const REALM_FLAGS = {
 } as const;
 const REALM_USAGE = "usage: realm create --name … --email … --password …" +
   " [--country US] [--currency USD] [--zone US] [--tier unlimited] [--username …]" +
-  ' [--database-url postgres://…], or realm create \'{"name": "…", "admin": {…}}\'';
+  ' [--database-url postgres://…], or realm create \'{"name": "…", "admin": {…}}\', realm list, or realm move <id> --to postgres://…';
 
-/** Creates a realm from the command line, given as JSON or as flags, and prints it with its keys. */
+/** Runs `realm create`, which prints the realm with its keys, `realm list`, or `realm move`. */
 export async function realm(context: CommandContext, { args }: Invocation): Promise<void> {
+  const [verb, ...rest] = args.filter((arg) => arg !== "--supervised");
+  if (verb === "list" && rest.length === 0) return await listRealms(context);
+  if (verb === "move") return await moveRealm(context, rest);
   const created = await makeRealm(context, check(NewRealm, requestOf(args), "request.invalid"));
   console.log(JSON.stringify(created, null, 2));
 }

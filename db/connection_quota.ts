@@ -36,6 +36,20 @@ export interface Quota {
   close(): void;
 }
 
+/** The quotas of a process, one for each server. */
+export interface Quotas {
+  /** The quota of a server, named by host and port. */
+  of(server: string): Quota;
+  /** The quota of a server's connections for reads of all realms, where each realm needs its own. */
+  watching(server: string): Quota;
+  /** Connections for reads of all realms, in each server. */
+  readonly watchMax: number;
+  /** Connections that pools have now, in all servers, without those that read all realms. */
+  taken(): number;
+  /** Rejects all waiting callers. */
+  close(): void;
+}
+
 interface PoolEntry {
   pool: ManagedPool;
   connections: number;
@@ -102,6 +116,29 @@ export function openQuota(total: number, idleMs = IDLE_MS): Quota {
     close() {
       state.closed = true;
       rejectAll(state);
+    },
+  };
+}
+
+/** Opens quotas: one for the platform's server, and one for each other. */
+export function openQuotas(
+  sizes: { home: string; homeMax: number; otherMax: number; watchMax: number },
+): Quotas {
+  const { home, homeMax, otherMax, watchMax } = sizes;
+  const quotas = new Map<string, Quota>();
+  const watches = new Map<string, Quota>();
+  const kept = (all: Map<string, Quota>, server: string, total: number) => {
+    const quota = all.get(server) ?? openQuota(Math.max(1, total));
+    all.set(server, quota);
+    return quota;
+  };
+  return {
+    of: (server) => kept(quotas, server, server === home ? homeMax : otherMax),
+    watching: (server) => kept(watches, server, watchMax),
+    watchMax,
+    taken: () => [...quotas.values()].reduce((sum, quota) => sum + quota.taken(), 0),
+    close() {
+      for (const quota of [...quotas.values(), ...watches.values()]) quota.close();
     },
   };
 }

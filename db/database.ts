@@ -5,12 +5,22 @@
  */
 import type postgres from "postgres";
 import { connect, type Login, type Speech } from "./connections.ts";
-import { Contention } from "./errors.ts";
-import { type Logins, passwordsOf } from "./realm_logins.ts";
-import { type Session as AnySession, settingsOf } from "./session_settings.ts";
-import { openQuota, type Quota } from "./connection_quota.ts";
+import {
+  actingAs,
+  saidBy,
+  serverOf,
+  type Session,
+  sessionOf,
+  unbounded,
+  urlOf,
+  WATCH,
+  workerRole,
+} from "./pools.ts";
+import { openQuotas } from "./connection_quota.ts";
+import type { Logins } from "./realm_logins.ts";
+import { openRealmPools } from "./realm_pools.ts";
 
-type Session = AnySession<RealmLocation>;
+export { actingAs, workerRole };
 /** A pool, or a connection outside a transaction. */
 export type Sql = postgres.Sql;
 /** An open transaction. */
@@ -28,7 +38,7 @@ export interface DatabaseOptions extends Speech {
    * pooler, the login of the address takes the role on, and can give it up again.
    */
   logins?: Logins;
-  /** Connections of the process, all pools together. */
+  /** Connections of the process to one server, all pools together. */
   connectionsMax?: number;
   /** The realm migration that this version needs: a realm that is behind it gets no connection. */
   schemaVersion?: number;
@@ -50,6 +60,8 @@ export interface RealmLocation {
   login: Uint8Array | null;
   /** Number of the last migration applied there. */
   schemaVersion: number;
+  /** Number of the place: it grows each time the realm moves to another database. */
+  place: number;
 }
 
 /** A pool, with the statements that each transaction must begin with, if any. */
@@ -71,6 +83,18 @@ export interface Pool {
    * @param free resolved when they are unused; without it, running statements have a moment
    */
   renew(sql: Sql, free?: Promise<unknown>): void;
+  /** Ends its connections after a short wait for running statements; the realm lives elsewhere now. */
+  leave?(): void;
+  /** Number of the realm's place that the connections lead to now; absent where the pool never moves. */
+  readonly place?: number;
+  /**
+   * Looks where the realm lives after its old place refused a statement, and waits while it moves.
+   *
+   * @param from the place that refused
+   * @returns whether the statement may pass now
+   * @throws {Contention} when the move takes too long
+   */
+  follow?(from: number): Promise<boolean>;
 }
 
 /** All pools of this process. */
@@ -111,7 +135,6 @@ const CONNECTIONS_MAX = 40;
 const PLATFORM_MAX = 4;
 const WATCH_MAX = 4;
 const BUILDER_MAX = 2;
-const REALM_MAX = 4;
 /** Most uses of a building session: it caches every table that it made, and grows slow and large. */
 const BUILDER_USES_MAX = 10;
 
@@ -119,77 +142,27 @@ const BUILDER_USES_MAX = 10;
 export function openDatabase(options: DatabaseOptions): Database {
   const platformMax = options.platformMax ?? PLATFORM_MAX;
   const total = options.connectionsMax ?? CONNECTIONS_MAX;
-  const quota = openQuota(Math.max(1, total - platformMax - WATCH_MAX - BUILDER_MAX));
   const alive = new Set<Sql>();
-  const realms = new Map<string, Pool>();
-  const works = new Map<string, Pool>();
-  const shared = new Map<string, Pool>(); // of realms whose roles do not log in, by address
-  const watches = new Map<string, Pool>();
-  function plain(url: string, as: Session, max: number): Sql {
-    const sql = connect(options, url, as, max, loginOf(options, as));
-    alive.add(sql);
-    return sql;
-  }
-  const always = (url: string, as: Session, max: number) =>
-    unbounded(saidBy(options, as), () => plain(url, as, max), alive);
   const { platform, watch, serveAs } = servingOf(options, alive);
   const builder = builderOf(options, alive);
-  function bounded(location: RealmLocation, max: number, name: string): Pool {
-    const as = sessionOf(location, name);
-    const open = (size: number) => plain(urlOf(options, location), as, size);
-    return underQuota(quota, { open, alive, max, settings: saidBy(options, as) });
-  }
-  /** Pool of a realm in another database, or without a role, which only the address's login may read. */
-  function elsewhere(location: RealmLocation): Pool {
-    const as = sessionOf(asWorker(location), "watch");
-    const url = urlOf(options, location);
-    if (loginOf(options, as) !== null) return always(url, as, 1);
-    const all = shared.get(url) ?? always(url, WATCH, url === options.url ? WATCH_MAX : 1);
-    shared.set(url, all);
-    return actingAs(all, asWorker(location));
-  }
+  const quotas = openQuotas({
+    home: serverOf(options.url),
+    homeMax: total - platformMax - WATCH_MAX - BUILDER_MAX,
+    otherMax: total - WATCH_MAX,
+    watchMax: WATCH_MAX,
+  });
+  const realms = openRealmPools({ options, platform, watch, alive, quotas });
   return {
-    platform,
-    builder,
-    serveAs,
-    realm(location) {
-      if (isBehind(options, location)) return UNMIGRATED;
-      const known = realms.get(location.id);
-      if (known !== undefined) return known;
-      const pool = bounded(location, options.realmMax ?? REALM_MAX, "realm");
-      realms.set(location.id, pool);
-      return pool;
-    },
-    working(location) {
-      if (isBehind(options, location)) return UNMIGRATED;
-      const known = works.get(location.id);
-      if (known !== undefined) return known;
-      const pool = bounded(asWorker(location), options.realmMax ?? REALM_MAX, "worker");
-      works.set(location.id, pool);
-      return pool;
-    },
-    sharedPool(location) {
-      if (isBehind(options, location)) return UNMIGRATED;
-      const known = watches.get(location.id);
-      if (known !== undefined) return known;
-      const pool = isShared(location) ? actingAs(watch, asWorker(location)) : elsewhere(location);
-      watches.set(location.id, pool);
-      return pool;
-    },
-    postingPool: (of) => isBehind(options, of) ? UNMIGRATED : bounded(of, 1, "posting"),
+    ...{ platform, builder, serveAs },
+    ...realms,
     owner: (location) => ownerOf(options, location),
     logins: options.logins,
-    taken: quota.taken,
+    taken: quotas.taken,
     async close() {
-      quota.close();
+      quotas.close();
       await Promise.all([...alive].map((sql) => sql.end({ timeout: 5 })));
     },
   };
-}
-
-/** Gives the settings that each transaction states; connections of our own keep theirs. */
-function saidBy({ prepare }: DatabaseOptions, as: Session): string {
-  return prepare ? "" : settingsOf(as);
 }
 
 /** Opens the platform's pool and the shared pool, which may change to other roles. */
@@ -253,128 +226,4 @@ function ownerOf(options: DatabaseOptions, location: RealmLocation): Pool {
   return unbounded(saidBy(options, as), open, new Set());
 }
 
-/**
- * Gives shared connections, acting as one realm for the length of a transaction: work that runs in all
- * realms must not open a connection to each of them.
- */
-export function actingAs(shared: Pool, location: RealmLocation): Pool {
-  const role = location.role === null ? "" : `set local role "${location.role}";`;
-  const settings =
-    `${shared.settings} ${role} set local search_path to "${location.schema}", pg_temp;`;
-  return {
-    get sql() {
-      return shared.sql;
-    },
-    settings,
-    enter: shared.enter,
-    renew: shared.renew,
-  };
-}
-
-/** The name of the role of a realm's workers. */
-export function workerRole(role: string): string {
-  return `${role}_worker`;
-}
-
-function asWorker(location: RealmLocation): RealmLocation {
-  return { ...location, role: location.role === null ? null : workerRole(location.role) };
-}
-
-/** Whether the role of the shared pool may read this realm. */
-function isShared({ encryptedUrl, role }: RealmLocation): boolean {
-  return encryptedUrl === null && role !== null;
-}
-
 const PLATFORM: Session = { searchPath: '"platform"', role: null, location: null, name: "api" };
-const WATCH: Session = { searchPath: "pg_catalog", role: null, location: null, name: "watch" };
-
-function sessionOf(location: RealmLocation, name: string): Session {
-  // Temporary tables come last, so that they never stand for the realm's own.
-  return { searchPath: `"${location.schema}", pg_temp`, role: location.role, location, name };
-}
-
-/** A pool that is outside the quota. */
-function unbounded(settings: string, open: () => Sql, alive: Set<Sql>): Pool {
-  let current = open();
-  return {
-    get sql() {
-      return current;
-    },
-    settings,
-    enter: () => FREE,
-    renew(sql, free) {
-      if (sql !== current) return;
-      current = open();
-      retire(sql, alive, free);
-    },
-  };
-}
-
-/** Ends replaced connections: when they are unused, or after a short wait for running statements. */
-function retire(sql: Sql, alive: Set<Sql>, free?: Promise<unknown>): void {
-  const end = () => sql.end({ timeout: free === undefined ? 5 : 0 });
-  (free === undefined ? end() : free.then(end)).catch(() => {}).finally(() => alive.delete(sql));
-}
-
-const FREE = Promise.resolve(() => {});
-
-function isBehind(options: DatabaseOptions, location: RealmLocation): boolean {
-  return location.schemaVersion < (options.schemaVersion ?? 0);
-}
-
-/** The pool of a realm that waits for its migration: every use fails. */
-const UNMIGRATED: Pool = {
-  get sql(): Sql {
-    throw new Contention("the realm is being migrated");
-  },
-  settings: "",
-  enter: () => Promise.reject(new Contention("the realm is being migrated")),
-  renew() {},
-};
-
-/** Opens a pool that gets and loses its connections under the quota. */
-function underQuota(
-  quota: Quota,
-  of: { open: (size: number) => Sql; alive: Set<Sql>; max: number; settings: string },
-): Pool {
-  let current: Sql | null = null;
-  const { enter } = quota.admit({
-    max: of.max,
-    open(size) {
-      current ??= of.open(size);
-    },
-    async close() {
-      const last = current;
-      current = null;
-      if (last === null) return;
-      await last.end({ timeout: 5 });
-      of.alive.delete(last);
-    },
-  });
-  return {
-    get sql() {
-      return current ??= of.open(of.max);
-    },
-    settings: of.settings,
-    enter,
-    renew(sql, free) {
-      if (sql !== current) return;
-      current = null;
-      retire(sql, of.alive, free);
-    },
-  };
-}
-
-/** Gives the login of a session; null: that of the address. */
-function loginOf(options: DatabaseOptions, { role, location }: Session): Login | null {
-  if (role === null || location === null || !options.prepare) return null;
-  const passwordOf = passwordsOf(location, options.logins);
-  return passwordOf === null ? null : { role, password: passwordOf(role) };
-}
-
-function urlOf(options: DatabaseOptions, location: RealmLocation): string {
-  if (location.encryptedUrl === null) return options.url;
-  const url = options.decryptUrl?.(location.encryptedUrl, location.id) ?? null;
-  if (url !== null) return url;
-  throw new Error(`the address of realm ${location.id}'s database was encrypted under another key`);
-}

@@ -58,12 +58,22 @@ export function isReadOnly(error: unknown): boolean {
 
 /** Codes of a database that lacks an object or a right that this version needs. */
 const BROKEN: ReadonlySet<string> = new Set([
+  "PMV01", // the realm lives elsewhere
   "3D000", // no such database
   "3F000", // no such schema
   "42501", // no right
   "42883", // no such function
   "42P01", // no such table
 ]);
+
+/** SQLSTATE of a write to the copy of a realm that was left behind when the realm moved. */
+export const MOVED = "PMV01";
+
+/** Whether a realm's place refuses its role, as it does once the realm lives elsewhere. */
+export function isRefusedThere(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== null && BROKEN.has(code);
+}
 
 /** Whether this process has no permission to reach the database's server: it is not among the hosts. */
 export function isOutOfReach(error: unknown): boolean {

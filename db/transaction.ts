@@ -3,7 +3,7 @@
  * a race is run again here, and its caller does not notice.
  * @module
  */
-import { Contention, isContention, isDisconnect, isReadOnly } from "./errors.ts";
+import { Contention, isContention, isDisconnect, isReadOnly, isRefusedThere } from "./errors.ts";
 import type { Db, Pool, Sql, Tx } from "./database.ts";
 
 /** Marks the type of a transaction that took the ledger lock; there is no such value. */
@@ -262,8 +262,7 @@ export async function using<T>(
   deadlineMs = DEADLINE_MS,
   waitMaxMs = deadlineMs,
 ): Promise<T> {
-  const leave = await pool.enter();
-  const run = untilDeadline(pool, work, deadlineMs, leave);
+  const run = wherever(pool, work, deadlineMs);
   if (waitMaxMs >= deadlineMs) return await run;
   run.catch(() => {}); // no caller waits for it any more
   const { promise, resolve } = Promise.withResolvers<typeof LATE>();
@@ -273,6 +272,26 @@ export async function using<T>(
   return result;
 }
 
+/** Runs work where the realm lives; again in its new place, where it moved meanwhile and the old one refused. */
+async function wherever<T>(
+  pool: Pool,
+  work: (sql: Sql) => Promise<T>,
+  deadlineMs: number,
+): Promise<T> {
+  for (let moves = 0;; moves++) {
+    const from = pool.place;
+    const leave = await pool.enter();
+    try {
+      return await untilDeadline(pool, work, deadlineMs, leave);
+    } catch (error) {
+      if (from === undefined || moves >= MOVES_MAX || !isRefusedThere(error)) throw error;
+      if (!await pool.follow!(from)) throw error;
+    }
+  }
+}
+
+/** Most moves of a realm that a caller follows. */
+const MOVES_MAX = 3;
 const LATE = Symbol();
 /** Statements that run on connections now, so that none is cut off when they are given up. */
 const running = new WeakMap<Sql, Set<Promise<unknown>>>();

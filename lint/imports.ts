@@ -59,6 +59,7 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
     "webhooks",
     "recovery",
     "backup",
+    "moves",
   ],
   db: [
     ...[LAYER_ROOT, "embedded", "collections", "security", "chains", "identity", "accounts"],
@@ -67,6 +68,7 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
     "webhooks",
     "recovery",
     "backup",
+    "moves",
   ],
   workers: [
     ...["chains", "keys", LAYER_ROOT, "gateways", "installation", "tokens", "sending", "scanning"],

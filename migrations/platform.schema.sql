@@ -126,6 +126,26 @@ constraint realm_measurements_pkey PRIMARY KEY (realm)
 constraint realm_measurements_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id) ON DELETE CASCADE
 constraint realm_measurements_samples_check CHECK (((jsonb_typeof(samples) = 'array'::text) AND (jsonb_array_length(samples) <= 5000)))
 
+table realm_moves (
+  realm uuid not null
+  id uuid not null
+  step text not null
+  runner uuid not null
+  place integer not null
+  source_encrypted bytea
+  target_encrypted bytea
+  pause_ms integer
+  error text
+  updated_at timestamp with time zone not null default now()
+  created_at timestamp with time zone not null
+)
+constraint realm_moves_id_key UNIQUE (id)
+constraint realm_moves_pause_ms_check CHECK ((pause_ms >= 0))
+constraint realm_moves_pkey PRIMARY KEY (realm)
+constraint realm_moves_place_check CHECK ((place > 0))
+constraint realm_moves_realm_fkey FOREIGN KEY (realm) REFERENCES realms(id)
+constraint realm_moves_step_check CHECK ((step = ANY (ARRAY['copying'::text, 'fencing'::text, 'fenced'::text, 'switched'::text, 'done'::text, 'canceled'::text])))
+
 table realm_provisioning (
   id uuid not null
   database_url_encrypted bytea not null
@@ -156,6 +176,7 @@ table realms (
   database_url_encrypted bytea
   login bytea
   schema_version integer not null
+  place integer not null default 0
   migrations_checksum text not null
   settings jsonb not null default '{}'::jsonb
   error jsonb
@@ -168,6 +189,7 @@ constraint realms_country_check CHECK ((country ~ '^[A-Z]{2}$'::text))
 constraint realms_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 constraint realms_name_plain CHECK (is_plain(name))
 constraint realms_pkey PRIMARY KEY (id)
+constraint realms_place_check CHECK ((place >= 0))
 constraint realms_previous_realm_key_key UNIQUE (previous_realm_key)
 constraint realms_realm_key_key UNIQUE (realm_key)
 constraint realms_schema_name_check CHECK ((schema_name ~ '^realm_[0-9a-f]{32}$'::text))

@@ -8,7 +8,7 @@ declare
   -- Objects of the schema are found by an index; "all tables in schema" reads the catalog of all realms.
   relations text[] := array(select c.oid::regclass::text from pg_depend d join pg_class c on c.oid = d.objid
     where (d.refclassid, d.refobjid, d.classid) = ('pg_namespace'::regclass, ':schema'::regnamespace, 'pg_class'::regclass)
-      and c.relkind in ('r', 'v', 'm', 'p') order by 1);
+      and c.relkind in ('r', 'v', 'm', 'p') and c.relname not like 'move\_%' order by 1); -- a move's own notes
 begin
   execute format('revoke all on %s from :role, :worker', array_to_string(relations, ', '));
   execute format('grant select on %s to :role, :worker', array_to_string(relations, ', '));
@@ -123,6 +123,7 @@ begin
       p.proname = any (definers) as definer, p.prorettype = 'trigger'::regtype as of_trigger
     from pg_depend d join pg_proc p on p.oid = d.objid
     where (d.refclassid, d.refobjid, d.classid) = ('pg_namespace'::regclass, ':schema'::regnamespace, 'pg_proc'::regclass)
+      and p.proname not like 'move\_%' -- those that note changes while the realm moves
   loop
     -- Temporary tables of a session never stand for the realm's, in triggers neither.
     if f.definer or f.of_trigger then

@@ -18,6 +18,8 @@ export interface RealmRow {
   /** Encrypted secret of its roles' logins; null if they do not log in. */
   login: Uint8Array | null;
   schema_version: number;
+  /** Number of its place: it grows each time the realm moves to another database. */
+  place: number;
   /** Checksum of the migrations up to it. */
   migrations_checksum: string;
   settings: Record<string, unknown>;
@@ -43,6 +45,7 @@ const COLUMNS = [
   "database_url_encrypted",
   "login",
   "schema_version",
+  "place",
   "migrations_checksum",
   "settings",
   "error",
@@ -62,6 +65,7 @@ export type NewRealmRow = Omit<
   RealmRow,
   | "error"
   | "updated_at"
+  | "place"
   | "settings"
   | "requests_per_second"
   | "credits_per_month"

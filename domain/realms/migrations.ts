@@ -27,6 +27,7 @@ import {
   selectRealmsWithoutRights,
   updateRealm,
 } from "../../db/realms/realms.ts";
+import { selectPlace } from "../../db/realm_places.ts";
 import { building, locking, reading } from "../../db/transaction.ts";
 import { locationOf } from "./realms.ts";
 
@@ -134,6 +135,8 @@ export async function restateAll(
   const select = every ? selectRealms : selectRealmsWithoutRights;
   for await (const row of allRealms(database.platform, { select })) {
     if (row.role_name === null) continue;
+    const place = await reading(database.platform, (db) => selectPlace(db, row.id));
+    if (place?.moving) continue; // its old place is fenced
     try {
       await restateOne(database, migrations, await withLogin(database, row, newLogins));
       tell("info", "a realm has its rights again", { realm: row.id });

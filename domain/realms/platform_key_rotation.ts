@@ -4,6 +4,8 @@
  * @module
  */
 import type { Database, Pool, Tx } from "../../db/database.ts";
+import { enterSchema } from "../../db/migrate.ts";
+import { lockMove, updateMoveAddresses } from "../../db/realms/moves.ts";
 import { lockPlatformKey, updatePlatformKey } from "../../db/realms/installation.ts";
 import { lockPlatformLogin, updatePlatformLogin } from "../../db/platform_login.ts";
 import { allRealms } from "../../db/realms/realm_pages.ts";
@@ -30,6 +32,7 @@ const PAGE = 200;
 export async function reencryptAll(database: Database, secrets: Secrets): Promise<number> {
   let count = 0;
   for await (const realm of allRealms(database.platform)) {
+    count += await locking(database.builder, (tx) => reencryptMove(tx, realm.id, secrets));
     count += await locking(database.platform, (tx) => reencryptRealm(tx, realm.id, secrets));
     const pool = database.realm(locationOf(realm));
     count += await reencryptFactors(pool, realm.id, secrets);
@@ -66,6 +69,22 @@ async function reencryptRealm(tx: Tx, id: string, secrets: Secrets): Promise<num
   const count = Object.keys(changes).length;
   if (count > 0) await updateRealm(tx, id, changes);
   return count;
+}
+
+/** The addresses of a realm's last move: of the copy that was left behind, too. */
+async function reencryptMove(tx: Tx, realm: string, secrets: Secrets): Promise<number> {
+  await enterSchema(tx, "platform");
+  const move = await lockMove(tx, realm);
+  if (move === null) return 0;
+  const anew = (text: Uint8Array | null) =>
+    text === null ? null : reencrypt(secrets, "database_url", realm, text);
+  const { source_encrypted, target_encrypted } = move;
+  const addresses = {
+    source_encrypted: anew(source_encrypted),
+    target_encrypted: anew(target_encrypted),
+  };
+  await updateMoveAddresses(tx, realm, addresses);
+  return Object.values(addresses).filter((text) => text !== null).length;
 }
 
 async function reencryptProfileKey(tx: Tx, realm: string, secrets: Secrets): Promise<number> {

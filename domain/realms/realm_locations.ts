@@ -11,7 +11,15 @@ export function newLocation(
 ): RealmLocation {
   const schema = `realm_${id.replaceAll("-", "")}`;
   const login = roles ? logins?.draw(id) ?? null : null;
-  return { id, schema, role: roles ? schema : null, encryptedUrl, login, schemaVersion: 0 };
+  return {
+    id,
+    schema,
+    role: roles ? schema : null,
+    encryptedUrl,
+    login,
+    schemaVersion: 0,
+    place: 0,
+  };
 }
 
 /** Where a realm's data lives. */
@@ -23,5 +31,6 @@ export function locationOf(row: RealmRow): RealmLocation {
     encryptedUrl: row.database_url_encrypted,
     login: row.login,
     schemaVersion: row.schema_version,
+    place: row.place,
   };
 }

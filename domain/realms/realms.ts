@@ -49,10 +49,10 @@ const TierName = z.string().regex(/^[a-z][a-z0-9_]{1,39}$/, "a tier's name is ex
   example: "unlimited",
 });
 /**
- * A database on another machine, the operator's own too, must state its sslmode, so that passwords
+ * Address of a realm's own database. One on another machine, the operator's own too, must state its sslmode, so that passwords
  * and money never cross a network in plain text by mistake.
  */
-const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).refine((text) => {
+export const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).refine((text) => {
   const url = URL.parse(text);
   return url === null || /^(localhost|127(\.\d+){3}|\[::1\]|)$/.test(url.hostname) ||
     url.searchParams.has("sslmode") || url.searchParams.has("ssl");

@@ -41,8 +41,9 @@ interface Revoked {
   /** When each revoked key expires by itself, by its id. */
   readonly keys: Map<string, number>;
   readonly users: Map<string, { before: number; expiresAt: number }>;
-  /** Up to where revocations were read. */
+  /** Up to where revocations were read, in a place: numbers of transactions mean nothing in another one. */
   horizon: string | null;
+  place: number;
 }
 
 type News = Awaited<ReturnType<typeof selectRevocations>>;
@@ -53,7 +54,7 @@ export function openRevocationCache(
   first: RealmRow,
   now: () => number,
 ): RevocationCache {
-  const revoked: Revoked = { keys: new Map(), users: new Map(), horizon: null };
+  const revoked: Revoked = { keys: new Map(), users: new Map(), horizon: null, place: -1 };
   const known = { row: first, clockLagMs: 0, refreshedAt: 0 };
   const refreshing: { current: Promise<void> | null; generation: number } = {
     current: null,
@@ -64,17 +65,30 @@ export function openRevocationCache(
   const pool = () => database.realm(locationOf(known.row));
   const apiKeys = openApiKeyCache({ watch: shared, pool });
 
+  /** Reads the revocations where the realm lives: all of them, in a place that was not read before. */
+  function readHere(): [place: number, Promise<News>] {
+    const pool = shared();
+    const place = pool.place ?? 0;
+    const horizon = place === revoked.place ? revoked.horizon : null;
+    const reads = reading(pool, (db) => selectRevocations(db, horizon));
+    reads.catch(() => {}); // awaited after the row
+    return [place, reads];
+  }
   async function read(): Promise<void> {
     const startedAt = now();
     const { generation } = refreshing;
-    const reads = reading(shared(), (db) => selectRevocations(db, revoked.horizon));
-    reads.catch(() => {}); // awaited below, after the row
+    let [place, reads] = readHere();
     const row = await reading(database.platform, (db) => selectRealm(db, first.id));
     if (row !== null) known.row = row; // also where the realm's own database is away
-    const news = await reads;
+    let news = await reads;
+    while ((shared().place ?? 0) !== place) { // the realm has moved meanwhile
+      [place, reads] = readHere();
+      news = await reads;
+    }
     await apiKeys.refresh();
     known.clockLagMs = Math.max(0, news.at - now());
     addRevocations(revoked, news);
+    revoked.place = place;
     // A refresh that began before an invalidation may have missed its cause.
     if (generation === refreshing.generation) known.refreshedAt = startedAt;
   }

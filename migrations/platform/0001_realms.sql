@@ -34,6 +34,7 @@ create table realms (
   database_url_encrypted bytea,
   login bytea,
   schema_version integer not null,
+  place integer not null default 0 check (place >= 0),
   migrations_checksum text not null,
   settings jsonb not null default '{}',
   error jsonb,
@@ -44,6 +45,7 @@ create table realms (
 comment on column realms.previous_realm_key is 'Valid at logins beside realm_key, until it is ended.';
 comment on column realms.database_url_encrypted is 'Encrypted database_url of a realm that lives elsewhere.';
 comment on column realms.login is 'Encrypted secret from which the passwords of the realm''s roles derive; null: they do not log in.';
+comment on column realms.place is 'Grows each time the realm moves to another database: a process that knows a smaller number looks again.';
 comment on column realms.schema_version is 'Number of the last migration applied to the realm.';
 comment on column realms.migrations_checksum is 'Checksum of all migrations up to it: a file that was changed afterwards is found at every start.';
 

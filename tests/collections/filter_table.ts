@@ -64,6 +64,7 @@ export async function testTable(): Promise<{ sql: Sql } & AsyncDisposable> {
     encryptedUrl: null,
     login: null,
     schemaVersion: 0,
+    place: 0,
   });
   // Its text is ordered by code points, as JavaScript can check.
   await sql`create table things (

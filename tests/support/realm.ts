@@ -111,7 +111,7 @@ const VERIFIER = "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" +
   "COasZSyMm5hc6dqbItVb+IZaGwOa3IHiB0qT62pEreo";
 
 /** Opens the pools of a process. */
-function reach(config: Config, onStatement?: (text: string) => void): Database {
+export function reach(config: Config, onStatement?: (text: string) => void): Database {
   const secrets = openSecrets(PLATFORM_KEY);
   return openDatabase({
     url: config.databaseUrl!,

@@ -16,7 +16,14 @@ import { openDatabase } from "../../db/database.ts";
 import { startEmbedded } from "../../db/embedded/embedded.ts";
 
 const NAME = "realm_00000000000000000000000000000000";
-const PLACE = { id: NAME, schema: NAME, encryptedUrl: null, login: null, schemaVersion: 0 };
+const PLACE = {
+  id: NAME,
+  schema: NAME,
+  encryptedUrl: null,
+  login: null,
+  schemaVersion: 0,
+  place: 0,
+};
 const MIGRATIONS = new URL("../../migrations/", import.meta.url);
 
 /** The two golden dumps. */

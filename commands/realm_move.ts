@@ -1,0 +1,133 @@
+/** The commands `realm move` and `realm list`. @module */
+import { parseArgs } from "node:util";
+import { ConfigError } from "../config.ts";
+import type { RealmRow } from "../db/realms/realms.ts";
+import { selectMoves } from "../db/realms/moves.ts";
+import { selectRealmSize } from "../db/moves/tables.ts";
+import { allRealms } from "../db/realms/realm_pages.ts";
+import { readingBriefly } from "../db/transaction.ts";
+import { orderMove, type OrderOptions } from "../domain/moves/move_orders.ts";
+import { cancel, carryOn, dropOld } from "../domain/moves/moving.ts";
+import { DatabaseUrl, locationOf } from "../domain/realms/realms.ts";
+import type { CommandContext } from "./context.ts";
+import { openProgress } from "./progress.ts";
+
+const FLAGS = {
+  to: { type: "string" },
+  cancel: { type: "boolean" },
+  "drop-old": { type: "boolean" },
+} as const;
+const USAGE =
+  "usage: realm move <id> --to postgres://… (or --to platform), without --to to carry a move on," +
+  " or with --cancel or --drop-old";
+const SIZE_MAX_MS = 10_000;
+
+/** Moves a realm to another database, carries its move on, takes it back, or drops the copy that was left behind. */
+export async function moveRealm(
+  context: CommandContext,
+  args: readonly string[],
+): Promise<void> {
+  const { realm, to, verb } = readMoveArguments(args);
+  const options = optionsOf(context);
+  if (verb === "drop-old") {
+    await dropOld(options, realm);
+    console.log(`The old copy of realm ${realm} is dropped.`);
+    return;
+  }
+  const move = await orderMove(options, { realm, to }, Date.now());
+  if (verb === "cancel") {
+    await cancel(options, move);
+    console.log(`The move of realm ${realm} is canceled: the realm works where it was.`);
+    return;
+  }
+  const progress = openProgress("bytes");
+  try {
+    const { pauseMs, rounds, head } = await carryOn({
+      ...options,
+      onPart: progress.part,
+      onBytes: progress.add,
+    }, move);
+    progress.end();
+    const pause = pauseMs === null ? "" : ` It took no writes for ${pauseMs} ms.`;
+    console.log(`Realm ${realm} has moved, head ${head}, after ${rounds} rounds.${pause}`);
+  } finally {
+    progress.end();
+  }
+}
+
+function optionsOf({ database, migrations, provisioning }: CommandContext): OrderOptions {
+  return { database, migrations, secrets: provisioning.secrets };
+}
+
+/** Reads the arguments of `realm move`. @throws {ConfigError} */
+export function readMoveArguments(
+  args: readonly string[],
+): { realm: string; to?: string | null; verb: "move" | "cancel" | "drop-old" } {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: FLAGS,
+      allowPositionals: true,
+    });
+    const given = [values.to !== undefined, values.cancel, values["drop-old"]].filter(Boolean);
+    if (positionals.length === 1 && given.length <= 1) {
+      const [realm] = positionals;
+      if (values.cancel) return { realm, verb: "cancel" };
+      if (values["drop-old"]) return { realm, verb: "drop-old" };
+      return { realm, to: addressOf(values.to), verb: "move" };
+    }
+  } catch (error) {
+    throw new ConfigError([error instanceof Error ? error.message : String(error), USAGE]);
+  }
+  throw new ConfigError([USAGE]);
+}
+
+function addressOf(text: string | undefined): string | null | undefined {
+  if (text === undefined) return undefined;
+  if (text === "platform") return null;
+  const read = DatabaseUrl.safeParse(text);
+  if (read.success) return read.data;
+  throw new Error(`--to: ${read.error.issues.map(({ message }) => message).join("; ")}`);
+}
+
+/** Lists realms with their zone, place and size, a line of JSON each. */
+export async function listRealms(context: CommandContext): Promise<void> {
+  const { database } = context;
+  const moves = await readingBriefly(database.builder, SIZE_MAX_MS, selectMoves);
+  const moving = new Map(moves.map(({ realm, step }) => [realm, step]));
+  for await (const row of allRealms(database.platform)) {
+    const step = moving.get(row.id);
+    const over = step === undefined || step === "done" || step === "canceled";
+    console.log(JSON.stringify({
+      id: row.id,
+      name: row.name,
+      zone: row.zone,
+      server: serverOf(context, row),
+      schema_version: row.schema_version,
+      ...await sizeOf(context, row),
+      ...over ? {} : { moving: step },
+    }));
+  }
+}
+
+/** Host, port and database of a realm; never its password. */
+function serverOf({ provisioning, config }: CommandContext, row: RealmRow): string {
+  const url = row.database_url_encrypted === null
+    ? config.databaseUrl
+    : provisioning.secrets.decrypt("database_url", row.id, row.database_url_encrypted);
+  if (url === null) return "unknown: encrypted under another key";
+  const { hostname, port, pathname } = new URL(url);
+  return `${hostname || "localhost"}:${port || "5432"}${pathname}`;
+}
+
+async function sizeOf(
+  { database }: CommandContext,
+  row: RealmRow,
+): Promise<{ bytes: number } | { error: string }> {
+  try {
+    const pool = database.realm(locationOf(row));
+    return await readingBriefly(pool, SIZE_MAX_MS, (db) => selectRealmSize(db, row.schema_name));
+  } catch (error) {
+    return { error: (error as { code?: string }).code ?? "the database does not answer" };
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * The fence of a realm's old place: once it is committed no transaction writes there any more, whatever it
+ * waited for and with whose rights it runs, and the realm's roles read nothing there.
+ * @module
+ */
+import type { Tx } from "../database.ts";
+import { MOVED } from "../errors.ts";
+import { quoted, type TableShape, within } from "./tables.ts";
+
+const FENCE = "move_fence";
+/** Those that wait for these locks are the realm's writers: rather another try than a long pause. */
+const LOCK_WAIT_MAX_MS = 400;
+
+/**
+ * Raises the fence for a run of the move. The locks make it wait for the transactions that write; those that wait
+ * behind it see its triggers as soon as they have theirs.
+ */
+export async function raiseFence(
+  tx: Tx,
+  { schema, role }: { schema: string; role: string },
+  tables: readonly TableShape[],
+  runner: string,
+): Promise<void> {
+  const fence = within(schema, FENCE);
+  const names = tables.map(({ name }) => within(schema, name));
+  await tx.unsafe(`set local lock_timeout = ${LOCK_WAIT_MAX_MS};
+    lock table ${within(schema, "order_lock")} in exclusive mode;
+    lock table ${within(schema, "ledger_lock")} in exclusive mode;
+    lock table ${names.join()} in share row exclusive mode;
+    set local lock_timeout = 0`);
+  const [{ raised }] = await tx<{ raised: boolean }[]>`
+    select to_regclass(${fence}) is not null as raised`;
+  if (!raised) {
+    await tx.unsafe(`create table ${fence} (runner uuid not null);
+      insert into ${fence} values ('${runner}');
+      create function ${fence}() returns trigger language plpgsql as $$
+      begin
+        raise exception 'the realm lives elsewhere' using errcode = '${MOVED}';
+      end $$;
+      ${
+      names.map((name) =>
+        `create trigger ${FENCE} before insert or update or delete or truncate on ${name}
+        for each statement execute function ${fence}();`
+      ).join("\n")
+    }`);
+  }
+  await tx.unsafe(`update ${fence} set runner = '${runner}'`);
+  await revokeAll(tx, { schema, role });
+}
+
+/** Takes all rights in a schema from the realm's roles. */
+export async function revokeAll(
+  tx: Tx,
+  { schema, role }: { schema: string; role: string },
+): Promise<void> {
+  const roles = `${quoted(role)}, ${quoted(`${role}_worker`)}`;
+  await tx.unsafe(`revoke all on all tables in schema ${quoted(schema)} from ${roles};
+    revoke all on all sequences in schema ${quoted(schema)} from ${roles};
+    revoke execute on all routines in schema ${quoted(schema)} from ${roles}`);
+}
+
+/**
+ * Takes the fence away, unless another run has raised it since. The rights are to be stated anew in the
+ * same transaction.
+ *
+ * @returns whether there is no fence now
+ */
+export async function lowerFence(
+  tx: Tx,
+  schema: string,
+  tables: readonly TableShape[],
+  runner: string,
+): Promise<boolean> {
+  const fence = within(schema, FENCE);
+  const [{ raised }] = await tx<{ raised: boolean }[]>`
+    select to_regclass(${fence}) is not null as raised`;
+  if (!raised) return true;
+  const [{ runner: holder }] = await tx.unsafe<{ runner: string }[]>(
+    `select runner from ${fence} for update`,
+  );
+  if (holder !== runner) return false;
+  const drops = tables.map(({ name }) =>
+    `drop trigger if exists ${FENCE} on ${within(schema, name)};`
+  );
+  await tx.unsafe(`${drops.join("\n")} drop function ${fence}(); drop table ${fence}`);
+  return true;
+}
+
+/** Whether a schema is fenced. */
+export async function isFenced(tx: Tx, schema: string): Promise<boolean> {
+  const [{ raised }] = await tx<{ raised: boolean }[]>`
+    select to_regclass(${within(schema, FENCE)}) is not null as raised`;
+  return raised;
+}

@@ -1,0 +1,208 @@
+/**
+ * The target of a move: a realm's schema that is being filled. While rows are copied it has no triggers and
+ * no foreign keys, as the rows come from a database that has checked them; it gets them before the realm
+ * works there.
+ * @module
+ */
+import type { Db, Tx } from "../database.ts";
+import { quoted, type TableShape, within } from "./tables.ts";
+
+/** How far the target is: rows are missing, all rows of some moment are there, or it can be worked with. */
+export type TargetState = "empty" | "loaded" | "complete";
+
+/** A database that a realm may move to. */
+export interface TargetFindings {
+  encoding: string;
+  /** Version number of the server: 150004. */
+  version: number;
+  /** The installation whose tables it holds; null where it holds none. */
+  installation: string | null;
+  /** Whether the realm's schema is there. */
+  occupied: boolean;
+  /** The move that made the schema; null where none did. */
+  mark: { move: string; runner: string; state: TargetState } | null;
+  /** Milliseconds since the epoch by the server's clock. */
+  at: number;
+}
+
+/** Looks into a database. */
+export async function inspectTarget(db: Db, schema: string): Promise<TargetFindings> {
+  const [row] = await db<
+    (Omit<TargetFindings, "installation" | "mark" | "at"> & {
+      installed: boolean;
+      comment: string | null;
+      at: string;
+    })[]
+  >`
+    select current_setting('server_encoding') as encoding,
+      current_setting('server_version_num')::integer as version,
+      to_regclass('platform.installation') is not null as installed,
+      to_regnamespace(${quoted(schema)}) is not null as occupied,
+      obj_description(to_regnamespace(${quoted(schema)})::oid, 'pg_namespace') as comment,
+      floor(extract(epoch from clock_timestamp()) * 1000)::text as at`;
+  const [found] = row.installed
+    ? await db<{ id: string }[]>`select id from platform.installation`
+    : [];
+  const { encoding, version, occupied } = row;
+  const { installed: _, comment, at } = row;
+  return {
+    ...{ encoding, version, occupied, installation: found?.id ?? null, at: Number(at) },
+    mark: markOf(comment),
+  };
+}
+
+const MARK = /^purser move ([0-9a-f-]{36}) run ([0-9a-f-]{36}): (empty|loaded|complete)$/;
+
+function markOf(comment: string | null): TargetFindings["mark"] {
+  const found = MARK.exec(comment ?? "");
+  if (found === null) return null;
+  return { move: found[1], runner: found[2], state: found[3] as TargetState };
+}
+
+/** Marks a schema as the target of a move; no mark: a realm works there. */
+export async function markTarget(
+  tx: Tx,
+  schema: string,
+  mark: { id: string; runner: string; state: TargetState } | null,
+): Promise<void> {
+  const text = mark === null
+    ? "null"
+    : `'purser move ${mark.id} run ${mark.runner}: ${mark.state}'`;
+  await tx.unsafe(`comment on schema ${quoted(schema)} is ${text}`);
+}
+
+/**
+ * Keeps other runs of the move out of the target until the transaction ends.
+ *
+ * @returns its state; null where another run has taken it over
+ */
+export async function lockTarget(
+  tx: Tx,
+  schema: string,
+  runner: string,
+): Promise<TargetState | null> {
+  await tx.unsafe(`lock table ${within(schema, "migrations")} in share row exclusive mode`);
+  const { mark } = await inspectTarget(tx, schema);
+  return mark?.runner === runner ? mark.state : null;
+}
+
+/** A trigger or a foreign key of a table. */
+interface Rule {
+  table_name: string;
+  name: string;
+  definition: string;
+  /** Of triggers: in which sessions it runs. */
+  enabled: string;
+  kind: "trigger" | "key";
+}
+
+async function selectRules(db: Db, schema: string): Promise<Rule[]> {
+  return await db<Rule[]>`
+    select c.relname as table_name, t.tgname as name, pg_get_triggerdef(t.oid) as definition,
+      t.tgenabled::text as enabled, 'trigger' as kind
+    from pg_trigger t join pg_class c on c.oid = t.tgrelid
+    where c.relnamespace = to_regnamespace(${quoted(schema)}) and not t.tgisinternal
+      and t.tgname not like 'move\\_%'
+    union all
+    select c.relname, k.conname, pg_get_constraintdef(k.oid), 'O', 'key'
+    from pg_constraint k join pg_class c on c.oid = k.conrelid
+    where c.relnamespace = to_regnamespace(${quoted(schema)}) and k.contype = 'f'
+    order by 5, 1, 2`;
+}
+
+/** Empties a schema that was just made, and takes its triggers and foreign keys away. */
+export async function bareTarget(
+  tx: Tx,
+  schema: string,
+  tables: readonly TableShape[],
+): Promise<void> {
+  const rules = await selectRules(tx, schema);
+  const drops = rules.map(({ table_name, name, kind }) =>
+    kind === "key"
+      ? `alter table ${within(schema, table_name)} drop constraint ${quoted(name)};`
+      : `drop trigger ${quoted(name)} on ${within(schema, table_name)};`
+  );
+  const rows = tables.map(({ name }) => `delete from ${within(schema, name)};`);
+  await tx.unsafe([...drops, ...rows].join("\n"));
+}
+
+/** Gives the target the triggers and foreign keys of the source; the rows that are there are not checked yet. */
+export async function completeTarget(
+  { source, target, schema }: { source: Db; target: Tx; schema: string },
+): Promise<void> {
+  const key = ({ table_name, name }: Rule) => `${table_name} ${name}`;
+  const there = new Set((await selectRules(target, schema)).map(key));
+  const missing = (await selectRules(source, schema)).filter((rule) => !there.has(key(rule)));
+  const lines = missing.map(({ table_name, name, definition, enabled, kind }) => {
+    const table = within(schema, table_name);
+    if (kind === "key") {
+      return `alter table ${table} add constraint ${quoted(name)} ${
+        definition.replace(/ NOT VALID$/, "")
+      } not valid;`;
+    }
+    const always = enabled === "A"
+      ? `alter table ${table} enable always trigger ${quoted(name)};`
+      : "";
+    return `${definition}; ${always}`;
+  });
+  if (lines.length > 0) await target.unsafe(lines.join("\n"));
+}
+
+/** Reads the foreign keys whose rows were not checked yet. */
+export async function selectUnchecked(
+  db: Db,
+  schema: string,
+): Promise<{ table_name: string; name: string }[]> {
+  return await db<{ table_name: string; name: string }[]>`
+    select c.relname as table_name, k.conname as name
+    from pg_constraint k join pg_class c on c.oid = k.conrelid
+    where c.relnamespace = to_regnamespace(${quoted(schema)}) and k.contype = 'f'
+      and not k.convalidated order by 1, 2`;
+}
+
+/** Checks the rows of a foreign key; readers and writers are not held up. */
+export async function checkKey(
+  tx: Tx,
+  schema: string,
+  { table_name, name }: { table_name: string; name: string },
+): Promise<void> {
+  await tx.unsafe(
+    `alter table ${within(schema, table_name)} validate constraint ${quoted(name)}`,
+  );
+}
+
+/** Continues the numbers of the source's sequences. */
+export async function copySequences(
+  { source, target, schema }: { source: Db; target: Tx; schema: string },
+): Promise<void> {
+  const rows = await source<{ name: string; last: string | null }[]>`
+    select sequencename as name, last_value::text as last from pg_sequences
+    where schemaname = ${schema}`;
+  for (const { name, last } of rows) {
+    if (last === null) continue;
+    await target`select setval(${within(schema, name)}::text::regclass, ${last}::text::bigint)`;
+  }
+}
+
+/**
+ * Makes the copy the realm's own: numbers of transactions are those of this server, and a worker's attestation
+ * of the source holds for the copy, which was compared with it.
+ */
+export async function adoptTarget(
+  { source, target, schema }: { source: Db; target: Tx; schema: string },
+): Promise<void> {
+  const [{ attested }] = await source.unsafe<{ attested: boolean }[]>(
+    `select exists (select from ${within(schema, "attestations")}
+      where place = ${within(schema, "database_place")}()) as attested`,
+  );
+  await target.unsafe(
+    `update ${within(schema, "revocations")} set xact = pg_current_xact_id();
+    ${
+      attested
+        ? `update ${within(schema, "attestations")} set place = ${
+          within(schema, "database_place")
+        }()`
+        : ""
+    }`,
+  );
+}

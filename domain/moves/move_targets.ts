@@ -1,0 +1,71 @@
+/** The conditions under which a realm may move to a database. @module */
+import type { Pool } from "../../db/database.ts";
+import { codeOf, isOutOfReach } from "../../db/errors.ts";
+import { assertReachable } from "../../db/migrate.ts";
+import { inspectTarget, type TargetFindings } from "../../db/moves/target.ts";
+import { selectInstallation } from "../../db/realms/installation.ts";
+import { building, reading } from "../../db/transaction.ts";
+import { DomainError } from "../errors.ts";
+import type { Move, MoveOptions } from "./moving.ts";
+
+/** Leases and keys end by the clock of the realm's server. */
+const CLOCKS_APART_MAX_MS = 5000;
+
+/**
+ * Refuses a target that cannot hold the realm, or holds something else in its place.
+ *
+ * @throws {DomainError} request.invalid
+ */
+export async function assertUsable(
+  { database }: MoveOptions,
+  move: Move,
+  pools: { source: Pool; target: Pool },
+): Promise<void> {
+  const { schema } = move.target;
+  const there = await found(pools.target, schema);
+  const here = await found(pools.source, schema);
+  const { id } = await reading(database.platform, selectInstallation);
+  const fault = faultOf(move, { here, there, installation: id });
+  if (fault !== null) throw refusal(fault);
+}
+
+function faultOf(
+  move: Move,
+  { here, there, installation }: {
+    here: TargetFindings;
+    there: TargetFindings;
+    installation: string;
+  },
+): string | null {
+  if (there.encoding !== "UTF8") return `its encoding is ${there.encoding}, and UTF8 is needed`;
+  if (Math.trunc(there.version / 10_000) < Math.trunc(here.version / 10_000)) {
+    return `its PostgreSQL (${there.version}) is older than the present one (${here.version})`;
+  }
+  if (there.installation !== null && there.installation !== installation) {
+    return "it holds another installation";
+  }
+  if (Math.abs(there.at - here.at) > CLOCKS_APART_MAX_MS) {
+    return "the clocks of both servers differ by more than five seconds";
+  }
+  if (move.step === "switched" || !there.occupied || there.mark?.move === move.id) return null;
+  return there.mark === null
+    ? `its schema ${move.target.schema} is in use, or the copy that an earlier move left: drop that first`
+    : "it holds the copy of another move";
+}
+
+async function found(pool: Pool, schema: string): Promise<TargetFindings> {
+  try {
+    await assertReachable(pool);
+    return await building(pool, (sql) => inspectTarget(sql, schema));
+  } catch (error) {
+    if (isOutOfReach(error)) {
+      throw refusal("its server is not among DATABASE_HOSTS of this process");
+    }
+    if (codeOf(error) === null) throw error;
+    throw refusal(`it does not answer (${codeOf(error)})`);
+  }
+}
+
+function refusal(fault: string): DomainError {
+  return new DomainError("request.invalid", `the database cannot take the realm: ${fault}`);
+}
