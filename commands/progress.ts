@@ -70,7 +70,7 @@ export function formatProgress(
 ): string {
   if (count === 0) return name;
   const amount = (value: number) =>
-    unit === "bytes" ? `${(value / 1e6).toFixed(1)} MB` : `${Math.round(value)} ${unit}`;
+    unit === "bytes" ? `${Math.round(value / 1e5) / 10} MB` : `${Math.round(value)} ${unit}`;
   const parts = [`${name}: ${amount(count)}`];
   // The total is an estimate: a task that outgrows it says no more than its rate.
   const known = total !== null && total >= count;

@@ -40,8 +40,8 @@ export interface RealmPoolParts {
 interface State extends RealmPoolParts {
   /** The newest known place of each realm. */
   places: Map<string, RealmLocation>;
-  /** Looks for a realm's place that run now. */
-  looks: Map<string, Promise<boolean>>;
+  /** Searches for a realm's place that run now. */
+  searches: Map<string, Promise<boolean>>;
   /** Shared connections to realms whose roles do not log in, by address. */
   shared: Map<string, Pool>;
 }
@@ -53,7 +53,7 @@ type Open = (state: State, location: RealmLocation) => Pool;
 export function openRealmPools(
   parts: RealmPoolParts,
 ): Pick<Database, "realm" | "working" | "sharedPool" | "postingPool"> {
-  const state: State = { ...parts, places: new Map(), looks: new Map(), shared: new Map() };
+  const state: State = { ...parts, places: new Map(), searches: new Map(), shared: new Map() };
   const { options } = parts;
   const kept = (open: Open) => {
     const pools = new Map<string, Pool>();
@@ -81,7 +81,8 @@ export function openRealmPools(
 /** Records a place, unless a newer one is known. */
 function note({ places }: State, location: RealmLocation): void {
   const known = places.get(location.id);
-  if (known === undefined || known.place < location.place) places.set(location.id, location);
+  // Of the same place the last one counts: its logins may have been drawn anew.
+  if (known === undefined || known.place <= location.place) places.set(location.id, location);
 }
 
 /** A pool that leads to the newest known place of a realm. */
@@ -113,9 +114,10 @@ function following(state: State, id: string, open: Open): Pool {
 
 async function follow(state: State, id: string, from: number): Promise<boolean> {
   if (state.places.get(id)!.place > from) return true;
-  const look = state.looks.get(id) ?? find(state, id, from).finally(() => state.looks.delete(id));
-  state.looks.set(id, look);
-  return await look;
+  const { searches } = state;
+  const search = searches.get(id) ?? find(state, id, from).finally(() => searches.delete(id));
+  searches.set(id, search);
+  return await search;
 }
 
 /** Reads the directory until the realm does not move any more. */

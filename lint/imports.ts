@@ -59,7 +59,6 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
     "webhooks",
     "recovery",
     "backup",
-    "moves",
   ],
   db: [
     ...[LAYER_ROOT, "embedded", "collections", "security", "chains", "identity", "accounts"],
@@ -84,6 +83,7 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
       "jobs",
     ],
     "schedule",
+    "moves",
   ],
 };
 

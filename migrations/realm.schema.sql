@@ -3681,8 +3681,6 @@ end $function$;
 CREATE OR REPLACE FUNCTION move_kin()
  RETURNS trigger
  LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
   roots uuid[];

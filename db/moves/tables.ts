@@ -82,3 +82,12 @@ export async function selectRealmSize(db: Db, schema: string): Promise<{ bytes: 
     where c.relnamespace = to_regnamespace(${quoted(schema)}) and c.relkind in ('r', 'm')`;
   return { bytes: Number(bytes) };
 }
+
+/** Gives the planner the figures of tables that were just filled. */
+export async function analyzeTables(
+  db: Db,
+  schema: string,
+  tables: readonly TableShape[],
+): Promise<void> {
+  for (const { name } of tables) await db.unsafe(`analyze ${within(schema, name)}`);
+}

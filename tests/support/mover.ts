@@ -5,8 +5,8 @@
  * @module
  */
 import { readMigrations } from "../../db/migrate.ts";
-import { orderMove } from "../../domain/moves/move_orders.ts";
-import { carryOn } from "../../domain/moves/moving.ts";
+import { orderMove } from "../../workers/moves/move_orders.ts";
+import { carryOn } from "../../workers/moves/moving.ts";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { PLATFORM_KEY, reach, testConfig } from "./realm.ts";
 

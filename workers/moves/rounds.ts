@@ -3,7 +3,7 @@ import type { Tx } from "../../db/database.ts";
 import { forgetNoted, selectNoted } from "../../db/moves/capture.ts";
 import { copyNoted, copyWhole } from "../../db/moves/copying.ts";
 import { fingerprint, type TableShape } from "../../db/moves/tables.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError } from "../../domain/errors.ts";
 
 /** A round. */
 export interface Round {

@@ -4,11 +4,11 @@ import { insertMove, lockMove, type MoveRow, updateRunner } from "../../db/realm
 import { lockRealm, type RealmRow } from "../../db/realms/realms.ts";
 import { locking } from "../../db/transaction.ts";
 import { enterSchema } from "../../db/migrate.ts";
-import { DomainError } from "../errors.ts";
-import { isId, newId } from "../ids.ts";
-import { notFound } from "../permissions.ts";
-import { locationOf, type Migrations } from "../realms/realms.ts";
-import type { Secrets } from "../security/serving_secrets.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { isId, newId } from "../../domain/ids.ts";
+import { notFound } from "../../domain/permissions.ts";
+import { locationOf, type Migrations } from "../../domain/realms/realms.ts";
+import type { Secrets } from "../../domain/security/serving_secrets.ts";
 import type { Move } from "./moving.ts";
 
 /** An order of the operator. */

@@ -5,7 +5,7 @@ import { assertReachable } from "../../db/migrate.ts";
 import { inspectTarget, type TargetFindings } from "../../db/moves/target.ts";
 import { selectInstallation } from "../../db/realms/installation.ts";
 import { building, reading } from "../../db/transaction.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError } from "../../domain/errors.ts";
 import type { Move, MoveOptions } from "./moving.ts";
 
 /** Leases and keys end by the clock of the realm's server. */

@@ -6,6 +6,7 @@
  */
 import type { Database, Pool, RealmLocation } from "../../db/database.ts";
 import {
+  assertReachable,
   createRealmSchema,
   dropRealmSchema,
   migrateRealm,
@@ -28,15 +29,16 @@ import {
 } from "../../db/moves/target.ts";
 import {
   allowCopying,
+  analyzeTables,
   countMigrations,
   selectTables,
   type TableShape,
 } from "../../db/moves/tables.ts";
 import { isContention, isTimeout } from "../../db/errors.ts";
 import { building, locking } from "../../db/transaction.ts";
-import { checkLedger } from "../audit/ledger_check.ts";
-import { DomainError } from "../errors.ts";
-import type { Migrations } from "../realms/realms.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { DomainError } from "../../domain/errors.ts";
+import type { Migrations } from "../../domain/realms/realms.ts";
 import { assertUsable } from "./move_targets.ts";
 import { findOld, type OrderOptions } from "./move_orders.ts";
 import { copyRound, type Round } from "./rounds.ts";
@@ -132,9 +134,7 @@ async function copy(run: Run): Promise<void> {
     await reach(run, "prepared");
     run.onPart?.("copying", run.tables.reduce((sum, { bytes }) => sum + bytes, 0));
     await round(run, { whole: true, then: "loaded" });
-    await building(run.target, async (sql) => {
-      for (const { name } of run.tables) await sql.unsafe(`analyze "${schema}"."${name}"`);
-    });
+    await building(run.target, (sql) => analyzeTables(sql, schema, run.tables));
   }
   await reach(run, "loaded");
   run.onPart?.("catching up", null);
@@ -160,8 +160,7 @@ async function catchUp(run: Run): Promise<void> {
 async function change(run: Run): Promise<number> {
   const { move, database } = run;
   run.onPart?.("switching", null);
-  await building(run.source, (sql) => sql`select 1`); // the connections are open when the pause begins
-  await building(run.target, (sql) => sql`select 1`);
+  await Promise.all([run.source, run.target].map(assertReachable)); // connected when the pause begins
   let begun = performance.now();
   await take(run, ["copying", "fencing", "fenced"], "fencing");
   try {
