@@ -38,5 +38,6 @@ export function ownedLocation(realm: BackedRealm): RealmLocation {
     encryptedUrl: realm.database_url_encrypted,
     login: null,
     schemaVersion: Number.MAX_SAFE_INTEGER,
+    place: 0,
   };
 }
