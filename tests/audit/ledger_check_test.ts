@@ -196,10 +196,12 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   ],
   [
     "ramp_transfer.block",
+    "update blocks set reference_id = gen_random_uuid() where status = 'OPEN'",
     `insert into ramp_transfers (id, external_ramp, exchange, kind, account, asset, value, currency,
         exchange_network, chain, network, paid_by, speed, block, owner, created_at)
-      select gen_random_uuid(), gen_random_uuid(), 'binance', 'withdraw', account, 'ETH', amount, 'ETH',
+      select reference_id, gen_random_uuid(), 'binance', 'withdraw', account, 'ETH', amount, 'ETH',
         'ETH', 'ETHEREUM', 'main', 'sender', 'fast', id, account, now() from blocks where status = 'OPEN'`,
+    "update ramp_transfers set state = 'failed', error = '{}'",
   ],
   ["order.payout", ORDER({})],
   [
