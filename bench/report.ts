@@ -50,10 +50,14 @@ export function show(rows: readonly Row[], rounds: readonly Figures[][], how: Me
   const misses: string[] = [];
   const lines = rows.map((row, i) => {
     const all = rounds.map((round) => round[i]);
-    const of = (name: keyof Figures) => median(all.map((figures) => figures[name]));
-    const ratios = all.map(({ ratio }) => ratio).sort((a, b) => a - b);
-    const spread = median(all.map(({ p50, p99 }) => p99 / p50));
-    const quartiles = [0.25, 0.75].map((share) => quantile(ratios, share).toFixed(2)).join(" to ");
+    const of = (name: keyof Figures) => median(known(all.map((figures) => figures[name])));
+    const ratios = known(all.map(({ ratio }) => ratio)).sort((a, b) => a - b);
+    const spread = median(known(all.map(({ p50, p99 }) => p99 / p50)));
+    const quartiles = ratios.length === 0
+      ? "none"
+      : [0.25, 0.75].map((share) => quantile(ratios, share).toFixed(2)).join(" to ");
+    const without = all.length - ratios.length;
+    if (without > 0) misses.push(`${row.name}: ${without} rounds without a result are left out`);
     misses.push(...missesOf(row, of("ratio"), spread));
     const cells = [
       row.name,
@@ -84,6 +88,11 @@ export function show(rows: readonly Row[], rounds: readonly Figures[][], how: Me
     "",
     ...misses,
   ].join("\n");
+}
+
+/** The figures that there are: a round may have ended without a result. */
+function known(figures: number[]): number[] {
+  return figures.filter(Number.isFinite);
 }
 
 /** Says which figure a row misses: the one it must reach, or the aim. */

@@ -60,7 +60,8 @@ export async function round(field: Field, rows: Row[], services: Service[]): Pro
     const figures = await measure(field, row, services);
     found.push(figures);
     const base = found[rows.findIndex(({ name }) => name === (row.against ?? BASE))];
-    figures.ratio = figures.rate / base.rate;
+    // A yardstick without a result says nothing of the others in its round.
+    figures.ratio = base.rate > 0 ? figures.rate / base.rate : NaN;
     console.error(
       `  ${row.name}: ${Math.round(figures.rate)}/s, ${figures.ratio.toFixed(2)}` +
         (figures.failed > 0 ? `, ${figures.failed} failed` : ""),
