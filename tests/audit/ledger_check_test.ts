@@ -196,6 +196,7 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   ],
   [
     "ramp_transfer.block",
+    "alter table ramp_transfers drop constraint ramp_transfers_external_ramp_fkey",
     "update blocks set reference_id = gen_random_uuid() where status = 'OPEN'",
     `insert into ramp_transfers (id, external_ramp, exchange, kind, account, asset, value, currency,
         exchange_network, chain, network, paid_by, speed, block, owner, created_at)
