@@ -2895,7 +2895,7 @@ CREATE OR REPLACE FUNCTION keep_event()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if new.payload::jsonb = jsonb_build_object('id', old.entity)
+  if old.type = 'message.updated' and new.payload::jsonb = jsonb_build_object('id', old.entity)
     and (to_jsonb(new) - 'payload') is not distinct from (to_jsonb(old) - 'payload') then
     return new;
   end if;

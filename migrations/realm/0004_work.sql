@@ -72,11 +72,11 @@ create table event_head (
 comment on table event_head is 'The greatest id of an event; the process that publishes locks its row.';
 insert into event_head (last) values ('00000000-0000-7000-8000-000000000000');
 
--- An event has its id once, and is otherwise as it was written, until its entity's data is erased: then it names the
--- entity alone.
+-- An event has its id once, and is otherwise as it was written. An event of a message names its entity alone once the
+-- person's data is erased.
 create function keep_event() returns trigger language plpgsql as $$
 begin
-  if new.payload::jsonb = jsonb_build_object('id', old.entity)
+  if old.type = 'message.updated' and new.payload::jsonb = jsonb_build_object('id', old.entity)
     and (to_jsonb(new) - 'payload') is not distinct from (to_jsonb(old) - 'payload') then
     return new;
   end if;

@@ -133,7 +133,6 @@ test("a statement injected into a worker deletes no seed, order, address or reco
     const text of [
       "update secrets set wrapped = ''",
       "update addresses set address = 'mine'",
-      "update events set payload = '{}'",
       "update row_counts set living = 0",
       ...[
         "secrets",
@@ -149,4 +148,10 @@ test("a statement injected into a worker deletes no seed, order, address or reco
         .map((table) => `delete from ${table}`),
     ]
   ) await rejects(async () => await realm.pool.sql.unsafe(text), /permission denied/, text);
+  const event = `insert into events (type, entity, payload, created_at)
+    values ('stop.set', gen_random_uuid(), '{"moves": true}', now());`;
+  for (const payload of ["'{}'", "json_build_object('id', entity)"]) {
+    const text = `${event} update events set payload = ${payload}`;
+    await rejects(async () => await realm.pool.sql.unsafe(text), /append-only/, text);
+  }
 });
