@@ -5,7 +5,7 @@
  */
 import type { Login } from "./connections.ts";
 import type { Quota } from "./connection_quota.ts";
-import type { DatabaseOptions, Pool, RealmLocation, Sql } from "./database.ts";
+import type { DatabaseOptions, Pool, RealmLocation, Sql } from "./pool_types.ts";
 import { passwordsOf } from "./realm_logins.ts";
 import { type Session as AnySession, settingsOf } from "./session_settings.ts";
 

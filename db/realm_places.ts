@@ -1,5 +1,5 @@
 /** The statement by which a process finds a realm that has moved, in the platform's schema. @module */
-import type { Db, RealmLocation } from "./database.ts";
+import type { Db, RealmLocation } from "./pool_types.ts";
 
 /** Reads where a realm lives, and whether it takes no writes now because it moves; null where there is none. */
 export async function selectPlace(

@@ -5,7 +5,7 @@
  */
 import { connect } from "./connections.ts";
 import type { Quotas } from "./connection_quota.ts";
-import type { Database, DatabaseOptions, Pool, RealmLocation, Sql } from "./database.ts";
+import type { Database, DatabaseOptions, Pool, RealmLocation, Sql } from "./pool_types.ts";
 import { Contention } from "./errors.ts";
 import {
   actingAs,

@@ -4,7 +4,7 @@
  * @module
  */
 import { Contention, isContention, isDisconnect, isReadOnly, isRefusedThere } from "./errors.ts";
-import type { Db, Pool, Sql, Tx } from "./database.ts";
+import type { Db, Pool, Sql, Tx } from "./pool_types.ts";
 
 /** Marks the type of a transaction that took the ledger lock; there is no such value. */
 export declare const ledgerLock: unique symbol;

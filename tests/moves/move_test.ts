@@ -5,7 +5,8 @@ import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded
 import { selectPlace } from "../../db/realm_places.ts";
 import { reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { cancel, carryOn, dropOld, type MoveOptions } from "../../workers/moves/moving.ts";
+import { cancel, carryOn, dropOld } from "../../workers/moves/moving.ts";
+import type { MoveOptions } from "../../workers/moves/move.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { type Send, type TestRealm, testRealm } from "../support/realm.ts";

@@ -1,5 +1,5 @@
 /** The order to move a realm: begins a move, or finds the one that is under way. @module */
-import type { Database, Tx } from "../../db/database.ts";
+import type { Tx } from "../../db/database.ts";
 import { insertMove, lockMove, type MoveRow, updateRunner } from "../../db/realms/moves.ts";
 import { lockRealm, type RealmRow } from "../../db/realms/realms.ts";
 import { locking } from "../../db/transaction.ts";
@@ -8,21 +8,13 @@ import { DomainError } from "../../domain/errors.ts";
 import { isId, newId } from "../../domain/ids.ts";
 import { notFound } from "../../domain/permissions.ts";
 import { locationOf, type Migrations } from "../../domain/realms/realms.ts";
-import type { Secrets } from "../../domain/security/serving_secrets.ts";
-import type { Move } from "./moving.ts";
+import type { Move, OrderOptions } from "./move.ts";
 
 /** An order of the operator. */
 export interface MoveOrder {
   realm: string;
   /** Address of the new database; null: that of the platform. Undefined: of the move that is under way. */
   to?: string | null;
-}
-
-/** What an order is checked against. */
-export interface OrderOptions {
-  database: Database;
-  migrations: Migrations;
-  secrets: Secrets;
 }
 
 /**

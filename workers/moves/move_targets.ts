@@ -6,7 +6,7 @@ import { inspectTarget, type TargetFindings } from "../../db/moves/target.ts";
 import { selectInstallation } from "../../db/realms/installation.ts";
 import { building, reading } from "../../db/transaction.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { Move, MoveOptions } from "./moving.ts";
+import type { Move, MoveOptions } from "./move.ts";
 
 /** Leases and keys end by the clock of the realm's server. */
 const CLOCKS_APART_MAX_MS = 5000;

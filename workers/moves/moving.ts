@@ -4,7 +4,7 @@
  * names the new place. Every step is recorded before it is taken, so the next call carries a move on that stopped.
  * @module
  */
-import type { Database, Pool, RealmLocation } from "../../db/database.ts";
+import type { Pool } from "../../db/database.ts";
 import {
   assertReachable,
   createRealmSchema,
@@ -40,30 +40,9 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { Migrations } from "../../domain/realms/realms.ts";
 import { assertUsable } from "./move_targets.ts";
-import { findOld, type OrderOptions } from "./move_orders.ts";
+import type { Move, MoveOptions, OrderOptions } from "./move.ts";
+import { findOld } from "./move_orders.ts";
 import { copyRound, type Round } from "./rounds.ts";
-
-/** A move that this run carries on. */
-export interface Move {
-  id: string;
-  realm: string;
-  /** Names this run. */
-  runner: string;
-  step: MoveStep;
-  source: RealmLocation & { role: string };
-  target: RealmLocation & { role: string };
-}
-
-/** What a move needs and whom it tells. */
-export interface MoveOptions {
-  database: Database;
-  migrations: Migrations;
-  /** Told of each part of the work, with the bytes that it will copy, roughly. */
-  onPart?: (part: string, bytes: number | null) => void;
-  onBytes?: (count: number) => void;
-  /** Called before each step, for tests that stop there. */
-  onStep?: (step: string) => void | Promise<void>;
-}
 
 /** The result of a move. */
 export interface MoveReport {
