@@ -1709,7 +1709,7 @@ CREATE UNIQUE INDEX users_username_look ON users USING btree (translate(username
 CREATE TRIGGER users_count_changed_rows AFTER UPDATE OF deleted_at ON users FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
 CREATE TRIGGER users_count_new_rows AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE TRIGGER users_kin AFTER INSERT ON users FOR EACH ROW WHEN ((new.root IS NOT NULL)) EXECUTE FUNCTION note_new_kin()
-CREATE TRIGGER users_kin_moved AFTER UPDATE ON users FOR EACH ROW WHEN (((pg_trigger_depth() = 0) AND (new.root IS DISTINCT FROM old.root))) EXECUTE FUNCTION move_kin()
+CREATE TRIGGER users_kin_moved AFTER UPDATE ON users FOR EACH ROW WHEN (((pg_trigger_depth() = 0) AND (new.root IS DISTINCT FROM old.root))) EXECUTE FUNCTION regroup_kin()
 CREATE TRIGGER users_noted AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER users_noted_change AFTER UPDATE OF id, verifier, identity, roles, scopes, active, owner, root, deleted_at, created_at ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_noted_end AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
@@ -3678,33 +3678,6 @@ begin
   return new;
 end $function$;
 
-CREATE OR REPLACE FUNCTION move_kin()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-declare
-  roots uuid[];
-begin
-  with recursive below as (
-    select c.id, coalesce(new.root, c.id) as root from users c
-    where c.owner = new.id and c.id <> new.id and not is_house(c)
-    union
-    select c.id, b.root from below b join users c on c.owner = b.id and c.id <> b.id and not is_house(c)
-  ), moved as (
-    update users u set root = b.root from below b
-    where u.id = b.id and u.id <> new.id and u.root is distinct from b.root returning u.root
-  )
-  select array_agg(distinct root) into roots from (
-    select root from moved union all select unnest(array[old.root, new.root])) r where root is not null;
-  delete from kin_losses where root = any (roots);
-  insert into kin_losses (root, asset, testnet, day, lost)
-    select x.root, l.asset, l.testnet, l.day, sum(l.lost)
-    from (select distinct root, identity from users where root = any (roots)) x
-      join holder_losses l on l.holder = x.identity
-    group by x.root, l.asset, l.testnet, l.day;
-  return null;
-end $function$;
-
 CREATE OR REPLACE FUNCTION ms_time(p_ms bigint)
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -3998,6 +3971,35 @@ begin
   if not found then
     raise exception 'token % was not deployed', p_token using errcode = 'insufficient_privilege';
   end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION regroup_kin()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  roots uuid[];
+begin
+  with recursive below as (
+    select c.id, coalesce(new.root, c.id) as root from users c
+    where c.owner = new.id and c.id <> new.id and not is_house(c)
+    union
+    select c.id, b.root from below b join users c on c.owner = b.id and c.id <> b.id and not is_house(c)
+  ), moved as (
+    update users u set root = b.root from below b
+    where u.id = b.id and u.id <> new.id and u.root is distinct from b.root returning u.root
+  )
+  select array_agg(distinct root) into roots from (
+    select root from moved union all select unnest(array[old.root, new.root])) r where root is not null;
+  delete from kin_losses where root = any (roots);
+  insert into kin_losses (root, asset, testnet, day, lost)
+    select x.root, l.asset, l.testnet, l.day, sum(l.lost)
+    from (select distinct root, identity from users where root = any (roots)) x
+      join holder_losses l on l.holder = x.identity
+    group by x.root, l.asset, l.testnet, l.day;
+  return null;
 end $function$;
 
 CREATE OR REPLACE FUNCTION roots_of(p_identity uuid)

@@ -113,7 +113,7 @@ declare
   -- Posting functions, and those that keep the books, act with their owner's rights.
   definers constant text[] := array['ledger_apply', 'ledger_queued', 'ledger_single', 'ledger_bulk', 'ledger_post',
     'ledger_book', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
-    'note_frozen', 'note_loss', 'open_webhook_queue', 'listen_until', 'forget_events', 'note_kin_loss', 'note_new_kin', 'move_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
+    'note_frozen', 'note_loss', 'open_webhook_queue', 'listen_until', 'forget_events', 'note_kin_loss', 'note_new_kin', 'regroup_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
     'keep_closed', 'count_new_rows', 'count_changed_rows'];
   -- Functions that only the worker calls, and functions that only other functions call.
   working constant text[] := array['ledger_book', 'note_seen', 'forget_events'];
@@ -123,7 +123,7 @@ begin
       p.proname = any (definers) as definer, p.prorettype = 'trigger'::regtype as of_trigger
     from pg_depend d join pg_proc p on p.oid = d.objid
     where (d.refclassid, d.refobjid, d.classid) = ('pg_namespace'::regclass, ':schema'::regnamespace, 'pg_proc'::regclass)
-      and p.proname not like 'move\_%' -- those that note changes while the realm moves
+      and p.proname not like 'move\_%' -- those that note changes while the realm moves; no migration makes one
   loop
     -- Temporary tables of a session never stand for the realm's, in triggers neither.
     if f.definer or f.of_trigger then

@@ -135,7 +135,7 @@ create trigger users_kin after insert on users for each row when (new.root is no
 
 -- A user that joins or leaves the house, or gets another creator, separates the users below it from those above, or
 -- joins them. Only the house does that, and rarely: it costs one read for each user below.
-create function move_kin() returns trigger language plpgsql as $$
+create function regroup_kin() returns trigger language plpgsql as $$
 declare
   roots uuid[];
 begin
@@ -159,7 +159,7 @@ begin
   return null;
 end $$;
 create trigger users_kin_moved after update on users for each row
-  when (pg_trigger_depth() = 0 and new.root is distinct from old.root) execute function move_kin();
+  when (pg_trigger_depth() = 0 and new.root is distinct from old.root) execute function regroup_kin();
 create trigger withdrawals_loss after update of status on withdrawals for each row
   when (old.status = 'PROCESSING' and new.status <> 'PROCESSING' and new.gas_asset is null) execute function note_loss();
 
