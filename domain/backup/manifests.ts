@@ -57,6 +57,7 @@ export const PlatformPart = z.object({
 /** Begin of the platform's schema, or of a realm's rows there. */
 export type PlatformPart = z.infer<typeof PlatformPart>;
 
+/** Begin of a table. */
 const TablePart = z.object({ is: z.literal("table"), name: Name, columns: z.array(Name).min(1) });
 const TableEnd = z.object({ is: z.literal("end"), rows: Count, bytes: Count });
 const Close = z.object({ is: z.literal("close") });

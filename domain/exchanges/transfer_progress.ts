@@ -37,7 +37,7 @@ const SILENT_MS = 3 * 86_400_000;
 export const RETRY_MIN_MS = 15_000;
 const RETRY_MAX_MS = 3_600_000;
 /** Why a transfer that a newer database may have carried on does not go on here. */
-export const DOUBTFUL =
+export const DOUBTFUL: string =
   "the database was older than what was done: whether it was paid is to be read" +
   " at the exchange and on the chain";
 /** A failure as the entity shows it. */

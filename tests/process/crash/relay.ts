@@ -40,9 +40,10 @@ export function openRelay(target: number): Relay {
       // the other end was first
     }
   }
-  (async () => {
-    for await (const from of listener) void join(from);
-  })();
+  const accept = async () => {
+    for await (const from of listener) join(from).catch(() => {}); // it tells nobody
+  };
+  accept().catch(() => {}); // the listener was closed
   return {
     port: listener.addr.port,
     leadTo(port) {
