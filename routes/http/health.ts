@@ -104,8 +104,8 @@ async function measure(services: Services): Promise<Finding> {
   const health = await checkDatabase(services.platform, services.migrations);
   const after = services.now();
   const signing = await checkSigning(services.platform);
-  // The database's clock was read between the two.
-  const ahead = Math.max(0, before - health.at) - Math.max(0, health.at - after);
+  // The database's clock was read between the two; this process's tells whole milliseconds.
+  const ahead = Math.max(0, before - health.at) - Math.max(0, Math.floor(health.at) - after);
   const platformKey = await checkPlatformKey(services.platform, services.secrets);
   return { ...health, signing, platformKey, clockAheadMs: Math.round(ahead) };
 }

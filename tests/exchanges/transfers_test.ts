@@ -34,7 +34,7 @@ Deno.test("a deposit from an exchange is asked for once and done when the chain 
     await extendHashChain(realm.pool, Date.now);
     await publishEvents(realm.pool, Date.now);
     const { body } = await realm.admin.send("GET", "/v1/events/all?limit=1000");
-    return body.filter((one: { entity: string }) => one.entity === entity).toReversed();
+    return body.filter((one: { entity: string }) => one.entity === entity);
   };
   await toldOf("nothing"); // who reads events once is told of those to come
   const { id, address } = made(await fixture.deposit({ value: "1.50000001" }));
