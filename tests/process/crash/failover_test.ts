@@ -36,6 +36,7 @@ Deno.test("a synchronous standby that takes the primary's place has all that was
       await load.more(10 * CLIENTS);
       relay.leadTo(null); // whoever takes over makes sure first that nobody writes to the old one
       Deno.kill(first.pid, "SIGKILL");
+      await until(() => load.stats.repeats > 0); // somebody is refused before the other one answers
       await using sql = connect(second);
       await sql`select pg_promote()`;
       relay.leadTo(second.port);
