@@ -51,6 +51,14 @@ export function isDisconnect(error: unknown): boolean {
     DISCONNECTS.has(code);
 }
 
+/**
+ * Whether a connection still had the failed transaction of an earlier caller, whose commit was canceled before it
+ * began: nothing was done.
+ */
+export function isLeftOpen(error: unknown): boolean {
+  return codeOf(error) === "25P02";
+}
+
 /** Whether the server takes no writes: a standby after a failover, or set so by its operator. */
 export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === "25006";

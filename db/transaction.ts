@@ -3,7 +3,14 @@
  * a race is run again here, and its caller does not notice.
  * @module
  */
-import { Contention, isContention, isDisconnect, isReadOnly, isRefusedThere } from "./errors.ts";
+import {
+  Contention,
+  isContention,
+  isDisconnect,
+  isLeftOpen,
+  isReadOnly,
+  isRefusedThere,
+} from "./errors.ts";
 import type { Db, Pool, Sql, Tx } from "./pool_types.ts";
 
 /** Marks the type of a transaction that took the ledger lock; there is no such value. */
@@ -320,7 +327,9 @@ async function untilDeadline<T>(
     if (isReadOnly(error)) pool.renew(sql);
     // When the driver opens a connection anew, it takes what the server says first for the answer to the statement that
     // was lost there. Where that refuses the login, the next statement would wait, while the driver tries for ever.
-    else if (isDisconnect(error)) pool.renew(sql, Promise.allSettled(beside));
+    else if (isDisconnect(error) || isLeftOpen(error)) {
+      pool.renew(sql, Promise.allSettled(beside));
+    }
     throw error;
   } finally {
     beside.delete(run);

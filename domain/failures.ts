@@ -1,11 +1,19 @@
 /** Translates failures of the database into problems: busy, too slow, or internal. @module */
-import { Contention, isContention, isDisconnect, isTimeout, isUnavailable } from "../db/errors.ts";
+import {
+  Contention,
+  isContention,
+  isDisconnect,
+  isLeftOpen,
+  isTimeout,
+  isUnavailable,
+} from "../db/errors.ts";
 import { DomainError } from "./errors.ts";
 
 /** Describes a failure to the caller; null for an internal one. */
 export function failureOf(error: unknown): DomainError | null {
   if (error instanceof DomainError) return error;
-  if (error instanceof Contention || isContention(error) || isDisconnect(error)) {
+  const passes = isContention(error) || isDisconnect(error) || isLeftOpen(error);
+  if (error instanceof Contention || passes) {
     return new DomainError("service.overloaded", "the service is busy: try again shortly", {
       retryAfterS: 1,
     });

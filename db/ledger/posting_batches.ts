@@ -4,7 +4,14 @@
  * @module
  */
 import type { Pool } from "../database.ts";
-import { Contention, isContention, isDisconnect, isTimeout, isUnavailable } from "../errors.ts";
+import {
+  Contention,
+  isContention,
+  isDisconnect,
+  isLeftOpen,
+  isTimeout,
+  isUnavailable,
+} from "../errors.ts";
 import {
   type ApplyRow,
   type Bulk,
@@ -139,7 +146,7 @@ async function insist<T>(sending: Sending, attempt: () => Promise<T>): Promise<T
         if (tries > 3) await pause(Math.random() * Math.min(50, tries * 5));
         continue;
       }
-      const lost = isDisconnect(error);
+      const lost = isDisconnect(error) || isLeftOpen(error);
       if (lost && ++disconnects < DISCONNECTS_MAX) {
         stats.resends++;
         // Waits until the socket has closed: the driver never answers a query between a socket's
