@@ -1,6 +1,6 @@
 /**
- * `deno task check`: format, lint, types, dropped promises, docstrings, the lock files, licences and
- * known advisories, side by side, with every fault of all eight reported in one run.
+ * `deno task check`: format, lint, types, dropped promises, docstrings, the lock files, licences, the
+ * OpenAPI document and known advisories, side by side, with every fault of all nine reported in one run.
  *
  * @module
  */
@@ -38,6 +38,11 @@ const CHECKS: Readonly<Record<string, () => Promise<string | null>>> = {
   docs: docLint,
   lock: lockFaults,
   licences: licenceFaults,
+  openapi: async () =>
+    await deno(
+      ...["run", ...AROUND_CONFIG, "--allow-read", "--allow-env"],
+      ...["tests/support/openapi.ts", "--check"],
+    ),
   advisories: advisoryFaults,
 };
 
