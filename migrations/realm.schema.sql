@@ -1011,6 +1011,8 @@ table messages (
   content bytea
   attempt smallint not null default 1
   waiting boolean not null default false
+  refused_at timestamp with time zone
+  refusals smallint not null default 0
   provider text
   group_id smallint not null
   group_name text not null
@@ -1041,6 +1043,7 @@ constraint messages_person CHECK (((identity IS NULL) = (person IS NULL)))
 constraint messages_pkey PRIMARY KEY (id)
 constraint messages_provider_check CHECK ((provider = ANY (ARRAY['infobip'::text, 'smtp'::text])))
 constraint messages_recipient CHECK (((user_id IS NULL) OR (identity IS NULL)))
+constraint messages_refusals_check CHECK (((refusals >= 0) AND (refusals <= 1000)))
 constraint messages_sent CHECK (((sent_at IS NULL) OR (provider IS NOT NULL)))
 constraint messages_status_description_check CHECK ((length(status_description) <= 500))
 constraint messages_status_id_check CHECK ((status_id >= 0))
@@ -3653,7 +3656,8 @@ begin
     or new.content is not null and new.content is distinct from old.content
     or old.sent_at is not null and new.sent_at is distinct from old.sent_at
     or old.provider is not null and new.provider is distinct from old.provider
-    or new.attempt < old.attempt then
+    or new.attempt < old.attempt
+    or new.refusals < old.refusals then
     raise exception 'a message stays as it was written'
       using errcode = 'check_violation', constraint = 'messages_fixed';
   end if;

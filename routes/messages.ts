@@ -1,7 +1,7 @@
 /** Routes of messages. @module */
 import { z } from "zod";
 import { rowFor } from "../domain/collections/collection.ts";
-import { type Db, runQuery } from "../domain/command.ts";
+import { type Db, isKept, runQuery } from "../domain/command.ts";
 import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { IDENTITIES } from "../domain/identity/identity_collection.ts";
 import {
@@ -167,8 +167,10 @@ function sendRoute(sends: Sends, channel: Channel): AnyRoute {
 async function send(call: AnyCall, channel: Channel, find: Finder): Promise<Reply> {
   const { services: { secrets }, actor, body, idempotency } = call;
   const message = { channel, content: body.content } as Content;
-  const recipient = await find(call);
-  const known = channel === "whatsapp" ? await knownRecipient(call, recipient) : null;
+  // A repeat gets the stored answer: neither the platform of persons nor the interactions are asked.
+  const isRepeat = await isKept(call.realm!.pool, idempotency);
+  const recipient = isRepeat ? notAsked : await find(call);
+  const known = channel === "whatsapp" && !isRepeat ? await knownRecipient(call, recipient) : null;
   return await command(call, async (tx) => {
     const to = await recipient(tx);
     if (channel === "whatsapp" && to.destination !== known) throw noInteraction();
@@ -178,6 +180,11 @@ async function send(call: AnyCall, channel: Channel, find: Finder): Promise<Repl
     }
     return viewSent(row);
   }, { secret: true });
+}
+
+/** The stored answer of a repeat was erased in between: the next request finds the recipient anew. */
+function notAsked(): Promise<Recipient> {
+  throw new DomainError("service.overloaded", "send the request again", { retryAfterS: 1 });
 }
 
 /** The ways to reach the person of a call's identity; null where it has none. */

@@ -44,6 +44,8 @@ export interface Messaging {
   secrets: Secrets;
   /** The provider of a message; null: none is configured, and the message stays as it is. */
   gatewayOf(message: Pick<DueMessage, "channel" | "toPerson">): MessageGateway | null;
+  /** Whether the provider of a channel has refused our settings lately, and is asked once a minute. */
+  isHeld(channel: DueMessage["channel"]): boolean;
   /** Age in milliseconds from which a message is not sent any more. */
   ttlMs: number;
   /** Ends connections. */

@@ -29,13 +29,13 @@ export async function upsertInteractions(
   return changed.count;
 }
 
-/** Whether a number has written to ours; to any of ours, if `sender` is null. */
+/** Whether one of some numbers has written to ours; to any of ours, if `sender` is null. */
 export async function existsInteraction(
   db: Db,
-  { sender, recipient }: { sender: string | null; recipient: string },
+  { sender, recipients }: { sender: string | null; recipients: readonly string[] },
 ): Promise<boolean> {
   const rows = await db`
-    select 1 from whatsapp_interactions where recipient = ${recipient}
+    select 1 from whatsapp_interactions where recipient = any (${[...recipients]}::text[])
       and (${sender}::text is null or sender = ${sender}) limit 1`;
   return rows.length > 0;
 }

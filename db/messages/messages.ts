@@ -15,8 +15,10 @@ export interface MessageRow {
   content: Uint8Array | null;
   /** Number of the attempt at sending that is next or runs. */
   attempt: number;
-  /** Whether it waits because its channel had no provider. */
+  /** Whether it waits because its channel had no provider, or one that refuses our settings. */
   waiting: boolean;
+  /** How often the provider took note of its id and refused our sender or account. */
+  refusals: number;
   provider: "infobip" | "smtp" | null;
   group_id: number;
   group_name: string;
@@ -41,6 +43,7 @@ const COLUMNS = [
   "content",
   "attempt",
   "waiting",
+  "refusals",
   "provider",
   "group_id",
   "group_name",
@@ -58,7 +61,7 @@ const COLUMNS = [
 /** Fields of a new message. */
 export type NewMessageRow = Omit<
   MessageRow,
-  "attempt" | "waiting" | "provider" | "sent_at" | "data" | "error" | "updated_at"
+  "attempt" | "waiting" | "refusals" | "provider" | "sent_at" | "data" | "error" | "updated_at"
 >;
 
 /** Adds a message. */
@@ -149,16 +152,36 @@ export async function markWaiting(tx: Tx, id: string, waiting: boolean): Promise
   await tx`update messages set waiting = ${waiting} where id = ${id}`;
 }
 
-/** Locks the oldest messages of some channels that wait because there was no provider. */
-export async function lockWaiting(
+/** Marks that a message waits because its provider refuses our settings; the id counts as used, or not. */
+export async function markRefused(
   tx: Tx,
-  channels: readonly string[],
-  limit: number,
-): Promise<MessageRow[]> {
+  id: string,
+  { at, isKnown }: { at: number; isKnown: boolean },
+): Promise<void> {
+  await tx`
+    update messages set waiting = true, refused_at = ${at},
+      refusals = refusals + ${isKnown ? 1 : 0}::smallint where id = ${id}`;
+}
+
+/** Which waiting messages are meant. */
+export interface WaitingFilter {
+  channels: readonly string[];
+  /** Those that are older (milliseconds since the epoch); else all. */
+  createdBefore?: number;
+  /** Leaves out those whose provider refused our settings since. */
+  refusedBefore: number;
+  limit: number;
+}
+
+/** Locks waiting messages: those first whose provider was not asked, or whose refusal is the oldest. */
+export async function lockWaiting(tx: Tx, filter: WaitingFilter): Promise<MessageRow[]> {
+  const { channels, createdBefore, refusedBefore, limit } = filter;
   return await tx<MessageRow[]>`
     select ${tx(COLUMNS)} from messages
     where waiting and channel = any (${[...channels]}::text[])
-    order by id limit ${limit} for update`;
+      and (refused_at is null or refused_at < ${refusedBefore})
+      and ${createdBefore === undefined ? tx`true` : tx`created_at < ${createdBefore}`}
+    order by refused_at nulls first, id limit ${limit} for update`;
 }
 
 /** Erases the contents of messages that waited for a provider since before a time. */

@@ -35,6 +35,9 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
       select exchange, kind, case state when 'unclear' then 'UNCLEAR' else 'PROCESSING' end as status,
         count(*) as transfers, max(extract(epoch from now() - created_at)) as age
       from ramp_transfers where state not in ('done', 'failed') group by 1, 2, 3
+    ), held_messages as (
+      select channel, count(*) as messages from messages
+      where waiting and refused_at is not null and content is not null group by 1
     ), compared as (
       select jsonb_build_object('asset', asset, 'network', case when testnet then 'testnet' else 'main' end) as labels,
         drift, solvent, extract(epoch from now() - checked_at) as age
@@ -61,6 +64,7 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
         transfers from open_transfers
       union all select 'purser_ramp_transfer_age_seconds',
         jsonb_build_object('exchange', exchange, 'kind', kind, 'status', status), age from open_transfers
+      union all select 'purser_messages_held', jsonb_build_object('channel', channel), messages from held_messages
       union all select 'purser_solvency_drift', labels, drift from compared
       union all select 'purser_solvency_solvent', labels, solvent::integer from compared
       union all select 'purser_solvency_age_seconds', labels, age from compared

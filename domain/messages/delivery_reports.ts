@@ -10,7 +10,14 @@ import type { Actor } from "../actor.ts";
 import { errorField } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { columnsOf, statusOf, tellMessage } from "./messages.ts";
-import { advances, isEnded, type MessageStatus, plain, readStatus } from "./statuses.ts";
+import {
+  advances,
+  isEnded,
+  isOfSettings,
+  type MessageStatus,
+  plain,
+  readStatus,
+} from "./statuses.ts";
 
 /** One report, as the provider sends it. */
 const Report = z.looseObject({
@@ -28,6 +35,8 @@ export const DeliveryReports = z.looseObject({ results: z.array(Report).max(1000
 export interface DeliveryReport {
   realm: string;
   message: string;
+  /** Its id at the provider. */
+  providerId: string;
   status: MessageStatus;
   /** The provider's reason of a failure; null without. */
   reason: string | null;
@@ -38,6 +47,14 @@ export function callbackOf(realm: string, message: string): string {
   return `purser:${realm}:${message}`;
 }
 
+/**
+ * The id of a message at its provider: its own, until the provider refused our sender or account
+ * under it. Then the provider may know it, and would take the next handover for a repetition.
+ */
+export function providerIdOf(message: string, refusals: number): string {
+  return refusals === 0 ? message : `${message}-${refusals}`;
+}
+
 /** Reads reports; those that do not name a message of ours, or no state, are left out. */
 export function readReports({ results }: z.infer<typeof DeliveryReports>): DeliveryReport[] {
   return results.flatMap(({ callbackData, messageId, status, error }) => {
@@ -46,8 +63,9 @@ export function readReports({ results }: z.infer<typeof DeliveryReports>): Deliv
     if (ours !== "purser" || !isId(realm ?? "") || !isId(message ?? "") || state === null) {
       return [];
     }
-    if (messageId !== undefined && messageId !== message) return [];
-    return [{ realm, message, status: state, reason: reasonOf(error) }];
+    const providerId = messageId ?? message;
+    if (providerId !== message && !providerId.startsWith(`${message}-`)) return [];
+    return [{ realm, message, providerId, status: state, reason: reasonOf(error) }];
   });
 }
 
@@ -55,10 +73,13 @@ export function readReports({ results }: z.infer<typeof DeliveryReports>): Deliv
 export async function applyReport(
   tx: Tx,
   actor: Actor,
-  { message, status, reason }: DeliveryReport,
+  { message, providerId, status, reason }: DeliveryReport,
 ): Promise<boolean> {
   const row = await lockMessage(tx, message);
   if (row === null || !advances(statusOf(row), status)) return false;
+  // Of a handover that was refused: the message waits, or went on under its next id.
+  if (providerId !== providerIdOf(row.id, row.refusals)) return false;
+  if (row.content !== null && isOfSettings(status)) return false; // its worker knows, or will
   const failed = status.groupId !== 3 && isEnded(status);
   const changed = await updateMessage(tx, message, {
     ...columnsOf(status),

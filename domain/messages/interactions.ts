@@ -11,6 +11,7 @@ import {
 } from "../../db/messages/interactions.ts";
 import type { Db } from "../../db/database.ts";
 import { DomainError } from "../errors.ts";
+import { formsOf } from "./number_forms.ts";
 
 /** A message that somebody wrote to one of our numbers, as the provider reports it. */
 const Inbound = z.looseObject({
@@ -52,7 +53,7 @@ export async function recordInteractions(
 }
 
 /**
- * Whether somebody has written to the sending number.
+ * Whether somebody has written to the sending number, from any form of theirs.
  *
  * @param sender our number; null where none is configured: then any number of ours counts
  */
@@ -61,7 +62,8 @@ export async function hasInteraction(
   sender: string | null,
   recipient: string,
 ): Promise<boolean> {
-  return await existsInteraction(platform, { sender: digitsOf(sender ?? undefined), recipient });
+  const recipients = formsOf(recipient);
+  return await existsInteraction(platform, { sender: digitsOf(sender ?? undefined), recipients });
 }
 
 /** The refusal of a WhatsApp message to somebody who has not written to the sending number. */

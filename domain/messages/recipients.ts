@@ -7,6 +7,7 @@ import { DomainError } from "../errors.ts";
 import { IDENTITIES } from "../identity/identity_collection.ts";
 import { findUser } from "../identity/users.ts";
 import type { Channel } from "./contents.ts";
+import { formsOf } from "./number_forms.ts";
 
 /** Whom a message goes to. */
 export interface Recipient {
@@ -37,10 +38,12 @@ export async function checkAddress(channel: Channel, given: string): Promise<str
   }
   // Loaded where it is needed: its table of the world's numbers costs more than most starts.
   const { parsePhoneNumberFromString } = await import("libphonenumber-js/min");
-  const number = text.length <= 30 && /^\+[0-9 ().-]+$/.test(text)
-    ? parsePhoneNumberFromString(text)
-    : undefined;
-  if (number?.isPossible() !== true) {
+  const isNumber = text.length <= 30 && /^\+[0-9 ().-]+$/.test(text);
+  // A form that only WhatsApp writes is not possible, its other one is.
+  const forms = isNumber ? [text, ...formsOf(text.replace(/[ ().-]/g, ""))] : [];
+  const number = forms.map((form) => parsePhoneNumberFromString(form))
+    .find((form) => form?.isPossible());
+  if (number === undefined) {
     throw invalid("a telephone number in international form (E.164) is expected: +385911234567");
   }
   return number.number;

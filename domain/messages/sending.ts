@@ -9,6 +9,7 @@ import {
   eraseOldWaiting,
   lockMessage,
   lockWaiting,
+  markRefused,
   markWaiting,
   type MessageRow,
   updateMessage,
@@ -35,6 +36,8 @@ export type DueMessage = Content & {
   realm: string;
   destination: string;
   attempt: number;
+  /** How often the provider took note of its id and refused our sender or account. */
+  refusals: number;
   /** Whether it goes to the person of an identity. */
   toPerson: boolean;
   /** Milliseconds since the epoch. */
@@ -70,6 +73,7 @@ export async function readDue(
     realm: actor.realm.id,
     destination: row.destination!,
     attempt,
+    refusals: row.refusals,
     toPerson: row.identity !== null,
     created_at: row.created_at,
   } as DueMessage;
@@ -136,10 +140,24 @@ export async function recordWaiting(
   await markWaiting(tx, id, true);
 }
 
+/** Notes that the provider refuses our settings: the message waits until they are mended. */
+export async function recordRefused(
+  tx: Tx,
+  actor: Actor,
+  { id, attempt }: Pick<DueMessage, "id" | "attempt">,
+  isKnown: boolean,
+): Promise<void> {
+  const row = await lockMessage(tx, id);
+  if (row === null || !isOpen(row, attempt)) return;
+  await markRefused(tx, id, { at: actor.at, isKnown });
+}
+
 /** Which messages that wait can be sent. */
 export interface Waiting {
   /** Channels that have a provider. */
   channels: readonly Channel[];
+  /** Those of them whose provider refused our settings: one message is sent to see whether it still does. */
+  held: readonly Channel[];
   /** Messages from before (milliseconds since the epoch) are not sent any more. */
   since: number;
 }
@@ -155,18 +173,27 @@ const WAITING_AT_ONCE = 100;
 export async function takeUpWaiting(
   tx: Tx,
   actor: Actor,
-  { channels, since }: Waiting,
+  { channels, held, since }: Waiting,
 ): Promise<number> {
   await eraseOldWaiting(tx, since);
-  const rows = await lockWaiting(tx, channels, WAITING_AT_ONCE);
-  for (const row of rows) {
-    if (row.created_at < since) await endTooOld(tx, actor, row);
-    else {
-      await markWaiting(tx, row.id, false);
-      await enqueue(tx, actor, "message.send", { message: row.id, attempt: row.attempt });
-    }
-  }
-  return rows.length;
+  const filter = { refusedBefore: actor.at, limit: WAITING_AT_ONCE };
+  const old = await lockWaiting(tx, { ...filter, channels, createdBefore: since });
+  for (const row of old) await endTooOld(tx, actor, row);
+  const open = channels.filter((channel) => !held.includes(channel));
+  const young = await lockWaiting(tx, { ...filter, channels: open });
+  for (const row of young) await takeUp(tx, actor, row);
+  return old.length + young.length;
+}
+
+/** Takes up one message of a channel whose provider refused our settings, in the order of refusals. */
+export async function takeUpProbe(tx: Tx, actor: Actor, channel: Channel): Promise<void> {
+  const filter = { channels: [channel], refusedBefore: actor.at, limit: 1 };
+  for (const row of await lockWaiting(tx, filter)) await takeUp(tx, actor, row);
+}
+
+async function takeUp(tx: Tx, actor: Actor, row: MessageRow): Promise<void> {
+  await markWaiting(tx, row.id, false);
+  await enqueue(tx, actor, "message.send", { message: row.id, attempt: row.attempt });
 }
 
 /** Ends a message that became too old while it waited for an attempt. */

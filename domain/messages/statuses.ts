@@ -68,6 +68,14 @@ export const TOO_OLD: MessageStatus = status(
   "Message expired: not sent in time",
 );
 
+/** Refusals of the account and not of the message: its source, credits, sender, package. */
+const OF_SETTINGS: readonly number[] = [11, 12, 13, 17];
+
+/** Whether a state refuses what the operator has set up at the provider, and not the message. */
+export function isOfSettings({ groupId, id }: Pick<MessageStatus, "groupId" | "id">): boolean {
+  return groupId === 5 && OF_SETTINGS.includes(id);
+}
+
 /** The provider's id of a refusal because it has a message of this id already. */
 export const DUPLICATE_ID = 23;
 

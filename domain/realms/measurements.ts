@@ -67,6 +67,10 @@ const MEASURED: Readonly<Record<string, { help: string; aggregate: Aggregate }>>
     help: "Age of the oldest transfer with an exchange that has not ended.",
     aggregate: "max",
   },
+  purser_messages_held: {
+    help: "Messages that wait because their provider refuses the installation's settings.",
+    aggregate: "sum",
+  },
   purser_stops: { help: "Emergency stops in force.", aggregate: "sum" },
   purser_hash_chain_backlog: {
     help: "Commits that have no link in the chain of hashes yet.",

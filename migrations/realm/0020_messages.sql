@@ -20,6 +20,8 @@ create table messages (
   content bytea check (octet_length(content) between 1 and 400000),
   attempt smallint not null default 1 check (attempt between 1 and 100),
   waiting boolean not null default false,
+  refused_at timestamptz,
+  refusals smallint not null default 0 check (refusals between 0 and 1000),
   provider text check (provider in ('infobip', 'smtp')),
   group_id smallint not null check (group_id between 0 and 5),
   group_name text not null check (length(group_name) between 1 and 100),
@@ -51,7 +53,9 @@ create index messages_user on messages (user_id) where user_id is not null;
 comment on column messages.destination is 'An e-mail address or a number (E.164); null after the recipient''s data was erased.';
 comment on column messages.content is 'Encrypted by the serving half with the platform key; erased when the message was handed over.';
 comment on column messages.attempt is 'Number of the attempt at sending that is next or runs: a job of another one does nothing.';
-comment on column messages.waiting is 'Whether its channel had no provider when it was to be sent.';
+comment on column messages.waiting is 'Whether its channel had no provider when it was to be sent, or one that refuses the installation''s settings.';
+comment on column messages.refused_at is 'When its provider last refused the installation''s settings.';
+comment on column messages.refusals is 'How often its provider took note of its id and refused the sender or the account: each next handover is under another id.';
 comment on column messages.group_id is 'Group of the state, as Infobip counts them: 1 pending, 2 undeliverable, 3 delivered, 4 expired, 5 rejected.';
 
 -- At most 20 messages a minute to one recipient (contract, section 12.3).
@@ -78,7 +82,8 @@ begin
     or new.content is not null and new.content is distinct from old.content
     or old.sent_at is not null and new.sent_at is distinct from old.sent_at
     or old.provider is not null and new.provider is distinct from old.provider
-    or new.attempt < old.attempt then
+    or new.attempt < old.attempt
+    or new.refusals < old.refusals then
     raise exception 'a message stays as it was written'
       using errcode = 'check_violation', constraint = 'messages_fixed';
   end if;

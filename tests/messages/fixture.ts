@@ -1,6 +1,8 @@
 /** Messages of tests. @module */
 import { equal } from "node:assert/strict";
-import type { TestRealm } from "../support/realm.ts";
+import { openMessaging } from "../../workers/gateways/messages.ts";
+import { workerContext } from "../../workers/worker_context.ts";
+import { rowsOf, testConfig, type TestRealm } from "../support/realm.ts";
 
 /** What webhooks of the provider show. */
 export const SECRET = "a secret that the provider was given";
@@ -41,4 +43,41 @@ export async function writeTo(realm: TestRealm, from: string): Promise<void> {
   const path = "/v1/messages/webhook/whatsapp";
   const { status, text } = await realm.nobody("POST", path, body, headers);
   equal(status, 200, text);
+}
+
+/** A process that works in a realm, with settings and a clock of its own. */
+export function processOf(
+  realm: TestRealm,
+  env: Record<string, string>,
+  now: number | (() => number) = Date.now,
+) {
+  const clock = typeof now === "number" ? () => now : now;
+  const messaging = openMessaging(testConfig(env), realm.services.secrets, clock);
+  const { signal } = new AbortController();
+  const lines: string[] = [];
+  const log = (...line: unknown[]) => void lines.push(JSON.stringify(line));
+  const target = { realm: realm.made.realm, pool: realm.pool, signal };
+  const make = () =>
+    workerContext({ log, messaging, now: clock, chains: null!, signer: null! }, target);
+  return {
+    context: make(),
+    /** A context of this moment. */
+    at: make,
+    /** What it has logged. */
+    lines,
+    close: () => messaging.close(),
+  };
+}
+
+/** What is stored of a message: whether it waits, whether its content is kept, how many jobs it has. */
+export async function stored(realm: TestRealm, id: string) {
+  const [row] = await rowsOf<{ waiting: boolean; kept: boolean; jobs: number }>(
+    realm,
+    `select waiting, content is not null as kept, (select count(*)::int from jobs
+      where name = 'message.send' and payload ->> 'message' = $1::text
+        and state in ('ready', 'running')) as jobs
+      from messages where id = $1::uuid`,
+    [id],
+  );
+  return [row.waiting, row.kept, row.jobs];
 }

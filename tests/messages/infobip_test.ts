@@ -103,7 +103,7 @@ async function eachChannel(realm: TestRealm, server: InfobipServer): Promise<voi
 }
 
 async function failing(realm: TestRealm, server: InfobipServer): Promise<void> {
-  server.faults.push({ status: 500 }, { status: 401 }, {
+  server.faults.push({ status: 500 }, { status: 408 }, {
     status: 429,
     headers: { "retry-after": "900" },
   });
@@ -282,7 +282,14 @@ Deno.test("a provider that answers nothing, another shape or a redirect is no an
   const due: DueMessage = {
     channel: "sms",
     content: { text: "x" },
-    ...{ id: newId(1), realm: newId(1), destination: "+385911234567", attempt: 1, toPerson: false },
+    ...{
+      id: newId(1),
+      realm: newId(1),
+      destination: "+385911234567",
+      attempt: 1,
+      toPerson: false,
+      refusals: 0,
+    },
     created_at: 1,
   };
   const { signal } = new AbortController();

@@ -31,7 +31,14 @@ Deno.test({
       dkim: null,
     });
     const one = { id: newId(1), realm: newId(1), destination: "ada@example.com", created_at: 1 };
-    const due = { channel: "email", content: EMAIL, ...one, attempt: 1, toPerson: false } as const;
+    const due = {
+      channel: "email",
+      content: EMAIL,
+      ...one,
+      attempt: 1,
+      toPerson: false,
+      refusals: 0,
+    } as const;
     await gateway.send(due, new AbortController().signal);
     gateway.close();
     equal(server!.taken.length, 1);

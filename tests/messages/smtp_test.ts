@@ -129,7 +129,14 @@ async function lost(realm: TestRealm, server: MailServer): Promise<void> {
 /** An e-mail that is due. */
 function due(content: DueMessage["content"]): DueMessage {
   const one = { id: newId(1), realm: newId(1), destination: "ada@example.com" };
-  return { channel: "email", content, ...one, attempt: 1, toPerson: false } as DueMessage;
+  return {
+    channel: "email",
+    content,
+    ...one,
+    attempt: 1,
+    toPerson: false,
+    refusals: 0,
+  } as DueMessage;
 }
 
 // The client's pool leaves short timers behind when it closes after a failure.
@@ -146,7 +153,7 @@ async function refusesUntrusted(): Promise<void> {
   const { signal } = new AbortController();
   const base = { from: FROM, ca: null, dkim: null };
   const open = openSmtp({ ...base, url: server.url, encrypted: true });
-  await rejects(open.send(due(EMAIL), signal), { name: "GatewayError", kind: "failed" });
+  await rejects(open.send(due(EMAIL), signal), { name: "GatewayError", kind: "settings" });
   open.close();
   const url = server.url.replace("p%40ss%20word", "another");
   const stranger = openSmtp({ ...base, url, encrypted: false });

@@ -3,6 +3,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { connect, createServer } from "node:net";
 import type { SMTPServerOptions } from "smtp-server";
 import { newId } from "../../domain/ids.ts";
+import type { GatewayError } from "../../workers/gateways/outbound.ts";
 import { openSmtp } from "../../workers/gateways/smtp.ts";
 import { readConfig } from "../../config.ts";
 import { type MailServer, startMailServer } from "../support/smtp.ts";
@@ -59,7 +60,7 @@ const LATE_TIMERS = { sanitizeOps: false, sanitizeResources: false };
 async function sendTo(
   url: string,
   { ca, deadlineMs }: { ca: string | null; deadlineMs?: number },
-): Promise<Error | null> {
+): Promise<GatewayError | null> {
   const config = {
     url,
     from: "no-reply@example.com",
@@ -80,12 +81,13 @@ async function sendTo(
     ...one,
     attempt: 1,
     toPerson: false,
+    refusals: 0,
   } as const;
   try {
     await gateway.send(due, new AbortController().signal);
     return null;
   } catch (error) {
-    return error as Error;
+    return error as GatewayError;
   } finally {
     gateway.close();
   }
@@ -128,8 +130,8 @@ Deno.test({
       deepEqual([secured, server.taken.length], [[true], 1]);
       const untrusted = await sendTo(url, { ca: null });
       deepEqual(
-        [untrusted?.name, secured.length],
-        ["GatewayError", 1],
+        [untrusted?.kind, secured.length],
+        ["settings", 1],
         "another authority",
       );
       await using stranger = await startTlsServer(
@@ -139,8 +141,8 @@ Deno.test({
       const wrong = url.replace(/\d+$/, new URL(stranger.url).port);
       const misnamed = await sendTo(wrong, { ca });
       deepEqual(
-        [misnamed?.name, secured.length],
-        ["GatewayError", 1],
+        [misnamed?.kind, secured.length],
+        ["settings", 1],
         "another name",
       );
       deepEqual([server.taken.length, stranger.taken.length], [1, 0]);
@@ -280,6 +282,7 @@ async function refusedInTime(url: string): Promise<void> {
     ...one,
     attempt: 1,
     toPerson: false,
+    refusals: 0,
   } as const;
   const sent = gateway.send(due, new AbortController().signal);
   const error = await sent.then(() => null, (thrown) => thrown);

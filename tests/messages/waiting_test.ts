@@ -1,32 +1,13 @@
 /** Messages that wait because nothing was configured, and messages that became too old. @module */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { openMessaging } from "../../workers/gateways/messages.ts";
 import { sendMessage, sendWaiting } from "../../workers/messages/sending.ts";
-import { workerContext } from "../../workers/worker_context.ts";
 import { startMailServer } from "../support/smtp.ts";
-import { rowsOf, testConfig, type TestRealm } from "../support/realm.ts";
+import type { TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
-import { EMAIL, number } from "./fixture.ts";
+import { EMAIL, number, processOf, stored } from "./fixture.ts";
 
 const test = sharing("waiting messages in one realm");
 const HOUR_MS = 3_600_000;
-
-/** A process that works in a realm, with settings and a clock of its own. */
-function processOf(
-  realm: TestRealm,
-  env: Record<string, string>,
-  now = Date.now(),
-) {
-  const messaging = openMessaging(testConfig(env), realm.services.secrets);
-  const { signal } = new AbortController();
-  const given = { log: () => {}, messaging, now: () => now };
-  const target = { realm: realm.made.realm, pool: realm.pool, signal };
-  const context = workerContext(
-    { ...given, chains: null!, signer: null! },
-    target,
-  );
-  return { context, close: () => messaging.close() };
-}
 
 async function send(
   realm: TestRealm,
@@ -45,19 +26,6 @@ async function send(
 async function shown(realm: TestRealm, id: string) {
   const { body } = await realm.admin.send("GET", `/v1/messages/${id}`);
   return [body.status.groupName, body.status.name, body.error?.detail ?? null];
-}
-
-/** What is stored of a message. */
-async function stored(realm: TestRealm, id: string) {
-  const [row] = await rowsOf<{ waiting: boolean; kept: boolean; jobs: number }>(
-    realm,
-    `select waiting, content is not null as kept, (select count(*)::int from jobs
-      where name = 'message.send' and payload ->> 'message' = $1::text
-        and state in ('ready', 'running')) as jobs
-      from messages where id = $1::uuid`,
-    [id],
-  );
-  return [row.waiting, row.kept, row.jobs];
 }
 
 const PENDING = ["PENDING", "PENDING_ACCEPTED", null];

@@ -99,6 +99,26 @@ step(
   },
 );
 
+step(
+  "a message to a person that is sent again under its key asks nobody again",
+  async ({ server, send, made }) => {
+    const path = `/v1/identities/${made.body.id}/person/message/email`;
+    const key = { "idempotency-key": crypto.randomUUID() };
+    const body = { content: { subject: "Welcome", text: "Your account is open." } };
+    const first = await send("POST", path, body, key);
+    equal(first.status, 201, first.text);
+    const requests = server.log.length;
+    server.always = () => new Response(null, { status: 500 });
+    const again = await send("POST", path, body, key);
+    server.always = null;
+    equal(again.headers.get("idempotency-replayed"), "true");
+    deepEqual([again.body, server.log.length], [first.body, requests]);
+    const other = { content: { ...body.content, subject: "Another" } };
+    equal((await send("POST", path, other, key)).body.code, "idempotency.key_reused");
+    equal(server.log.length, requests);
+  },
+);
+
 step("a provider that is silent is not waited for without a limit", async ({ server }) => {
   const { promise, resolve } = Promise.withResolvers<Response>();
   server.next = () => promise;

@@ -5,8 +5,13 @@
  */
 import type { InfobipConfig } from "../../config/messages.ts";
 import type { DueMessage } from "../../domain/messages/sending.ts";
-import { callbackOf } from "../../domain/messages/delivery_reports.ts";
-import { DUPLICATE_ID, EN_ROUTE, readStatus } from "../../domain/messages/statuses.ts";
+import { callbackOf, providerIdOf } from "../../domain/messages/delivery_reports.ts";
+import {
+  DUPLICATE_ID,
+  EN_ROUTE,
+  isOfSettings,
+  readStatus,
+} from "../../domain/messages/statuses.ts";
 import type { Handover, MessageGateway } from "../worker_context.ts";
 import { GatewayError, type OutboundAnswer, post } from "./outbound.ts";
 
@@ -36,8 +41,9 @@ function requestOf(
   config: InfobipConfig,
   message: DueMessage,
 ): { path: string; body: string | FormData } {
-  const { id: messageId, destination, realm } = message;
-  const callbackData = callbackOf(realm, messageId);
+  const { destination, realm } = message;
+  const messageId = providerIdOf(message.id, message.refusals);
+  const callbackData = callbackOf(realm, message.id);
   const to = destination.replace(/^\+/, "");
   switch (message.channel) {
     case "sms": {
@@ -68,11 +74,24 @@ function handoverOf({ status, json, pauseMs }: OutboundAnswer): Handover {
   if (status >= 200 && status < 300) {
     const state = readStatus(member(firstOf(member(json, "messages")), "status"));
     if (state === null) throw new GatewayError(`${SERVICE} answered without a state`, "failed");
+    if (isOfSettings(state)) {
+      throw new GatewayError(`${SERVICE}: ${state.name}`, "settings", 0, true);
+    }
     // It has the message of an attempt whose answer was lost.
     return { provider: "infobip", status: state.id === DUPLICATE_ID ? EN_ROUTE : state };
   }
-  const kind = [400, 404, 413, 415, 422].includes(status) ? "refused" : "failed";
-  throw new GatewayError(`${SERVICE} answered ${status}${codeIn(json)}`, kind, pauseMs);
+  throw new GatewayError(
+    `${SERVICE} answered ${status}${codeIn(json)}`,
+    kindOf(status, json),
+    pauseMs,
+  );
+}
+
+function kindOf(status: number, json: unknown): GatewayError["kind"] {
+  // The key, what it may do, and an address that is not the service's.
+  const isForeign = status === 404 && member(json, "requestError") === undefined;
+  if (status === 401 || status === 403 || isForeign) return "settings";
+  return [400, 404, 413, 415, 422].includes(status) ? "refused" : "failed";
 }
 
 /** The code of an error: a word of the provider's own. Its text may repeat what was sent. */

@@ -11,13 +11,16 @@ export class GatewayError extends Error {
   /**
    * Makes an error; `message` is shown to callers.
    *
-   * @param kind `refused`: the same request will be refused again; `failed`: a later one may pass
+   * @param kind `refused`: the same request will be refused again; `failed`: a later one may pass;
+   *   `settings`: every request is refused until the operator mends the key, the sender or the account
    * @param pauseMs the pause that the service asked for
+   * @param isKnown of `settings`: the service has taken note of the message's id
    */
   constructor(
     message: string,
-    readonly kind: "refused" | "failed",
+    readonly kind: "refused" | "failed" | "settings",
     readonly pauseMs = 0,
+    readonly isKnown = false,
   ) {
     super(message);
   }

@@ -120,6 +120,15 @@ function failureOf(error: unknown) {
       command?: unknown;
     };
   const answered = typeof responseCode === "number" ? responseCode : null;
+  if (isOfSettings({ answered, code, command, error })) {
+    const word = answered === null
+      ? ` (${/^E[A-Z]{2,20}$/.exec(`${code}`)?.[0] ?? "TLS"})`
+      : ` ${answered}`;
+    return new GatewayError(
+      `the SMTP server refuses the login, the sender or encryption:${word}`,
+      "settings",
+    );
+  }
   if (answered !== null && answered >= 500 && /^RCPT/.test(`${command}`)) return BAD_DESTINATION;
   // 552 and 554 after the content: the server will not take it later either.
   const refused = answered !== null && answered >= 500 && `${command}` === "DATA";
@@ -130,4 +139,21 @@ function failureOf(error: unknown) {
       : `the SMTP server answered ${answered}${word}`,
     refused ? "refused" : "failed",
   );
+}
+
+/** Whether the server refuses what every e-mail has in common: login, sender, encryption. */
+function isOfSettings(
+  { answered, code, command, error }: {
+    answered: number | null;
+    code: unknown;
+    command: unknown;
+    error: unknown;
+  },
+): boolean {
+  const isForNow = answered !== null && answered < 500;
+  if (isForNow) return false;
+  if (code === "EAUTH" || code === "ETLS") return true;
+  if (answered === null) return error instanceof Error && /certificate/i.test(error.message);
+  if (answered === 530 || answered === 538) return true; // a login, or encryption, is asked for
+  return answered !== 552 && `${command}` === "MAIL FROM";
 }

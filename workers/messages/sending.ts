@@ -4,9 +4,11 @@ import {
   type DueMessage,
   readDue,
   recordFailure,
+  recordRefused,
   recordSent,
   recordTooOld,
   recordWaiting,
+  takeUpProbe,
   takeUpWaiting,
 } from "../../domain/messages/sending.ts";
 import { CHANNELS } from "../../domain/messages/contents.ts";
@@ -40,8 +42,8 @@ export async function sendMessage(
 }
 
 /**
- * Takes up messages that waited because nothing was configured, as soon as a provider is: what is
- * too old by then is not sent.
+ * Takes up messages that waited because nothing was configured, or because the provider refused our
+ * settings, as soon as that is mended: what is too old by then is not sent.
  */
 export async function sendWaiting(context: WorkerContext): Promise<void> {
   const { actor, messaging } = context;
@@ -49,11 +51,13 @@ export async function sendWaiting(context: WorkerContext): Promise<void> {
   const channels = CHANNELS.filter((channel) =>
     messaging.gatewayOf({ channel, toPerson: false }) !== null
   );
-  const waiting = { channels, since: actor.at - messaging.ttlMs };
+  const held = channels.filter((channel) => messaging.isHeld(channel));
+  const waiting = { channels, held, since: actor.at - messaging.ttlMs };
   let taken: number;
   do taken = await context.step((tx) => takeUpWaiting(tx, actor, waiting)); while (
     taken > 0 && !context.signal.aborted
   );
+  for (const channel of held) await context.step((tx) => takeUpProbe(tx, actor, channel));
 }
 
 /** A one-time code of yesterday helps nobody; nor does one that a restored backup sends again. */
@@ -63,13 +67,20 @@ function isTooOld(context: WorkerContext, { created_at }: DueMessage): boolean {
 
 async function recordFailed(
   context: WorkerContext,
-  { id, attempt }: DueMessage,
+  { id, attempt, channel }: DueMessage,
   error: unknown,
 ): Promise<void> {
   const known = error instanceof GatewayError
     ? error
     : new GatewayError("the provider failed in an unexpected way", "failed");
   const { actor, log, realm } = context;
+  if (known.kind === "settings") {
+    const { message: reason } = known;
+    log("error", "the provider of messages refuses the settings", {
+      ...{ realm: realm.id, message: id, channel, reason },
+    });
+    return await context.step((tx) => recordRefused(tx, actor, { id, attempt }, known.isKnown));
+  }
   // Neither the recipient nor the content: both are personal.
   log("warn", "message not sent", { realm: realm.id, message: id, attempt, reason: known.message });
   await context.step((tx) =>
