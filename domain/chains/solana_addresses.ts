@@ -26,6 +26,7 @@ export async function parseSolana(
   text: string,
 ): Promise<{ readonly ok: true; readonly address: string } | Refusal> {
   if (/^0x[0-9a-f]{40}$/i.test(text)) return refuse("it is an address of Ethereum's form");
+  if (/^(0x)?41[0-9a-f]{40}$/i.test(text)) return refuse("it is an address of Tron in hexadecimal");
   const { base58 } = await import("@scure/base");
   let bytes: Uint8Array;
   try {

@@ -6,6 +6,8 @@
 import type { Refusal } from "./bitcoin_addresses.ts";
 
 const VERSION = 0x41;
+const BASE58 = /^[1-9A-HJ-NP-Za-km-z]+$/;
+const SOLANA_BYTES = 32;
 
 /** Reads an address that is written in base58check; it is the same on every network. */
 export async function parseTron(
@@ -15,6 +17,10 @@ export async function parseTron(
     return refuse("it is in hexadecimal; write it in the form that starts with T");
   }
   if (/^0x[0-9a-f]{40}$/i.test(text)) return refuse("it is an address of Ethereum's form");
+  const { base58 } = await import("@scure/base");
+  if (BASE58.test(text) && base58.decode(text).length === SOLANA_BYTES) {
+    return refuse("it has the form of Solana's addresses");
+  }
   const { address } = await import("bitcoinjs-lib");
   let decoded: { version: number; hash: Uint8Array };
   try {

@@ -109,7 +109,8 @@ export async function assertMeans(db: Db, actor: Actor, payment: Payment): Promi
     throw new DomainError("ramp.assets_insufficient", "the ramp's address does not hold enough");
   }
   const { addressMinimum = 0n } = chainInfo(place.chain);
-  if (asset.contract === null && left > 0n && left < addressMinimum) {
+  // Nothing is less, too: the exact fee is known at the signature alone, and what it leaves over is below the minimum.
+  if (asset.contract === null && left < addressMinimum) {
     const why = "the ramp's address would keep less than the chain's minimum";
     throw new DomainError("ramp.assets_insufficient", why);
   }

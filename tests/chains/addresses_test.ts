@@ -89,6 +89,8 @@ Deno.test("Tron takes base58check addresses that start with T and nothing else",
   match(await refusal("TRON", "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb"), /zero address/);
   match(await refusal("TRON", "TJRabPrwbZy45sbavfcjinPJC18kjpRTv9"), /checksum/);
   match(await refusal("TRON", address.toLowerCase()), /checksum|form/);
+  const solana = "4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T";
+  match(await refusal("TRON", solana), /form of Solana's/);
 });
 
 Deno.test("a Tron address with one changed character is never accepted", async () => {
@@ -138,6 +140,9 @@ Deno.test("Solana refuses derived addresses, programs, mints and texts of other 
   }
   match(await refusal("SOLANA", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), /Ethereum's form/);
   match(await refusal("SOLANA", "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"), /32 bytes.*form of Tron's/);
+  const hex = "415cbdd86a2fa8dc4bddd8a8f69dba48572eec07fb";
+  match(await refusal("SOLANA", hex), /Tron in hexadecimal/);
+  match(await refusal("SOLANA", `0x${hex}`), /Tron in hexadecimal/);
   match(await refusal("SOLANA", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"), /form of Bitcoin's/);
   match(await refusal("SOLANA", "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"), /not base58/);
   match(await refusal("SOLANA", base58.encode(new Uint8Array(64).fill(9))), /a transaction/);

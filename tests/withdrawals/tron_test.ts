@@ -75,7 +75,8 @@ Deno.test("TRX on Tron, from a deposit to withdrawals", async (t) => {
     "a new account is paid: DONE in a final block, its activation is charged": newAccount,
     "a process that stops at any point of an order pays it once": stops,
     "bytes that a node swallows are signed anew only after their expiry is proven": swallowed,
-    "the ramp's own address, other forms and too little are refused at once": badInput,
+    "the ramp's own address, other chains and forms, a memo and too little are refused at once":
+      badInput,
     "a contract as receiver is refused before anything is signed": contractReceiver,
     "an own token is deployed, registered and withdrawn": ownToken,
   });
@@ -145,6 +146,9 @@ async function badInput(ramped: TronRamp): Promise<void> {
     [ramped.address, "1", 422, /own address/],
     [richTron(1).hex, "1", 422, /hexadecimal/],
     ["0x00000000000000000000000000000000DeaDBeef", "1", 422, /Ethereum/],
+    ["4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T", "1", 422, /form of Solana's/],
+    ["1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2", "1", 422, /of another chain/],
+    ["TJRabPrwbZy45sbavfcjinPJC18kjpRTv9", "1", 422, /the checksum is wrong/],
     [USDT, "1", 422, /contract of USDT_TRON/],
     [richTron(1).address, "0", 400, /value/],
     [richTron(1).address, "0.0000001", 400, /value/],
@@ -152,7 +156,14 @@ async function badInput(ramped: TronRamp): Promise<void> {
   for (const [to, value, status, why] of refusals) {
     const answer = await ramped.withdraw(to, value);
     equal(answer.status, status, answer.text);
+    equal(answer.body.code, status === 422 ? "address.invalid" : "request.invalid");
     match(answer.text, why);
+  }
+  const { address } = richTron(1);
+  for (const memo of [{ memo: "7" }, { destination: { address, memo: "7" } }]) {
+    const answer = await ramped.withdraw(address, "1", memo);
+    deepEqual([answer.status, answer.body.code], [400, "request.invalid"]);
+    match(JSON.stringify(answer.body.errors), /memo/);
   }
   equal((await attemptsOf(ramped)).length, length);
 }

@@ -25,7 +25,7 @@ import {
 import { finalSlot } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { assertDeployable, deploymentRent, type DeployOrder, newMint } from "./deployment.ts";
-import { agreedPrices, feeFor, type Prices } from "./fees.ts";
+import { agreedPrices, feeFor, PRICE_SALT, type Prices } from "./fees.ts";
 import { WALLET_RENT } from "./networks.ts";
 import { FINALIZED, hasFailed, readKey, readNumber } from "./node_answers.ts";
 import {
@@ -82,8 +82,7 @@ const VALID_MAX = 300;
 /** Compute units of a dry run; then a third more than it took is asked for, because state may change. */
 const COMPUTE_TRIED = 400_000;
 const COMPUTE_MARGIN = { times: 4, of: 3, more: 2_000 };
-/** Beyond price and limit, by chance: together at most some hundred lamports. */
-const PRICE_SALT = 5_000;
+/** Beyond the limit, by chance. */
 const COMPUTE_SALT = 4_096;
 
 /**
@@ -161,9 +160,9 @@ async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<D
     budget: terms.budget === null ? null : `${terms.budget.units}`,
     mint: order.kind === "deploy" ? await newMint(solana.web3, order.from) : null,
   };
-  const most = draftOf(terms, standing, body);
+  const cheapest = draftOf(terms, standing, withoutBid(body));
   // A node cannot run a transaction whose payer cannot pay for it.
-  if (most.lacking > 0n) return most;
+  if (cheapest.lacking > 0n) return cheapest;
   const tried = await tryClosing(
     body,
     (one) => computeFor(solana, peer, order, { body: one, standing }),
@@ -184,6 +183,14 @@ async function tryClosing(body: Body, tries: (body: Body) => Promise<number>): P
     if (!closes || !(error instanceof ChainError) || error.fault !== "refused") throw error;
   }
   return { ...body, sources, computeLimit: await tries({ ...body, sources }) };
+}
+
+/**
+ * A dry run bids nothing: it asks for many times the units that the payment will, and at the price of a rush that is
+ * more than the payer holds, or may spend.
+ */
+function withoutBid(body: Body): Body {
+  return { ...body, price: "0" };
 }
 
 function rentOfOrder(
@@ -346,8 +353,9 @@ async function computeFor(
   solana: Solana,
   peer: Peer,
   order: PayOrder | DeployOrder,
-  { body, standing }: { body: Body; standing: Standing },
+  { body: priced, standing }: { body: Body; standing: Standing },
 ): Promise<number> {
+  const body = withoutBid(priced);
   const amounts = order.kind === "pay" ? amountsOf(order, body, costOf(order, body)) : [];
   const transaction = transactionOf(solana, { order, amounts }, body);
   const how = { encoding: "base64", sigVerify: false, commitment: "confirmed" };

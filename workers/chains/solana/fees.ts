@@ -28,8 +28,13 @@ const LEAST: Prices = { slow: 1_000n, medium: 10_000n, fast: 50_000n };
  * a rush, costs no more than that.
  */
 const PRICE_MAX = 5_000_000n;
-/** Compute units of a typical payment, for the estimate. */
-const COMPUTE_COIN = 1_000;
+/** Beyond the bid, by chance: together with a limit by chance at most some hundred lamports. */
+export const PRICE_SALT = 5_000;
+/**
+ * Compute units that a payment asks for at most. An estimate below its cost would let a request leave an address with
+ * less than it must keep, and the payment would wait for coins for ever.
+ */
+const COMPUTE_COIN = 7_000;
 const COMPUTE_TOKEN = 60_000;
 const MICRO = 1_000_000n;
 
@@ -88,8 +93,10 @@ export async function quote(solana: Solana, contract: Contract): Promise<Record<
     ? 0n
     : tokenAccountRent(await solana.nodes.ask((peer) => readMint(solana, peer, contract)));
   const computeLimit = contract === null ? COMPUTE_COIN : COMPUTE_TOKEN;
-  const fee = (speed: Speed) =>
-    feeFor(contract, chainFee({ signatures: 1, computeLimit, price: prices[speed] }), rent);
+  const fee = (speed: Speed) => {
+    const price = prices[speed] + BigInt(PRICE_SALT);
+    return feeFor(contract, chainFee({ signatures: 1, computeLimit, price }), rent);
+  };
   return { slow: fee("slow"), medium: fee("medium"), fast: fee("fast") };
 }
 
