@@ -4,7 +4,7 @@
  */
 import { type Field, measure } from "./measure.ts";
 import { median } from "./processes.ts";
-import type { Figures } from "./report.ts";
+import { type Figures, verdictOf } from "./report.ts";
 import { BASE, rowsOf } from "./rows.ts";
 
 /** Transfers in turns with the yardstick, from now on for so long. */
@@ -19,11 +19,14 @@ export async function firstMinute(field: Field, lengthS: number, seconds: number
     found.push({ ...figures, ratio: figures.rate / rate });
   }
   const of = (name: keyof Figures) => median(found.map((figures) => figures[name]));
+  const ratio = of("ratio");
   console.log(
     `first ${Math.round(lengthS)} s of a fresh installation, ${single.name}: ` +
-      `${Math.round(of("rate"))}/s, ${of("ratio").toFixed(2)} of the independent yardstick, ` +
+      `${Math.round(of("rate"))}/s, ${ratio.toFixed(2)} of the independent yardstick ` +
+      `(must ${single.must}), ` +
       `p50 ${of("p50").toFixed(1)} ms, p99 ${of("p99").toFixed(1)} ms, ` +
-      `${found.length} rounds of ${seconds} s`,
+      `${found.length} rounds of ${seconds} s ` +
+      (verdictOf(ratio >= single.must!, ratio >= single.aim!) ?? ""),
   );
 }
 

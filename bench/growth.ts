@@ -28,14 +28,19 @@ export async function compareProcesses(field: Field, load: Load, times: number):
   );
 }
 
-/** Measures the cost of a transfer now, and when so many are there. */
+/** Measures the cost of a transfer when a tenth of so many are there, or more by then, and again when all are. */
 export async function grow(
   field: Field,
   rows: { base: Row; row: Row },
   to: number,
   times: number,
 ): Promise<void> {
-  const fill = { connections: 4, how: "uniform", many: 1000, seconds: 3 } as const;
+  const load = { connections: 4, how: "uniform", many: 1000, seconds: 3 } as const;
+  const fill = async (count: number) => {
+    while (await countTransactions(field.stand, field.realm) < count) {
+      await field.generator.run(field.service.port, field.realm, load);
+    }
+  };
   const at = async () => {
     const base: Figures[] = [], found: Figures[] = [];
     for (let i = 0; i < times; i++) {
@@ -47,11 +52,10 @@ export async function grow(
     const ratio = median(found.map((figures, i) => figures.rate / base[i].rate));
     return { count, cost, ratio };
   };
+  await fill(to / 10);
   const few = await at();
   console.error(`  growing from ${few.count} to ${to} transactions`);
-  while (await countTransactions(field.stand, field.realm) < to) {
-    await field.generator.run(field.service.port, field.realm, fill);
-  }
+  await fill(to);
   const many = await at();
   const more = many.cost / few.cost - 1;
   console.log(

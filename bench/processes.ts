@@ -3,24 +3,40 @@
 /** Clock ticks of a second; what Linux reports to programs, on every machine. */
 const TICKS = 100;
 
-/** Gives the processor seconds that a process and all its children have used. */
-export async function cpuSeconds(pid: number): Promise<number> {
-  const children = new Map<number, number[]>();
-  const used = new Map<number, number>();
+/** What is read of a process. */
+interface Seen {
+  pid: number;
+  parent: number;
+  /** Processor seconds of it and of those of its children that have ended. */
+  seconds: number;
+}
+
+/** Reads a process and all its descendants, from the top. */
+async function readTree(pid: number): Promise<Seen[]> {
+  const children = new Map<number, Seen[]>();
+  let top: Seen | undefined;
   for await (const { name } of Deno.readDir("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const text = await Deno.readTextFile(`/proc/${name}/stat`).catch(() => null);
     if (text === null) continue; // it has ended meanwhile
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    const parent = Number(fields[1]);
-    children.set(parent, [...children.get(parent) ?? [], Number(name)]);
-    // utime, stime, and those of children that have ended.
     const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-    used.set(Number(name), ticks / TICKS);
+    const seen = { pid: Number(name), parent: Number(fields[1]), seconds: ticks / TICKS };
+    children.set(seen.parent, [...children.get(seen.parent) ?? [], seen]);
+    if (seen.pid === pid) top = seen;
   }
-  const sum = (one: number): number =>
-    (used.get(one) ?? 0) + (children.get(one) ?? []).reduce((all, child) => all + sum(child), 0);
-  return sum(pid);
+  const below = (one: Seen): Seen[] => [one, ...(children.get(one.pid) ?? []).flatMap(below)];
+  return top === undefined ? [] : below(top);
+}
+
+/** Gives the processor seconds that a process and all its children have used. */
+export async function cpuSeconds(pid: number): Promise<number> {
+  return (await readTree(pid)).reduce((sum, { seconds }) => sum + seconds, 0);
+}
+
+/** Gives the ids of a process and all its descendants, its own first. */
+export async function treeOf(pid: number): Promise<number[]> {
+  return (await readTree(pid)).map((seen) => seen.pid);
 }
 
 /** Runs a program to its end and gives what it printed. @throws {Error} with what it complained of */

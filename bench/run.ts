@@ -8,11 +8,15 @@
  *
  * `--own` takes our own clients where wrk and pgbench are installed, too; `--wrk` refuses to run without wrk.
  *
- * `--only=` one of the parts alone: rows whose name contains the text; `statements`, `hash_chain`, `stalls`, `paths`,
- * `older`; `events`, what webhooks cost and how fast they are; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
+ * Whatever was measured, audit and verify then read the realms that were under load: where they find a fault, the
+ * bench ends with 1.
+ *
+ * `--only=` one of the parts alone: rows whose name contains the text; `first_minute`, `statements`, `stalls`,
+ * `hash_chain`, `memory`, `processes`, `growth [--transactions=N]`, `paths`, `older`; `events`, what webhooks cost and
+ * how fast they are; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
  * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
- * `people [--persons=N]`, synchronisation and lists of persons; `attacks [--name=text]`, transfers under attack; `parse`, the reading of bodies; `pauses`, for how long one request
- * keeps others from the event loop.
+ * `people [--persons=N]`, synchronisation and lists of persons; `attacks [--name=text]`, transfers under attack;
+ * `parse`, the reading of bodies; `pauses`, for how long one request keeps others from the event loop.
  *
  * @module
  */
@@ -27,6 +31,7 @@ import { benchKills } from "./kills.ts";
 import { benchLies } from "./lies.ts";
 import { chooseGenerator } from "./load.ts";
 import type { Field } from "./measure.ts";
+import { benchMemory } from "./memory.ts";
 import { startPostgres15 } from "./older_postgres.ts";
 import { benchParse } from "./parse.ts";
 import { benchPaths } from "./paths.ts";
@@ -35,6 +40,7 @@ import { benchPeople } from "./people.ts";
 import { type Figures, type Row, show } from "./report.ts";
 import { BASE, round, rowsOf } from "./rows.ts";
 import { benchHashChain } from "./hash_chain.ts";
+import { proveSound } from "./soundness.ts";
 import { benchStalls } from "./stalls.ts";
 import { benchStatements } from "./statements.ts";
 import {
@@ -55,7 +61,12 @@ const ACCOUNTS = 1000;
 const MANY_ACCOUNTS = 100_000;
 const WARM_S = 2;
 /** Parts that `--only` names, besides rows. */
-const PARTS = ["statements", "hash_chain", "stalls", "paths", "older"];
+const PARTS = [
+  ...["first_minute", "statements", "stalls", "hash_chain", "memory", "processes", "growth"],
+  ...["paths", "older"],
+];
+/** How many transactions growth is measured to, from a tenth of them. */
+const GROWTH = 1_000_000;
 
 type Asked = ReturnType<typeof options>;
 
@@ -85,6 +96,7 @@ function options() {
       minutes: { type: "string" },
       requests: { type: "string" },
       persons: { type: "string" },
+      transactions: { type: "string" },
       seed: { type: "string" },
     },
   });
@@ -93,6 +105,7 @@ function options() {
     ...values,
     rounds: Number(values.rounds ?? (quick ? 3 : 7)),
     seconds: Number(values.seconds ?? (quick ? 2 : 4)),
+    transactions: Number(values.transactions ?? GROWTH),
     /** How old the installation is when its rounds begin. */
     minutes: Number(values.minutes ?? (quick ? 0 : 5)),
   };
@@ -110,7 +123,7 @@ async function build(asked: Asked, server: Server | undefined, accounts: number)
   const independent = await openIndependentYardstick(stand, how);
   const generator = await chooseGenerator(work, asked);
   const field = { stand, service, realm, generator, yardsticks: { independent, own: independent } };
-  if (asked.only === undefined) {
+  if (asked.only === undefined || asked.only === "first_minute") {
     await firstMinute(field, asked.quick ? 10 : 60, Math.min(asked.seconds, 3));
   }
   const other = await makeRealm(stand, service, { name: "yardstick", accounts: 1 });
@@ -164,16 +177,18 @@ async function compare(built: Built, asked: Asked): Promise<void> {
     await age(built, built.bornAt, asked.minutes);
     await table(built, wanted, asked);
   }
-  const part = (name: string) => only === undefined || only === name;
+  const part = (name: string, long = false) =>
+    only === name || only === undefined && !(long && quick);
   if (part("statements")) await benchStatements(built, 2 * seconds);
   if (part("stalls")) await benchStalls(built, built.work, 2 * seconds);
   if (part("hash_chain")) await benchHashChain(built, seconds);
-  if (only !== undefined) return;
+  if (part("memory")) await benchMemory(built, seconds);
   const load = { connections: 256, how: "hot", many: 1, seconds } as const;
-  if (!quick) {
-    await compareProcesses(built, load, 3);
-    await grow(built, { base: rows[0], row: rows[2] }, 1_000_000, 3);
+  if (part("processes", true)) await compareProcesses(built, load, 3);
+  if (part("growth", true)) {
+    await grow(built, { base: rows[0], row: rows[2] }, asked.transactions, 3);
   }
+  if (only !== undefined) return;
   if (asked.methods) {
     const { compareMethods } = await import("./methods.ts");
     await compareMethods(built, { seconds, rounds: quick ? 1 : 3 });
@@ -191,6 +206,7 @@ async function compareOlder(asked: Asked): Promise<void> {
   const names = [BASE, "single, uniform, 32", "single, uniform, 256", "1000 a request, 4"];
   const rows = rowsOf(asked.seconds, built.large).filter(({ name }) => names.includes(name));
   await table(built, rows, once);
+  await proveSound(built.stand, built.service, [built.realm]);
 }
 
 /** Runs the parts that build their own stands; false if it is none of them. */
@@ -243,6 +259,7 @@ async function main(): Promise<void> {
     const many = asked.only === undefined || asked.only.includes("accounts");
     await using built = await build(asked, undefined, many ? MANY_ACCOUNTS : ACCOUNTS);
     await compare(built, asked);
+    await proveSound(built.stand, built.service, [built.realm, built.large]);
     if (asked.keep !== undefined) await keep(built.stand, asked.keep, built);
   }
   if (asked.only !== undefined) return;

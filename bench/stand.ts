@@ -48,7 +48,8 @@ const MASTER_KEY = btoa("0123456789abcdef0123456789abcdef");
 /** The address by default, which keys are bound to: they outlive the processes of a stand. */
 const BASE_URL = "http://127.0.0.1:8080";
 const PASSWORD = "bench bench bench";
-const ROOT = new URL("../", import.meta.url);
+/** The folder that tasks run in. */
+export const ROOT: URL = new URL("../", import.meta.url);
 const MAIN = new URL("../main.ts", import.meta.url).pathname;
 const PERMISSIONS = ["net", "read", "write", "env", "run", "sys"].map((name) => `--allow-${name}`);
 /** As the launcher starts it. */
@@ -119,15 +120,20 @@ export async function startService(
 export async function startDefault(stand: Stand, folder: string): Promise<Service> {
   const port = freePort();
   const { LOG_LEVEL: _level, LOG_FORMAT: _format, ...settings } = settingsOf(stand);
-  const { tasks } = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
   const child = new Deno.Command(Deno.execPath(), {
-    args: tasks.start.split(" ").slice(1),
+    args: await readTask("start"),
     cwd: ROOT,
     env: { ...settings, PORT: String(port), DATA_DIR: `${folder}/records` },
     stdout: "null",
     stderr: "null", // a line for each request
   }).spawn();
   return await serviceOf(child, port);
+}
+
+/** The arguments with which a task of the command line runs Deno. */
+export async function readTask(name: string): Promise<string[]> {
+  const { tasks } = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
+  return tasks[name].split(" ").slice(1);
 }
 
 async function serviceOf(child: Deno.ChildProcess, port: number): Promise<Service> {

@@ -63,6 +63,7 @@ Deno.test("audit and verify find the realm of the bench sound", async () => {
     const bench = await task("bench", [...quick, `--keep=${folder}`]);
     equal(bench.code, 0, bench.text);
     match(bench.text, /\| single, uniform, 32 \| \d+ \|/);
+    match(bench.text, /^what the rows left, \d+ transactions .*: audit and verify find it sound/m);
     const kept = Number(/(\d+) transactions are kept in/.exec(bench.text)?.[1]);
     const audit = await task("audit", [], { DATA_DIR: folder });
     equal(audit.code, 0, audit.text);
