@@ -4,16 +4,18 @@ import { openChains } from "../../workers/chains/registry.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { copyRows } from "../support/copied_rows.ts";
-import { testDatabase } from "../support/database.ts";
+import { diskDatabase, testDatabase } from "../support/database.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import { logPlans, type PlanLog, readsOf, type RunPlan } from "../support/plans.ts";
 import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import type { Send, TestRealm } from "../support/realm.ts";
 
-/** Rows that each table grows to: `PLANS_ROWS=1000000` takes many minutes. */
+/** Rows that each table grows to: `PLANS_ROWS=1000000` takes many minutes, and tens of gigabytes of the disk. */
 const ROWS = Number(Deno.env.get("PLANS_ROWS") ?? 3000);
-/** From here on no list may be read to its end for a page. */
+/** From here on no list may be read to its end for a page, and the tables are on a disk. */
 const LARGE = 100_000;
+/** Sessions that copy rows. */
+const SESSIONS = 3;
 /** Most rows of a table that one statement may read: a batch and the rows beside it. */
 const READ_MAX = 1500;
 /** Tables that do not grow in use, or whose rows cannot be copied without a change of meaning. */
@@ -158,8 +160,8 @@ function wrong(runs: RunPlan[], grown: Set<string>, schema: string, readMax: num
 }
 
 Deno.test("no statement that was prepared on empty tables reads through a table that grew", async () => {
-  await using own = await testDatabase();
-  await using plans = await logPlans(own.url);
+  await using own = await (ROWS >= LARGE ? diskDatabase : testDatabase)();
+  await using plans = await logPlans(own, SESSIONS);
   await using fixture = await openRampFixture({ env: { DATABASE_URL: own.url } });
   const { realm } = fixture;
   const { schema } = locationOf(realm.made.realm);

@@ -15,7 +15,10 @@ interface Column {
 /** Copies of work that is not finished would be done. */
 const FINISHED = "('done', 'dead', 'failed', 'canceled', 'booked')";
 
-/** Copies the rows of all tables of a schema but some, to about so many each; gives the names of those that grew. */
+/**
+ * Copies the rows of all tables of a schema but some, to about so many each; gives the names of those that grew. As many
+ * tables are filled at once as the pool has sessions.
+ */
 export async function copyRows(
   sql: postgres.Sql,
   schema: string,
@@ -28,10 +31,12 @@ export async function copyRows(
     from pg_class c where c.relnamespace = ${schema}::regnamespace and c.relkind = 'r'
       and c.relname <> all (${except as string[]}) order by 1`;
   const grown = new Set<string>();
-  for (const { name, state } of tables) {
-    const where = state ? `where state in ${FINISHED}` : "";
-    if (await copyTable(sql, `${schema}.${name}`, rows, where)) grown.add(name);
-  }
+  await Promise.all(Array.from({ length: sql.options.max }, async () => {
+    for (let next = tables.shift(); next !== undefined; next = tables.shift()) {
+      const where = next.state ? `where state in ${FINISHED}` : "";
+      if (await copyTable(sql, `${schema}.${next.name}`, rows, where)) grown.add(next.name);
+    }
+  }));
   return grown;
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import { openDatabase } from "../../db/database.ts";
+import { startEmbedded } from "../../db/embedded/embedded.ts";
 
 /** The address of the run's PostgreSQL. */
 export function testDatabaseUrl(): string {
@@ -37,19 +38,46 @@ export async function asSuperuser(text: string): Promise<void> {
   }
 }
 
+/** A database that lives as long as a test. */
+export interface TestDatabase extends AsyncDisposable {
+  url: string;
+  /** The same database for the server's superuser. */
+  superuserUrl: string;
+}
+
 /** An empty database that lives as long as the test; the role of the run owns it. */
-export async function testDatabase(
-  encoding = "UTF8",
-): Promise<AsyncDisposable & { url: string }> {
+export async function testDatabase(encoding = "UTF8"): Promise<TestDatabase> {
   const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
   const shared = new URL(testDatabaseUrl());
   const encoded = `encoding '${encoding}' locale 'C' template template0`;
   const how = encoding === "UTF8" ? "" : encoded;
   await asSuperuser(`create database ${name} owner ${shared.username} ${how}`);
   const url = new URL(shared);
-  url.pathname = name;
+  const superuser = new URL(superuserUrl());
+  url.pathname = superuser.pathname = name;
   return {
     url: url.href,
+    superuserUrl: superuser.href,
     [Symbol.asyncDispose]: () => asSuperuser(`drop database ${name} with (force)`),
+  };
+}
+
+/**
+ * An empty database on a server of its own, for what has no room in memory: on the disk, durable as an installation's,
+ * and as if the statistics of its tables were not made yet.
+ */
+export async function diskDatabase(): Promise<TestDatabase> {
+  const dataDir = await Deno.makeTempDir({ prefix: "purser-disk-" });
+  const server = await startEmbedded({ dataDir, port: 0, settings: { autovacuum: "off" } });
+  return {
+    url: server.url,
+    superuserUrl: server.superuserUrl,
+    async [Symbol.asyncDispose]() {
+      await server.stop();
+      await Deno.remove(dataDir, { recursive: true });
+      await Deno.remove(server.clusterDir, { recursive: true }).catch((error) => {
+        if (!(error instanceof Deno.errors.NotFound)) throw error; // it was below the folder
+      });
+    },
   };
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import postgres from "postgres";
-import { superuserUrl } from "./database.ts";
+import type { TestDatabase } from "./database.ts";
 
 /** A node of a plan, with what it read. */
 interface PlanNode {
@@ -36,7 +36,7 @@ export interface TableRead {
 
 /** A database whose sessions write their plans to the log, and make generic ones from their first use. */
 export interface PlanLog extends AsyncDisposable {
-  /** Runs as the superuser, without triggers. */
+  /** Runs as the superuser, without triggers, in as many sessions as were asked for, whose own plans are not written. */
   sql: postgres.Sql;
   /** Forgets what was run up to now. */
   forget(): Promise<void>;
@@ -60,15 +60,16 @@ const SETTINGS = {
 const PART = 1 << 24;
 
 /** Has sessions of a database that begin from now on write their plans. */
-export async function logPlans(url: string): Promise<PlanLog> {
-  const own = new URL(superuserUrl());
-  own.pathname = new URL(url).pathname;
-  const sql = postgres(own.href, {
-    max: 1,
+export async function logPlans(
+  { superuserUrl }: TestDatabase,
+  sessions = 1,
+): Promise<PlanLog> {
+  const sql = postgres(superuserUrl, {
+    max: sessions,
     onnotice: () => {},
-    connection: { session_replication_role: "replica" },
+    connection: { session_replication_role: "replica", "auto_explain.log_min_duration": "-1" },
   });
-  const name = own.pathname.slice(1);
+  const name = new URL(superuserUrl).pathname.slice(1);
   for (const [setting, value] of Object.entries(SETTINGS)) {
     await sql.unsafe(`alter database "${name}" set ${setting} = '${value}'`);
   }
