@@ -4,6 +4,7 @@
  * @module
  */
 import { parseEnv } from "node:util";
+import { readMetricsNetworks, readOrigins } from "./config/callers.ts";
 import { type ExchangeSettings, readExchanges } from "./config/exchanges.ts";
 import { readAssets } from "./config/assets.ts";
 import { type BackupConfig, readBackups } from "./config/backups.ts";
@@ -94,6 +95,8 @@ export interface Config extends MessagesConfig, ExchangeSettings {
   trustedProxies: readonly string[];
   /** Networks (CIDR) whose callers read `/metrics` without a key; checked as the proxies are. */
   metricsNetworks: readonly string[];
+  /** Origins whose pages may call the API from a browser. */
+  corsOrigins: readonly string[];
   chains: Readonly<Record<ChainName, ChainConfig>>;
   /** A withdrawal never costs more than its charge times this factor. */
   hotFeeMaxFactor: number;
@@ -230,7 +233,8 @@ function configOf(
     logLevel: read.choice("LOG_LEVEL", ["debug", "info", "warn", "error"], "info"),
     logFormat: read.choice("LOG_FORMAT", ["json", "pretty"], terminal ? "pretty" : "json"),
     trustedProxies: listOf(read.text("TRUSTED_PROXIES")),
-    metricsNetworks: metricsNetworks(read, baseUrl),
+    metricsNetworks: readMetricsNetworks(read, baseUrl),
+    corsOrigins: readOrigins(read),
     chains: readChains(read, env),
     hotFeeMaxFactor: read.whole("HOT_FEE_MAX_FACTOR", 1, 100, 3),
     ...readExchanges(read, env),
@@ -253,13 +257,6 @@ function databaseAddress(read: Reader): string | null {
       " sslmode=disable says that the network between is your own",
   );
   return given;
-}
-
-/** This machine, unless a public address is set: a proxy in front may have an address of this machine too. */
-function metricsNetworks(read: Reader, baseUrl: string): string[] {
-  const given = read.text("METRICS_NETWORKS");
-  if (given !== null) return listOf(given);
-  return LOOPBACK.test(new URL(baseUrl).hostname) ? ["127.0.0.0/8", "::1"] : [];
 }
 
 function databaseHosts(read: Reader): string[] {

@@ -32,6 +32,7 @@ export const accountRoutes: readonly AnyRoute[] = [
     body: NewAccount,
     waits: true,
     status: 201,
+    makes: "/v1/accounts/{made}",
     answer: AccountView,
     errors: [
       "alias.taken",

@@ -1,5 +1,6 @@
 /** Routes of deposit addresses. @module */
 import { z } from "zod";
+import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
 import { enabledAmong, findReadyAddress } from "../domain/accounts/account_collection.ts";
 import { viewWholeAccount } from "../domain/accounts/account_views.ts";
 import { AccountView } from "../domain/accounts/accounts.ts";
@@ -28,6 +29,7 @@ export const addressRoutes: readonly AnyRoute[] = [
     query: AddressList,
     status: 200,
     answer: z.array(AddressView),
+    continues: { cursor: "id", usual: LIMIT_MAX },
     errors: ["account.not_found"],
     handle: (call) => {
       const of = { ...call.query, account: call.params.id };

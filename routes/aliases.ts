@@ -24,6 +24,7 @@ export const aliasRoutes: readonly AnyRoute[] = [
     access: "user",
     body: NewAlias,
     status: 201,
+    makes: "/v1/aliases/{made}",
     answer: AliasView,
     errors: ["alias.taken", "account.not_found", "identity.not_found", "permission.owner"],
     handle: (call) =>

@@ -1,6 +1,7 @@
 /** Routes of the trail. @module */
 import { z } from "zod";
 import { AuditQuery, AuditView, readTrail } from "../domain/audit/trail.ts";
+import { withNext } from "./http/next_links.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 import { searching } from "./http/concurrency_limit.ts";
 
@@ -16,12 +17,15 @@ export const auditRoutes: readonly AnyRoute[] = [
     query: AuditQuery,
     status: 200,
     answer: z.array(AuditView),
+    continues: { cursor: "id", usual: 100 },
     errors: ["permission.role", "permission.scope"],
-    handle: async ({ services, realm, actor, query, signal }) => {
+    handle: async (call) => {
+      const { services, realm, actor, query, signal } = call;
       const { pool } = realm!;
       const read = () => readTrail({ realm: pool, platform: services.platform }, actor, query);
       // A filter may match none of millions of lines.
-      return { status: 200, body: JSON.stringify(await searching(pool, read, signal())) };
+      const lines = await searching(pool, read, signal());
+      return withNext(call, { status: 200, body: JSON.stringify(lines) }, lines);
     },
   }),
 ];

@@ -18,7 +18,7 @@ import { TransactionView } from "../domain/ledger/posting.ts";
 import { pageOf } from "../domain/collections/list_parameters.ts";
 import { pageView } from "./http/collection_routes.ts";
 import { command, query, search } from "./http/execution.ts";
-import { type AnyRoute, route } from "./http/route.ts";
+import { type AnyRoute, PAGES, route } from "./http/route.ts";
 
 const OfAccount = z.strictObject({ id: z.string() });
 const ById = z.strictObject({ id: z.string(), block: z.string() });
@@ -37,6 +37,7 @@ export const blockRoutes: readonly AnyRoute[] = [
     query: DryRun,
     body: NewBlock,
     status: 201,
+    makes: "/v1/accounts/{id}/blocks/{made}",
     answer: BlockView,
     errors: [
       "account.not_found",
@@ -63,6 +64,7 @@ export const blockRoutes: readonly AnyRoute[] = [
     query: BlockList,
     status: 200,
     answer: pageView(BlockView),
+    continues: PAGES,
     errors: ["account.not_found"],
     handle: (call) =>
       search(call, async (db) => {
@@ -118,6 +120,7 @@ export const blockRoutes: readonly AnyRoute[] = [
     query: DryRun,
     body: Capture,
     status: 201,
+    makes: "/v1/transactions/{made}",
     answer: TransactionView,
     errors: [
       "account.not_found",

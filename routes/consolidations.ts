@@ -19,7 +19,7 @@ import type { ErrorCode } from "../domain/errors.ts";
 import { pageOf } from "../domain/collections/list_parameters.ts";
 import { pageView } from "./http/collection_routes.ts";
 import { command, query, search } from "./http/execution.ts";
-import { type AnyRoute, route } from "./http/route.ts";
+import { type AnyRoute, PAGES, route } from "./http/route.ts";
 
 const OfRamp = z.strictObject({ id: z.string() });
 const ById = z.strictObject({ id: z.string(), consolidation: z.string() });
@@ -84,6 +84,7 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     query: ConsolidationList,
     status: 200,
     answer: pageView(ConsolidationView),
+    continues: PAGES,
     errors: ["account.not_found"],
     handle: (call) =>
       search(call, async (db) => {

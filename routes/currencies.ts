@@ -23,6 +23,7 @@ export const currencyRoutes: readonly AnyRoute[] = [
     query: DryRun,
     body: NewCurrency,
     status: 201,
+    makes: "/v1/currencies/{made}",
     answer: CurrencyView,
     errors: ["currency.taken", "stop.active"],
     handle: (call) =>

@@ -34,6 +34,7 @@ export const depositAppRoutes: readonly AnyRoute[] = [
     access: "user",
     body: NewDepositApp,
     status: 201,
+    makes: "/v1/apps/deposit/{made}",
     answer: DepositAppView,
     errors: [
       "account.not_found",
@@ -64,6 +65,7 @@ export const depositAppRoutes: readonly AnyRoute[] = [
     query: Paged,
     status: 200,
     answer: z.union([z.array(DepositAppView), pageView(DepositAppView)]),
+    continues: { cursor: "id", usual: LIMIT_MAX },
     errors: ["permission.scope"],
     handle: (call) => {
       const { page, pageSize, ...rest } = call.query;

@@ -1,5 +1,6 @@
 /** Routes of deposits. @module */
 import { z } from "zod";
+import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
 import {
   DEPOSITS,
   requestRescan,
@@ -46,6 +47,7 @@ export const depositRoutes: readonly AnyRoute[] = [
     query: UnmatchedDepositList,
     status: 200,
     answer: z.array(UnmatchedDepositView),
+    continues: { cursor: "id", usual: LIMIT_MAX },
     errors: ["permission.role", "permission.scope"],
     handle: (call) => query(call, (db) => listUnmatchedDeposits(db, call.actor, call.query)),
   }),

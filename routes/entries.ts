@@ -37,6 +37,7 @@ export const entryRoutes: readonly AnyRoute[] = [
     query: EntryList,
     status: 200,
     answer: pageView(EntryView),
+    continues: { cursor: "seq" },
     errors: ["account.not_found"],
     handle: (call) =>
       query(call, (db) => listEntries(db, call.actor, { ...call.query, account: call.params.id })),

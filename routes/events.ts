@@ -53,6 +53,7 @@ export const eventRoutes: readonly AnyRoute[] = [
     query: EventPage,
     status: 200,
     answer: z.array(EventView),
+    continues: { cursor: "id", mayBeShort: true },
     errors: ["event.expired"],
     handle: async (call) => {
       await note(call);

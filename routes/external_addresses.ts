@@ -1,5 +1,6 @@
 /** Routes of watched addresses. @module */
 import { z } from "zod";
+import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
 import { foreignForms } from "../domain/chains/address_directory.ts";
 import {
   assignAddress,
@@ -33,6 +34,7 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     query: AssignedList,
     status: 200,
     answer: z.array(ExternalAddressView),
+    continues: { usual: LIMIT_MAX },
     errors: ["account.not_found"],
     handle: (call) => {
       const of = { ...call.query, account: call.params.id };

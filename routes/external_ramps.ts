@@ -37,7 +37,7 @@ import {
 } from "../domain/exchanges/ramp_transfers.ts";
 import { collectionRoutes, pageView } from "./http/collection_routes.ts";
 import { command, query, search } from "./http/execution.ts";
-import { type AnyRoute, route } from "./http/route.ts";
+import { type AnyRoute, PAGES, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const OfTransfer = z.strictObject({ id: z.string(), transfer: z.string() });
@@ -78,6 +78,7 @@ const recordRoutes: readonly AnyRoute[] = [
     access: "user",
     body: NewExternalRamp,
     status: 201,
+    makes: "/v1/ramps/{made}",
     answer: ExternalRampView,
     errors: ["identity.not_found", "permission.owner", "permission.role", "service.overloaded"],
     handle: (call) =>
@@ -210,6 +211,7 @@ const transferRoutes: readonly AnyRoute[] = [
     query: RampTransferList,
     status: 200,
     answer: pageView(RampTransferView),
+    continues: PAGES,
     errors: ["ramp.not_found"],
     handle: (call) =>
       search(call, async (db) => {

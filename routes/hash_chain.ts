@@ -64,6 +64,7 @@ export const hashChainRoutes: readonly AnyRoute[] = [
     query: ChainPage,
     status: 200,
     answer: z.array(ChainLinkView),
+    continues: { cursor: "seq", mayBeShort: true },
     errors: ["permission.scope"],
     handle: (call) => search(call, (db) => readChain(db, call.actor, call.query), false, LIMIT_MAX),
   }),

@@ -28,6 +28,7 @@ export const identityRoutes: readonly AnyRoute[] = [
     access: "user",
     body: NewIdentityWithAlias,
     status: 201,
+    makes: "/v1/identities/{made}",
     answer: IdentityView,
     errors: ["alias.taken"],
     handle: (call) => command(call, (tx) => createIdentityWithAlias(tx, call.actor, call.body)),

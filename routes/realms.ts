@@ -58,6 +58,7 @@ export const realmRoutes: readonly AnyRoute[] = [
     admin: true,
     body: NewRealm,
     status: 201,
+    makes: "/v1/realms/{made}",
     answer: NewRealmView,
     errors: [],
     handle: async (call) => {
@@ -91,6 +92,7 @@ export const realmRoutes: readonly AnyRoute[] = [
     query: Page,
     status: 200,
     answer: z.array(RealmView),
+    continues: { cursor: "id", usual: 100 },
     errors: [],
     handle: (call) =>
       query(

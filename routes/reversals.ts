@@ -45,6 +45,7 @@ export const reversalRoutes: readonly AnyRoute[] = [
     query: DryRun,
     body: Revert,
     status: 201,
+    makes: "/v1/transactions/{made}",
     answer: TransactionView,
     errors: [
       "transaction.not_found",

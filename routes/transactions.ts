@@ -35,6 +35,7 @@ export const transactionRoutes: readonly AnyRoute[] = [
     query: DryRun,
     body: NewTransaction,
     status: 201,
+    makes: "/v1/transactions/{made}",
     answer: TransactionView,
     errors: REFUSALS,
     handle: postTransfer,

@@ -43,6 +43,7 @@ export const userRoutes: readonly AnyRoute[] = [
     freshLogin: givesRights,
     body: NewUser,
     status: 201,
+    makes: "/v1/users/{made}",
     answer: UserView,
     errors: ["permission.role", "permission.scope", "username.taken", "identity.not_found"],
     handle: async (call) => {

@@ -1,6 +1,7 @@
 /** Routes of webhooks and their deliveries. @module */
 import { z } from "zod";
 import {
+  DELIVERIES_USUAL,
   DeliveryList,
   DeliveryView,
   listDeliveries,
@@ -45,6 +46,7 @@ export const webhookRoutes: readonly AnyRoute[] = [
     freshLogin: true,
     body: NewWebhook,
     status: 201,
+    makes: "/v1/webhooks/{made}",
     answer: WebhookWithSecretView,
     errors: ["extension.disabled"],
     handle: (call) => {
@@ -136,6 +138,7 @@ export const webhookRoutes: readonly AnyRoute[] = [
     query: DeliveryList,
     status: 200,
     answer: z.array(DeliveryView),
+    continues: { cursor: "id", usual: DELIVERIES_USUAL },
     errors: ["webhook.not_found", "delivery.not_found"],
     handle: (call) => {
       const list = { ...call.query, webhook: call.params.id };

@@ -81,6 +81,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     query: DryRun,
     body: NewWithdrawal,
     status: 201,
+    makes: "/v1/withdrawals/{made}",
     answer: WithdrawalView,
     errors: [
       ...ESTIMATE_ERRORS,

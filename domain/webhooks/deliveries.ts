@@ -61,7 +61,8 @@ export const DeliveryView = z.object({
   created_at: z.number().int(),
 }).meta({ id: "Delivery" });
 
-const LIMIT = "100";
+/** Deliveries of a list that is asked for without `limit`. */
+export const DELIVERIES_USUAL = 100;
 /** Deliveries that one request has sent again. */
 const RESENT_MAX = 10_000;
 
@@ -73,7 +74,7 @@ const RESENT_MAX = 10_000;
 export async function listDeliveries(
   db: Db,
   actor: Actor,
-  { webhook, status, limit = LIMIT, after }: DeliveryList & { webhook: string },
+  { webhook, status, limit = `${DELIVERIES_USUAL}`, after }: DeliveryList & { webhook: string },
 ): Promise<Record<string, unknown>[]> {
   await rowFor(db, actor, WEBHOOKS, webhook, "read");
   if (after !== undefined && !isId(after)) throw notFound("delivery.not_found");

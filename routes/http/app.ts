@@ -8,7 +8,6 @@ import type { Actor } from "../../domain/actor.ts";
 import { assertFreshLogin } from "../../domain/identity/api_keys.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { failureOf } from "../../domain/failures.ts";
-import { newId } from "../../domain/ids.ts";
 import { encodeLong, isLong } from "../../domain/slices.ts";
 import {
   type Authenticator,
@@ -24,6 +23,10 @@ import { uncoverBody } from "./get_request_body.ts";
 import { isTracing, traced } from "../../tracing.ts";
 import { watchLeaving } from "./shutdown.ts";
 import { logRequest } from "./request_log.ts";
+import { openCors } from "./cors.ts";
+import { compressed, isCompressible } from "./compression.ts";
+import { described } from "./answer_headers.ts";
+import { methodsOf, noRoute, openUnrouted, requestIdOf, tellMethods } from "./unrouted.ts";
 import { requestMetricsOf } from "./request_metrics.ts";
 import type { LimitHeaders } from "./rate_limits.ts";
 import { problem, send } from "./responses.ts";
@@ -32,7 +35,6 @@ import { allRoutes } from "./route_list.ts";
 import { type LargeBodySlot, reserveLargeBody } from "./concurrency_limit.ts";
 import type { Services } from "./services.ts";
 import { type RequestHeaders, requestHeaders } from "./underlying_request.ts";
-import { openUnmatchedRequests } from "./unmatched_requests.ts";
 import { authorityOf, hostOf, pathOf, pathStart, withoutPort } from "./request_targets.ts";
 import { conditionsOf } from "./preconditions.ts";
 import {
@@ -47,7 +49,6 @@ import {
   queryOf,
   readBody,
   readLong,
-  safeRequestId,
 } from "./validation.ts";
 
 /** Answers one request, over a connection from a network address. */
@@ -93,19 +94,18 @@ export function createApp(services: Services, platformKey: string): App {
       if (!allowed.includes(route.method)) methods.set(path, [...allowed, route.method]);
     }
   }
-  for (const [path, allowed] of methods) {
+  for (const [path, declared] of methods) {
+    const allowed = methodsOf(declared);
+    hono.options(path, (c) => tellMethods(services, c.req.raw, allowed));
     hono.all(path, (c) => {
-      const refused = new DomainError(
-        "method.not_allowed",
-        `this path takes ${allowed.join(", ")}`,
-      );
+      const refused = new DomainError("method.not_allowed", `this path takes ${allowed}`);
       const answer = unrouted(c.req.raw, c.env.address, refused);
-      answer.headers.set("allow", allowed.join(", "));
+      answer.headers.set("allow", allowed);
       return answer;
     });
   }
   hono.notFound((c) => unrouted(c.req.raw, c.env.address, noRoute()));
-  return (request, connection) => {
+  const app: App = (request, connection) => {
     const headers = requestHeaders(request);
     let address: string;
     try {
@@ -128,6 +128,12 @@ export function createApp(services: Services, platformKey: string): App {
     const origin = { address, traceparent: given };
     return serve === undefined ? hono.fetch(asked, origin) : serve(asked, origin, NO_PARAMS);
   };
+  const cors = openCors(services.config.corsOrigins);
+  if (cors === null) return app;
+  return async (request, connection) => {
+    const asked = { method: request.method, headers: requestHeaders(request) };
+    return cors(asked, await app(request, connection));
+  };
 }
 
 /** A path as declared, and with its nouns in the singular: both are the same route. */
@@ -141,10 +147,6 @@ function spellingsOf(path: string): string[] {
 function adminHost({ config }: Services): string | null {
   const { hostname } = new URL(config.adminUrl);
   return hostname === new URL(config.baseUrl).hostname ? null : hostname.replace(/\.$/, "");
-}
-
-function noRoute(): DomainError {
-  return new DomainError("route.not_found", "no route has this path");
 }
 
 function createServer(
@@ -196,9 +198,9 @@ function createServer(
         actorNow: () => callerNow(authenticator, headers, route, { ...meta, at: services.now() }),
       });
       assertFresh(call);
-      const reply = await route.handle(call);
+      const reply = await finished(await route.handle(call), call);
       status = reply.status;
-      return send(isLong(reply.body) ? await encoded(reply) : reply, requestId, limits);
+      return send(reply, requestId, limits);
     } catch (error) {
       const known = translate(services, error, requestId);
       code = known.code;
@@ -308,6 +310,7 @@ function callOf(
         body: text,
       })
       : null,
+    target: () => request.url.slice(pathStart(request.url)),
     accept: headers.get("accept"),
     header: (name) => headers.get(name),
     preferWaitS: preferWait(headers.get("prefer")),
@@ -354,34 +357,16 @@ function translate(services: Services, error: unknown, requestId: string): Domai
   return new DomainError("internal", "something went wrong; the request id helps to find it");
 }
 
-/** A long answer in its bytes. */
-async function encoded(reply: Reply): Promise<Reply> {
-  return { ...reply, bytes: reply.bytes ?? await encodeLong(reply.body) };
+/** An answer as it is sent: with what its route says of it, a long one in its bytes, a large one compressed. */
+function finished(given: Reply, call: Call<unknown, unknown, unknown>): Reply | Promise<Reply> {
+  const reply = described(given, call);
+  if (!isLong(reply.body) && !isCompressible(reply)) return reply;
+  return encoded(reply, call.header("accept-encoding"));
 }
 
-/** Refuses a request without a route. It is logged without its path, which can hold anything. */
-function openUnrouted(services: Services) {
-  const unmatched = openUnmatchedRequests(services.now);
-  // Methods and paths are the caller's words: as labels they would be without end.
-  const counts = requestMetricsOf(services).of("_OTHER", "none");
-  return (request: Request, address: string, error: DomainError): Response => {
-    const requestId = requestIdOf(requestHeaders(request), services);
-    const over = unmatched.count(address);
-    const refused = over?.error ?? error;
-    counts.note(PROBLEMS[refused.code].status, 0);
-    if (over === null || over.isFirst) {
-      services.log("info", "request", {
-        request_id: requestId,
-        actor: "",
-        route: "none",
-        status: PROBLEMS[refused.code].status,
-        code: refused.code,
-      });
-    }
-    return problem(services, requestId, refused);
-  };
-}
-
-function requestIdOf(headers: RequestHeaders, services: Services): string {
-  return safeRequestId(headers.get("x-request-id")) ?? newId(services.now());
+async function encoded(reply: Reply, accept: string | null): Promise<Reply> {
+  const whole = isLong(reply.body)
+    ? { ...reply, bytes: reply.bytes ?? await encodeLong(reply.body) }
+    : reply;
+  return isCompressible(whole) ? await compressed(whole, accept) : whole;
 }

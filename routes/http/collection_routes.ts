@@ -14,7 +14,7 @@ import type { Actor } from "../../domain/actor.ts";
 import type { ErrorCode } from "../../domain/errors.ts";
 import { COLLECTIONS } from "./collections.ts";
 import { command, type ExecutionOptions, query, search } from "./execution.ts";
-import { type AnyRoute, type Call, route } from "./route.ts";
+import { type AnyRoute, type Call, PAGES, route } from "./route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 
@@ -84,6 +84,7 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
       summary: `Find: each answer is ${one}`,
       query: queries.find,
       answer: z.array(view),
+      continues: { cursor: "id", usual: LIMIT_MAX },
       errors,
       handle: (call) => {
         const find = (db: Db) => findEntities(db, call.actor, among, call.query);
@@ -96,6 +97,7 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
       summary: `List page by page: each row is ${one}`,
       query: queries.list,
       answer: pageView(view),
+      continues: PAGES,
       errors,
       handle: (call) =>
         search(call, (db) => listEntities(db, call.actor, among, call.query), counts),

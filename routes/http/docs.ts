@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { DomainError, type ErrorCode } from "../../domain/errors.ts";
 import { PROBLEMS } from "./problems.ts";
-import { basePathOf } from "./openapi.ts";
+import { basePathOf } from "./request_targets.ts";
 import { prepare, type Prepared, replyPrepared } from "./prepared_texts.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 

@@ -34,6 +34,7 @@ import {
 import type { TransferRequest } from "../../domain/ledger/transfer_answers.ts";
 import { dryRunQueue } from "../../domain/ledger/dry_run.ts";
 import { problemOf, PROBLEMS } from "./problems.ts";
+import { withNext } from "./next_links.ts";
 import type { Call, Reply } from "./route.ts";
 import { conditional, isKnown, readTagged } from "./preconditions.ts";
 import { listing, searching, withConcurrencyLimit } from "./concurrency_limit.ts";
@@ -129,12 +130,13 @@ export async function query<P, Q, B>(
   work: (db: Db) => Promise<unknown>,
 ): Promise<Reply> {
   const pool = poolOf(call);
+  let view: unknown;
   const { body, tag } = await withConcurrencyLimit(
     pool,
-    () => runQuery(pool, (db) => readTagged(db, call, work)),
+    () => runQuery(pool, (db) => readTagged(db, call, async (db) => view = await work(db))),
   );
   const status = isKnown(call.conditions, tag) ? 304 : call.route.status;
-  return tagged({ status, body }, tag);
+  return withNext(call, tagged({ status, body }, tag), view);
 }
 
 /** The parameters of a list or a count that decide how many rows are read. */
@@ -177,7 +179,7 @@ export async function search<P, Q extends Asked, B>(
   const view = await searching(pool, find, signal).catch((error) => {
     throw signal.aborted ? signal.reason : error;
   });
-  return { status: call.route.status, body: JSON.stringify(view) };
+  return withNext(call, { status: call.route.status, body: JSON.stringify(view) }, view);
 }
 
 /** Whether rows are read by an index alone: all or one's own, as they were made. */

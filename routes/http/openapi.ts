@@ -9,6 +9,7 @@ import { operationId } from "./openapi_names.ts";
 import { createProblemWriter, problemSchema } from "./openapi_problems.ts";
 import { createSchemaWriter, type Json, type SchemaWriter } from "./openapi_schemas.ts";
 import { HEADERS, SECURITY, SECURITY_SCHEMES, SERVICE, TAGS } from "./openapi_texts.ts";
+import { basePathOf } from "./request_targets.ts";
 import { breathe, prepare, type Prepared, replyPrepared } from "./prepared_texts.ts";
 import { type AnyRoute, route } from "./route.ts";
 import { describeWebhooks } from "./openapi_webhooks.ts";
@@ -47,11 +48,6 @@ export function openapiRoutes(routes: () => AnyRoute[]): AnyRoute[] {
       handle: async (call) => replyPrepared(call, await documentFor(call.services)),
     }),
   ];
-}
-
-/** The path under which a public address reaches the service: empty, or a proxy's prefix. */
-export function basePathOf(baseUrl: string): string {
-  return new URL(baseUrl).pathname.replace(/\/+$/, "");
 }
 
 /** Describes routes as an OpenAPI 3.1 document. */
@@ -135,6 +131,7 @@ function operation(each: AnyRoute, schemas: SchemaWriter): Json {
     tags: [each.tag],
     summary: each.summary,
     ...(each.description === undefined ? {} : { description: each.description }),
+    ...(each.deprecated === undefined ? {} : { deprecated: true }),
     security: SECURITY[each.access],
     parameters: [
       ...parametersOf(each.params, "path", schemas),
@@ -177,11 +174,21 @@ function successes(each: AnyRoute, schemas: SchemaWriter): Json {
 function successHeaders(each: AnyRoute): string[] {
   const names = ["x-request-id"];
   if (each.access === "user" && each.cost !== "none") {
-    names.push("ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "x-credits-remaining");
+    names.push(
+      "ratelimit",
+      "ratelimit-policy",
+      "ratelimit-limit",
+      "ratelimit-remaining",
+      "ratelimit-reset",
+      "x-credits-remaining",
+    );
   }
   if (isKeyed(each)) names.push("idempotency-replayed");
   if (each.waits) names.push("preference-applied");
   if (tableOf(each) !== null) names.push("etag");
+  if (each.makes !== undefined) names.push("location");
+  if (each.continues !== undefined) names.push("link");
+  if (each.deprecated !== undefined) names.push("deprecation", "sunset");
   return names;
 }
 

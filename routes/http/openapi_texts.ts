@@ -110,6 +110,20 @@ export const HEADERS: Json = {
   "ratelimit-limit": header("Requests that the realm may burst to.", WHOLE),
   "ratelimit-remaining": header("Requests left at the moment.", WHOLE),
   "ratelimit-reset": header("Seconds until all are there again.", WHOLE),
+  "ratelimit": header(
+    "Requests left and seconds until they are all there again, where the realm has a limit: " +
+      "draft-ietf-httpapi-ratelimit-headers.",
+    { type: "string" },
+  ),
+  "ratelimit-policy": header("The limit itself, where the realm has one.", { type: "string" }),
+  "location": header("Path of what was made.", { type: "string", format: "uri-reference" }),
+  "link": header('The next part of the list, where there is one: `<path>; rel="next"`.', {
+    type: "string",
+  }),
+  "deprecation": header("Since when the route is deprecated: `@` and seconds since the epoch.", {
+    type: "string",
+  }),
+  "sunset": header("When the route will be gone.", { type: "string" }),
   "x-credits-remaining": header("Credits left this month.", WHOLE),
   "retry-after": header("Seconds to wait.", WHOLE),
   "idempotency-replayed": header("`true` on the answer to a repeat.", { const: "true" }),

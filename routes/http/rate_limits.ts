@@ -87,7 +87,14 @@ export function openLimits(
 
 /** The rest of the limits, as headers. */
 export function headersOf(allowance: Allowance): LimitHeaders {
+  const { limit, remaining, resetS } = allowance;
+  // draft-ietf-httpapi-ratelimit-headers-10; it has no word for a realm without a limit.
+  const drafted: LimitHeaders = limit === null ? {} : {
+    "ratelimit-policy": `"second";q=${limit};w=1`,
+    "ratelimit": `"second";r=${remaining};t=${resetS}`,
+  };
   return {
+    ...drafted,
     "ratelimit-limit": `${allowance.limit ?? ENDLESS}`,
     "ratelimit-remaining": `${allowance.limit === null ? ENDLESS : allowance.remaining}`,
     "ratelimit-reset": `${allowance.resetS}`,

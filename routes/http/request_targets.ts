@@ -30,3 +30,8 @@ export function pathOf(url: string): string {
   const end = url.indexOf("?", start);
   return end < 0 ? url.slice(start) : url.slice(start, end);
 }
+
+/** The path under which a public address reaches the service: empty, or a proxy's prefix. */
+export function basePathOf(baseUrl: string): string {
+  return new URL(baseUrl).pathname.replace(/\/+$/, "");
+}

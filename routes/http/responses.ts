@@ -25,15 +25,21 @@ export function send(reply: Reply, requestId: string, limits?: LimitHeaders): Re
     const base = reply.status >= 400 ? PROBLEM_LIST : JSON_LIST;
     return new Response(reply.stream ?? reply.bytes ?? reply.body, {
       status: reply.status,
-      headers: headersFrom(base, listOf({ "x-request-id": requestId }), limitList(limits)),
+      headers: headersFrom(base, listOf(ownOf(reply, requestId)), limitList(limits)),
     });
   }
   const isEmpty = reply.status === 304;
   const base = isEmpty ? HEADERS : reply.status >= 400 ? PROBLEM_HEADERS : JSON_HEADERS;
   return new Response(isEmpty ? null : reply.stream ?? reply.bytes ?? reply.body, {
     status: reply.status,
-    headers: { ...base, "x-request-id": requestId, ...limits, ...reply.headers },
+    headers: { ...base, ...ownOf(reply, requestId), ...limits, ...reply.headers },
   });
+}
+
+function ownOf({ location }: Reply, requestId: string): Record<string, string> {
+  return location === undefined
+    ? { "x-request-id": requestId }
+    : { "x-request-id": requestId, location };
 }
 
 let lastLimits: { of?: LimitHeaders; list: HeaderList } = { list: listOf({}) };

@@ -48,6 +48,8 @@ export interface Call<P, Q, B> {
   /** Null on routes of the platform. */
   realm: RealmContext | null;
   idempotency: IdempotencyClaim | null;
+  /** Path and query, as they were sent. */
+  target: () => string;
   /** The media types that the caller accepts. */
   accept: string | null;
   /** Reads any other header. */
@@ -71,7 +73,22 @@ export interface Reply {
   /** Sent in place of the body: text too long to be held at once. */
   stream?: ReadableStream<Uint8Array>;
   headers?: Record<string, string>;
+  /** The path of what was made. */
+  location?: string;
 }
+
+/** How a list goes on. */
+export interface Continuation {
+  /** The field of a row that the parameter `after` takes; without it the list has pages alone. */
+  cursor?: string;
+  /** Rows of an answer that is asked for without `limit`. */
+  usual?: number;
+  /** A part may have fewer rows than asked for although more follow: only an empty one is the end. */
+  mayBeShort?: true;
+}
+
+/** Lists that have pages alone. */
+export const PAGES: Continuation = {};
 
 /** A route. */
 export interface Route<P, Q, B> {
@@ -105,6 +122,12 @@ export interface Route<P, Q, B> {
   answer: z.ZodType;
   /** Further answers that are no refusals, by status. */
   others?: Readonly<Record<number, { description: string; answer?: z.ZodType }>>;
+  /** Path of what it made, where that can be read; `{made}` stands for its id. */
+  makes?: string;
+  /** How its list goes on; a link leads to the next part. */
+  continues?: Continuation;
+  /** It will be removed; times in milliseconds since the epoch. */
+  deprecated?: { since: number; sunset?: number };
   /** Whether the header `last-event-id` is honoured. */
   resumes?: true;
   /** Whether `Prefer: wait=N` is honoured. */

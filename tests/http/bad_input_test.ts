@@ -108,7 +108,6 @@ function badRequests(realm: TestRealm): Bad[] {
     ["an unknown route", ["GET", "/v1/nothing"], 404, "route.not_found"],
     ["an unknown path", ["POST", "/nothing"], 404, "route.not_found"],
     ["a wrong method", ["PUT", "/v1/transactions"], 405, "method.not_allowed"],
-    ["options", ["OPTIONS", "/v1/transactions"], 405, "method.not_allowed"],
     ["a body to none", ["POST", "/v1/auth/logout", '{"x":1}', JSON_TYPE], 400, "request.invalid"],
     ["an unknown parameter", ["GET", "/v1/auth/me?x=1"], 400, "query.invalid"],
     ["NUL in a parameter", ["GET", "/v1/accounts?search=%00"], 400, "query.invalid"],

@@ -1,0 +1,38 @@
+/**
+ * Headers of an answer that follow from the declaration of its route: where the entity is that it made, and that the
+ * route will be removed.
+ *
+ * @module
+ */
+import { basePathOf } from "./request_targets.ts";
+import type { Call, Reply } from "./route.ts";
+
+/** Views begin with their id: the text of a new entity need not be read. */
+const ID_FIRST = /^\{"id":"([\w-]+)"/;
+
+/** Adds what the route of a request says of its answer. */
+export function described(reply: Reply, call: Call<unknown, unknown, unknown>): Reply {
+  const { makes, deprecated } = call.route;
+  const told = deprecated === undefined ? reply : withEnd(reply, deprecated);
+  return makes === undefined || reply.status !== 201 ? told : withLocation(told, call, makes);
+}
+
+/** `Location` (RFC 9110, 10.2.2), below the service's own prefix. */
+function withLocation(reply: Reply, call: Call<unknown, unknown, unknown>, makes: string): Reply {
+  const id = ID_FIRST.exec(reply.body)?.[1] ?? (JSON.parse(reply.body) as { id: string }).id;
+  const params = call.params as Readonly<Record<string, string>>;
+  const path = makes.replaceAll(
+    /\{(\w+)\}/g,
+    (_, name) => encodeURIComponent(name === "made" ? id : params[name]),
+  );
+  return { ...reply, location: basePathOf(call.services.config.baseUrl) + path };
+}
+
+/** `Deprecation` (RFC 9745) and `Sunset` (RFC 8594). */
+function withEnd(reply: Reply, { since, sunset }: { since: number; sunset?: number }): Reply {
+  const deprecation = `@${Math.trunc(since / 1000)}`;
+  const end: Record<string, string> = sunset === undefined
+    ? {}
+    : { sunset: new Date(sunset).toUTCString() };
+  return { ...reply, headers: { ...reply.headers, deprecation, ...end } };
+}
