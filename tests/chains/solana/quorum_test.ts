@@ -166,3 +166,45 @@ Deno.test("a block of Solana that a node leaves out is missed by the links of th
 async function openAlone(node: Surfpool): Promise<Chain> {
   return await openSolana("testnet", [node.url]);
 }
+
+/** Bytes of a transaction that no block can have: an instruction with more data than fits one. */
+function tooLong(): string {
+  const [count, data] = [[0x94, 0x0a], new Uint8Array(1_300)];
+  const keys = [2, ...new Uint8Array(64).fill(9)];
+  const message = [1, 0, 1, ...keys, ...new Uint8Array(32), 1, 1, 0, ...count, ...data];
+  return Uint8Array.from([1, ...new Uint8Array(64), ...message]).toBase64();
+}
+
+Deno.test("bytes that a Solana node makes up for a transaction of ours are not believed, and another node is asked", async (t) => {
+  await using node = await startSurfpool();
+  const { hash, height } = await pay(node);
+  const other = await pay(node);
+  const honest = await openAlone(node);
+  const truth = await honest.raw({ hash, height });
+  const lies: Readonly<Record<string, string>> = {
+    "text that is no transaction": "bm90aGluZw==",
+    "a transaction that is too long": tooLong(),
+    "another transaction": await honest.raw(other),
+    "one more byte": Uint8Array.from([...Uint8Array.fromBase64(truth), 0]).toBase64(),
+    "a changed amount": changed(truth),
+  };
+  honest.close();
+  for (const [lie, raw] of Object.entries(lies)) {
+    await t.step(lie, async () => {
+      await using one = await among(node, "lh");
+      one.lying.trick = async ({ method, params }) => {
+        if (method !== "getTransaction") return undefined;
+        const told: Json = await node.rpc(method, ...params);
+        return { ...told, transaction: [raw, "base64"] };
+      };
+      equal(await one.chain.raw({ hash, height }), truth);
+    });
+  }
+});
+
+/** The last bytes of a message that only pays are the amount. */
+function changed(raw: string): string {
+  const bytes = Uint8Array.fromBase64(raw);
+  bytes[bytes.length - 1] ^= 1;
+  return bytes.toBase64();
+}

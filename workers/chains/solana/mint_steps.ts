@@ -15,6 +15,8 @@ export const MINT_CODES = {
 
 /** Code, decimals, the key that makes more, and no further key. */
 const UNFROZEN_BYTES = 1 + 1 + 32 + 1;
+/** Code and amount. */
+const MINT_BYTES = 1 + 8;
 
 /** One step of a deployment, as its bytes tell. */
 export type MintStep =
@@ -50,7 +52,9 @@ export function readMintStep(
         ? { step: "begin", mint, decimals: data[1] }
         : null;
     case MINT_CODES.mintTo:
-      return { step: "supply", mint, to: second, amount: view.getBigUint64(1, true) };
+      return data.length === MINT_BYTES
+        ? { step: "supply", mint, to: second, amount: view.getBigUint64(1, true) }
+        : null;
     case MINT_CODES.setAuthority:
       return data.join() === [MINT_CODES.setAuthority, MINT_CODES.mintTokens, 0].join()
         ? { step: "end", mint }

@@ -258,15 +258,18 @@ export interface Signatures {
 /** Reads who signed a transaction, whatever it does; null where a signature is missing or wrong. */
 export function signaturesOf(web3: Web3, raw: string): Signatures | null {
   let transaction: VersionedTransaction;
+  let signed: Uint8Array;
   try {
     transaction = web3.VersionedTransaction.deserialize(bytesOf(raw));
+    // It throws for more bytes than a transaction has; further ones behind its end are not signed.
+    signed = transaction.message.serialize();
+    if (toBytes(transaction) !== raw) return null;
   } catch {
     return null;
   }
   const { message, signatures } = transaction;
   const keys = message.staticAccountKeys.map((key) => key.toBase58());
   const signers = keys.slice(0, message.header.numRequiredSignatures);
-  const signed = message.serialize();
   const isSigned = signatures.length === signers.length && signatures.length > 0 &&
     signers.every((signer, at) => isSignatureOf(signatures[at], signed, signer));
   return isSigned ? { transaction, hash: base58.encode(signatures[0]), keys, signers } : null;

@@ -5,7 +5,7 @@ import { allOf, type Peer } from "../node_pool.ts";
 import { VERSIONS } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { FINALIZED, readNumber } from "./node_answers.ts";
-import { inspectRaw } from "./payment.ts";
+import { signaturesOf } from "./payment.ts";
 
 /** A transaction in a final block. */
 export interface FinalTransaction {
@@ -45,11 +45,11 @@ function readFinal(answer: unknown): FinalTransaction | null {
   };
 }
 
-/** Reads the signed bytes of a transaction, whose signatures and id must be right. */
-export async function rawOf(solana: Solana, hash: string): Promise<string> {
-  return await solana.nodes.ask(async (peer) => {
+/** Reads the signed bytes of a transaction, whose signatures and id must be right; else another node is asked. */
+export async function rawOf({ nodes, web3 }: Solana, hash: string): Promise<string> {
+  return await nodes.ask(async (peer) => {
     const found = await finalTransaction(peer, hash);
-    if (found !== null && inspectRaw(solana, found.raw).hash === hash) return found.raw;
+    if (found !== null && signaturesOf(web3, found.raw)?.hash === hash) return found.raw;
     throw new ChainError("unavailable", `${peer.name} does not show the bytes of ${hash}`);
   });
 }
