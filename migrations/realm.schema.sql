@@ -1745,7 +1745,7 @@ constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['PENDING'
 constraint webhook_deliveries_tried CHECK (((attempts = 0) OR (last_at IS NOT NULL)))
 constraint webhook_deliveries_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhooks(id)
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (webhook, next_at, event) WHERE (status = 'PENDING'::text)
-CREATE INDEX webhook_deliveries_entity ON webhook_deliveries USING btree (webhook, entity, event) WHERE (status = 'PENDING'::text)
+CREATE INDEX webhook_deliveries_entity ON webhook_deliveries USING btree (entity, event, webhook) WHERE (status = 'PENDING'::text)
 CREATE INDEX webhook_deliveries_failed ON webhook_deliveries USING btree (webhook, event) WHERE (status = 'FAILED'::text)
 
 table webhook_queues (

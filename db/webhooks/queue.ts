@@ -36,8 +36,8 @@ export async function takeQueues(
         join users u on u.id = x.owner
       where x.active and x.deleted_at is null and u.active and u.deleted_at is null
         and coalesce(t.resume_at <= ${by.at}, true) and coalesce(t.lease_until <= now(), true)
-        and exists (select from webhook_deliveries d
-          where d.webhook = t.webhook and d.status = 'PENDING' and d.next_at <= ${by.at})
+        and (select true from webhook_deliveries d where d.webhook = t.webhook
+          and d.status = 'PENDING' and d.next_at <= ${by.at} limit 1)
       order by t.lease_until nulls first limit ${by.limit} for update of t skip locked))
     returning q.webhook, w.url, w.secret, w.previous_secret, w.previous_until, w.owner,
       'realm' = any (o.scopes) as sees_all, q.failures, q.failing_since`;
@@ -87,15 +87,22 @@ export async function selectDueDeliveries(
   db: Db,
   of: { webhook: string; at: number; limit: number; except: readonly string[] },
 ): Promise<DueRow[]> {
-  return await db<DueRow[]>`
-    select d.event, d.type, d.entity, d.attempts, d.first_at, e.payload::text as payload, e.owner,
+  // Planned each time, and so that each delivery asks for the oldest of its own entity: nobody knows of
+  // a queue that grew in seconds how long it is, and a join would read all of it for each. `is true`
+  // keeps the webhook out of the choice of the index: by it alone, too, all of it would be read.
+  return await db.unsafe<DueRow[]>(
+    `select d.event, d.type, d.entity, d.attempts, d.first_at, e.payload::text as payload, e.owner,
       e.others, e.created_at as occurred_at
-    from webhook_deliveries d left join events e on e.id = d.event
-    where d.webhook = ${of.webhook} and d.status = 'PENDING' and d.next_at <= ${of.at}
-      and d.event <> all (${`{${of.except.join(",")}}`}::text::uuid[])
-      and not exists (select from webhook_deliveries b where b.webhook = d.webhook
-        and b.entity = d.entity and b.status = 'PENDING' and b.event < d.event)
-    order by d.next_at, d.event limit ${of.limit}`;
+    from webhook_deliveries d left join lateral (
+      select payload, owner, others, created_at from events where id = d.event offset 0) e on true
+    where d.webhook = $1 and d.status = 'PENDING' and d.next_at <= $2::timestamptz
+      and d.event <> all ((select $3::text::uuid[])::uuid[])
+      and d.event = (select b.event from webhook_deliveries b where b.entity = d.entity
+        and b.status = 'PENDING' and (b.webhook = $1) is true order by b.event limit 1)
+    order by d.next_at, d.event limit $4`,
+    [of.webhook, of.at, `{${of.except.join(",")}}`, of.limit],
+    { prepare: false },
+  );
 }
 
 /** The result of an attempt. */
@@ -121,28 +128,34 @@ export async function markAttempts(
   by: { webhook: string; process: string },
   results: readonly AttemptResult[],
 ): Promise<number> {
-  // Planned each time: a plan that was made while the table was small would read all of it.
+  const text = JSON.stringify(results.map((one) => ({ ...one, webhook: by.webhook })));
+  // Planned each time, and by the whole key of each result: a plan that was made while the table was
+  // small, or for a queue that grew in seconds, would read all of it.
   const marked = await tx.unsafe(
     `update webhook_deliveries d set status = r.status, attempts = d.attempts + 1,
       next_at = to_timestamp(r.next_at / 1000.0), last_at = to_timestamp(r.at / 1000.0),
       first_at = coalesce(d.first_at, to_timestamp(r.at / 1000.0)), latency_ms = r.latency_ms,
       response_status = r.response_status, response_body = r.response_body, failure = r.failure
-    from json_to_recordset($1::text::json) r(event uuid, status text, next_at bigint, at bigint,
-      latency_ms integer, response_status integer, response_body text, failure text)
-    where d.webhook = $2 and d.event = r.event and d.status = 'PENDING'
+    from json_to_recordset($1::text::json) r(webhook uuid, event uuid, status text, next_at bigint,
+      at bigint, latency_ms integer, response_status integer, response_body text, failure text)
+    where d.webhook = r.webhook and d.event = r.event and d.status not in ('DELIVERED', 'FAILED')
       and exists (select from webhook_queues q where q.webhook = $2 and q.lease_owner = $3)`,
-    [JSON.stringify(results), by.webhook, by.process],
+    [text, by.webhook, by.process],
     { prepare: false },
   );
-  const waiting = results.filter((one) => one.status === "PENDING");
-  if (waiting.length > 0) {
-    await tx`
-      update webhook_deliveries d set next_at = to_timestamp(r.next_at / 1000.0)
-      from json_to_recordset(${
-      JSON.stringify(waiting)
-    }::text::json) r(event uuid, entity uuid, next_at bigint)
-      where d.webhook = ${by.webhook} and d.status = 'PENDING' and d.entity = r.entity
-        and d.event > r.event`;
+  if (results.some((one) => one.status === "PENDING")) {
+    await tx.unsafe(
+      `update webhook_deliveries d set next_at = to_timestamp(l.next_at / 1000.0)
+      from (select r.webhook, b.event, r.next_at
+        from json_to_recordset($1::text::json) r(webhook uuid, event uuid, entity uuid, status text,
+          next_at bigint), lateral (select b.event from webhook_deliveries b
+            where b.entity = r.entity and b.status = 'PENDING' and b.event > r.event
+              and (b.webhook = r.webhook) is true order by b.event offset 0) b
+        where r.status = 'PENDING' offset 0) l
+      where d.webhook = l.webhook and d.event = l.event and d.status not in ('DELIVERED', 'FAILED')`,
+      [text],
+      { prepare: false },
+    );
   }
   return marked.count;
 }

@@ -64,7 +64,7 @@ create table webhook_deliveries (
   constraint webhook_deliveries_tried check ((attempts = 0) or (last_at is not null))
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
 create index webhook_deliveries_due on webhook_deliveries (webhook, next_at, event) where status = 'PENDING';
-create index webhook_deliveries_entity on webhook_deliveries (webhook, entity, event) where status = 'PENDING';
+create index webhook_deliveries_entity on webhook_deliveries (entity, event, webhook) where status = 'PENDING';
 create index webhook_deliveries_failed on webhook_deliveries (webhook, event) where status = 'FAILED';
 comment on table webhook_deliveries is 'An event on its way to a webhook. Its id for receivers (webhook-id) is that of the event.';
 comment on column webhook_deliveries.next_at is 'When it is tried, or tried again.';

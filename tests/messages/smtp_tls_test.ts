@@ -6,52 +6,9 @@ import { newId } from "../../domain/ids.ts";
 import type { GatewayError } from "../../workers/gateways/outbound.ts";
 import { openSmtp } from "../../workers/gateways/smtp.ts";
 import { readConfig } from "../../config.ts";
+import { makeCertificates } from "../support/certificates.ts";
 import { type MailServer, startMailServer } from "../support/smtp.ts";
 import { EMAIL } from "./fixture.ts";
-
-/** The authority (PEM), a server's key and certificate for `localhost`, and those of another host. */
-interface Certificates {
-  ca: string;
-  right: { key: string; cert: string };
-  other: { key: string; cert: string };
-}
-
-function makeCertificates(): Certificates {
-  const cwd = Deno.makeTempDirSync();
-  try {
-    const text = (name: string) => Deno.readTextFileSync(`${cwd}/${name}`);
-    const run = (line: string) => {
-      const { success } = new Deno.Command("openssl", {
-        args: line.split(" "),
-        ...{ cwd, stdout: "null", stderr: "null" },
-      }).outputSync();
-      ok(success, `openssl ${line}`);
-    };
-    const fresh = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-    run(
-      `req -x509 ${fresh} -keyout ca.key -out ca.pem -days 2 -subj /CN=tests`,
-    );
-    const issue = (name: string, names: string) => {
-      Deno.writeTextFileSync(`${cwd}/${name}.ext`, `subjectAltName=${names}\n`);
-      run(
-        `req ${fresh} -keyout ${name}.key -out ${name}.csr -subj /CN=localhost`,
-      );
-      run(
-        `x509 -req -in ${name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 ` +
-          `-out ${name}.pem -extfile ${name}.ext`,
-      );
-      return { key: text(`${name}.key`), cert: text(`${name}.pem`) };
-    };
-    const right = issue("right", "DNS:localhost");
-    return {
-      right,
-      other: issue("other", "DNS:mail.example"),
-      ca: text("ca.pem").trim(),
-    };
-  } finally {
-    Deno.removeSync(cwd, { recursive: true });
-  }
-}
 
 // The client's pool leaves short timers behind when it closes after a failure.
 const LATE_TIMERS = { sanitizeOps: false, sanitizeResources: false };

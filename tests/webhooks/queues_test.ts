@@ -1,5 +1,7 @@
 /** Queues of deliveries: second chances, leases, what ends them in the middle, and slow receivers. */
 import { deepEqual, equal, ok } from "node:assert/strict";
+import { markAttempts, selectDueDeliveries } from "../../db/webhooks/queue.ts";
+import { publishEvents } from "../../workers/webhooks/publishing.ts";
 import { until } from "../support/eventually.ts";
 import { sharing } from "../support/sharing.ts";
 import {
@@ -102,5 +104,42 @@ test("however many events are published at once, each arrives once, in the order
     const of = receiver.received.filter(({ body }) => body.data.id === entity);
     deepEqual(of.map(({ body }) => body.data.note), notes);
   }
+  await made.end();
+});
+
+test("a queue that grew in seconds is read and marked by its first deliveries alone, however long it is", async (realm) => {
+  await using receiver = openReceiver();
+  const made = await hook(realm, receiver);
+  const [length, limit] = [20_000, 50];
+  await realm.command((tx) =>
+    tx`
+    insert into events (type, entity, payload, created_at)
+    select 'stop.set', gen_random_uuid(), '{}', now() from generate_series(1, ${length}::integer)`
+  );
+  await publishEvents(realm.pool, Date.now);
+  const process = crypto.randomUUID();
+  await realm.pool.sql`
+    update webhook_queues set lease_owner = ${process}, lease_until = now() where webhook = ${made.id}`;
+  const reads = await realm.command(async (tx) => {
+    const read = async () => {
+      const [row] = await tx<{ n: number }[]>`
+        select (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::integer as n
+        from pg_stat_xact_user_tables where relid = 'webhook_deliveries'::regclass`;
+      return row.n;
+    };
+    const of = { webhook: made.id, at: Date.now() + HOUR_MS, limit, except: [] };
+    const before = await read();
+    const due = await selectDueDeliveries(tx, of);
+    const selected = await read();
+    const results = due.map(({ event, entity }, n) => ({
+      ...{ event, entity, at: Date.now(), latency_ms: 1, response_status: 200, response_body: "" },
+      ...(n % 2 === 0
+        ? { status: "DELIVERED" as const, next_at: null, failure: null }
+        : { status: "PENDING" as const, next_at: Date.now() + HOUR_MS, failure: "no" }),
+    }));
+    equal(await markAttempts(tx, { webhook: made.id, process }, results), limit);
+    return [selected - before, await read() - selected];
+  });
+  for (const n of reads) ok(n < 10 * limit, `${reads} rows were read for ${limit} of ${length}`);
   await made.end();
 });

@@ -5,7 +5,8 @@ import type { Secrets } from "../../domain/security/serving_secrets.ts";
 import { bodyOf } from "../../domain/webhooks/messages.ts";
 import { retryAt } from "../../domain/webhooks/schedule.ts";
 import { secretSubject } from "../../domain/webhooks/webhooks.ts";
-import { type WebhookClient, WebhookFault } from "../gateways/outbound/webhook_client.ts";
+import type { WebhookClient } from "../gateways/outbound/webhook_client.ts";
+import { WebhookFault } from "../gateways/outbound/webhook_fault.ts";
 
 /** An attempt's result, and what it says of the receiver. */
 export interface Attempted extends AttemptResult {
@@ -82,6 +83,17 @@ export async function attempt(
   const next_at = retryAt(tried, Math.random());
   const status = next_at === null ? "FAILED" : "PENDING";
   return { ...base, ...answered, latency_ms, status, next_at, taken: false, gone };
+}
+
+/** The result of a delivery that could not be sent for a reason of ours: it is tried again. */
+export function unsent(due: DueRow, at: number): Attempted {
+  const tried = { attempts: due.attempts + 1, firstAt: due.first_at ?? at, at };
+  const next_at = retryAt(tried, Math.random());
+  return {
+    ...{ event: due.event, entity: due.entity, at, next_at, latency_ms: null },
+    ...{ response_status: null, response_body: null, failure: "it could not be sent" },
+    ...{ status: next_at === null ? "FAILED" : "PENDING", taken: null, gone: false },
+  };
 }
 
 /** Why a delivery is not sent: its event was deleted, or may not be seen any more. */

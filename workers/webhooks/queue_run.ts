@@ -1,29 +1,23 @@
 /**
  * The delivery of one webhook's queue, under its lease: of each entity one delivery at a time, of
- * different entities many at once. Results are stored together; what is sent and not stored yet when
- * the process dies is sent again.
+ * different entities many at once. While some are under way the next are read, and the results of
+ * others are stored together; what is sent and not stored yet when the process dies is sent again.
  * @module
  */
-import type { Pool } from "../../db/database.ts";
 import {
-  failPending,
+  type DueRow,
   keepQueue,
-  markAttempts,
   type QueueRow,
   releaseQueue,
-  retryQueueNow,
   selectDueDeliveries,
-  updateQueue,
 } from "../../db/webhooks/queue.ts";
-import { locking, reading, serializable, writing } from "../../db/transaction.ts";
-import { newId } from "../../domain/ids.ts";
+import { reading, writing } from "../../db/transaction.ts";
 import type { Secrets } from "../../domain/security/serving_secrets.ts";
-import { disableWebhook } from "../../domain/webhooks/disabling.ts";
-import { DISABLE_AFTER_MS, DOWN_AFTER, resumeAt } from "../../domain/webhooks/schedule.ts";
 import type { Log } from "../../log.ts";
 import type { WebhookClient } from "../gateways/outbound/webhook_client.ts";
-import { type RealmTarget, workerActor } from "../worker_context.ts";
-import { attempt, type Attempted, openSigners, type Signers } from "./attempts.ts";
+import type { RealmTarget } from "../worker_context.ts";
+import { attempt, type Attempted, openSigners, type Signers, unsent } from "./attempts.ts";
+import { account, isDown, store } from "./queue_results.ts";
 import type { Slots } from "./slots.ts";
 
 /** What the runs of a process share. */
@@ -43,31 +37,47 @@ export interface RunDependencies {
 /** Length of a lease, and how often it is prolonged. */
 export const LEASE_MS = 60_000;
 const KEEP_MS = 2000;
-/** Requests to one receiver at once: at first, and at most. */
+/** Requests to one receiver at once, at first. */
 const WIDTH_FIRST = 16;
-const WIDTH_MAX = 128;
-/** A receiver that answers more slowly gets fewer requests at once: each holds a slot of its realm. */
-const SLOW_MS = 2000;
+/** Deliveries that are read before they can be sent. */
+const AHEAD_MAX = 64;
 /** Receivers whose width is remembered. */
 const WIDTHS_MAX = 10_000;
-/** Results that are stored together come within so long. */
-const TOGETHER_MS = 10;
+/** Results are stored when so many wait, or the first of them for so long. */
+const TOGETHER = 64;
+const TOGETHER_MS = 20;
+/** The same while all that is due is in hand: the next of an entity waits for the one before. */
+const DRY_MS = 5;
 const WAIT_MAX_MS = 5000;
-/** Waiting deliveries of a disabled webhook that one statement ends. */
-const ENDED_AT_ONCE = 5000;
 
-interface Run {
+/** A queue that is being delivered. */
+export interface Run {
   given: RunDependencies;
   target: RealmTarget;
   queue: QueueRow;
   signers: Signers;
   /** Requests to this receiver at once. */
   width: number;
+  /** Read, and not started yet. */
+  ahead: DueRow[];
   inFlight: Set<string>;
+  /** Not stored yet, and since when by `performance.now()`. */
   results: Attempted[];
+  resultAt: number;
+  /** Being stored, and how often results were stored. */
+  storing: readonly Attempted[];
+  stored: number;
+  /** Nothing is due but what is in hand, until results are stored. */
+  isDry: boolean;
+  /** Whether further deliveries are started. */
+  more: boolean;
+  /** The receiver was down, and took a delivery since the last results were stored. */
+  recovered: boolean;
+  /** The receiver answered that it is gone for ever. */
+  gone: boolean;
   /** When the lease was last taken, by this process's own timer. */
   leasedAt: number;
-  /** Ends the pause of the loop. */
+  /** Ends the pause of the loop, or the next one. */
   wake: () => void;
 }
 
@@ -90,9 +100,10 @@ export async function runQueue(
     return; // the lease runs out, and it is tried again
   }
   const run: Run = {
-    ...{ given, target, queue, signers, wake: () => {} },
+    ...{ given, target, queue, signers, leasedAt, wake: () => {} },
     width: given.widths.get(queue.webhook) ?? WIDTH_FIRST,
-    ...{ inFlight: new Set(), results: [], leasedAt },
+    ...{ ahead: [], inFlight: new Set(), results: [], resultAt: 0, storing: [], stored: 0 },
+    ...{ more: true, isDry: false, recovered: false, gone: false },
   };
   const stop = () => run.wake();
   signal.addEventListener("abort", stop);
@@ -111,26 +122,100 @@ function keepWidth({ given: { widths }, queue: { webhook }, width }: Run): void 
 }
 
 async function deliver(run: Run): Promise<void> {
-  const { target: { pool, signal }, queue: { webhook }, inFlight } = run;
-  for (let more = true; more || inFlight.size > 0 || run.results.length > 0;) {
-    if (!await keep(run)) more = false;
-    if (run.results.length > 0 && !await store(run)) more = false;
-    if (signal.aborted) more = false;
+  const [reads, stores] = [openBackground(run), openBackground(run)];
+  const pause = openPauses(run);
+  for (;;) {
+    // Reads and stores go on beside requests; after a failure what is under way ends first.
+    const failure = reads.failure ?? stores.failure;
+    if (failure !== null || !await keep(run) || run.target.signal.aborted) run.more = false;
+    if (!run.more) run.ahead.length = 0;
     const width = isDown(run) ? 1 : run.width;
-    if (more && inFlight.size <= width / 2) {
-      const at = run.given.now();
-      const limit = Math.max(1, Math.ceil(width - inFlight.size));
-      // What was answered while others were stored is due until it is stored itself.
-      const except = [...inFlight, ...run.results.map(({ event }) => event)];
-      const due = await reading(pool, (db) => {
-        return selectDueDeliveries(db, { webhook, at, limit, except });
-      });
-      for (const one of due) start(run, one);
-      // Deliveries that came meanwhile are found by the next run.
-      if (due.length === 0) more = inFlight.size > 0;
+    while (run.ahead.length > 0 && run.inFlight.size < width) start(run, run.ahead.shift()!);
+    if (!reads.isBusy && isToBeRead(run)) reads.start(() => readAhead(run));
+    if (failure === null && !stores.isBusy && isToBeStored(run)) stores.start(() => store(run));
+    const isBusy = run.inFlight.size > 0 || reads.isBusy || stores.isBusy;
+    if (!run.more && !isBusy) {
+      if (failure !== null) throw failure;
+      if (run.results.length === 0) return;
     }
-    if (inFlight.size > 0 && run.results.length === 0) await pause(run);
+    await pause(run.results.length > 0 ? togetherMs(run) : WAIT_MAX_MS);
   }
+}
+
+/** Work that goes on beside the loop of a run, one piece at a time. */
+interface Background {
+  isBusy: boolean;
+  failure: unknown;
+  start(work: () => Promise<void>): void;
+}
+
+function openBackground(run: Run): Background {
+  const one: Background = {
+    ...{ isBusy: false, failure: null },
+    start(work) {
+      one.isBusy = true;
+      work().catch((error) => one.failure = error).finally(() => {
+        one.isBusy = false;
+        run.wake();
+      });
+    },
+  };
+  return one;
+}
+
+/** Gives a function that waits for the run to be woken; also while nobody waited. */
+function openPauses(run: Run): (ms: number) => Promise<void> {
+  let isWoken = false;
+  let resume = () => {};
+  run.wake = () => {
+    isWoken = true;
+    resume();
+  };
+  return async (ms) => {
+    if (!isWoken) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      resume = resolve;
+      const timer = setTimeout(resolve, ms);
+      await promise;
+      clearTimeout(timer);
+    }
+    isWoken = false;
+  };
+}
+
+function inHand({ ahead, inFlight, results, storing }: Run): string[] {
+  return [...inFlight, ...[ahead, results, storing].flat().map(({ event }) => event)];
+}
+
+function isToBeRead(run: Run): boolean {
+  if (!run.more || run.ahead.length > Math.min(AHEAD_MAX, run.width) / 2) return false;
+  return !run.isDry || inHand(run).length === 0;
+}
+
+/** Reads deliveries that are due and not in hand: what was answered is due until it is stored. */
+async function readAhead(run: Run): Promise<void> {
+  const { target: { pool }, queue: { webhook }, given, stored } = run;
+  const [at, except] = [given.now(), inHand(run)];
+  const limit = Math.ceil(Math.min(AHEAD_MAX, run.width));
+  const rows = await reading(pool, (db) => {
+    return selectDueDeliveries(db, { webhook, at, limit, except });
+  });
+  if (run.more) run.ahead.push(...rows);
+  run.isDry = rows.length < limit && stored === run.stored;
+  // Deliveries that came meanwhile are found by the next run.
+  if (rows.length === 0 && except.length === 0) run.more = false;
+}
+
+function togetherMs({ isDry }: Run): number {
+  return isDry ? DRY_MS : TOGETHER_MS;
+}
+
+function isToBeStored(run: Run): boolean {
+  const [first] = run.results;
+  if (first === undefined) return false;
+  if (run.results.length >= TOGETHER) return true;
+  if (run.inFlight.size === 0 && run.ahead.length === 0) return true;
+  return performance.now() - run.resultAt >= togetherMs(run);
 }
 
 /** Prolongs the lease in time; tells whether it is still held. */
@@ -144,103 +229,31 @@ async function keep(run: Run): Promise<boolean> {
   const signers = openSigners(secrets, realm.id, kept);
   if (signers === null) return false;
   Object.assign(run, { signers, leasedAt });
-  Object.assign(run.queue, kept, {
-    failures: run.queue.failures,
-    failing_since: run.queue.failing_since,
-  });
+  const { failures, failing_since } = run.queue;
+  Object.assign(run.queue, kept, { failures, failing_since });
   return true;
 }
 
-function isDown({ queue }: Run): boolean {
-  return queue.failures >= DOWN_AFTER;
-}
-
-function start(run: Run, due: Parameters<typeof attempt>[1]): void {
+function start(run: Run, due: DueRow): void {
   const { given: { slots, client, now, log }, target: { realm, signal }, inFlight } = run;
   inFlight.add(due.event);
   const tried = async () => {
     const leave = await slots.take(realm.id, run.queue.webhook);
     try {
       // Another process may deliver once the lease has run out.
-      if (signal.aborted || performance.now() - run.leasedAt >= LEASE_MS) return;
+      if (!run.more || signal.aborted || performance.now() - run.leasedAt >= LEASE_MS) return;
       const result = await attempt({ queue: run.queue, signers: run.signers, client, now }, due);
       // At the end of the process connections are cut: that is no failure of the receiver.
-      if (!signal.aborted || result.taken) run.results.push(result);
+      if (!signal.aborted || result.taken) account(run, result);
     } finally {
       leave();
     }
   };
   tried().catch((error) => {
     log("error", "delivery failed", { webhook: run.queue.webhook, event: due.event, error });
+    account(run, unsent(due, now()));
   }).finally(() => {
     inFlight.delete(due.event);
     run.wake();
   });
-}
-
-/** Waits for results, and then a moment for more of them. */
-async function pause(run: Run): Promise<void> {
-  await sleepOf(run, WAIT_MAX_MS);
-  if (run.inFlight.size > 0 && run.results.length > 0) {
-    await new Promise((resolve) => setTimeout(resolve, TOGETHER_MS));
-  }
-}
-
-async function sleepOf(run: Run, ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  run.wake = resolve;
-  const timer = setTimeout(resolve, ms);
-  await promise;
-  clearTimeout(timer);
-}
-
-/** Stores results; tells whether the queue goes on. */
-async function store(run: Run): Promise<boolean> {
-  const { given: { now, process }, target: { pool }, queue } = run;
-  const { webhook } = queue;
-  const results = run.results.splice(0);
-  const at = now();
-  const wasDown = isDown(run);
-  let gone = false;
-  for (const { taken, gone: isGone, latency_ms } of results) {
-    gone ||= isGone;
-    if (taken === null) continue;
-    const isQuick = taken && latency_ms! < SLOW_MS;
-    run.width = isQuick ? Math.min(WIDTH_MAX, run.width + 1) : Math.max(1, run.width / 2);
-    queue.failures = taken ? 0 : queue.failures + 1;
-    queue.failing_since = taken ? null : queue.failing_since ?? at;
-  }
-  const succeeded = results.some(({ taken }) => taken === true);
-  const { failures, failing_since } = queue;
-  const resume_at = resumeAt(failures, at);
-  const by = { webhook, process, at };
-  await locking(pool, async (tx) => {
-    await markAttempts(tx, by, results);
-    await updateQueue(tx, by, { failures, failing_since, resume_at, succeeded });
-    if (succeeded && wasDown) await retryQueueNow(tx, webhook, at);
-  });
-  const failedFor = failing_since === null ? 0 : at - failing_since;
-  if (gone) return await disable(run, "gone");
-  if (failedFor >= DISABLE_AFTER_MS) return await disable(run, "failing");
-  return resume_at === null;
-}
-
-/** Deactivates the webhook and ends what waits for it; false: its queue does not go on. */
-async function disable(run: Run, reason: "failing" | "gone"): Promise<false> {
-  const { given: { now, log, secrets }, target: { pool, realm }, queue: { webhook } } = run;
-  const at = now();
-  const actor = workerActor(realm, newId(at), at);
-  const isNew = await serializable(
-    pool,
-    (tx) => disableWebhook(tx, actor, { id: webhook, reason, secrets }),
-  );
-  if (isNew) log("warn", "webhook disabled", { realm: realm.id, webhook, reason });
-  await endPending(pool, webhook);
-  return false;
-}
-
-async function endPending(pool: Pool, webhook: string): Promise<void> {
-  const of = { webhook, failure: "the webhook was deactivated", limit: ENDED_AT_ONCE };
-  let ended: number;
-  do ended = await locking(pool, (tx) => failPending(tx, of)); while (ended === ENDED_AT_ONCE);
 }

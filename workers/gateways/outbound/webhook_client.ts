@@ -1,17 +1,15 @@
 /**
- * Sends requests to the receivers of webhooks. A name is resolved once, every address that it gives
- * is checked, and the connection goes to one of those: no second resolution can lead elsewhere.
- * Redirects are not followed, answers are read up to a bound, connections are reused.
+ * Sends requests to the receivers of webhooks over HTTP/1.1. Connections go to addresses that were
+ * checked and are reused, redirects are not followed, answers are read up to a bound.
  * @module
  */
-import { lookup } from "node:dns";
-import http from "node:http";
-import https from "node:https";
-import {
-  isPublicAddress,
-  targetFault,
-  type TargetRules,
-} from "../../../domain/webhooks/targets.ts";
+import type { Socket } from "node:net";
+import { targetFault } from "../../../domain/webhooks/targets.ts";
+import { connectChecked, type ConnectionOptions, type Endpoint } from "./checked_connections.ts";
+import { type HttpAnswer, openAnswerReader } from "./http_answers.ts";
+import { openIdleConnections } from "./idle_connections.ts";
+import { openParted, type PartedConnection } from "./parted_connections.ts";
+import { CLOSED, faultOf, WebhookFault } from "./webhook_fault.ts";
 
 /** What a receiver answered. */
 export interface WebhookAnswer {
@@ -20,14 +18,10 @@ export interface WebhookAnswer {
   body: string;
 }
 
-/** A request did not lead to an answer; the message says why. */
-export class WebhookFault extends Error {
-  override readonly name = "WebhookFault";
-
-  /** @param stale whether a connection of an earlier request ended before the answer began */
-  constructor(message: string, readonly stale = false) {
-    super(message);
-  }
+/** What is sent to a receiver. */
+export interface WebhookMessage {
+  headers: Readonly<Record<string, string>>;
+  body: string;
 }
 
 /** Sends requests, and keeps connections to their hosts. */
@@ -37,179 +31,182 @@ export interface WebhookClient {
    *
    * @throws {WebhookFault} no answer came
    */
-  post(url: string, message: { headers: Record<string, string>; body: string }): Promise<
-    WebhookAnswer
-  >;
+  post(url: string, message: WebhookMessage): Promise<WebhookAnswer>;
+  /** Closes all connections; requests under way fail. */
   close(): void;
 }
 
-/** Resolves a name to its addresses. */
-export type Resolve = (
-  host: string,
-  done: (error: Error | null, addresses: { address: string; family: number }[]) => void,
-) => void;
-
 /** Options of a client. */
-export interface WebhookClientOptions extends TargetRules {
+export interface WebhookClientOptions extends ConnectionOptions {
   /** Longest time of a request, with the connection and the answer. */
   timeoutMs?: number;
-  /** The system's resolver, unless given. */
-  resolve?: Resolve;
 }
 
 const TIMEOUT_MS = 10_000;
-/** What is read of an answer, and what of that is kept. */
-const READ_MAX = 65_536;
-const KEPT_MAX = 1024;
-/** Answers of the statuses 1xx that are read. */
-const HINTS_MAX = 10;
-/** A smaller status is none of HTTP. */
-const STATUS_MIN = 200;
-const IDLE_MS = 30_000;
-const IDLE_SOCKETS_MAX = 64;
+const PORTS = { "http:": 80, "https:": 443 } as const;
 
-const resolveBySystem: Resolve = (host, done) => lookup(host, { all: true }, done);
+/** A request under way, which can be ended. */
+interface Request {
+  /** Why it was ended; null: it was not. */
+  ended: WebhookFault | null;
+  end(fault: string): void;
+  /** Called once when it is ended. */
+  onEnd: () => void;
+}
 
 /** Opens a client. */
 export function openWebhookClient(options: WebhookClientOptions): WebhookClient {
-  const { allowPrivate, timeoutMs = TIMEOUT_MS, resolve = resolveBySystem } = options;
-  const agentOptions = {
-    keepAlive: true,
-    maxFreeSockets: IDLE_SOCKETS_MAX,
-    timeout: IDLE_MS,
-    lookup: checkedLookup(resolve, allowPrivate),
-  };
-  const agents = {
-    "http:": new http.Agent(agentOptions as http.AgentOptions),
-    "https:": new https.Agent(agentOptions as https.AgentOptions),
-  };
+  const { allowPrivate, timeoutMs = TIMEOUT_MS } = options;
+  const idle = openIdleConnections();
+  const running = new Set<Request>();
+  let isClosed = false;
 
-  async function post(
-    url: string,
-    message: { headers: Record<string, string>; body: string },
-  ): Promise<WebhookAnswer> {
-    const fault = targetFault(url, { allowPrivate });
-    if (fault !== null) throw new WebhookFault(`the address is refused: ${fault}`);
-    const isPlain = new URL(url).protocol === "http:";
-    const given = { ...message, timeoutMs, agent: agents[isPlain ? "http:" : "https:"] };
-    const until = performance.now() + timeoutMs;
-    try {
-      return await send(isPlain ? http.request : https.request, url, given);
-    } catch (error) {
-      if (!(error instanceof WebhookFault)) throw new WebhookFault(faultOf(error as Error));
-      // A receiver may close an idle connection at any moment: then nothing was read of the request.
-      if (!error.stale) throw error;
-      const left = Math.max(1, until - performance.now());
-      return await send(isPlain ? http.request : https.request, url, { ...given, timeoutMs: left });
+  async function exchangeAt(
+    at: Endpoint & { key: string },
+    bytes: Uint8Array,
+    request: Request,
+  ): Promise<HttpAnswer> {
+    const known = idle.take(at.key);
+    if (known !== null) {
+      const answer = await exchange(known, bytes, request);
+      // A receiver may close an idle connection at any moment: nothing says that it read the request.
+      if (answer !== null) return release(at.key, known, answer);
+      known.close();
     }
+    const fresh = openParted(await connect(at, options, request));
+    const answer = await exchange(fresh, bytes, request);
+    if (answer !== null) return release(at.key, fresh, answer);
+    fresh.close();
+    throw request.ended ?? new WebhookFault(CLOSED);
+  }
+
+  function release(key: string, connection: PartedConnection, answer: HttpAnswer): HttpAnswer {
+    idle.keep(key, connection, isClosed ? 0 : answer.idleMs);
+    return answer;
   }
 
   return {
-    post,
+    async post(text, message) {
+      const fault = targetFault(text, { allowPrivate });
+      if (fault !== null) throw new WebhookFault(`the address is refused: ${fault}`);
+      if (isClosed) throw new WebhookFault(CLOSED);
+      const url = new URL(text);
+      const request = openRequest();
+      running.add(request);
+      const late = `no answer came within ${Math.ceil(timeoutMs / 1000)} s`;
+      const timer = setTimeout(() => request.end(late), timeoutMs);
+      try {
+        const { status, body } = await exchangeAt(endpointOf(url), print(url, message), request);
+        return { status, body: legible(body) };
+      } catch (error) {
+        throw request.ended ?? faultOf(error);
+      } finally {
+        clearTimeout(timer);
+        running.delete(request);
+      }
+    },
     close() {
-      agents["http:"].destroy();
-      agents["https:"].destroy();
+      isClosed = true;
+      for (const request of [...running]) request.end(CLOSED);
+      idle.close();
     },
   };
 }
 
-/** Resolves a name and refuses it where any of its addresses is not public. */
-function checkedLookup(resolve: Resolve, allowPrivate: boolean) {
-  return (
-    host: string,
-    options: { all?: boolean },
-    done: (error: Error | null, address?: unknown, family?: number) => void,
-  ): void => {
-    resolve(host, (error, addresses) => {
-      if (error !== null) return done(new WebhookFault("its name has no address"));
-      const refused = !allowPrivate &&
-        addresses.some(({ address }) => !isPublicAddress(address));
-      if (addresses.length === 0) return done(new WebhookFault("its name has no address"));
-      if (refused) return done(new WebhookFault("its name leads to an address that is refused"));
-      if (options.all) return done(null, addresses);
-      done(null, addresses[0].address, addresses[0].family);
-    });
+function openRequest(): Request {
+  const request: Request = {
+    ended: null,
+    onEnd: () => {},
+    end(fault) {
+      if (request.ended !== null) return;
+      request.ended = new WebhookFault(fault);
+      request.onEnd();
+    },
+  };
+  return request;
+}
+
+function endpointOf({ protocol, hostname, host, port }: URL): Endpoint & { key: string } {
+  return {
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: port === "" ? PORTS[protocol as keyof typeof PORTS] : parseInt(port, 10),
+    isTls: protocol === "https:",
+    key: `${protocol}//${host}`,
   };
 }
 
-interface Given {
-  headers: Record<string, string>;
-  body: string;
-  timeoutMs: number;
-  agent: http.Agent | https.Agent;
-}
+const ENCODER = new TextEncoder();
 
-function send(
-  request: typeof http.request,
-  url: string,
-  { headers, body, timeoutMs, agent }: Given,
-): Promise<WebhookAnswer> {
-  const { promise, resolve, reject } = Promise.withResolvers<WebhookAnswer>();
-  const bytes = new TextEncoder().encode(body);
-  const sent = request(url, {
-    method: "POST",
-    agent: agent as http.Agent,
-    headers: { ...headers, "content-length": `${bytes.length}` },
-  });
-  const end = (error: WebhookFault) => {
-    reject(error);
-    sent.destroy();
-  };
-  const timer = setTimeout(
-    () => end(new WebhookFault(`no answer came within ${Math.ceil(timeoutMs / 1000)} s`)),
-    timeoutMs,
-  );
-  let isAnswered = false;
-  sent.on("error", (error: Error & { code?: string }) => {
-    end(new WebhookFault(faultOf(error), sent.reusedSocket && !isAnswered));
-  });
-  let hints = 0;
-  const hint = () => {
-    if (++hints > HINTS_MAX) end(new WebhookFault("too many answers came before the answer"));
-  };
-  sent.on("continue", hint);
-  sent.on("information", hint);
-  sent.on("response", (answer) => {
-    isAnswered = true;
-    readAnswer(answer).then(resolve, end);
-  });
-  sent.end(bytes);
-  return promise.finally(() => clearTimeout(timer));
-}
-
-/** Reads an answer up to the bound; a longer one ends its connection. */
-async function readAnswer(answer: http.IncomingMessage): Promise<WebhookAnswer> {
-  const kept = new Uint8Array(KEPT_MAX);
-  let [length, read] = [0, 0];
-  const { statusCode: status = 0 } = answer;
-  if (status < STATUS_MIN) {
-    answer.destroy();
-    throw new WebhookFault("the answer was not HTTP");
+/** The bytes of a request. */
+function print({ host, pathname, search }: URL, { headers, body }: WebhookMessage): Uint8Array {
+  const content = ENCODER.encode(body);
+  let head = `POST ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`;
+  for (const [name, value] of Object.entries(headers)) {
+    if (/[\r\n\0]/.test(value)) throw new WebhookFault("a header would not be one");
+    head += `${name}: ${value}\r\n`;
   }
+  const start = ENCODER.encode(`${head}content-length: ${content.length}\r\n\r\n`);
+  const bytes = new Uint8Array(start.length + content.length);
+  bytes.set(start);
+  bytes.set(content, start.length);
+  return bytes;
+}
+
+/** Connects; gives up when the request is ended, whatever still resolves or connects. */
+async function connect(
+  at: Endpoint,
+  options: ConnectionOptions,
+  request: Request,
+): Promise<Socket> {
+  const ending = new AbortController();
+  const ended = Promise.withResolvers<never>();
+  request.onEnd = () => {
+    ending.abort();
+    ended.reject(request.ended);
+  };
+  if (request.ended !== null) throw request.ended;
+  const connecting = connectChecked(at, options, ending.signal);
+  connecting.then((late) => request.ended !== null && late.destroy(), () => {});
+  return await Promise.race([connecting, ended.promise]);
+}
+
+/**
+ * Sends a request and reads its answer; null where the connection ended before any of it came.
+ *
+ * @throws {WebhookFault} the answer is none; the connection is closed
+ */
+async function exchange(
+  connection: PartedConnection,
+  bytes: Uint8Array,
+  request: Request,
+): Promise<HttpAnswer | null> {
+  request.onEnd = () => connection.close();
+  if (request.ended !== null) connection.close();
+  let isWritten = false;
+  // A receiver may answer before it has read everything: its answer counts, and not what the write says.
+  connection.write(bytes).then(() => isWritten = true, () => {});
+  const reader = openAnswerReader();
+  let isBegun = false;
   try {
-    for await (const chunk of answer as AsyncIterable<Uint8Array>) {
-      const part = chunk.subarray(0, KEPT_MAX - length);
-      kept.set(part, length);
-      length += part.length;
-      read += chunk.length;
-      if (read > READ_MAX) break;
+    for (;;) {
+      const part = await connection.read();
+      if (part === null && !isBegun) return null;
+      isBegun = true;
+      const answer = part === null ? reader.end() : reader.take(part);
+      if (answer !== null) return isWritten ? answer : { ...answer, idleMs: 0 };
     }
   } catch (error) {
-    throw new WebhookFault(faultOf(error as Error));
+    connection.close();
+    if (request.ended !== null || isBegun) throw request.ended ?? error;
+    return null;
   }
-  const text = new TextDecoder().decode(kept.subarray(0, length));
-  // deno-lint-ignore no-control-regex -- the pattern matches control characters
-  const body = text.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, "\ufffd");
-  return { status, body };
 }
 
-/** What went wrong, without the address: it may hold a secret of the receiver. */
-function faultOf(error: Error & { code?: string }): string {
-  if (error instanceof WebhookFault) return error.message;
-  const { code = "" } = error;
-  if (code === "ECONNREFUSED") return "the connection was refused";
-  if (/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code)) return "the connection was closed";
-  if (/CERT|TLS|SSL/i.test(`${code} ${error.message}`)) return "the certificate was not accepted";
-  if (/^HPE_/.test(code)) return "the answer was not HTTP";
-  return /^[A-Z_]{3,40}$/.test(code) ? `the connection failed (${code})` : "the connection failed";
+const DECODER = new TextDecoder();
+
+/** The text of a body, without control characters. */
+function legible(bytes: Uint8Array): string {
+  const text = DECODER.decode(bytes);
+  // deno-lint-ignore no-control-regex -- the pattern matches control characters
+  return text.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, "\ufffd");
 }
