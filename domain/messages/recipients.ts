@@ -76,11 +76,16 @@ export interface PersonContact {
   email: string | null;
 }
 
-/** The first number and the first e-mail address of a person. */
+/**
+ * The first number and the first e-mail address of a person. Numbers of profiles are international,
+ * with a plus or without.
+ */
 export function readContact(person: string, contactInformation: unknown): PersonContact {
   const { data } = Contact.safeParse(contactInformation);
   const { phone, email } = data ?? {};
-  return { person, phone: phone?.[0]?.number ?? null, email: email?.[0]?.address ?? null };
+  const number = phone?.[0]?.number ?? null;
+  const isBare = number !== null && /^[1-9][0-9]{6,14}$/.test(number);
+  return { person, phone: isBare ? `+${number}` : number, email: email?.[0]?.address ?? null };
 }
 
 const Contact = z.object({

@@ -88,7 +88,7 @@ async function noteFailure(work: TransferWork, error: ExchangeError): Promise<vo
   const { context, row } = work;
   const { message, fault } = error;
   context.log("warn", "exchange", {
-    ...{ transfer: row.id, ramp: row.external_ramp, fault, message },
+    ...{ transfer: row.id, ramp: row.external_ramp, fault, reason: message },
   });
   const refuses = row.kind === "withdraw" && (fault === "refused" || fault === "key");
   if (row.state !== "new" || !(refuses || isLate(work))) return;

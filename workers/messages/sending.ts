@@ -77,12 +77,12 @@ async function recordFailed(
   if (known.kind === "settings") {
     const { message: reason } = known;
     log("error", "the provider of messages refuses the settings", {
-      ...{ realm: realm.id, message: id, channel, reason },
+      ...{ realm: realm.id, id, channel, reason },
     });
     return await context.step((tx) => recordRefused(tx, actor, { id, attempt }, known.isKnown));
   }
   // Neither the recipient nor the content: both are personal.
-  log("warn", "message not sent", { realm: realm.id, message: id, attempt, reason: known.message });
+  log("warn", "message not sent", { realm: realm.id, id, attempt, reason: known.message });
   await context.step((tx) =>
     recordFailure(tx, actor, {
       ...{ message: id, attempt, reason: known.message },

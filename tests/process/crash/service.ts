@@ -45,10 +45,15 @@ const PERMISSIONS = ["net", "read", "write", "env", "run", "sys=uid"].map((one) 
 
 const LINES_KEPT = 50;
 
-/** Starts the service on a database, with further settings. */
+/**
+ * Starts the service on a database, with further settings, which are read anew whenever it comes back.
+ *
+ * @param onLine is told of each line of its log
+ */
 export async function startService(
   databaseUrl: string,
   settings: Readonly<Record<string, string>> = {},
+  onLine: (line: string) => void = () => {},
 ): Promise<Service> {
   const port = freePort();
   const dataDir = await Deno.makeTempDir({ prefix: "purser-service-" });
@@ -58,7 +63,7 @@ export async function startService(
   const errors: string[] = [];
   const start = async () => {
     const started = spawn(port, databaseUrl, dataDir, settings);
-    await untilServing(started, errors);
+    await untilServing(started, errors, onLine);
     const ended = (cause: unknown) => {
       if (ending) return;
       serving = Promise.reject(new Error("the service ended by itself", { cause }));
@@ -122,7 +127,11 @@ function spawn(
 }
 
 /** Reads the log until the service is ready; then collects its errors. */
-async function untilServing(child: Deno.ChildProcess, errors: string[]): Promise<void> {
+async function untilServing(
+  child: Deno.ChildProcess,
+  errors: string[],
+  onLine: (line: string) => void,
+): Promise<void> {
   const serving = Promise.withResolvers<void>();
   const reading = (async () => {
     const said: string[] = [];
@@ -131,6 +140,7 @@ async function untilServing(child: Deno.ChildProcess, errors: string[]): Promise
       const lines = (rest + chunk).split("\n");
       rest = lines.pop()!;
       for (const line of lines) {
+        onLine(line);
         if (said.length < LINES_KEPT) said.push(line);
         if (line.includes('"serving"')) serving.resolve();
         if (line.includes('"error"')) errors.splice(0, errors.push(line) - LINES_KEPT);
