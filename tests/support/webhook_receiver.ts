@@ -75,7 +75,7 @@ export const PRIVATE = { env: { WEBHOOKS_ALLOW_PRIVATE: "true" } };
 /** Opens a process that delivers in a realm. */
 export function openTestDeliverer(
   realm: TestRealm,
-  { timeoutMs = 10_000 }: { timeoutMs?: number } = {},
+  { timeoutMs = 10_000, isApart }: { timeoutMs?: number; isApart?: () => Promise<boolean> } = {},
 ): TestDeliverer {
   let ahead = 0;
   const now = () => Date.now() + ahead;
@@ -83,6 +83,7 @@ export function openTestDeliverer(
     log: createLog({ level: "error", format: "pretty" }),
     secrets: openSecrets(PLATFORM_KEY),
     client: openWebhookClient({ allowPrivate: true, timeoutMs }),
+    isApart,
     now,
   });
   const { signal } = new AbortController();

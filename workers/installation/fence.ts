@@ -36,6 +36,11 @@ import type { Guard } from "../keys/signer.ts";
 
 /** Stops a process from signing in a database that its host does not know. */
 export interface Fence extends Guard {
+  /**
+   * Whether the database waits for its reconciliation: it is older than what the world was told, or a
+   * copy of one that still tells it. Asked at most once a second.
+   */
+  isApart(): Promise<boolean>;
   /** Stops comparing. */
   close(): Promise<void>;
 }
@@ -56,6 +61,7 @@ export interface FenceOptions {
   loop?: boolean;
 }
 
+const QUARANTINED = "chain.quarantined";
 /** How often record and database are compared, and how often they advance. */
 const COMPARE_MS = 1_000;
 const ADVANCE_MS = 10_000;
@@ -80,8 +86,19 @@ export async function openFence(options: FenceOptions): Promise<Fence> {
   const leaving = new AbortController();
   const looping = options.loop ?? true ? loop(state, leaving.signal) : Promise.resolve();
   const fault = () => find(state);
+  let asked: { at: number; answer: Promise<boolean> } | null = null;
   return {
     fault,
+    isApart() {
+      const now = performance.now();
+      if (asked === null || now - asked.at >= COMPARE_MS) {
+        asked = {
+          at: now,
+          answer: fault().then((found) => found?.startsWith(QUARANTINED) ?? false),
+        };
+      }
+      return asked.answer;
+    },
     async assertOpen() {
       const found = await fault();
       if (found !== null) throw new ChainError("held", found);
@@ -126,8 +143,8 @@ async function loop(state: FenceState, signal: AbortSignal): Promise<void> {
 async function find(state: FenceState): Promise<string | null> {
   const { row, verdict } = await compare(state);
   let fault: string | null = null;
-  if (verdict.state === "apart") fault = `chain.quarantined: ${verdict.detail}`;
-  else if (row.halted !== null) fault = `chain.quarantined: ${row.halted.detail}`;
+  if (verdict.state === "apart") fault = `${QUARANTINED}: ${verdict.detail}`;
+  else if (row.halted !== null) fault = `${QUARANTINED}: ${row.halted.detail}`;
   else if (row.master !== null && row.master !== state.master) {
     fault = otherKey(row.master);
   }

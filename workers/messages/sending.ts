@@ -25,11 +25,13 @@ export async function sendMessage(
   { message, attempt }: JobPayloads["message.send"],
 ): Promise<void> {
   const { actor } = context;
-  const { secrets, gatewayOf } = messagingOf(context);
+  const { secrets, gatewayOf, isApart } = messagingOf(context);
   const due = await context.step((tx) => readDue(tx, actor, { message, attempt, secrets }));
   if (due === null) return;
   const gateway = gatewayOf(due);
-  if (gateway === null) return await context.step((tx) => recordWaiting(tx, due));
+  // A restored or copied database would send what was sent already.
+  const isHeld = gateway === null || await isApart?.();
+  if (isHeld) return await context.step((tx) => recordWaiting(tx, due));
   if (isTooOld(context, due)) return await context.step((tx) => recordTooOld(tx, actor, due));
   let handover: Handover;
   try {
@@ -48,6 +50,7 @@ export async function sendMessage(
 export async function sendWaiting(context: WorkerContext): Promise<void> {
   const { actor, messaging } = context;
   if (messaging === null) return; // another process sends messages
+  if (await messaging.isApart?.()) return;
   const channels = CHANNELS.filter((channel) =>
     messaging.gatewayOf({ channel, toPerson: false }) !== null
   );

@@ -55,7 +55,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const chains = openChains(config.chains);
   const signer = openSigner(masterKey, Date.now, fence);
   const people = openPeople(config, secrets, platform);
-  const messaging = openMessaging(config, secrets);
+  const { isApart } = fence;
+  const messaging = { ...openMessaging(config, secrets), isApart };
   const exchanges = {
     gateway: openExchangeGateway({ urls: config.exchangeUrls }),
     keys: openCredentialKeys(masterKey, Date.now, fence),
@@ -69,7 +70,10 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const runner = startRunner({ ...shared, pollMs: REALM_POLL_MS }, { loop: !edge });
   const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
   const deliverer = config.webhooks.enabled
-    ? openDeliverer({ log, secrets, client: openWebhookClient(config.webhooks), now: Date.now })
+    ? openDeliverer({
+      ...{ log, secrets, isApart, now: Date.now },
+      client: openWebhookClient(config.webhooks),
+    })
     : null;
   const timetable = startTimetable({ ...shared, rates, migrations, deliverer }, { loop: !edge });
   const poller = startChainPoller({

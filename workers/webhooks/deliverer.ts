@@ -29,6 +29,8 @@ export interface DelivererOptions {
   secrets: Secrets;
   client: WebhookClient;
   now: () => number;
+  /** Whether the database waits for its reconciliation: nothing is sent meanwhile. Unset: it never does. */
+  isApart?: () => Promise<boolean>;
 }
 
 /** Requests at once: of the process, and of a realm. */
@@ -56,6 +58,8 @@ export function openDeliverer(options: DelivererOptions): Deliverer {
     const running = [...tasks.names()].filter((one) => one.startsWith(`queue ${target.realm.id} `));
     const limit = REALM_QUEUES_MAX - running.length;
     if (limit <= 0 || leaving.signal.aborted) return;
+    // A restored or copied database would tell the world again, with ids that it knows or never saw.
+    if (await options.isApart?.()) return;
     const at = given.now();
     const process = crypto.randomUUID();
     const by = { process, at, leaseMs: LEASE_MS, limit };

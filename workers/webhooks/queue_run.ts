@@ -25,6 +25,7 @@ export interface RunDependencies {
   log: Log;
   secrets: Secrets;
   client: WebhookClient;
+  isApart?: () => Promise<boolean>;
   slots: Slots;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -223,6 +224,7 @@ async function keep(run: Run): Promise<boolean> {
   const { given: { process, secrets }, target: { pool, realm }, queue: { webhook } } = run;
   const leasedAt = performance.now();
   if (leasedAt - run.leasedAt < KEEP_MS) return true;
+  if (await run.given.isApart?.()) return false;
   const by = { webhook, process, leaseMs: LEASE_MS };
   const kept = await writing(pool, (db) => keepQueue(db, by));
   if (kept === null) return false;
