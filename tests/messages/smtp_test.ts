@@ -1,6 +1,6 @@
 /** E-mails over SMTP, against a real server. @module */
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
+import { createHash, generateKeyPairSync, verify } from "node:crypto";
 import { newId } from "../../domain/ids.ts";
 import type { DueMessage } from "../../domain/messages/sending.ts";
 import { openSmtp } from "../../workers/gateways/smtp.ts";
@@ -33,7 +33,7 @@ function header(raw: string, name: string): string | null {
 
 Deno.test("e-mails over SMTP", async (t) => {
   await using server = await startMailServer();
-  const { privateKey } = generateKeyPairSync("rsa", {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", {
     modulusLength: 2048,
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
     publicKeyEncoding: { type: "spki", format: "pem" },
@@ -50,6 +50,10 @@ Deno.test("e-mails over SMTP", async (t) => {
   realm.services.log = () => {};
   const steps: Record<string, (realm: TestRealm, server: MailServer) => Promise<void>> = {
     "an e-mail arrives signed, with a Message-ID of its own, as html where both are given": arrives,
+    "the signature (DKIM) is right for the public key, and for nothing that was changed": (
+      realm,
+      server,
+    ) => signed(realm, server, publicKey),
     "an unknown mailbox ends as REJECTED at once": unknownMailbox,
     "a server that refuses for now is asked again, one that refuses for good is not": refusals,
     "a confirmation that was lost sends the e-mail again with the same Message-ID": lost,
@@ -87,6 +91,65 @@ async function arrives(realm: TestRealm, server: MailServer): Promise<void> {
   await send(realm, EMAIL);
   await realm.drain();
   match(header(server.taken[1].raw, "content-type")!, /^text\/plain/);
+}
+
+async function signed(realm: TestRealm, server: MailServer, publicKey: string): Promise<void> {
+  const text = "Your account  is open. \n\n.\nGrüße \t\n\n\n";
+  for (const content of [EMAIL, { subject: "Grüße, Ада ".repeat(20), text }]) {
+    await send(realm, content);
+    await realm.drain();
+    const { raw } = server.taken.pop()!;
+    equal(isSigned(raw, publicKey), true);
+    equal(isSigned(raw.replace("open", "shut"), publicKey), false, "another text");
+    equal(isSigned(raw.replace(/^To: ada/m, "To: eve"), publicKey), false, "another recipient");
+    equal(isSigned(raw.replace(/^Subject: /m, "Subject: not "), publicKey), false, "a subject");
+    const other = generateKeyPairSync("rsa", {
+      modulusLength: 2048,
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+      publicKeyEncoding: { type: "spki", format: "pem" },
+    });
+    equal(isSigned(raw, other.publicKey), false, "another key");
+  }
+}
+
+/** Verifies a signature as RFC 6376 describes it, for rsa-sha256 and relaxed/relaxed. */
+function isSigned(raw: string, publicKey: string): boolean {
+  const end = raw.indexOf("\r\n\r\n");
+  const headers = raw.slice(0, end).split(/\r\n(?![ \t])/);
+  const nameOf = (line: string) => line.slice(0, line.indexOf(":")).trim().toLowerCase();
+  const relaxed = (line: string) =>
+    `${nameOf(line)}:${
+      line.slice(line.indexOf(":") + 1).replaceAll(/\r\n/g, "").replaceAll(/[ \t]+/g, " ").trim()
+    }`;
+  const signature = headers.find((line) => nameOf(line) === "dkim-signature")!;
+  const tags = new Map(
+    signature.slice(signature.indexOf(":") + 1).split(";").map((tag) => {
+      const [name, ...value] = tag.split("=");
+      return [name.trim(), value.join("=").replaceAll(/\s/g, "")] as const;
+    }),
+  );
+  deepEqual([tags.get("a"), tags.get("c")], ["rsa-sha256", "relaxed/relaxed"]);
+  const lines = raw.slice(end + 4).split("\r\n")
+    .map((line) => line.replaceAll(/[ \t]+/g, " ").replace(/ $/, ""));
+  while (lines.at(-1) === "") lines.pop();
+  const body = lines.length === 0 ? "" : `${lines.join("\r\n")}\r\n`;
+  if (createHash("sha256").update(body).digest("base64") !== tags.get("bh")) return false;
+  const left = headers.filter((line) => line !== signature);
+  const covered = tags.get("h")!.toLowerCase().split(":").flatMap((name) => {
+    const at = left.findLastIndex((line) => nameOf(line) === name);
+    return at < 0 ? [] : left.splice(at, 1);
+  });
+  for (const name of ["from", "to", "subject", "message-id"]) {
+    ok(covered.some((line) => nameOf(line) === name), `${name} is signed`);
+  }
+  const unsigned = relaxed(signature).replace(/(;\s*b=|^b=)[^;]*/, "$1");
+  const text = [...covered.map(relaxed), unsigned].join("\r\n");
+  return verify(
+    "sha256",
+    new TextEncoder().encode(text),
+    publicKey,
+    Uint8Array.fromBase64(tags.get("b")!),
+  );
 }
 
 async function unknownMailbox(realm: TestRealm, server: MailServer): Promise<void> {

@@ -312,11 +312,34 @@ test("wrong fields of persons and companies are refused by name", async (realm) 
   equal((await realm.admin.send("PATCH", "/v1/identities/companies/x", {})).status, 404);
 });
 
+/** The path of a route, with `{}` for what a request fills in. */
+function templateOf(path: string, id: string): string {
+  return path.replace(id, "{}").replace(/\/companies\/1$/, "/companies/{}")
+    .replace("/x/assign", "/{}/assign").replace("/event/seen", "/event/{}");
+}
+
 Deno.test("without a customer-data platform every route of it answers 501", async () => {
   await using realm = await testRealm({ env: { CDP_PROVIDER: "off" } });
   const id = realm.admin.identity;
+  const content = { text: "hello" };
+  const asked = new Set<string>();
   for (
     const [method, path, body] of [
+      ["POST", "/v1/identities/persons/sync", {}],
+      ["GET", "/v1/identities/persons/sync"],
+      ["GET", `/v1/identities/${id}/person/export`],
+      ["POST", `/v1/identities/${id}/person/message/sms`, { content }],
+      ["POST", `/v1/identities/${id}/person/message/email`, {
+        content: { subject: "Welcome", ...content },
+      }],
+      ["POST", `/v1/identities/${id}/person/message/whatsapp`, {
+        content: {
+          templateName: "a",
+          templateData: { body: { placeholders: [] } },
+          language: "en",
+        },
+      }],
+      ["POST", "/v1/identities/companies", { name: "A" }],
       ["GET", "/v1/identities/persons"],
       ["POST", "/v1/identities/person", { person: {} }],
       ["GET", `/v1/identities/${id}/person`],
@@ -341,7 +364,17 @@ Deno.test("without a customer-data platform every route of it answers 501", asyn
       [501, "extension.disabled"],
       `${method} ${path}: ${answer.text}`,
     );
+    asked.add(`${method} ${templateOf(path, id)}`);
   }
+  const { paths } = (await realm.nobody("GET", "/v1/openapi.json")).body;
+  const all = Object.entries(paths as Record<string, Record<string, unknown>>)
+    .filter(([path]) => /^\/v1\/identities\/.*(person|compan)/.test(path))
+    .flatMap(([path, methods]) =>
+      Object.keys(methods)
+        .filter((method) => /^(get|post|put|patch|delete)$/.test(method))
+        .map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{[^}]+\}/g, "{}")}`)
+    );
+  equal([...new Set(all)].filter((one) => !asked.has(one)).join(), "", "no route is left out");
   const populated = await realm.admin.send(
     "GET",
     `/v1/identities/${id}?populate=person,company`,
