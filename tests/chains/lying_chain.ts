@@ -8,6 +8,7 @@ import type { Transfer, WatchList } from "../../workers/chains/observations.ts";
 import type { Plan, Signed } from "../../workers/chains/outgoing.ts";
 import { type Fixture, type Party, pays, scanned, signed } from "./conformance.ts";
 import {
+  blockBetween,
   checkedBetween,
   headBetween,
   pricesAlone,
@@ -123,7 +124,11 @@ export function observationProbes({ from, to, transfers }: Scene, terms: Terms):
   const { watch, block, searched } = terms;
   return [
     { name: "head", ask: (chain) => chain.head(), between: headBetween as Probe["between"] },
-    { name: "block", ask: (chain) => chain.block(block), between: same },
+    {
+      name: "block",
+      ask: (chain) => chain.block(block),
+      between: blockBetween as Probe["between"],
+    },
     {
       name: "scan",
       ask: (chain) => scanned(chain, from, to, watch()),

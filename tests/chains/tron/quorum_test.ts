@@ -205,3 +205,33 @@ Deno.test("bytes with a signature of another's, or with none that is whole, are 
     await failsAs("unavailable", alone.raw({ hash, height }));
   }
 });
+
+Deno.test("a Tron node whose block names itself, or a later one, as its parent ends no sum and fills no memory", async (t) => {
+  await using one = await among("lh");
+  const { node, chain, lying } = one;
+  const payer = newTronParty();
+  await node.fund(payer.address, 10n * TRX);
+  const from = node.ledger.blocks.length - 1;
+  await mined(node, node.pay(richTron().address, TRX, { from: payer }));
+  await node.mine(3);
+  const to = node.ledger.blocks.length - 1;
+  const coins = { address: payer.address, contract: null };
+  const honest = await one.play.open([one.nodes[1].url]);
+  const truth = await honest.spent(coins, from, to);
+  ok(truth >= TRX);
+  for (const [parent, above] of Object.entries({ itself: 0, "a later one": 1 })) {
+    await t.step(parent, async () => {
+      lying.trick = async ({ path, honest }) => {
+        const answer = await honest() as Json;
+        if (!path.endsWith("getblockbynum") || answer.blockID !== node.ledger.blocks[to - 1].id) {
+          return answer;
+        }
+        answer.block_header.raw_data.parentHash = node.ledger.blocks[to - 1 + above].id;
+        return answer;
+      };
+      equal(await chain.spent(coins, from, to), truth);
+      const alone = await one.play.open([lying.url]);
+      await failsAs("unavailable", alone.spent(coins, from, to));
+    });
+  }
+});

@@ -137,7 +137,8 @@ export async function knownBlock(
   { height, hash }: { readonly height: number; readonly hash: string },
 ): Promise<FullBlock> {
   const known = keptOf(nodes.peers, peer).get(hash);
-  if (known !== undefined) return known;
+  // A block that names itself or a later one as its parent would be read down for ever.
+  if (known?.height === height) return known;
   const block = await fullBlockAt(peer, height);
   if (block.hash === hash) return remember(nodes.peers, peer, block);
   throw new ChainError("unavailable", `${peer.name} is changing its chain`);
