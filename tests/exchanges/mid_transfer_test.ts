@@ -1,0 +1,101 @@
+/** Transfers with exchanges whose key, account or realm changes while they are under way. */
+import { deepEqual, equal, match } from "node:assert/strict";
+import { checkExternalRamp } from "../../workers/exchanges/checks.ts";
+import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
+import { EXCHANGE_KEY } from "../support/exchange_server.ts";
+import { type Answer, rowsOf } from "../support/realm.ts";
+
+const APPLY = "POST /sapi/v1/capital/withdraw/apply";
+const HISTORY = "GET /sapi/v1/capital/withdraw/history";
+const HOUR = 3_600_000;
+
+const made = ({ status, body, text }: Answer) => {
+  equal(status, 201, text);
+  return body;
+};
+const asked = ({ exchange }: ExchangeFixture) =>
+  exchange.requests.filter((one) => one === APPLY).length;
+
+Deno.test("transfers with an exchange, changed under way", async (t) => {
+  await using fixture = await openExchangeFixture();
+  const steps: Record<string, (fixture: ExchangeFixture) => Promise<void>> = {
+    "the key is changed after an answer was lost: the payment is found, or UNCLEAR, and never asked for again":
+      rotated,
+    "the account is frozen after the exchange was asked: the payment is followed all the same":
+      frozenDeposit,
+    "the account is frozen or moves are stopped before a withdraw is paid: it waits, and is paid once":
+      held,
+  };
+  for (const [name, work] of Object.entries(steps)) await t.step(name, () => work(fixture));
+});
+
+/** Asks for a deposit whose answer is lost. */
+async function lostDeposit(fixture: ExchangeFixture, value: string): Promise<string> {
+  const { exchange } = fixture;
+  const { id } = made(await fixture.deposit({ value }));
+  exchange.instead = (request, after) =>
+    request === APPLY && after ? Response.json({ msg: "bad gateway" }, { status: 502 }) : null;
+  equal((await fixture.advance(id)).exchange.reference, null);
+  exchange.instead = () => null;
+  return id;
+}
+
+/** Replaces the credentials, and has them checked. */
+async function rotate(fixture: ExchangeFixture): Promise<void> {
+  const { realm, ramp } = fixture;
+  const change = { authentication: EXCHANGE_KEY };
+  equal((await realm.admin.send("PATCH", `/v1/ramps/${ramp}`, change)).status, 200);
+  await checkExternalRamp(fixture.context(), { ramp });
+}
+
+async function rotated(fixture: ExchangeFixture): Promise<void> {
+  const { exchange } = fixture;
+  const found = await lostDeposit(fixture, "1.1");
+  await rotate(fixture);
+  const shown = await fixture.advance(found);
+  equal(shown.exchange.reference, exchange.withdrawals[0].id, "another key of one account");
+  const lost = await lostDeposit(fixture, "1.2");
+  await rotate(fixture);
+  // A key of another account, which has no such payment.
+  exchange.instead = (request) => request === HISTORY ? Response.json([]) : null;
+  equal((await fixture.advance(lost)).status, "PROCESSING");
+  const late = await fixture.advance(lost, { now: Date.now() + HOUR });
+  equal(late.status, "UNCLEAR");
+  match(late.reason, /does not show the payment/);
+  await fixture.advance(lost, { now: Date.now() + 2 * HOUR });
+  exchange.instead = () => null;
+  deepEqual([asked(fixture), exchange.withdrawals.length], [2, 2]);
+}
+
+async function frozenDeposit(fixture: ExchangeFixture): Promise<void> {
+  const { realm, funded, exchange } = fixture;
+  const before = asked(fixture);
+  const id = await lostDeposit(fixture, "1.3");
+  equal((await realm.admin.send("POST", `/v1/accounts/${funded.account}/freeze`)).status, 200);
+  const shown = await fixture.advance(id);
+  equal((await realm.admin.send("POST", `/v1/accounts/${funded.account}/unfreeze`)).status, 200);
+  equal(shown.exchange.reference, exchange.withdrawals.at(-1)!.id);
+  equal(asked(fixture), before + 1);
+}
+
+async function held(fixture: ExchangeFixture): Promise<void> {
+  const { realm, funded } = fixture;
+  const { send } = realm.admin;
+  const { id } = made(await fixture.withdraw());
+  equal((await send("POST", `/v1/accounts/${funded.account}/freeze`)).status, 200);
+  deepEqual([(await fixture.advance(id)).status, await paid(fixture)], ["PROCESSING", 0]);
+  equal((await send("POST", `/v1/accounts/${funded.account}/unfreeze`)).status, 200);
+  const stop = await send("POST", "/v1/stops", { reason: "incident", what: "moves" });
+  equal(stop.status, 201, stop.text);
+  deepEqual([(await fixture.advance(id)).status, await paid(fixture)], ["PROCESSING", 0]);
+  const lifted = await send("DELETE", `/v1/stops/${stop.body.id}`);
+  equal(lifted.status, 200, lifted.text);
+  const rows = await Promise.all([fixture.advance(id), fixture.advance(id)]);
+  deepEqual(rows.map(({ status }) => status), ["PROCESSING", "PROCESSING"]);
+  equal(await paid(fixture), 1);
+}
+
+/** How many withdrawals there are. */
+async function paid({ realm }: ExchangeFixture): Promise<number> {
+  return (await rowsOf(realm, "select id from withdrawals")).length;
+}
