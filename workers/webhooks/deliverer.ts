@@ -10,7 +10,8 @@ import type { WebhookClient } from "../gateways/outbound/webhook_client.ts";
 import { openRunningTasks } from "../task_queue.ts";
 import { withTimeout } from "../timers.ts";
 import type { RealmTarget } from "../worker_context.ts";
-import { LEASE_MS, type RunDependencies, runQueue } from "./queue_run.ts";
+import { LEASE_MS, runQueue } from "./queue_run.ts";
+import type { RunDependencies } from "./runs.ts";
 import { openSlots } from "./slots.ts";
 
 /** The deliverer of a process. */

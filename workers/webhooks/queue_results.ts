@@ -7,7 +7,7 @@ import { disableWebhook } from "../../domain/webhooks/disabling.ts";
 import { DISABLE_AFTER_MS, DOWN_AFTER, resumeAt } from "../../domain/webhooks/schedule.ts";
 import { workerActor } from "../worker_context.ts";
 import type { Attempted } from "./attempts.ts";
-import type { Run } from "./queue_run.ts";
+import type { Run } from "./runs.ts";
 
 /** A receiver that answers more slowly gets fewer requests at once: each holds a slot of its realm. */
 const SLOW_MS = 2000;

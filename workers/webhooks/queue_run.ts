@@ -12,28 +12,10 @@ import {
   selectDueDeliveries,
 } from "../../db/webhooks/queue.ts";
 import { reading, writing } from "../../db/transaction.ts";
-import type { Secrets } from "../../domain/security/serving_secrets.ts";
-import type { Log } from "../../log.ts";
-import type { WebhookClient } from "../gateways/outbound/webhook_client.ts";
 import type { RealmTarget } from "../worker_context.ts";
-import { attempt, type Attempted, openSigners, type Signers, unsent } from "./attempts.ts";
+import { attempt, openSigners, unsent } from "./attempts.ts";
 import { account, isDown, store } from "./queue_results.ts";
-import type { Slots } from "./slots.ts";
-
-/** What the runs of a process share. */
-export interface RunDependencies {
-  log: Log;
-  secrets: Secrets;
-  client: WebhookClient;
-  isApart?: () => Promise<boolean>;
-  slots: Slots;
-  /** Milliseconds since the epoch. */
-  now: () => number;
-  /** Name of this run in leases: also another run of the same process holds none of them. */
-  process: string;
-  /** Requests at once to receivers that were slow or failed, by the webhook. */
-  widths: Map<string, number>;
-}
+import type { Run, RunDependencies } from "./runs.ts";
 
 /** Length of a lease, and how often it is prolonged. */
 export const LEASE_MS = 60_000;
@@ -50,37 +32,6 @@ const TOGETHER_MS = 20;
 /** The same while all that is due is in hand: the next of an entity waits for the one before. */
 const DRY_MS = 5;
 const WAIT_MAX_MS = 5000;
-
-/** A queue that is being delivered. */
-export interface Run {
-  given: RunDependencies;
-  target: RealmTarget;
-  queue: QueueRow;
-  signers: Signers;
-  /** Requests to this receiver at once. */
-  width: number;
-  /** Read, and not started yet. */
-  ahead: DueRow[];
-  inFlight: Set<string>;
-  /** Not stored yet, and since when by `performance.now()`. */
-  results: Attempted[];
-  resultAt: number;
-  /** Being stored, and how often results were stored. */
-  storing: readonly Attempted[];
-  stored: number;
-  /** Nothing is due but what is in hand, until results are stored. */
-  isDry: boolean;
-  /** Whether further deliveries are started. */
-  more: boolean;
-  /** The receiver was down, and took a delivery since the last results were stored. */
-  recovered: boolean;
-  /** The receiver answered that it is gone for ever. */
-  gone: boolean;
-  /** When the lease was last taken, by this process's own timer. */
-  leasedAt: number;
-  /** Ends the pause of the loop, or the next one. */
-  wake: () => void;
-}
 
 /**
  * Delivers what is due in a queue until nothing is, its receiver is down, or the process ends.
