@@ -25,6 +25,7 @@ Deno.test("transfers with an exchange, changed under way", async (t) => {
       frozenDeposit,
     "the account is frozen or moves are stopped before a withdraw is paid: it waits, and is paid once":
       held,
+    "a like payment with an id that somebody else gave is not taken for ours": foreign,
   };
   for (const [name, work] of Object.entries(steps)) await t.step(name, () => work(fixture));
 });
@@ -93,6 +94,20 @@ async function held(fixture: ExchangeFixture): Promise<void> {
   const rows = await Promise.all([fixture.advance(id), fixture.advance(id)]);
   deepEqual(rows.map(({ status }) => status), ["PROCESSING", "PROCESSING"]);
   equal(await paid(fixture), 1);
+}
+
+async function foreign(fixture: ExchangeFixture): Promise<void> {
+  const { exchange } = fixture;
+  const before = asked(fixture);
+  const { id, address } = made(await fixture.deposit({ value: "1.7" }));
+  const one = { amount: "1.7", transactionFee: "0.001", coin: "ETH", network: "ETH", status: 4 };
+  const applyTime = new Date().toISOString().replace("T", " ").slice(0, 19);
+  exchange.withdrawals.push({
+    ...{ id: "foreign", ...one, address, txId: "", applyTime, withdrawOrderId: "somebody" },
+  });
+  const row = await fixture.advance(id);
+  equal(asked(fixture), before + 1);
+  equal(row.exchange.reference, exchange.withdrawals.at(-1)!.id);
 }
 
 /** How many withdrawals there are. */
