@@ -1,5 +1,5 @@
 /** The command `backup`: writes an encrypted backup of the installation, or of one realm. @module */
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
 import { isId, newId } from "../domain/ids.ts";
@@ -35,7 +35,9 @@ export async function backup(context: CommandContext, { args }: Invocation): Pro
   const { path, dumped } = await writeBackup(context, { realm, into });
   const { header: { backup, kind, installation, made_at }, trailer, heads } = dumped;
   const scope = scopeOf(kind, realm ?? installation);
-  const removed = keep === null ? [] : await keepNewest(into, scope, keep);
+  const removed = keep === null
+    ? []
+    : await keepNewest(into, { scope, count: keep, made: basename(path) });
   const made = new Date(made_at).toISOString();
   const { is: _, ...sums } = trailer;
   const size = (await Deno.stat(path)).size;

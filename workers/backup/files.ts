@@ -78,19 +78,22 @@ async function removeStale(folder: string): Promise<void> {
   }
 }
 
-/** Removes all but the newest backups of a scope; gives the names of those that are gone. */
+/**
+ * Removes all but the newest backups of a scope; gives the names of those that are gone.
+ *
+ * @param made the name of the one that was just made: it stays, whatever the clock said when it was
+ */
 export async function keepNewest(
   folder: string,
-  scope: string,
-  count: number,
+  { scope, count, made }: { scope: string; count: number; made: string },
 ): Promise<string[]> {
   const names: string[] = [];
   for await (const { name, isFile } of Deno.readDir(folder)) {
-    if (isFile && NAME.test(name) && name.startsWith(`${scope}_`)) {
+    if (isFile && NAME.test(name) && name.startsWith(`${scope}_`) && name !== made) {
       names.push(name);
     }
   }
-  const old = names.sort().slice(0, -count);
+  const old = names.sort().reverse().slice(count - 1);
   for (const name of old) await Deno.remove(join(folder, name));
   return old;
 }
