@@ -38,9 +38,11 @@ export function openRawServer(
   const serve = async () => {
     for await (const connection of listener) {
       const peer = peerOf(connection, accepted++, requests);
-      const talking = talk(peer).catch(() => {}).finally(peer.close);
+      const talking: Promise<void> = talk(peer).catch(() => {}).finally(() => {
+        peer.close();
+        open.delete(talking);
+      });
       open.add(talking);
-      talking.finally(() => open.delete(talking));
     }
   };
   // A handshake that fails ends the iteration of a TLS listener's accepted connection alone.
