@@ -4,7 +4,7 @@ import { createHash, generateKeyPairSync, verify } from "node:crypto";
 import { newId } from "../../domain/ids.ts";
 import type { DueMessage } from "../../domain/messages/sending.ts";
 import { openSmtp } from "../../workers/gateways/smtp.ts";
-import { type MailServer, startMailServer } from "../support/smtp.ts";
+import { LATE_TIMERS, type MailServer, startMailServer } from "../support/smtp.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { EMAIL } from "./fixture.ts";
 
@@ -31,7 +31,7 @@ function header(raw: string, name: string): string | null {
   return new RegExp(`^${name}: (.*)$`, "im").exec(head)?.[1] ?? null;
 }
 
-Deno.test("e-mails over SMTP", async (t) => {
+Deno.test("e-mails over SMTP", LATE_TIMERS, async (t) => {
   await using server = await startMailServer();
   const { privateKey, publicKey } = generateKeyPairSync("rsa", {
     modulusLength: 2048,
@@ -201,9 +201,6 @@ function due(content: DueMessage["content"]): DueMessage {
     refusals: 0,
   } as DueMessage;
 }
-
-// The client's pool leaves short timers behind when it closes after a failure.
-const LATE_TIMERS = { sanitizeOps: false, sanitizeResources: false };
 
 Deno.test({
   name: "an SMTP server that offers no encryption, or refuses the login, gets no e-mail",

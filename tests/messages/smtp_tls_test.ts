@@ -7,11 +7,8 @@ import type { GatewayError } from "../../workers/gateways/outbound.ts";
 import { openSmtp } from "../../workers/gateways/smtp.ts";
 import { readConfig } from "../../config.ts";
 import { makeCertificates } from "../support/certificates.ts";
-import { type MailServer, startMailServer } from "../support/smtp.ts";
+import { LATE_TIMERS, type MailServer, startMailServer } from "../support/smtp.ts";
 import { EMAIL } from "./fixture.ts";
-
-// The client's pool leaves short timers behind when it closes after a failure.
-const LATE_TIMERS = { sanitizeOps: false, sanitizeResources: false };
 
 /** Sends one e-mail to a server; null where it was taken, else the error. */
 async function sendTo(
