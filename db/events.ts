@@ -134,6 +134,12 @@ export async function selectLastEvent(db: Db): Promise<string> {
   return row.last;
 }
 
+/** The greatest id of an event that was deleted. */
+export async function selectForgotten(db: Db): Promise<string> {
+  const [row] = await db<{ forgotten: string }[]>`select forgotten from event_head`;
+  return row.forgotten;
+}
+
 /** Which events a reader is shown. */
 export interface EventFilter {
   after: string;

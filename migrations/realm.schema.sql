@@ -686,6 +686,7 @@ CREATE TRIGGER entries_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON entrie
 table event_head (
   one boolean not null default true
   last uuid not null
+  forgotten uuid not null default '00000000-0000-7000-8000-000000000000'::uuid
 )
 constraint event_head_one_check CHECK (one)
 constraint event_head_pkey PRIMARY KEY (one)
@@ -2698,15 +2699,21 @@ CREATE OR REPLACE FUNCTION forget_events(p_before uuid, p_limit integer)
  SECURITY DEFINER
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
-  with bound as (select least(p_before, (lpad(to_hex((extract(epoch from now() - interval '1 day') * 1000)::bigint),
-      12, '0') || '7000' || repeat('0', 16))::uuid) as before),
+  with bound as (select id_before(now() - interval '1 day', p_before) as events,
+    id_before(now() - interval '7 days', p_before) as deliveries),
+  heard as materialized (select w.id, w.active and w.deleted_at is null and o.active and o.deleted_at is null as is_sent
+    from webhooks w join users o on o.id = w.owner),
   old as (delete from events where position = any (array(
-      select position from events where id < (select before from bound) order by id limit p_limit)) returning 1),
+      select e.position from events e where e.id < (select events from bound)
+        and not exists (select from webhook_deliveries d join heard h on h.id = d.webhook and h.is_sent
+          where d.entity = e.entity and d.event = e.id and d.status = 'PENDING')
+      order by e.id limit p_limit)) returning id),
+  head as (update event_head set forgotten = o.id from (select id from old order by id desc limit 1) o
+    where event_head.forgotten < o.id),
   sent as (delete from webhook_deliveries d using (
-      select q.webhook, q.event from webhooks w, lateral (
+      select q.webhook, q.event from heard h, lateral (
         select webhook, event from webhook_deliveries
-        where webhook = w.id and event < (select before from bound)
-          and (status <> 'PENDING' or not w.active or w.deleted_at is not null)
+        where webhook = h.id and event < (select deliveries from bound) and (status <> 'PENDING' or not h.is_sent)
         order by event limit p_limit) q limit p_limit) g
       where d.webhook = g.webhook and d.event = g.event returning 1)
   select (select count(*) from old) + (select count(*) from sent)
@@ -2755,6 +2762,14 @@ CREATE OR REPLACE FUNCTION has_coins(p_chain text)
  IMMUTABLE
 AS $function$
   select p_chain in ('BITCOIN', 'LITECOIN', 'BITCOIN_CASH', 'DOGECOIN')
+$function$;
+
+CREATE OR REPLACE FUNCTION id_before(p_at timestamp with time zone, p_id uuid)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select least(p_id, (lpad(to_hex((extract(epoch from p_at) * 1000)::bigint), 12, '0') || '7000' || repeat('0', 16))::uuid)
 $function$;
 
 CREATE OR REPLACE FUNCTION id_ms(p_id uuid)
@@ -3610,6 +3625,8 @@ CREATE OR REPLACE FUNCTION listen_until(p_until timestamp with time zone)
  SECURITY DEFINER
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
+  update event_head set forgotten = id_before(l.until, null) from event_listeners l
+    where l.type = '*' and l.until < now() and forgotten < id_before(l.until, null);
   insert into event_listeners (type, until) values ('*', least(p_until, now() + interval '400 days'))
   on conflict (type) do update set until = greatest(event_listeners.until, excluded.until)
 $function$;
@@ -4198,6 +4215,7 @@ realm may execute on entry_before(uuid,uuid)
 realm may execute on facts_of(text,jsonb)
 realm may execute on hand_over_deposits(uuid,jsonb,timestamp with time zone)
 realm may execute on has_coins(text)
+realm may execute on id_before(timestamp with time zone,uuid)
 realm may execute on id_ms(uuid)
 realm may execute on in_quarantine(uuid)
 realm may execute on is_attested()
@@ -4377,7 +4395,7 @@ realm may update (deleted_at, last_used_at, updated_at) on api_keys
 realm may update (ended_at, last_used_at) on logins
 realm may update (error, finished_at, parameters, state, updated_at) on person_syncs
 realm may update (error, next_at, reason, reference, state, tries, updated_at) on ramp_transfers
-realm may update (failing_since, failures, resume_at) on webhook_queues
+realm may update (failing_since, failures, lease_owner, lease_until, resume_at) on webhook_queues
 realm may update (max_fee, max_fee_rate, speed, updated_at) on consolidations
 realm may update (next_index) on ramps
 realm may update (payload) on events

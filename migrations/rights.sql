@@ -46,7 +46,7 @@ grant insert (id, url, events, secret, owner, data, created_at),
   update (url, events, active, secret, previous_secret, previous_until, disabled_reason, told_at, data, deleted_at,
     updated_at)
   on webhooks to :role;
-grant update (failures, failing_since, resume_at) on webhook_queues to :role;
+grant update (failures, failing_since, resume_at, lease_owner, lease_until) on webhook_queues to :role;
 grant update (status, attempts, next_at, first_at) on webhook_deliveries to :role;
 grant update (deleted_at) on external_addresses to :role;
 -- A line's place in the chain of the trail is given by a worker.

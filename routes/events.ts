@@ -70,9 +70,11 @@ export const eventRoutes: readonly AnyRoute[] = [
 async function stream(call: Call<unknown, EventStream, undefined>): Promise<Reply> {
   const { actor, realm, query, services: { ending } } = call;
   const after = call.header("last-event-id") ?? query.after ?? null;
+  await note(call);
   if (after !== null) await runQuery(realm!.pool, (db) => assertKept(db, actor, after));
+  const seesAll = filterOf(actor, query).viewer === null;
   const opened = await openEventStream({
-    ...{ pool: realm!.pool, user: actor.user, asked: query, after, ending },
+    ...{ pool: realm!.pool, user: actor.user, seesAll, asked: query, after, ending },
     actorNow: call.actorNow,
     note: () => note(call),
   });

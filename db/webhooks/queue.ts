@@ -169,17 +169,25 @@ export interface QueueState {
   succeeded: boolean;
 }
 
-/** Stores how the receiver of a queue fares. */
+/** Stores how the receiver of a queue fares; false where the lease is lost. */
 export async function updateQueue(
   tx: Tx,
   by: { webhook: string; process: string; at: number },
   state: QueueState,
-): Promise<void> {
-  await tx`
+): Promise<boolean> {
+  const kept = await tx`
     update webhook_queues set failures = ${state.failures}, failing_since = ${state.failing_since},
       resume_at = ${state.resume_at},
       last_success_at = ${state.succeeded ? tx`${by.at}::timestamptz` : tx`last_success_at`}
     where webhook = ${by.webhook} and lease_owner = ${by.process}`;
+  return kept.count > 0;
+}
+
+/** Locks a queue; false where the lease is lost. */
+export async function holdQueue(tx: Tx, webhook: string, process: string): Promise<boolean> {
+  const held = await tx`
+    select from webhook_queues where webhook = ${webhook} and lease_owner = ${process} for update`;
+  return held.count > 0;
 }
 
 /** Has all waiting deliveries of a queue tried now: its receiver answers again. */
@@ -189,7 +197,7 @@ export async function retryQueueNow(tx: Tx, webhook: string, at: number): Promis
     where webhook = ${webhook} and status = 'PENDING' and next_at > ${at}`;
 }
 
-/** Ends some of the waiting deliveries of a webhook that was deactivated; gives their number. */
+/** Ends some of the waiting deliveries of a webhook, unless it is active again; gives their number. */
 export async function failPending(
   tx: Tx,
   of: { webhook: string; failure: string; limit: number },
@@ -198,6 +206,7 @@ export async function failPending(
     update webhook_deliveries d set status = 'FAILED', next_at = null, failure = ${of.failure}
     from (select event from webhook_deliveries where webhook = ${of.webhook}
       and status = 'PENDING' limit ${of.limit}) q
-    where d.webhook = ${of.webhook} and d.event = q.event and d.status = 'PENDING'`;
+    where d.webhook = ${of.webhook} and d.event = q.event and d.status = 'PENDING'
+      and exists (select from webhooks w where w.id = d.webhook and not w.active)`;
   return ended.count;
 }

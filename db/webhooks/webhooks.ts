@@ -119,10 +119,14 @@ export async function updateWebhookSecrets(
     update webhooks set secret = ${secret}, previous_secret = ${previous_secret} where id = ${id}`;
 }
 
-/** Forgets how a receiver fared, so that it is asked at once. */
+/**
+ * Forgets how a receiver fared, so that it is asked at once. The queue is taken from the process that
+ * delivers it: what that has under way says nothing of the receiver as it is from now on.
+ */
 export async function resetQueue(tx: Tx, id: string): Promise<void> {
   await tx`
-    update webhook_queues set failures = 0, failing_since = null, resume_at = null
+    update webhook_queues set failures = 0, failing_since = null, resume_at = null,
+      lease_owner = null, lease_until = null
     where webhook = ${id}`;
 }
 

@@ -1,6 +1,12 @@
 /** The log of events as readers see it: a page after an event, and what a reader may see of it. @module */
 import { z } from "zod";
-import { type EventRow, selectEventPage, selectEvents, selectLastEvent } from "../../db/events.ts";
+import {
+  type EventRow,
+  selectEventPage,
+  selectEvents,
+  selectForgotten,
+  selectLastEvent,
+} from "../../db/events.ts";
 import type { Db } from "../../db/database.ts";
 import type { Actor } from "../actor.ts";
 import { invalidQuery } from "../collections/filter.ts";
@@ -113,7 +119,8 @@ export async function assertKept(db: Db, { realm, at }: Actor, after: string): P
   if (!isId(after)) throw invalidQuery("/after", "the id of an event is expected");
   if (after === NONE) return;
   const time = idTime(after);
-  if (time < at - keptMs(realm.eventDays)) {
+  // Events may have been deleted while they were kept for fewer days than now.
+  if (time < at - keptMs(realm.eventDays) || after < await selectForgotten(db)) {
     throw new DomainError(
       "event.expired",
       "events after this one may have been deleted: read what changed, and go on with the newest",

@@ -169,7 +169,10 @@ export async function changeWebhook(
     ...(url === undefined ? {} : { url: new URL(url).href }),
     ...(active === undefined ? {} : { active, disabled_reason: null }),
   }, actor.at);
-  if (url !== undefined || active === true) await resetQueue(tx, id);
+  // An active queue that fares well is left alone: what is under way would be sent twice.
+  const isOther = url !== undefined && new URL(url).href !== before.url;
+  const isBack = active === true && (!before.active || before.failing_since !== null);
+  if (isOther || isBack) await resetQueue(tx, id);
   const [row] = await selectWebhooks(tx, [id]);
   if (url !== undefined || plain.events !== undefined) {
     await tellChange(tx, actor, { row, what: "changed", secrets });

@@ -91,24 +91,43 @@ create function is_heard(p_type text) returns boolean language sql stable as $$
     or exists (select from event_listeners where type in (p_type, '*') and until > now())
 $$;
 
--- Has all events written for a reader of streams and lists.
+alter table event_head add column forgotten uuid not null default '00000000-0000-7000-8000-000000000000';
+comment on column event_head.forgotten is
+  'The greatest id of an event that was deleted, or not written for want of readers: who knows no later one may miss some.';
+
+-- The lesser of an id and the smallest one of a time.
+create function id_before(p_at timestamptz, p_id uuid) returns uuid language sql immutable as $$
+  select least(p_id, (lpad(to_hex((extract(epoch from p_at) * 1000)::bigint), 12, '0') || '7000' || repeat('0', 16))::uuid)
+$$;
+
+-- Has all events written for a reader of streams and lists. Where nobody read for so long that they were not written
+-- for a while, that is noted as if they had been deleted.
 create function listen_until(p_until timestamptz) returns void language sql as $$
+  update event_head set forgotten = id_before(l.until, null) from event_listeners l
+    where l.type = '*' and l.until < now() and forgotten < id_before(l.until, null);
   insert into event_listeners (type, until) values ('*', least(p_until, now() + interval '400 days'))
   on conflict (type) do update set until = greatest(event_listeners.until, excluded.until)
 $$;
 
--- Deletes some of the events, and of their deliveries, that are older than an id and than a day. What waits for
--- a webhook that is sent nothing ends with its event.
+-- Deletes some of the events, and of their deliveries, that are older than an id and than a day. An event that waits
+-- for a webhook that is sent something stays, and what has ended stays for a week at least, so nothing that was not
+-- delivered leaves before somebody can have seen that. What waits for a webhook that is sent nothing ends with its event.
 create function forget_events(p_before uuid, p_limit integer) returns bigint language sql as $$
-  with bound as (select least(p_before, (lpad(to_hex((extract(epoch from now() - interval '1 day') * 1000)::bigint),
-      12, '0') || '7000' || repeat('0', 16))::uuid) as before),
+  with bound as (select id_before(now() - interval '1 day', p_before) as events,
+    id_before(now() - interval '7 days', p_before) as deliveries),
+  heard as materialized (select w.id, w.active and w.deleted_at is null and o.active and o.deleted_at is null as is_sent
+    from webhooks w join users o on o.id = w.owner),
   old as (delete from events where position = any (array(
-      select position from events where id < (select before from bound) order by id limit p_limit)) returning 1),
+      select e.position from events e where e.id < (select events from bound)
+        and not exists (select from webhook_deliveries d join heard h on h.id = d.webhook and h.is_sent
+          where d.entity = e.entity and d.event = e.id and d.status = 'PENDING')
+      order by e.id limit p_limit)) returning id),
+  head as (update event_head set forgotten = o.id from (select id from old order by id desc limit 1) o
+    where event_head.forgotten < o.id),
   sent as (delete from webhook_deliveries d using (
-      select q.webhook, q.event from webhooks w, lateral (
+      select q.webhook, q.event from heard h, lateral (
         select webhook, event from webhook_deliveries
-        where webhook = w.id and event < (select before from bound)
-          and (status <> 'PENDING' or not w.active or w.deleted_at is not null)
+        where webhook = h.id and event < (select deliveries from bound) and (status <> 'PENDING' or not h.is_sent)
         order by event limit p_limit) q limit p_limit) g
       where d.webhook = g.webhook and d.event = g.event returning 1)
   select (select count(*) from old) + (select count(*) from sent)

@@ -21,6 +21,8 @@ import type { Ending } from "./shutdown.ts";
 export interface StreamOptions {
   pool: Pool;
   user: string;
+  /** Whether the caller reads the whole realm. */
+  seesAll: boolean;
   asked: EventStream;
   /** The last event that the caller knows; null: it begins with the next one. */
   after: string | null;
@@ -31,9 +33,10 @@ export interface StreamOptions {
   ending: Ending;
 }
 
-/** Streams at once: of a user, and of a realm in this process. */
+/** Streams at once: of a user, and of a realm in this process; some are left to those who read all of it. */
 const USER_MAX = 20;
 const REALM_MAX = 500;
+const KEPT_FREE = 50;
 /** A key that has ended is noticed within this time. */
 const CHECK_MS = 900;
 const HEARTBEAT_MS = 15_000;
@@ -65,7 +68,7 @@ interface Stream {
 export async function openEventStream(
   options: StreamOptions,
 ): Promise<ReadableStream<Uint8Array>> {
-  const place = takePlace(options.pool, options.user);
+  const place = takePlace(options);
   const feed = openEventFeed(options.pool);
   const release = () => {
     place();
@@ -160,7 +163,7 @@ function blockOf(row: Parameters<typeof printEvent>[0], { viewer }: EventAudienc
 }
 
 /** Takes the place of a stream; the function returned gives it back. */
-function takePlace(pool: Pool, user: string): () => void {
+function takePlace({ pool, user, seesAll }: StreamOptions): () => void {
   const places = open.get(pool) ?? new Map<string, number>();
   open.set(pool, places);
   const mine = places.get(user) ?? 0;
@@ -168,7 +171,8 @@ function takePlace(pool: Pool, user: string): () => void {
     const message = `${USER_MAX} streams of this user are open: end one of them`;
     throw new DomainError("rate.limited", message, { retryAfterS: 10 });
   }
-  if (places.values().reduce((sum, count) => sum + count, 0) >= REALM_MAX) {
+  const most = REALM_MAX - (seesAll ? 0 : KEPT_FREE);
+  if (places.values().reduce((sum, count) => sum + count, 0) >= most) {
     const message = "too many streams are open in this realm";
     throw new DomainError("service.overloaded", message, { retryAfterS: 10 });
   }

@@ -1,13 +1,13 @@
 /** Every event of the contract is emitted by what it tells of: here, or in the test that is named. */
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { halt } from "../../domain/deposits/scan_results.ts";
 import { EVENT_TYPES } from "../../domain/events.ts";
 import { quarantine } from "../../domain/sending/quarantine.ts";
 import { disableWebhook } from "../../domain/webhooks/disabling.ts";
-import { EVENT_SCHEMAS } from "../../domain/webhooks/event_schemas.ts";
 import { tellLagging, tellStuck } from "../../domain/webhooks/incidents.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { publishEvents } from "../../workers/webhooks/publishing.ts";
+import { faultOf, faultsOfEvents } from "../support/described_events.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 
 const HOUR_MS = 3_600_000;
@@ -117,9 +117,26 @@ Deno.test("every event is emitted with the entity as its schema shows it", async
       const told = (await publish()).filter((one: { type: string }) => one.type === type);
       ok(told.length > 0, "it is told of");
       equal(told.at(-1).entity, entity);
-      EVENT_SCHEMAS[type as keyof typeof EVENT_SCHEMAS].data.parse(told.at(-1).data);
+      deepEqual(await faultsOfEvents(realm.pool), [], "a receiver is sent what is described");
     });
   }
+});
+
+Deno.test("a body that is not as described is found: a field more, one less, another type", () => {
+  const data = { id: "a", code: "chain.quarantined", detail: "d", at: 1 };
+  const body = { type: "chain.quarantined", timestamp: "2026-01-01T00:00:00.000Z", data };
+  equal(faultOf(body.type, body), null);
+  equal(faultOf(body.type, { ...body, data: { id: "a" } }), null, "the id alone");
+  for (
+    const wrong of [
+      { ...body, data: { ...data, more: 1 } },
+      { ...body, data: { ...data, at: "1" } },
+      { ...body, data: { id: "a", code: "c" } },
+      { ...body, timestamp: "yesterday" },
+      { ...body, type: "chain.halted" },
+      { ...body, more: 1 },
+    ]
+  ) notEqual(faultOf(body.type, wrong), null, JSON.stringify(wrong));
 });
 
 Deno.test("every event of the contract has a test", async () => {

@@ -1,10 +1,12 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { idBound, idTime, randomId } from "../../domain/ids.ts";
 import { forgetEvents } from "../../db/events.ts";
 import { locking, writing } from "../../db/transaction.ts";
 import { publishWaiting } from "../../domain/event_publishing.ts";
 import { emit } from "../../domain/events.ts";
 import { createApp } from "../../routes/http/app.ts";
+import { openEventStream } from "../../routes/http/event_stream.ts";
+import { openEnding } from "../../routes/http/shutdown.ts";
 import { until } from "../support/eventually.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
@@ -157,6 +159,28 @@ test("a user's streams are limited", async (realm) => {
   deepEqual([refused.status, refused.body.code], [429, "rate.limited"]);
 });
 
+test("customers together leave streams to those who read the whole realm", async (realm) => {
+  const ending = openEnding();
+  const asks = (user: string, seesAll: boolean) =>
+    openEventStream({
+      ...{ pool: realm.pool, user, seesAll, asked: {}, after: randomId(Date.now()), ending },
+      ...{ actorNow: () => Promise.resolve(null), note: () => Promise.resolve() },
+    });
+  const opened: ReadableStream[] = [];
+  const fill = async (seesAll: boolean) => {
+    for (let user = randomId(Date.now()), mine = 0;; mine++) {
+      if (mine === 20) [user, mine] = [randomId(Date.now()), 0];
+      opened.push(await asks(user, seesAll));
+    }
+  };
+  await rejects(fill(false), { code: "service.overloaded" });
+  equal(opened.length, 450);
+  await rejects(fill(true), { code: "service.overloaded" });
+  equal(opened.length, 500);
+  for (const stream of opened) await stream.cancel();
+  await (await asks(realm.admin.id, false)).cancel();
+});
+
 test("no id is followed later by a smaller one, whatever order transactions commit in", async (realm) => {
   await realm.admin.send("GET", "/v1/events/all");
   const seen: string[] = [];
@@ -222,19 +246,19 @@ Deno.test("a realm says how long events are kept, and older ones are deleted", a
   const input = { url: "https://hooks.example.com", events: ["*"] };
   const { id: webhook } = (await realm.admin.send("POST", "/v1/webhooks", input)).body;
   for (const status of ["DELIVERED", "PENDING"]) {
-    const id = randomId(Date.now() - 3 * DAY_MS);
+    const id = randomId(Date.now() - 9 * DAY_MS);
     await realm.pool.sql`insert into events (id, type, entity, payload, created_at)
-      values (${id}, 'stop.set', ${id}, '{}', now() - interval '3 days')`;
+      values (${id}, 'stop.set', ${id}, '{}', now() - interval '9 days')`;
     await realm.pool.sql`
       insert into webhook_deliveries (webhook, event, type, entity, status, next_at, created_at)
       values (${webhook}, ${id}, 'stop.set', ${id}, ${status},
-        ${status === "PENDING" ? Date.now() : null}, now() - interval '3 days')`;
+        ${status === "PENDING" ? Date.now() : null}, now() - interval '9 days')`;
   }
   const forget = (at: number) => writing(realm.pool, (db) => forgetEvents(db, idBound(at), 10));
-  equal(await forget(Date.now() - 4 * DAY_MS), 0);
-  equal(await forget(Date.now() + DAY_MS), 3, "two events, and the delivery that has ended");
+  equal(await forget(Date.now() - 10 * DAY_MS), 0);
+  equal(await forget(Date.now() + DAY_MS), 2, "an event and its delivery, which has ended");
   equal(await forget(Date.now() + DAY_MS), 0, "what is younger than a day stays");
-  equal((await realm.admin.send("GET", "/v1/events/all")).body.length, 1);
+  equal((await realm.admin.send("GET", "/v1/events/all")).body.length, 2);
 });
 
 test("a process whose clock is a year ahead gives ids and times of the database's clock", async (realm) => {

@@ -1,6 +1,12 @@
 /** What the answers of a queue's receiver mean for the queue: stored together, and acted on. @module */
 import type { Pool } from "../../db/database.ts";
-import { failPending, markAttempts, retryQueueNow, updateQueue } from "../../db/webhooks/queue.ts";
+import {
+  failPending,
+  holdQueue,
+  markAttempts,
+  retryQueueNow,
+  updateQueue,
+} from "../../db/webhooks/queue.ts";
 import { locking, serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { disableWebhook } from "../../domain/webhooks/disabling.ts";
@@ -37,7 +43,10 @@ export function account(run: Run, result: Attempted): void {
   if (run.gone || resumeAt(queue.failures, at) !== null) run.more = false;
 }
 
-/** Stores results, and disables a webhook whose receiver is gone or has failed for too long. */
+/**
+ * Stores results, and disables a webhook whose receiver is gone or has failed for too long. Without the
+ * lease nothing is stored and nothing concluded: the queue is another's, or its webhook was changed.
+ */
 export async function store(run: Run): Promise<void> {
   const { given: { now, process }, target: { pool }, queue } = run;
   const { webhook, failures, failing_since } = queue;
@@ -51,14 +60,19 @@ export async function store(run: Run): Promise<void> {
   };
   const by = { webhook, process, at };
   run.storing = results;
-  await locking(pool, async (tx) => {
+  const isHeld = await locking(pool, async (tx) => {
+    if (!await updateQueue(tx, by, state)) return false;
     await markAttempts(tx, by, results);
-    await updateQueue(tx, by, state);
     if (recovered) await retryQueueNow(tx, webhook, at);
+    return true;
   });
   run.storing = [];
   run.stored++;
   run.isDry = false;
+  if (!isHeld) {
+    run.more = false;
+    return;
+  }
   const failedFor = failing_since === null ? 0 : at - failing_since;
   if (gone) await disable(run, "gone");
   else if (failedFor >= DISABLE_AFTER_MS) await disable(run, "failing");
@@ -66,14 +80,15 @@ export async function store(run: Run): Promise<void> {
 
 /** Deactivates the webhook and ends what waits for it. */
 async function disable(run: Run, reason: "failing" | "gone"): Promise<void> {
-  const { given: { now, log, secrets }, target: { pool, realm }, queue: { webhook } } = run;
+  const { given: { now, log, secrets, process }, target: { pool, realm }, queue: { webhook } } =
+    run;
   run.more = false;
   const at = now();
   const actor = workerActor(realm, newId(at), at);
-  const isNew = await serializable(
-    pool,
-    (tx) => disableWebhook(tx, actor, { id: webhook, reason, secrets }),
-  );
+  const isNew = await serializable(pool, async (tx) => {
+    if (!await holdQueue(tx, webhook, process)) return false;
+    return await disableWebhook(tx, actor, { id: webhook, reason, secrets });
+  });
   if (isNew) log("warn", "webhook disabled", { realm: realm.id, webhook, reason });
   await endPending(pool, webhook);
 }

@@ -54,7 +54,7 @@ export async function runQueue(
   const run: Run = {
     ...{ given, target, queue, signers, leasedAt, wake: () => {} },
     width: given.widths.get(queue.webhook) ?? WIDTH_FIRST,
-    ...{ ahead: [], inFlight: new Set(), results: [], resultAt: 0, storing: [], stored: 0 },
+    ...{ ahead: [], inFlight: new Map(), results: [], resultAt: 0, storing: [], stored: 0 },
     ...{ more: true, isDry: false, recovered: false, gone: false },
   };
   const stop = () => run.wake();
@@ -136,7 +136,7 @@ function openPauses(run: Run): (ms: number) => Promise<void> {
 }
 
 function inHand({ ahead, inFlight, results, storing }: Run): string[] {
-  return [...inFlight, ...[ahead, results, storing].flat().map(({ event }) => event)];
+  return [...inFlight.keys(), ...[ahead, results, storing].flat().map(({ event }) => event)];
 }
 
 function isToBeRead(run: Run): boolean {
@@ -152,10 +152,22 @@ async function readAhead(run: Run): Promise<void> {
   const rows = await reading(pool, (db) => {
     return selectDueDeliveries(db, { webhook, at, limit, except });
   });
-  if (run.more) run.ahead.push(...rows);
-  run.isDry = rows.length < limit && stored === run.stored;
+  const taken = run.more ? takeIn(run, rows) : 0;
+  run.isDry = (rows.length < limit || taken === 0) && stored === run.stored;
   // Deliveries that came meanwhile are found by the next run.
   if (rows.length === 0 && except.length === 0) run.more = false;
+}
+
+/**
+ * Takes in what was read, of each entity the oldest alone: one that is sent again may be older than what
+ * is in hand. It goes before what has not begun, and is read again after what is under way.
+ */
+function takeIn(run: Run, rows: readonly DueRow[]): number {
+  const underWay = new Set(run.inFlight.values());
+  const first = rows.filter(({ entity }) => !underWay.has(entity));
+  const entities = new Set(first.map(({ entity }) => entity));
+  run.ahead = [...run.ahead.filter(({ entity }) => !entities.has(entity)), ...first];
+  return first.length;
 }
 
 function togetherMs({ isDry }: Run): number {
@@ -189,7 +201,7 @@ async function keep(run: Run): Promise<boolean> {
 
 function start(run: Run, due: DueRow): void {
   const { given: { slots, client, now, log }, target: { realm, signal }, inFlight } = run;
-  inFlight.add(due.event);
+  inFlight.set(due.event, due.entity);
   const tried = async () => {
     const leave = await slots.take(realm.id, run.queue.webhook);
     try {

@@ -32,7 +32,8 @@ export interface Run {
   width: number;
   /** Read, and not started yet. */
   ahead: DueRow[];
-  inFlight: Set<string>;
+  /** Events under way, with their entities. */
+  inFlight: Map<string, string>;
   /** Not stored yet, and since when by `performance.now()`. */
   results: Attempted[];
   resultAt: number;
