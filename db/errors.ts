@@ -4,9 +4,16 @@
  * @module
  */
 
-/** A transaction lost too many races; a later try may succeed. */
+/** A transaction lost too many races, or the database stayed away; a later try may succeed. */
 export class Contention extends Error {
   override readonly name = "Contention";
+  /** Whether what was asked may have been done. */
+  readonly mayBeDone: boolean;
+
+  constructor(message: string, options: ErrorOptions & { mayBeDone?: boolean } = {}) {
+    super(message, options);
+    this.mayBeDone = options.mayBeDone ?? false;
+  }
 }
 
 /** The SQLSTATE or driver code of an error, if it has one. */
@@ -49,6 +56,17 @@ export function isDisconnect(error: unknown): boolean {
   if (code === null) return false;
   return code.startsWith("CONN") || code.startsWith("08") || code.startsWith("57P") ||
     DISCONNECTS.has(code);
+}
+
+/** Codes of a connection that was never made: nothing was sent over it. */
+const NEVER_MADE: ReadonlySet<string> = new Set([
+  ...["ECONNREFUSED", "ENOTFOUND", "CONNECT_TIMEOUT", "53300", "57P03"],
+]);
+
+/** Whether what was asked may have been done although it failed: its answer was lost. */
+export function mayBeDone(error: unknown): boolean {
+  if (error instanceof Contention) return error.mayBeDone;
+  return isDisconnect(error) && !NEVER_MADE.has(codeOf(error)!);
 }
 
 /**

@@ -275,7 +275,9 @@ export async function using<T>(
   const { promise, resolve } = Promise.withResolvers<typeof LATE>();
   const timer = setTimeout(() => resolve(LATE), waitMaxMs);
   const result = await Promise.race([run, promise]).finally(() => clearTimeout(timer));
-  if (result === LATE) throw new Contention("the database did not answer in time");
+  if (result === LATE) {
+    throw new Contention("the database did not answer in time", { mayBeDone: true });
+  }
   return result;
 }
 
@@ -313,7 +315,7 @@ async function untilDeadline<T>(
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     pool.renew(sql);
-    late.reject(new Contention("the database did not answer in time"));
+    late.reject(new Contention("the database did not answer in time", { mayBeDone: true }));
   }, deadlineMs);
   const beside = running.get(sql) ?? new Set();
   running.set(sql, beside);

@@ -6,12 +6,21 @@ import {
   isLeftOpen,
   isTimeout,
   isUnavailable,
+  mayBeDone,
 } from "../db/errors.ts";
 import { DomainError } from "./errors.ts";
 
 /** Describes a failure to the caller; null for an internal one. */
 export function failureOf(error: unknown): DomainError | null {
   if (error instanceof DomainError) return error;
+  if (mayBeDone(error)) {
+    return new DomainError(
+      "service.overloaded",
+      "the database's answer was lost: what was asked may have been done; " +
+        "repeat it under its idempotency key",
+      { retryAfterS: 1 },
+    );
+  }
   const passes = isContention(error) || isDisconnect(error) || isLeftOpen(error);
   if (error instanceof Contention || passes) {
     return new DomainError("service.overloaded", "the service is busy: try again shortly", {

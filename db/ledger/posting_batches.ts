@@ -11,6 +11,7 @@ import {
   isLeftOpen,
   isTimeout,
   isUnavailable,
+  mayBeDone,
 } from "../errors.ts";
 import {
   type ApplyRow,
@@ -39,7 +40,7 @@ export interface PostingQueueStats {
   moves: number;
   retries: number;
   splits: number;
-  /** Batches that were sent again because a connection was lost. */
+  /** Batches that were sent again because a connection was lost, or timed out after that. */
   resends: number;
   /** Batches that were sent while another was in flight. */
   pipelined: number;
@@ -77,6 +78,8 @@ export interface BulkItem extends Wait<BulkRow> {
 
 const RETRIES_MAX = 50;
 const DISCONNECTS_MAX = 40;
+/** Timeouts of half a minute each, after an attempt whose answer was lost. */
+const TIMEOUTS_MAX = 4;
 const LOST_MS = 100;
 const PREPARED = { prepare: true };
 
@@ -134,7 +137,8 @@ export async function runBulk(sending: Sending, item: BulkItem): Promise<void> {
  */
 async function insist<T>(sending: Sending, attempt: () => Promise<T>): Promise<T> {
   const { stats, ahead } = sending;
-  let disconnects = 0;
+  let [disconnects, timeouts] = [0, 0];
+  let isUnknown = false; // whether an attempt's answer was lost
   for (let tries = 1;; tries++) {
     try {
       return await attempt();
@@ -147,7 +151,10 @@ async function insist<T>(sending: Sending, attempt: () => Promise<T>): Promise<T
         continue;
       }
       const lost = isDisconnect(error) || isLeftOpen(error);
-      if (lost && ++disconnects < DISCONNECTS_MAX) {
+      isUnknown ||= mayBeDone(error);
+      // After an attempt whose answer was lost a refusal would be a guess: that attempt may commit yet.
+      const isGuess = isUnknown && isTimeout(error) && ++timeouts < TIMEOUTS_MAX;
+      if (isGuess || lost && ++disconnects < DISCONNECTS_MAX) {
         stats.resends++;
         // Waits until the socket has closed: the driver never answers a query between a socket's
         // error and its end. The driver waits as long before it connects again.
@@ -155,7 +162,10 @@ async function insist<T>(sending: Sending, attempt: () => Promise<T>): Promise<T
         continue;
       }
       if (!lost && !isContention(error) && !isTimeout(error)) throw error;
-      throw new Contention("the database cannot take moves now", { cause: error });
+      throw new Contention("the database cannot take moves now", {
+        cause: error,
+        mayBeDone: isUnknown,
+      });
     }
   }
 }
