@@ -85,19 +85,32 @@ export async function markPublished(tx: Tx, positions: string[], ids: string[]):
       u(position, id) where e.position = u.position`;
 }
 
-/** Adds events that have their ids already, and moves the head of the log. */
+/**
+ * Adds events of one type that have their ids already, with a delivery for each webhook that listens to them and whose
+ * owner may see them now, and moves the head of the log.
+ *
+ * @param due when the deliveries are due
+ */
 export async function insertPublished(
   tx: Tx,
-  events: readonly (NewEventRow & { id: string })[],
+  events: readonly (Omit<NewEventRow, "type"> & { id: string })[],
+  { type, due }: { type: string; due: number },
 ): Promise<void> {
   const text = JSON.stringify(events);
   await tx`
-    with head as (update event_head set last = ${events.at(-1)!.id})
-    insert into events (id, type, entity, owner, others, payload, created_at)
-    select e.id, e.type, e.entity, e.owner, nullif(e.others, '{}'), e.payload::json,
-      to_timestamp(e.created_at / 1000.0)
-    from json_to_recordset(${text}::text::json) e(id uuid, type text, entity uuid, owner uuid,
-      others uuid[], payload text, created_at bigint)`;
+    with head as (update event_head set last = ${events.at(-1)!.id}),
+    added as (insert into events (id, type, entity, owner, others, payload, created_at)
+      select e.id, ${type}, e.entity, e.owner, nullif(e.others, '{}'), e.payload::json,
+        to_timestamp(e.created_at / 1000.0)
+      from json_to_recordset(${text}::text::json) e(id uuid, entity uuid, owner uuid,
+        others uuid[], payload text, created_at bigint)
+      returning id, entity, owner, others)
+    insert into webhook_deliveries (webhook, event, type, entity, next_at, created_at)
+    select w.id, e.id, ${type}, e.entity, ${due}, ${due}
+    from (select w.id, w.owner, 'realm' = any (o.scopes) as sees_all
+        from webhooks w join users o on o.id = w.owner and o.active and o.deleted_at is null
+        where w.active and w.deleted_at is null and w.events && array[${type}, '*'] offset 0) w
+      join added e on w.sees_all or e.owner = w.owner or w.owner = any (e.others)`;
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   type NewEventRow,
   selectUnpublished,
 } from "../db/events.ts";
+import type { EventType } from "./events.ts";
 import { idTime, randomId } from "./ids.ts";
 
 /** What one turn published. */
@@ -39,16 +40,17 @@ export async function publishWaiting(
   return { events: ids.length, deliveries: await insertDeliveries(tx, ids, dueAt(head, by)) };
 }
 
-/** Publishes events that are committed together with their ids, in their order. */
+/** Publishes events of one type that are committed together with their ids, in their order. */
 export async function publishNow(
   tx: Tx,
   by: { at: number },
-  events: readonly NewEventRow[],
+  type: EventType,
+  events: readonly Omit<NewEventRow, "type">[],
 ): Promise<void> {
   const head = await awaitEventHead(tx);
   const ids = idsAfter(head, events.length);
-  await insertPublished(tx, events.map((event, i) => ({ id: ids[i], ...event })));
-  await insertDeliveries(tx, ids, dueAt(head, by));
+  const rows = events.map((event, i) => ({ id: ids[i], ...event }));
+  await insertPublished(tx, rows, { type, due: dueAt(head, by) });
 }
 
 /**

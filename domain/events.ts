@@ -84,6 +84,11 @@ export async function emit(tx: Tx, by: { at: number }, type: EventType, told: To
 /** The payload of an event: the view, or the id alone where the view is large. */
 export function payloadOf(id: string, view: unknown): string {
   const text = JSON.stringify(view);
-  const isLarge = text.length > PAYLOAD_MAX || new TextEncoder().encode(text).length > PAYLOAD_MAX;
-  return isLarge ? JSON.stringify({ id }) : text;
+  return isLong(text) ? JSON.stringify({ id }) : text;
+}
+
+function isLong(text: string): boolean {
+  // A unit of UTF-16 is three bytes of UTF-8 at most.
+  if (text.length * 3 <= PAYLOAD_MAX) return false;
+  return text.length > PAYLOAD_MAX || new TextEncoder().encode(text).length > PAYLOAD_MAX;
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Db, Tx } from "../database.ts";
+import { SHOWN_BESIDE, SHOWN_JOINS, type TransactionRow } from "../ledger/posting.ts";
 
 /** The end of the chain. */
 export interface HeadRow {
@@ -76,11 +77,19 @@ export async function lockHead(tx: Tx): Promise<(HeadRow & { heard: boolean }) |
   return row ?? null;
 }
 
-/** Reads the next commits to link, of `limit` links or somewhat more, in order of commit. */
-export async function selectUnlinked(
+/** A transaction without a link, with all that its view shows, or an event. */
+export type Announced =
+  | (LinkableTransaction & Omit<TransactionRow, "seq" | "hash"> & { event: null })
+  | LinkableEvent;
+
+/**
+ * Reads the next commits to link, of `limit` links or somewhat more, in order of commit; where they are
+ * `heard`, with all that their views show.
+ */
+export async function selectUnlinked<Heard extends boolean>(
   tx: Tx,
-  limit: number,
-): Promise<{ commits: string[]; rows: Linkable[] }> {
+  { limit, heard }: { limit: number; heard: Heard },
+): Promise<{ commits: string[]; rows: (Heard extends true ? Announced : Linkable)[] }> {
   // The size of its arrays bounds from below how many ids a commit holds; arrays of later turns are
   // not read.
   const commits = await tx<{ id: string; transactions: string; events: string }[]>`
@@ -93,9 +102,11 @@ export async function selectUnlinked(
   const found = new Map<string, Linkable>();
   const ids = commits.flatMap((commit) => listed(commit.transactions));
   // A plan that was made while the table was empty must not read through it: each id is looked up.
+  const shown = heard ? [`, ${SHOWN_BESIDE}`, SHOWN_JOINS] : ["", ""];
   const transactions = ids.length === 0 ? [] : await tx.unsafe<(Linkable & { id: string })[]>(
     `select t.* from unnest($1::text::uuid[]) u(id),
-      lateral (select ${FACTS} from transactions t where t.id = u.id offset 0) t`,
+      lateral (select ${FACTS}${shown[0]} from transactions t ${shown[1]}
+        where t.id = u.id offset 0) t`,
     [`{${ids.join(",")}}`],
     { prepare: true },
   );
@@ -114,7 +125,7 @@ export async function selectUnlinked(
   if (rows.includes(undefined)) {
     throw new TypeError("a commit names a transaction or an event that is not there");
   }
-  return { commits: commits.map((commit) => commit.id), rows: rows as Linkable[] };
+  return { commits: commits.map((commit) => commit.id), rows: rows as Announced[] };
 }
 
 /** The members of an array of ids or numbers as PostgreSQL writes it. */

@@ -92,27 +92,33 @@ export interface TransactionRow {
   created_at: number;
 }
 
+/** What the view of a transaction `t` shows of other rows, and the joins that it takes. */
+export const SHOWN_BESIDE = "d.data, d.updated_at, s.owner as source_owner, " +
+  "s.holder as source_holder, e.owner as destination_owner, e.holder as destination_holder, " +
+  "se.balance as source_total, se.held as source_blocked, " +
+  "de.balance as destination_total, de.held as destination_blocked";
 /**
- * Reads transactions with their accounts and the balances after them. Entries are read one by one,
- * because in a join the planner may use the account alone and read all entries of a busy account.
+ * See {@link SHOWN_BESIDE}. Entries are read one by one, because in a join the planner may use the account
+ * alone and read all entries of a busy account.
  */
+export const SHOWN_JOINS = `join accounts s on s.id = t.source
+  join accounts e on e.id = t.destination
+  cross join lateral (select x.balance, x.blocked + coalesce(x.linked, 0) as held from entries x
+    where x.account = t.source and x.seq = t.source_seq offset 0) se
+  cross join lateral (select x.balance, x.blocked + coalesce(x.linked, 0) as held from entries x
+    where x.account = t.destination and x.seq = t.destination_seq offset 0) de
+  left join transaction_data d on d.transaction = t.id`;
+
+/** Reads transactions with their accounts and the balances after them. */
 export async function selectTransactions(db: Db, ids: string[]): Promise<TransactionRow[]> {
-  return await db<TransactionRow[]>`
-    select t.id, q.seq, encode(q.hash, 'hex') as hash, t.type, t.source, t.destination, t.asset,
+  return await db.unsafe<TransactionRow[]>(
+    `select t.id, q.seq, encode(q.hash, 'hex') as hash, t.type, t.source, t.destination, t.asset,
       t.testnet, t.amount, t.fiat_currency, t.fiat_rate, t.fiat_value, t.seal, t.reference,
-      t.address_data, t.reverts, t.owner, t.created_at, d.data, d.updated_at,
-      s.owner as source_owner,
-      s.holder as source_holder, e.owner as destination_owner, e.holder as destination_holder,
-      se.balance as source_total, se.held as source_blocked,
-      de.balance as destination_total, de.held as destination_blocked
-    from transactions t
-    join accounts s on s.id = t.source
-    join accounts e on e.id = t.destination
-    cross join lateral (select x.balance, x.blocked + coalesce(x.linked, 0) as held from entries x
-      where x.account = t.source and x.seq = t.source_seq offset 0) se
-    cross join lateral (select x.balance, x.blocked + coalesce(x.linked, 0) as held from entries x
-      where x.account = t.destination and x.seq = t.destination_seq offset 0) de
-    left join transaction_data d on d.transaction = t.id
+      t.address_data, t.reverts, t.owner, t.created_at, ${SHOWN_BESIDE}
+    from transactions t ${SHOWN_JOINS}
     left join chain_links q on q.transaction = t.id
-    where t.id = any (${ids}::uuid[])`;
+    where t.id = any ($1::text::uuid[])`,
+    [`{${ids.join(",")}}`],
+    { prepare: true },
+  );
 }

@@ -7,8 +7,8 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { Db, Tx } from "../../db/database.ts";
-import { selectTransactions } from "../../db/ledger/posting.ts";
 import {
+  type Announced,
   type HeadRow,
   insertLinks,
   type Linkable,
@@ -100,7 +100,8 @@ export async function appendLinks(
   const head = await lockHead(tx);
   if (head === null) return null;
   await chainTrail(tx, limit);
-  const { commits, rows } = await selectUnlinked(tx, limit);
+  const { heard } = head;
+  const { commits, rows } = await selectUnlinked(tx, { limit, heard });
   if (rows.length === 0) return { links: 0, transactions: 0 };
   const from = BigInt(head.seq);
   const link = createLinker(head.hash);
@@ -112,9 +113,9 @@ export async function appendLinks(
     (row, i) => link(linkText(row, { seq: ++seq, salt: saltAt(salts, i) })),
   );
   await insertLinks(tx, { from, rows, hashes, salts, commits, owners: ownersOf(rows) });
-  const transactions = rows.flatMap((row) => row.event === null ? [row.id] : []);
-  if (head.heard && transactions.length > 0) await announce(tx, by, transactions);
-  return { links: rows.length, transactions: transactions.length };
+  if (heard) await announce(tx, by, { from, rows: rows as Announced[], hashes });
+  const transactions = rows.filter((row) => row.event === null).length;
+  return { links: rows.length, transactions };
 }
 
 function saltAt(salts: string, i: number): string {
@@ -131,22 +132,28 @@ function ownersOf(rows: readonly Linkable[]): Map<string, number> {
   return owners;
 }
 
-/** Publishes events for linked transactions, in their order. */
-async function announce(tx: Tx, by: { at: number }, ids: string[]): Promise<void> {
-  const rows = new Map((await selectTransactions(tx, ids)).map((row) => [row.id, row]));
-  const events = await inSlices(ids, (id) => {
-    const row = rows.get(id)!;
+/** Publishes events for the transactions among linked rows, in their order. */
+async function announce(
+  tx: Tx,
+  by: { at: number },
+  { from, rows, hashes }: { from: bigint; rows: readonly Announced[]; hashes: readonly string[] },
+): Promise<void> {
+  let seq = from;
+  const events = await inSlices(rows, (row, i) => {
+    seq++;
+    if (row.event !== null) return null;
+    const fields = { ...row, seq: `${seq}`, hash: hashes[i] };
     const parties = new Set([row.source_owner, row.destination_owner]);
     return {
-      type: "transaction.created" as const,
-      entity: id,
+      entity: row.id,
       owner: row.owner,
       others: [...parties].filter((party) => party !== null && party !== row.owner) as string[],
-      payload: payloadOf(id, viewTransaction(row, () => true)),
+      payload: payloadOf(row.id, viewTransaction(fields, () => true)),
       created_at: row.created_at, // the chain may have come to it late
     };
   });
-  await publishNow(tx, by, events);
+  const told = events.filter((event) => event !== null);
+  if (told.length > 0) await publishNow(tx, by, "transaction.created", told);
 }
 
 /** Shows the head of the chain, to be stored where this service cannot reach it. */
