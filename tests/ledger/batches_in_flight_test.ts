@@ -168,32 +168,6 @@ test("two batches that a stalled backend runs after they were sent again are pos
   }
 });
 
-test("a move is not refused as too slow while an attempt before, whose answer was lost, may commit", async (realm) => {
-  const own = await book(realm);
-  const proxy = openProxy(new URL(testDatabaseUrl()));
-  await using queue = await ownQueue(realm, { url: proxy.url });
-  try {
-    await prepare(queue, own);
-    const lock = await holdLedgerLock(realm);
-    const posted = Promise.allSettled([
-      queue.queue.post(own.move(keyless)),
-      queue.queue.post(own.move(keyless)),
-    ]);
-    const [stalled] = await waitForWaiter(realm);
-    proxy.cut(); // the backend waits on, and has not heard
-    const again = (await waitForWaiter(realm, 2)).find((pid) => pid !== stalled);
-    // What its statement timeout would do in half a minute.
-    await realm.database.platform.sql`select pg_cancel_backend(${again!})`;
-    await until(() => Promise.resolve(queue.queue.stats().resends >= 2));
-    await lock.release();
-    ok((await outcomes([posted])).every(isPosted));
-    await until(async () => (await rowsOf(realm, waiters)).length === 0);
-    equal(await transfersOf(realm, own), 5);
-  } finally {
-    await proxy.close();
-  }
-});
-
 test("a row that PostgreSQL refuses fails alone while another batch is behind its own", async (realm) => {
   const own = await book(realm);
   await using queue = await ownQueue(realm, FORCED);
