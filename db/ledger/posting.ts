@@ -93,7 +93,7 @@ export interface TransactionRow {
 }
 
 /** What the view of a transaction `t` shows of other rows, and the joins that it takes. */
-export const SHOWN_BESIDE = "d.data, d.updated_at, s.owner as source_owner, " +
+export const SHOWN_BESIDE: string = "d.data, d.updated_at, s.owner as source_owner, " +
   "s.holder as source_holder, e.owner as destination_owner, e.holder as destination_holder, " +
   "se.balance as source_total, se.held as source_blocked, " +
   "de.balance as destination_total, de.held as destination_blocked";
