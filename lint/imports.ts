@@ -33,12 +33,14 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly Layer[]>> = {
   tests: [
     ...["main", "commands", "launcher", "config", "log", "tracing"] as const,
     ...["routes", "domain", "db", "workers"] as const,
-    ...["tests", "bench", "lint", "examples"] as const,
+    ...["tests", "bench", "lint", "examples", "client"] as const,
   ],
   bench: ["main", "config", "log", "routes", "domain", "db", "workers", "tests", "bench"],
   lint: ["lint"],
   // Nodes of chains that no package brings are those of the tests.
-  examples: ["examples", "tests"],
+  examples: ["examples", "client", "tests"],
+  // It is published by itself: what it needs is its own, or a package.
+  client: ["client"],
   ci: ["ci"],
 };
 

@@ -21,6 +21,7 @@ export type Layer =
   | "bench"
   | "lint"
   | "examples"
+  | "client"
   | "ci";
 
 /** A file as the rules see it; `layer` is null where no layer is known. */
@@ -54,6 +55,7 @@ const FOLDERS: Readonly<Record<string, Layer>> = {
   examples: "examples",
   launcher: "launcher",
   commands: "commands",
+  client: "client",
   config: "config",
   ".ci": "ci",
 };

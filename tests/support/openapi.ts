@@ -1,34 +1,54 @@
 /**
- * `deno task openapi` writes the OpenAPI document to client/openapi.json, where clients and reviewers find it; it
- * refuses a change that would break a client of the document that is there, unless `--breaking` says that this is
- * meant. With `--check` it writes nothing and fails where the document is not the routes' own.
+ * `deno task openapi` writes the OpenAPI document to client/openapi.json, where clients and reviewers find it, and
+ * what the client takes from it beside it; it refuses a change that would break a client of the document that is
+ * there, unless `--breaking` says that this is meant. With `--check` it writes nothing and fails where a file is not
+ * what the routes say.
  *
  * @module
  */
 import { breakingChanges } from "../../lint/openapi_changes.ts";
 import { describe } from "../../routes/http/openapi.ts";
 import { allRoutes } from "../../routes/http/route_list.ts";
+import { printFacts, printTypes } from "./client_schema.ts";
 
-const FILE = new URL("../../client/openapi.json", import.meta.url);
+const FOLDER = new URL("../../client/", import.meta.url);
 
-/** Writes the document, or compares it; gives the exit code. */
+/** Writes the document and what is made of it, or compares them; gives the exit code. */
 export async function openapi(args: readonly string[]): Promise<number> {
-  const text = `${JSON.stringify(describe(allRoutes()), null, 2)}\n`;
-  const before = await Deno.readTextFile(FILE).catch(() => null);
-  if (args.includes("--check")) {
-    if (before === text) return 0;
-    console.error("client/openapi.json is not what the routes say: run `deno task openapi`");
-    return 1;
-  }
-  const breaking = before === null ? [] : breakingChanges(JSON.parse(before), JSON.parse(text));
+  const document = JSON.parse(JSON.stringify(describe(allRoutes())));
+  const text = `${JSON.stringify(document, null, 2)}\n`;
+  const files = {
+    "openapi.json": text,
+    "schema.ts": await printTypes(document),
+    "wire.ts": printFacts(document),
+  };
+  const before = await read("openapi.json");
+  if (args.includes("--check")) return await compare(files);
+  const breaking = before === null ? [] : breakingChanges(JSON.parse(before), document);
   for (const line of breaking) console.error(line);
   if (breaking.length > 0 && !args.includes("--breaking")) {
     console.error(`${breaking.length} changes would break clients: nothing was written`);
     return 1;
   }
-  await Deno.mkdir(new URL("./", FILE), { recursive: true });
-  await Deno.writeTextFile(FILE, text);
+  await Deno.mkdir(FOLDER, { recursive: true });
+  for (const [name, content] of Object.entries(files)) {
+    await Deno.writeTextFile(new URL(name, FOLDER), content);
+  }
   return 0;
+}
+
+async function compare(files: Readonly<Record<string, string>>): Promise<number> {
+  let code = 0;
+  for (const [name, content] of Object.entries(files)) {
+    if (await read(name) === content) continue;
+    console.error(`client/${name} is not what the routes say: run \`deno task openapi\``);
+    code = 1;
+  }
+  return code;
+}
+
+async function read(name: string): Promise<string | null> {
+  return await Deno.readTextFile(new URL(name, FOLDER)).catch(() => null);
 }
 
 if (import.meta.main) Deno.exitCode = await openapi(Deno.args);

@@ -26,6 +26,7 @@ const FOLDERS = [
   "bench",
   "lint",
   "examples",
+  "client",
 ];
 const SEQUENCES = ["platform", "realm"];
 const HEADER = ["What", "Why", "Locks", "Backfill", "Undo"];

@@ -1,0 +1,210 @@
+/**
+ * The client as it is published: its size, its types, and the built files in Node in front of the service.
+ *
+ * @module
+ */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import ts from "typescript";
+import { serve } from "../support/client_fixture.ts";
+import { buildClient, ENTRIES } from "../support/client_package.ts";
+import { listen } from "../support/listening.ts";
+import { testRealm } from "../support/realm.ts";
+import { openReceiver, openTestDeliverer, PRIVATE } from "../support/webhook_receiver.ts";
+
+const FOLDER = new URL("../../client/", import.meta.url);
+/** What the main entry may weigh, in bytes after gzip. */
+const SIZE_MAX = 15_000;
+
+interface Built extends AsyncDisposable {
+  folder: URL;
+  path: string;
+}
+
+/** Builds the package as `deno task client` does. */
+async function built(): Promise<Built> {
+  const path = await Deno.makeTempDir({ prefix: "purser-client-" });
+  const folder = new URL(`file://${path}/`);
+  await buildClient(folder);
+  await Deno.writeTextFile(new URL("package.json", folder), `{"type": "module"}`);
+  return {
+    ...{ folder, path },
+    [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }),
+  };
+}
+
+async function json(name: string) {
+  return JSON.parse(await Deno.readTextFile(new URL(name, FOLDER)));
+}
+
+Deno.test("both registries get the same package, of the very versions that are tested", async () => {
+  const [jsr, npm, tests] = await Promise.all(
+    ["deno.json", "package.json", "../tests/deno.json"].map(json),
+  );
+  deepEqual([jsr.name, jsr.version, jsr.license], [npm.name, npm.version, npm.license]);
+  for (const [name, target] of Object.entries(jsr.imports)) equal(tests.imports[name], target);
+  deepEqual(
+    Object.entries(npm.dependencies).map(([name, version]) => `npm:${name}@${version}`),
+    [jsr.imports["@types/big.js"]],
+  );
+  deepEqual(Object.values(jsr.exports), ENTRIES.map((name) => `./${name}.ts`));
+  const entries = Object.entries<Record<string, string>>(npm.exports)
+    .filter(([name]) => name in jsr.exports);
+  deepEqual(
+    entries.map(([, one]) => [one.types, one.default]),
+    ENTRIES.map((name) => [`./dist/${name}.d.ts`, `./dist/${name}.js`]),
+  );
+});
+
+/** A program of a customer, in Node. */
+const PROGRAM = `
+import { createClient, isProblem } from "./client.js";
+import { verifyWebhook } from "./webhooks.js";
+import { sum } from "./decimal.js";
+
+const [url, key, source, id, delivery] = process.argv.slice(2);
+const purser = createClient({ url, key });
+const body = { name: "NODE", supply: "10", rate: "0.10" };
+const { rate } = await purser.post("/v1/currencies", { body });
+const move = (value) => ({
+  body: { source: { account: source }, destination: { account: id }, value },
+});
+const { amount } = await purser.post("/v1/transactions", move("0.1"));
+const poor = await purser.post("/v1/transactions", move("100")).catch((error) => error);
+const accounts = [];
+for await (const one of purser.items("/v1/accounts/all", { query: { limit: 1 } })) {
+  accounts.push(one.id);
+}
+const saying = async (work) => {
+  try {
+    return await work();
+  } catch (error) {
+    return String(error);
+  }
+};
+const wrongKey = await saying(() =>
+  createClient({ url, key: key + "\\n" }).get("/v1/auth/me")
+);
+const forged = await saying(() => verifyWebhook("whsec_Zm9yZ2Vk", "{}", new Headers()));
+const { secret, text, headers } = JSON.parse(delivery);
+let streamed;
+for await (const event of purser.events({ after: "00000000-0000-7000-8000-000000000000" })) {
+  streamed = event.type;
+  break;
+}
+console.log(JSON.stringify({
+  ...{ rate, amount, accounts: accounts.length, sum: sum(["0.1", "0.2"]), forged, streamed },
+  poor: isProblem(poor, "balance.insufficient"),
+  verified: verifyWebhook(secret, text, headers).type,
+  isSecret: !wrongKey.includes(key),
+}));
+`;
+
+async function runInNode(files: Built): Promise<void> {
+  await using realm = await testRealm(PRIVATE);
+  await using service = serve(realm);
+  await using receiver = openReceiver();
+  await using worker = openTestDeliverer(realm);
+  const hook = { url: `${receiver.url}/hook`, events: ["transaction.created"] };
+  const { body: { secret } } = await realm.admin.send("POST", "/v1/webhooks", hook);
+  await listen(realm);
+  const { name, account } = await realm.currency("1");
+  const other = await realm.account({ asset: name });
+  await worker.run();
+  const [{ text, headers }] = receiver.received;
+  const delivery = JSON.stringify({ secret, text, headers: Object.fromEntries(headers) });
+  await Deno.writeTextFile(new URL("program.js", files.folder), PROGRAM);
+  const { code, stdout, stderr } = await new Deno.Command("node", {
+    args: [`${files.path}/program.js`, service.url, realm.admin.key, account, other, delivery],
+  }).output();
+  equal(code, 0, new TextDecoder().decode(stderr));
+  deepEqual(JSON.parse(new TextDecoder().decode(stdout)), {
+    ...{ rate: "0.1", amount: "0.1", accounts: 3, sum: "0.3" },
+    forged: "WebhookError: the signature, the time or a header of the delivery is wrong",
+    streamed: "transaction.created",
+    ...{ poor: true, verified: "transaction.created", isSecret: true },
+  });
+}
+
+/** Bytes of an entry after gzip, which needs nothing of a package or of one runtime. */
+async function sizeOf(name: string, { folder }: Built): Promise<number> {
+  const text = await Deno.readTextFile(new URL(`${name}.js`, folder));
+  const foreign = /\bimport\s*[{"'(*]|\bfrom\s*["']|\brequire\(|\b(Deno|Buffer|Bun)\.[a-z]/.exec(
+    text,
+  );
+  equal(foreign?.[0], undefined, name);
+  return gzipSync(text).length;
+}
+
+/** A program of a customer whose compiler is strict; what it must refuse says so. */
+const CONSUMER = `
+import { createClient, isProblem, type ProblemCode, type PurserEvent } from "./client.js";
+import { verifyWebhook } from "./webhooks.js";
+
+const purser = createClient({ url: "https://purser.example", key: () => "key" });
+export async function works(id: string): Promise<string> {
+  const account = await purser.get("/v1/accounts/{id}", { path: { id } });
+  const total: string = account.balance.total;
+  const [part] = await purser.get("/v1/accounts/all", { query: { fields: ["asset"] } });
+  const asset: string | undefined = part.asset;
+  for await (const { amount } of purser.items("/v1/transactions", { query: { pageSize: 10 } })) void amount.length;
+  const { rows } = await purser.get("/v1/withdrawals");
+  const fee: string = rows[0].fee.value;
+  void fee;
+  for await (const event of purser.events({ types: ["deposit.confirmed"] })) {
+    const type: "deposit.confirmed" = event.type;
+    if ("amount" in event.data) void event.data.amount.length;
+    void type;
+  }
+  const event: { type: PurserEvent["type"] } = verifyWebhook("secret", "{}", {});
+  const code: ProblemCode | null = isProblem(null) ? null as unknown as ProblemCode : null;
+  return total + asset + event.type + code;
+}
+// @ts-expect-error -- an amount is text
+void (() => purser.post("/v1/transactions", { body: { source: { account: "a" }, destination: { account: "b" }, value: 1 } }));
+// @ts-expect-error -- the path has a parameter
+void (() => purser.get("/v1/accounts/{id}"));
+// @ts-expect-error -- no such path
+void (() => purser.get("/v1/account"));
+// @ts-expect-error -- the path has no such method
+void (() => purser.delete("/v1/transactions/{id}", { path: { id: "a" } }));
+// @ts-expect-error -- a body is needed
+void (() => purser.post("/v1/accounts"));
+// @ts-expect-error -- no such code
+void isProblem(null, "balance.missing");
+`;
+
+async function typeFaults(files: Built): Promise<string[]> {
+  const path = fileURLToPath(new URL("consumer.ts", files.folder));
+  await Deno.writeTextFile(path, CONSUMER);
+  const program = ts.createProgram([path], {
+    strict: true,
+    noEmit: true,
+    exactOptionalPropertyTypes: true,
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    lib: ["lib.es2022.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts"],
+    types: [],
+  });
+  return ts.getPreEmitDiagnostics(program).map(({ messageText, file, start }) => {
+    const { line } = file?.getLineAndCharacterOfPosition(start ?? 0) ?? { line: 0 };
+    return `${file?.fileName}:${line + 1} ${ts.flattenDiagnosticMessageText(messageText, " ")}`;
+  });
+}
+
+Deno.test("the client as it is published", async (t) => {
+  await using files = await built();
+  await t.step("its main entry weighs less than 15 kB, and no entry imports anything", async () => {
+    const [main] = await Promise.all(ENTRIES.map((name) => sizeOf(name, files)));
+    ok(main < SIZE_MAX, `${main}`);
+  });
+  await t.step(
+    "it runs in Node in front of the service, as it does in Deno",
+    () => runInNode(files),
+  );
+  await t.step("its types hold in a strict project, and refuse what the API refuses", async () => {
+    deepEqual(await typeFaults(files), []);
+  });
+});
