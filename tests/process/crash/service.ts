@@ -49,11 +49,13 @@ const LINES_KEPT = 50;
  * Starts the service on a database, with further settings, which are read anew whenever it comes back.
  *
  * @param onLine is told of each line of its log
+ * @param permissions flags of the runtime
  */
 export async function startService(
   databaseUrl: string,
   settings: Readonly<Record<string, string>> = {},
   onLine: (line: string) => void = () => {},
+  permissions: readonly string[] = PERMISSIONS,
 ): Promise<Service> {
   const port = freePort();
   const dataDir = await Deno.makeTempDir({ prefix: "purser-service-" });
@@ -62,7 +64,7 @@ export async function startService(
   let serving = Promise.resolve();
   const errors: string[] = [];
   const start = async () => {
-    const started = spawn(port, databaseUrl, dataDir, settings);
+    const started = spawn({ port, databaseUrl, dataDir, settings, permissions });
     await untilServing(started, errors, onLine);
     const ended = (cause: unknown) => {
       if (ending) return;
@@ -102,14 +104,16 @@ export async function startService(
   };
 }
 
-function spawn(
-  port: number,
-  databaseUrl: string,
-  dataDir: string,
-  settings: Readonly<Record<string, string>>,
-): Deno.ChildProcess {
+function spawn(how: {
+  port: number;
+  databaseUrl: string;
+  dataDir: string;
+  settings: Readonly<Record<string, string>>;
+  permissions: readonly string[];
+}): Deno.ChildProcess {
+  const { port, databaseUrl, dataDir, settings, permissions } = how;
   return new Deno.Command(Deno.execPath(), {
-    args: ["run", "--cached-only", ...PERMISSIONS, MAIN.href, "start"],
+    args: ["run", "--cached-only", ...permissions, MAIN.href, "start"],
     env: {
       PORT: String(port),
       DATABASE_URL: databaseUrl,
