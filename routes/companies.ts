@@ -9,7 +9,12 @@ import {
   removeCompany,
 } from "../domain/people/companies.ts";
 import { CompanyChange, CompanyView, NewCompany } from "../domain/people/company_fields.ts";
-import { ProfileParameters, readProfileQuery } from "../domain/people/list_query.ts";
+import {
+  LIMIT_DEFAULT,
+  ProfileParameters,
+  readProfileQuery,
+  ROWS_MAX,
+} from "../domain/people/list_query.ts";
 import { changeProfile, readProfiles } from "./http/profiles.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 
@@ -35,6 +40,7 @@ export const companyRoutes: readonly AnyRoute[] = [
     description: "Any other parameter is a field and its value: `?industry=Banking`, " +
       "`?domain=bank.example`.",
     query: ProfileParameters,
+    continues: { usual: LIMIT_DEFAULT, pagesOver: ROWS_MAX },
     status: 200,
     answer: z.array(CompanyView),
     errors: [...PLATFORM, "permission.scope", "permission.role"],

@@ -6,7 +6,12 @@ import { messagesOf } from "../domain/messages/messages.ts";
 import { isId } from "../domain/ids.ts";
 import { invalidQuery } from "../domain/collections/filter.ts";
 import { assertPlatform, holderFor } from "../domain/people/commands.ts";
-import { ProfileParameters, readProfileQuery } from "../domain/people/list_query.ts";
+import {
+  LIMIT_DEFAULT,
+  ProfileParameters,
+  readProfileQuery,
+  ROWS_MAX,
+} from "../domain/people/list_query.ts";
 import { PersonChange, PersonFields, PersonView } from "../domain/people/person_fields.ts";
 import {
   assignPerson,
@@ -55,6 +60,7 @@ export const personRoutes: readonly AnyRoute[] = [
     description: "Any other parameter is a field and its value: `?lastName=Novak&city=Zagreb`, " +
       "`?email=a@b.example`, `?tags=vip`, `?customAttributes.level=gold`.",
     query: ProfileParameters,
+    continues: { usual: LIMIT_DEFAULT, pagesOver: ROWS_MAX },
     status: 200,
     answer: z.array(PersonView),
     errors: [...PLATFORM, "permission.scope", "permission.role"],

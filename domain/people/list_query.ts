@@ -6,8 +6,10 @@ import { isDigits } from "../json.ts";
 import type { ProfileQuery } from "./provider.ts";
 
 const LIMIT_MAX = 1000;
-const LIMIT_DEFAULT = 20;
-const ROWS_MAX = 100_000;
+/** Rows of a page that is asked for without `limit`. */
+export const LIMIT_DEFAULT = 20;
+/** Rows that a page may lie behind. */
+export const ROWS_MAX = 100_000;
 const FILTERS_MAX = 20;
 
 /** Parameters of a list of profiles. */

@@ -49,12 +49,16 @@ function ofPage(
 
 /** The parameter of what follows the last row; by its position where the answer leaves its cursor out. */
 function ofPart(
-  { cursor, usual, mayBeShort }: Continuation,
+  { cursor, usual, mayBeShort, pagesOver }: Continuation,
   asked: URLSearchParams,
   rows: readonly Row[],
 ): [string, string] | null {
   const limit = Number(asked.get("limit") || usual);
   if (rows.length === 0 || (rows.length < limit && !mayBeShort)) return null;
+  if (pagesOver !== undefined) {
+    const page = Number(asked.get("page") || 1);
+    return page * limit > pagesOver ? null : ["page", `${page + 1}`];
+  }
   const last = cursor === undefined ? undefined : rows.at(-1)![cursor];
   if (last !== undefined) return ["after", `${last}`];
   const offset = Number(asked.get("offset") || 0) + rows.length;

@@ -85,6 +85,8 @@ export interface Continuation {
   usual?: number;
   /** A part may have fewer rows than asked for although more follow: only an empty one is the end. */
   mayBeShort?: true;
+  /** The parameter `page` counts the parts of an answer that is a list; at most so many rows are passed over. */
+  pagesOver?: number;
 }
 
 /** Lists that have pages alone. */

@@ -93,6 +93,27 @@ test("links lead through a whole list: by cursor, by page, cut down to fields, a
   equal((await send("GET", second)).body.length, 3);
 });
 
+test("links lead through persons and companies by their pages", async (realm) => {
+  const { send } = realm.admin;
+  const post = async (path: string, body: unknown) => {
+    const { status, body: made } = await send("POST", path, body);
+    equal(status, 201, JSON.stringify(made));
+    return made.id;
+  };
+  for (let n = 0; n < 7; n++) {
+    const identity = await post("/v1/identities", {});
+    await post(`/v1/identities/${identity}/person`, { lastName: `Linked ${n}` });
+    await post("/v1/identities/companies", { name: `Linked ${n}` });
+  }
+  for (const name of ["persons", "companies"]) {
+    const list = `/v1/identities/${name}`;
+    const whole = (await send("GET", `${list}?limit=100`)).body.map(({ id }: { id: string }) => id);
+    equal(whole.length, 7);
+    deepEqual(await follow(send, `${list}?limit=3`), whole);
+    equal((await send("GET", `${list}?limit=1000&page=101`)).headers.get("link"), null);
+  }
+});
+
 test("links lead through entries, the chain, the trail and what nobody may skip", async (realm) => {
   const { send } = realm.admin;
   const { name, account } = await realm.currency("10");
