@@ -25,6 +25,14 @@ export async function probeDatabase(db: Db): Promise<DatabaseFacts> {
   return { ...row, at: Number(row.at) };
 }
 
+/** The database's time, in milliseconds since the epoch. */
+export async function selectDatabaseTime(db: Db): Promise<number> {
+  const [row] = await db<
+    { at: string }[]
+  >`select extract(epoch from clock_timestamp()) * 1000 as at`;
+  return Number(row.at);
+}
+
 /** Whether the login of the address is a superuser. */
 export async function isSuperuser(db: Db): Promise<boolean> {
   const [row] = await db<{ superuser: boolean }[]>`

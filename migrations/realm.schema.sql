@@ -174,6 +174,7 @@ table attestations (
   seen_at timestamp with time zone not null default '-infinity'::timestamp with time zone
   numbers_from integer not null default 0
   linked_after text not null default ''::text
+  apart boolean not null default false
 )
 constraint attestations_numbers_from_check CHECK ((numbers_from >= 0))
 constraint attestations_pkey PRIMARY KEY (singleton)

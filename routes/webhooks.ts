@@ -151,7 +151,7 @@ export const webhookRoutes: readonly AnyRoute[] = [
     tag: TAG,
     operation: "resendDeliveries",
     summary: "Send the failed deliveries of a span again",
-    description: "Those of events from `from` to `to`, ten thousand at most: the answer tells " +
+    description: "Those of events from `from` to `to`, a thousand at most: the answer tells " +
       "how many, and it is asked again until there are none.",
     access: "user",
     params: ById,

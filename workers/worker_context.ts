@@ -46,8 +46,8 @@ export interface Messaging {
   gatewayOf(message: Pick<DueMessage, "channel" | "toPerson">): MessageGateway | null;
   /** Whether the provider of a channel has refused our settings lately, and is asked once a minute. */
   isHeld(channel: DueMessage["channel"]): boolean;
-  /** Whether the database waits for its reconciliation: nothing is sent meanwhile. Unset: it never does. */
-  isApart?: () => Promise<boolean>;
+  /** Whether a realm waits for its reconciliation: nothing is sent meanwhile. Unset: none does. */
+  isApart?: (target: Pick<RealmTarget, "realm" | "pool">) => Promise<boolean>;
   /** Age in milliseconds from which a message is not sent any more. */
   ttlMs: number;
   /** Ends connections. */

@@ -145,9 +145,9 @@ async function analyze(tx: Tx, table: string): Promise<void> {
  */
 export async function estrangeRealm(tx: Tx): Promise<void> {
   await tx`
-    insert into attestations (token) values (gen_random_uuid())
+    insert into attestations (token, apart) values (gen_random_uuid(), true)
     on conflict (singleton) do update
-      set token = excluded.token, place = null, seen_at = '-infinity'`;
+      set token = excluded.token, place = null, seen_at = '-infinity', apart = true`;
 }
 
 /** Halts an installation until it is reconciled; the realms' databases of their own are in this one now. */

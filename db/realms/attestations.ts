@@ -50,6 +50,20 @@ export async function selectToken(db: Db): Promise<string | null> {
   return row?.token ?? null;
 }
 
+/** Reads the token of a realm's schema, and whether it waits for its reconciliation. */
+export async function selectStanding(db: Db): Promise<{ token: string | null; apart: boolean }> {
+  const [row] = await db<{ token: string | null; apart: boolean }[]>`
+    select token, apart from attestations`;
+  return row ?? { token: null, apart: false };
+}
+
+/** States whether a schema waits for its reconciliation. */
+export async function setApart(tx: Tx, apart: boolean): Promise<void> {
+  await tx`
+    insert into attestations (apart) values (${apart})
+    on conflict (singleton) do update set apart = excluded.apart`;
+}
+
 /**
  * Reads the token of a schema that a transaction changes, and notes it as the compared one. Only
  * then does the schema permit the serving role to cancel orders and hand out addresses.

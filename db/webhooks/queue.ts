@@ -204,9 +204,9 @@ export async function failPending(
 ): Promise<number> {
   const ended = await tx`
     update webhook_deliveries d set status = 'FAILED', next_at = null, failure = ${of.failure}
-    from (select event from webhook_deliveries where webhook = ${of.webhook}
-      and status = 'PENDING' limit ${of.limit}) q
-    where d.webhook = ${of.webhook} and d.event = q.event and d.status = 'PENDING'
+    where d.webhook = ${of.webhook} and d.status = 'PENDING' and d.event = any (array(
+        select event from webhook_deliveries where webhook = ${of.webhook}
+        and status = 'PENDING' limit ${of.limit}))
       and exists (select from webhooks w where w.id = d.webhook and not w.active)`;
   return ended.count;
 }

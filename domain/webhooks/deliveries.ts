@@ -64,7 +64,7 @@ export const DeliveryView = z.object({
 /** Deliveries of a list that is asked for without `limit`. */
 export const DELIVERIES_USUAL = 100;
 /** Deliveries that one request has sent again. */
-const RESENT_MAX = 10_000;
+const RESENT_MAX = 1000;
 
 /**
  * Lists the deliveries of a webhook, the newest first.
@@ -105,7 +105,7 @@ export async function resendOne(
 }
 
 /**
- * Has the failed deliveries of a span sent again, ten thousand at most; the answer tells how many.
+ * Has the failed deliveries of a span sent again, a thousand at most; the answer tells how many.
  *
  * @throws {DomainError} webhook.not_found, permission.*, version.conflict
  */

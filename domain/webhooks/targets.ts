@@ -33,6 +33,9 @@ export function isPublicAddress(text: string): boolean {
   return holds(GLOBAL, address) && !REFUSED_GLOBAL.some((network) => holds(network, address));
 }
 
+/** Longest address, as it is stored and sent. */
+const LENGTH_MAX = 2000;
+
 /** What the installation permits. */
 export interface TargetRules {
   /** Private addresses, and plain HTTP: for tests, and receivers in a network of one's own. */
@@ -48,6 +51,8 @@ export interface TargetRules {
 export function targetFault(text: string, { allowPrivate }: TargetRules): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null) return "an absolute URL is expected";
+  // What is no ASCII becomes three times as long, or more.
+  if (url.href.length > LENGTH_MAX) return `at most ${LENGTH_MAX} characters are expected`;
   const isPlain = url.protocol === "http:";
   if (url.protocol !== "https:" && !(isPlain && allowPrivate)) return "https is expected";
   if (url.username !== "" || url.password !== "") return "no user or password is taken";

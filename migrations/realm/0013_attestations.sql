@@ -11,12 +11,14 @@ create table attestations (
   place text,
   seen_at timestamptz not null default '-infinity',
   numbers_from integer not null default 0 check (numbers_from >= 0),
-  linked_after text not null default ''
+  linked_after text not null default '',
+  apart boolean not null default false
 );
 comment on table attestations is 'When a worker last found this schema as it left it; addresses are handed out for five minutes after that.';
 comment on column attestations.token is 'The step that the worker took last; platform.realm_steps has its copy.';
 comment on column attestations.place is 'Oid and name of the database: a restored or copied one has others.';
 comment on column attestations.linked_after is 'Links up to this address were compared with the directory of own addresses; the next pass goes on there.';
+comment on column attestations.apart is 'This schema was restored alone, or brought from elsewhere: until it is reconciled it tells the world nothing.';
 comment on column attestations.numbers_from is 'Ramps below this number may exist in a newer database.';
 
 -- The location of a database, as far as every role may read it.

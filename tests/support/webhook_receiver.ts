@@ -7,10 +7,15 @@ import { equal } from "node:assert/strict";
 import { emit } from "../../domain/events.ts";
 import { randomId } from "../../domain/ids.ts";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
-import { createLog } from "../../log.ts";
+import { createLog, type Log } from "../../log.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { openWebhookClient } from "../../workers/gateways/outbound/webhook_client.ts";
-import { type Deliverer, openDeliverer } from "../../workers/webhooks/deliverer.ts";
+import type { DatabaseClock } from "../../workers/installation/database_clock.ts";
+import {
+  type Deliverer,
+  type DelivererOptions,
+  openDeliverer,
+} from "../../workers/webhooks/deliverer.ts";
 import { publishEvents } from "../../workers/webhooks/publishing.ts";
 import { PLATFORM_KEY, type TestRealm } from "./realm.ts";
 
@@ -72,19 +77,28 @@ export interface TestDeliverer extends AsyncDisposable {
 /** The settings that let a test's webhooks reach the loopback interface. */
 export const PRIVATE = { env: { WEBHOOKS_ALLOW_PRIVATE: "true" } };
 
+/** Options of a process that delivers. */
+export interface TestDelivererOptions {
+  timeoutMs?: number;
+  isApart?: DelivererOptions["isApart"];
+  /** Its clock; the machine's unless given. */
+  clock?: DatabaseClock;
+  log?: Log;
+}
+
 /** Opens a process that delivers in a realm. */
 export function openTestDeliverer(
   realm: TestRealm,
-  { timeoutMs = 10_000, isApart }: { timeoutMs?: number; isApart?: () => Promise<boolean> } = {},
+  { timeoutMs = 10_000, isApart, clock, log }: TestDelivererOptions = {},
 ): TestDeliverer {
   let ahead = 0;
-  const now = () => Date.now() + ahead;
+  const now = () => (clock ?? Date).now() + ahead;
   const deliverer = openDeliverer({
-    log: createLog({ level: "error", format: "pretty" }),
+    log: log ?? createLog({ level: "error", format: "pretty" }),
     secrets: openSecrets(PLATFORM_KEY),
     client: openWebhookClient({ allowPrivate: true, timeoutMs }),
-    isApart,
-    now,
+    ...{ isApart, now },
+    compare: clock?.compare,
   });
   const { signal } = new AbortController();
   return {

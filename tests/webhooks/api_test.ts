@@ -53,6 +53,16 @@ Deno.test("webhooks are refused where the request is wrong, or the webhook is an
       ],
       ...["https://[::ffff:10.0.0.1]/", "https://[64:ff9b::a00:1]/", "https://intranet/"],
       `https://example.com/${"a".repeat(2000)}`,
+      `https://example.com/${"ü".repeat(400)}`,
+      ...["https://0177.0.0.1/", "https://127.1/", "https://0/", "https://１２７.0.0.1/"],
+      ...["https://127.0.0.1./", "https://localhost./", "https://a.LOCALHOST/", "https://[::]/"],
+      ...["https://[fe80::1%25eth0]/", "https://[2002:7f00:1::]/", "https://[2001:0:7f00:1::]/"],
+      ...[
+        "https://[64:ff9b:1::a00:1]/",
+        "https://[::127.0.0.1]/",
+        "https://hooks.example.com:0x50/",
+      ],
+      ...["https://hooks.example.com:65536/", "https://exa mple.com/", "https://@10.0.0.1/"],
     ]
   ) {
     const refused = await send("POST", "/v1/webhooks", { url, events: ["*"] });

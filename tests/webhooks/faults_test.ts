@@ -121,6 +121,13 @@ test("a receiver that fails for three days is disabled, with an event", async (r
   await worker.run();
   const row = await made.read();
   deepEqual([row.active, row.disabled_reason], [false, "failing"]);
+  const [mail] = await realm.pool.sql<{ id: string; user: string; content: Uint8Array }[]>`
+    select id, user_id as user, content from messages where channel = 'email' order by id desc limit 1`;
+  equal(mail.user, realm.admin.id);
+  const { secrets } = realm.services;
+  const text = secrets.decrypt("message", `${realm.id}|${mail.id}`, mail.content)!;
+  ok(text.includes(made.id) && text.includes("failed for three days"), text);
+  ok(!text.includes(receiver.url), "the address may be a secret of the receiver");
   await made.end();
 });
 

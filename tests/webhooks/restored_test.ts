@@ -1,10 +1,11 @@
 /** A database that was restored or copied tells the world nothing until it is reconciled. */
 import { deepEqual, equal } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
+import { isRealmApart } from "../../workers/installation/attestation.ts";
 import { openFence } from "../../workers/installation/fence.ts";
 import { sendMessage, sendWaiting } from "../../workers/messages/sending.ts";
 import { workerContext } from "../../workers/worker_context.ts";
-import { backups } from "../support/installation.ts";
+import { attest, backups, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 import {
   hook,
@@ -83,4 +84,35 @@ Deno.test("a database that waits for its reconciliation sends neither webhooks n
   await sendWaiting(sender.context());
   equal(await waiting(), false, "it is taken up again");
   await Deno.remove(dataDir, { recursive: true });
+});
+
+Deno.test("a realm that was restored alone sends neither webhooks nor messages until it is reconciled", async () => {
+  await using realm = await testRealm(PRIVATE);
+  await using receiver = openReceiver();
+  const { platform } = realm.database;
+  const isApart = (target: Parameters<typeof isRealmApart>[1]) => isRealmApart(platform, target);
+  await using worker = openTestDeliverer(realm, { isApart });
+  await hook(realm, receiver);
+  await tell(realm, newEntity(), "1");
+  await attest(realm);
+  await keepRealm(realm);
+  await worker.run();
+  equal(receiver.received.length, 1);
+  await attest(realm);
+  await restoreRealm(realm);
+
+  // At once, and after a worker has compared the schema and taken it as it is.
+  for (let look = 0; look < 2; look++) {
+    await worker.run();
+    equal(receiver.received.length, 1, "it was told once");
+    const { body: [{ id }] } = await realm.admin.send("GET", "/v1/messages/all");
+    const held = openSender(realm, () => isApart({ realm, pool: realm.pool }));
+    await sendMessage(held.context(), { message: id, attempt: 1 });
+    equal(held.sent(), 0);
+    await attest(realm);
+    await attest(realm);
+  }
+  await reconcile(realm);
+  await worker.run();
+  equal(receiver.received.length, 2, "what waited in the backup is told again, under its own id");
 });

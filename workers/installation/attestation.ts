@@ -9,7 +9,9 @@ import {
   lockRealmSteps,
   passOverNumbers,
   selectRealmSteps,
+  selectStanding,
   selectToken,
+  setApart,
   upsertRealmSteps,
 } from "../../db/realms/attestations.ts";
 import type { Pool } from "../../db/database.ts";
@@ -81,6 +83,7 @@ export async function compareRealm(context: WorkerContext, platform: Pool): Prom
   const ramps = await context.step(async (tx) => {
     const news = await quarantine(tx, context.actor, null, APART);
     await passOverNumbers(tx, NUMBERS_PASSED);
+    await setApart(tx, true);
     return news;
   });
   if (ramps.length > 0) {
@@ -88,4 +91,24 @@ export async function compareRealm(context: WorkerContext, platform: Pool): Prom
   }
   await locking(platform, (tx) => upsertRealmSteps(tx, id, { now: token, next: [] }));
   return token;
+}
+
+/** Attempts to compare a schema that takes a step at the same moment. */
+const TRIES_MAX = 3;
+
+/**
+ * Whether a realm waits for its reconciliation, because its schema was restored alone or brought from
+ * another installation: it is older than what the world was told of it, or told by another one.
+ */
+export async function isRealmApart(
+  platform: Pool,
+  { realm, pool }: { realm: { id: string }; pool: Pool },
+): Promise<boolean> {
+  for (let tries = 1; tries <= TRIES_MAX; tries++) {
+    const { token, apart } = await reading(pool, selectStanding);
+    if (apart) return true;
+    const steps = await reading(platform, (db) => selectRealmSteps(db, realm.id));
+    if (isExpected(steps, token)) return false;
+  }
+  return true;
 }

@@ -30,7 +30,7 @@ export async function sendMessage(
   if (due === null) return;
   const gateway = gatewayOf(due);
   // A restored or copied database would send what was sent already.
-  const isHeld = gateway === null || await isApart?.();
+  const isHeld = gateway === null || await isApart?.(context);
   if (isHeld) return await context.step((tx) => recordWaiting(tx, due));
   if (isTooOld(context, due)) return await context.step((tx) => recordTooOld(tx, actor, due));
   let handover: Handover;
@@ -50,7 +50,7 @@ export async function sendMessage(
 export async function sendWaiting(context: WorkerContext): Promise<void> {
   const { actor, messaging } = context;
   if (messaging === null) return; // another process sends messages
-  if (await messaging.isApart?.()) return;
+  if (await messaging.isApart?.(context)) return;
   const channels = CHANNELS.filter((channel) =>
     messaging.gatewayOf({ channel, toPerson: false }) !== null
   );

@@ -5,7 +5,7 @@
  * start again.
  * @module
  */
-import { passOverNumbers } from "../../db/realms/attestations.ts";
+import { passOverNumbers, setApart } from "../../db/realms/attestations.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
 import { liftQuarantine, selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
 import {
@@ -121,6 +121,9 @@ export async function reconcileRealm(
         return { chain, network, ...nothing, obstacles: [error.message] };
       }),
     );
+  }
+  if (options.keep !== true && reports.every(({ lifted }) => lifted)) {
+    await context.step((tx) => setApart(tx, false));
   }
   return reports;
 }

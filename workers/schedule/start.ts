@@ -7,6 +7,8 @@ import type { Secrets } from "../../domain/security/serving_secrets.ts";
 import type { Log } from "../../log.ts";
 import { openChains } from "../chains/registry.ts";
 import { scheduleTicks } from "./edge_tick.ts";
+import { isRealmApart } from "../installation/attestation.ts";
+import { openDatabaseClock } from "../installation/database_clock.ts";
 import { openFence } from "../installation/fence.ts";
 import { startChainPoller } from "../scanning/chain_poller.ts";
 import { openExchangeGateway } from "../gateways/exchanges/gateway.ts";
@@ -19,6 +21,7 @@ import { openCredentialKeys } from "../keys/exchange_keys.ts";
 import { openSigner } from "../keys/signer.ts";
 import { openWebhookClient } from "../gateways/outbound/webhook_client.ts";
 import { openDeliverer } from "../webhooks/deliverer.ts";
+import type { RealmTarget } from "../worker_context.ts";
 import { startTimetable } from "./timetable.ts";
 
 /** Options of the workers. */
@@ -55,7 +58,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const chains = openChains(config.chains);
   const signer = openSigner(masterKey, Date.now, fence);
   const people = openPeople(config, secrets, platform);
-  const { isApart } = fence;
+  const isApart = async (target: Pick<RealmTarget, "realm" | "pool">) => {
+    return await fence.isApart() || await isRealmApart(platform, target);
+  };
   const messaging = { ...openMessaging(config, secrets), isApart };
   const exchanges = {
     gateway: openExchangeGateway({ urls: config.exchangeUrls }),
@@ -71,7 +76,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
   const deliverer = config.webhooks.enabled
     ? openDeliverer({
-      ...{ log, secrets, isApart, now: Date.now },
+      ...{ log, secrets, isApart, ...openDatabaseClock(platform, Date.now) },
       client: openWebhookClient(config.webhooks),
     })
     : null;

@@ -30,8 +30,10 @@ export interface DelivererOptions {
   secrets: Secrets;
   client: WebhookClient;
   now: () => number;
-  /** Whether the database waits for its reconciliation: nothing is sent meanwhile. Unset: it never does. */
-  isApart?: () => Promise<boolean>;
+  /** Compares the clock of `now` with the one that all processes share. */
+  compare?: () => Promise<void>;
+  /** Whether a realm waits for its reconciliation: nothing is sent meanwhile. Unset: none does. */
+  isApart?: (target: RealmTarget) => Promise<boolean>;
 }
 
 /** Requests at once: of the process, and of a realm. */
@@ -60,7 +62,8 @@ export function openDeliverer(options: DelivererOptions): Deliverer {
     const limit = REALM_QUEUES_MAX - running.length;
     if (limit <= 0 || leaving.signal.aborted) return;
     // A restored or copied database would tell the world again, with ids that it knows or never saw.
-    if (await options.isApart?.()) return;
+    if (await options.isApart?.(target)) return;
+    await options.compare?.();
     const at = given.now();
     const process = crypto.randomUUID();
     const by = { process, at, leaseMs: LEASE_MS, limit };

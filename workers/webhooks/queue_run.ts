@@ -187,7 +187,8 @@ async function keep(run: Run): Promise<boolean> {
   const { given: { process, secrets }, target: { pool, realm }, queue: { webhook } } = run;
   const leasedAt = performance.now();
   if (leasedAt - run.leasedAt < KEEP_MS) return true;
-  if (await run.given.isApart?.()) return false;
+  await run.given.compare?.();
+  if (await run.given.isApart?.(run.target)) return false;
   const by = { webhook, process, leaseMs: LEASE_MS };
   const kept = await writing(pool, (db) => keepQueue(db, by));
   if (kept === null) return false;

@@ -12,10 +12,12 @@ export interface RunDependencies {
   log: Log;
   secrets: Secrets;
   client: WebhookClient;
-  isApart?: () => Promise<boolean>;
+  isApart?: (target: RealmTarget) => Promise<boolean>;
   slots: Slots;
   /** Milliseconds since the epoch. */
   now: () => number;
+  /** Compares the clock of `now` with the one that all processes share. */
+  compare?: () => Promise<void>;
   /** Name of this run in leases: also another run of the same process holds none of them. */
   process: string;
   /** Requests at once to receivers that were slow or failed, by the webhook. */
