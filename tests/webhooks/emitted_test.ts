@@ -7,6 +7,7 @@ import { disableWebhook } from "../../domain/webhooks/disabling.ts";
 import { tellLagging, tellStuck } from "../../domain/webhooks/incidents.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { publishEvents } from "../../workers/webhooks/publishing.ts";
+import { ELSEWHERE } from "../support/emitting_tests.ts";
 import { faultOf, faultsOfEvents } from "../support/described_events.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 
@@ -79,23 +80,6 @@ const HERE: Readonly<Record<string, Cause>> = {
     equal(await context.step((tx) => disableWebhook(tx, context.actor, gone)), false);
     return id;
   },
-};
-
-/** Events whose cause is a long story, with the file whose test tells it. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
-  "deposit.pending": "tests/scanning/scanner_test.ts",
-  "deposit.confirmed": "tests/scanning/scanner_test.ts",
-  "deposit.orphaned": "tests/scanning/scanner_test.ts",
-  "deposit.forwarded": "tests/deposits/sweeps_test.ts",
-  "app.deposit.updated": "tests/deposits/api_test.ts",
-  "message.updated": "tests/messages/webhooks_test.ts",
-  "token.deployed": "tests/currencies/deployment_costs_test.ts",
-  "solvency.drift": "tests/audit/solvency_test.ts",
-  "ramp.cost_limited": "tests/withdrawals/costs_test.ts",
-  "ramp.gas_insufficient": "tests/currencies/token_gas_test.ts",
-  "address.paused": "tests/accounts/linked_limit_test.ts",
-  "ramp.transfer.updated": "tests/exchanges/transfers_test.ts",
-  "coin.corrected": "tests/scanning/spent_utxos_test.ts",
 };
 
 Deno.test("every event is emitted with the entity as its schema shows it", async (t) => {

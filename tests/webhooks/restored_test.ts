@@ -102,7 +102,7 @@ Deno.test("a realm that was restored alone sends neither webhooks nor messages u
   await restoreRealm(realm);
 
   // At once, and after a worker has compared the schema and taken it as it is.
-  for (let look = 0; look < 2; look++) {
+  for (let turn = 0; turn < 2; turn++) {
     await worker.run();
     equal(receiver.received.length, 1, "it was told once");
     const { body: [{ id }] } = await realm.admin.send("GET", "/v1/messages/all");
