@@ -3065,7 +3065,7 @@ export interface paths {
         put?: never;
         /**
          * Send the failed deliveries of a span again
-         * @description Those of events from `from` to `to`, ten thousand at most: the answer tells how many, and it is asked again until there are none.
+         * @description Those of events from `from` to `to`, a thousand at most: the answer tells how many, and it is asked again until there are none.
          */
         post: operations["resendDeliveries"];
         delete?: never;
