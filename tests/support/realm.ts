@@ -30,7 +30,7 @@ import { openLimits } from "../../routes/http/rate_limits.ts";
 import type { Services } from "../../routes/http/services.ts";
 import { openPeople } from "../../workers/gateways/people/people.ts";
 import { testDatabaseUrl } from "./database.ts";
-import { ELSEWHERE } from "./emitting_tests.ts";
+import { eventsLeft } from "./emitting_tests.ts";
 import { jobsOf } from "./jobs_of.ts";
 
 /** An answer, read. */
@@ -267,21 +267,12 @@ async function prepareTestRealm(
     leave: () => jobs.close(),
     async [Symbol.asyncDispose]() {
       jobs.close();
-      const faults = await faultsLeft(pool);
+      const assertDescribed = await eventsLeft(pool);
       await services.limits.close();
       await database.close();
-      if (faults.length > 0) throw new Error(`events are not as described: ${faults.join("; ")}`);
+      assertDescribed();
     },
   };
-}
-
-/** What a receiver would be sent that is not as described, in the tests that bring about events. */
-async function faultsLeft(pool: Pool): Promise<string[]> {
-  if (!Object.values(ELSEWHERE).some((file) => Deno.mainModule.endsWith(file))) return [];
-  const some = await pool.sql`select from events limit 1`.catch(() => []);
-  if (some.length === 0) return [];
-  const { faultsOfEvents } = await import("./described_events.ts");
-  return await faultsOfEvents(pool);
 }
 
 /** Makes another realm in the process; what they share ends with the first. */
