@@ -1306,7 +1306,7 @@ constraint ramp_transfers_currency_check CHECK (((length(currency) >= 1) AND (le
 constraint ramp_transfers_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint ramp_transfers_deposit_fkey FOREIGN KEY (deposit) REFERENCES deposits(id)
 constraint ramp_transfers_deposit_kind CHECK (((kind = 'deposit'::text) OR ((asked_at IS NULL) AND (deposit IS NULL))))
-constraint ramp_transfers_done CHECK (((state <> 'done'::text) OR (COALESCE(deposit, withdrawal) IS NOT NULL)))
+constraint ramp_transfers_done CHECK (((state <> 'done'::text) OR (COALESCE(deposit, withdrawal) IS NOT NULL) OR (doubtful AND (kind = 'withdraw'::text))))
 constraint ramp_transfers_exchange_amount_check CHECK ((exchange_amount >= (0)::numeric))
 constraint ramp_transfers_exchange_fee_check CHECK ((exchange_fee >= (0)::numeric))
 constraint ramp_transfers_exchange_network_check CHECK (((length(exchange_network) >= 1) AND (length(exchange_network) <= 60)))
@@ -1326,7 +1326,7 @@ constraint ramp_transfers_unclear CHECK (((state <> 'unclear'::text) OR (reason 
 constraint ramp_transfers_value_check CHECK ((value > (0)::numeric))
 constraint ramp_transfers_withdraw_kind CHECK ((((kind = 'withdraw'::text) = ((paid_by IS NOT NULL) AND (speed IS NOT NULL))) AND ((kind = 'withdraw'::text) OR ((block IS NULL) AND (withdrawal IS NULL) AND (expected_address IS NULL)))))
 constraint ramp_transfers_withdrawal_fkey FOREIGN KEY (withdrawal) REFERENCES withdrawals(id)
-constraint ramp_transfers_withdrawn CHECK (((kind <> 'withdraw'::text) OR (state = ANY (ARRAY['new'::text, 'failed'::text])) OR (withdrawal IS NOT NULL)))
+constraint ramp_transfers_withdrawn CHECK (((kind <> 'withdraw'::text) OR (state = ANY (ARRAY['new'::text, 'failed'::text])) OR (withdrawal IS NOT NULL) OR (doubtful AND (state = ANY (ARRAY['unclear'::text, 'done'::text])))))
 CREATE INDEX ramp_transfers_address ON ramp_transfers USING btree (address) WHERE ((reference IS NULL) AND (asked_at IS NOT NULL))
 CREATE UNIQUE INDEX ramp_transfers_deposit ON ramp_transfers USING btree (deposit) WHERE (deposit IS NOT NULL)
 CREATE INDEX ramp_transfers_due ON ramp_transfers USING btree (next_at) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
@@ -3033,7 +3033,8 @@ begin
       using errcode = 'check_violation', constraint = 'ramp_transfers_credentials';
   end if;
   if new.kind = 'withdraw' and new.state = 'done' and not exists (select from withdrawals w
-      where w.id = new.withdrawal and w.status = 'DONE') then
+      where w.id = new.withdrawal and w.status = 'DONE')
+    and not (new.withdrawal is null and exists (select from blocks b where b.id = new.block and b.status <> 'OPEN')) then
     raise exception 'the withdrawal is not done' using errcode = 'check_violation', constraint = 'ramp_transfers_settled';
   end if;
   return new;

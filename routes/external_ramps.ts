@@ -255,6 +255,11 @@ const transferRoutes: readonly AnyRoute[] = [
       "version.conflict",
       "permission.owner",
       "permission.role",
+      "chain.quarantined",
+      "stop.active",
+      "account.frozen",
+      "account.inactive",
+      "account.no_ramp",
     ],
     handle: (call) =>
       command(call, async (tx) => {

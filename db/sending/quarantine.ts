@@ -19,6 +19,31 @@ export async function quarantineRamps(
   return rows.map((row) => row.account);
 }
 
+/**
+ * Marks the transfers with exchanges that have not begun: a newer database may have begun them. A ramp
+ * that comes into quarantine marks those of its chain by itself; one that was in it when the backup was
+ * made does not come into it.
+ */
+export async function doubtTransfers(tx: Tx): Promise<void> {
+  await tx`
+    update ramp_transfers t set doubtful = true
+    where t.state = 'new' and not t.doubtful and exists (select from ramps r
+      where (r.chain, r.network) = (t.chain, t.network) and r.quarantined is not null)`;
+}
+
+/** Reads why the ramp of an own address is in quarantine, and locks its row; null if it is not. */
+export async function lockQuarantineAt(
+  tx: Tx,
+  { chain, network, address }: NetworkKey & { address: string },
+): Promise<Quarantine | null> {
+  const [row] = await tx<{ quarantined: Quarantine }[]>`
+    select r.quarantined from addresses a join ramps r on r.account = a.ramp
+    where a.chain = ${chain} and a.network = ${network} and a.address = ${address}
+      and r.quarantined is not null
+    limit 1 for share of r`;
+  return row?.quarantined ?? null;
+}
+
 /** Ends the quarantine of a ramp. */
 export async function liftQuarantine(tx: Tx, ramp: string): Promise<void> {
   await tx`update ramps set quarantined = null where account = ${ramp}`;

@@ -87,9 +87,26 @@ function fits(asset: Asset, { network, contract }: ExchangeNetwork): boolean {
     : asset.contract === contract;
 }
 
-/** The decimal that an exchange gives as an amount; null where it is none. */
+const WITH_EXPONENT = /^(\d{1,40})(?:\.(\d{1,40}))?e([+-]?)(\d{1,2})$/i;
+
+/**
+ * The decimal that an exchange gives as an amount, digit for digit; null where it is none. Some write
+ * small ones with an exponent.
+ */
 export function amountOf(text: string | null): string | null {
-  return text === null ? null : decimalOf(text);
+  return text === null ? null : decimalOf(withoutExponent(text));
+}
+
+function withoutExponent(text: string): string {
+  const [, whole, fraction = "", sign, power] = WITH_EXPONENT.exec(text) ?? [];
+  if (whole === undefined) return text;
+  const digits = whole + fraction;
+  const point = whole.length + (sign === "-" ? -Number(power) : Number(power));
+  const padded = digits.padStart(digits.length + Math.max(0, 1 - point), "0")
+    .padEnd(Math.max(point, 0), "0");
+  const at = Math.max(point, 1);
+  const plain = padded.slice(0, at).replace(/^0+(?=\d)/, "");
+  return padded.length > at ? `${plain}.${padded.slice(at)}` : plain;
 }
 
 function stepDecimals(step: string | null): number | null {

@@ -209,7 +209,7 @@ export async function changeExternalRamp(
   return (await selectExternalRamps(tx, [row.id]))[0];
 }
 
-/** Deletes or restores an external ramp. Its open transfers go on; new ones are not made. */
+/** Deletes or restores an external ramp. Its transfers that have begun go on; the others fail. */
 export async function removeExternalRamp(
   tx: Tx,
   actor: Actor,

@@ -15,6 +15,7 @@ import {
   selectRampTransfers,
   selectReceivingAddress,
 } from "../../db/exchanges/ramp_transfers.ts";
+import { selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
 import { assertAccount, assertUsable } from "../accounts/accounts.ts";
 import { assertReceivable } from "../accounts/ramps.ts";
 import type { Actor, RequestActor } from "../actor.ts";
@@ -30,7 +31,7 @@ import { isId, newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import { openBlock } from "../ledger/blocks.ts";
 import { assertScale, compare } from "../money.ts";
-import { notFound } from "../permissions.ts";
+import { notFound, rightsOf } from "../permissions.ts";
 import { findOwnAddress, rampOf } from "../sending/funds.ts";
 import { assertNotStopped } from "../stops/stops.ts";
 import { assertReady, EXTERNAL_RAMPS } from "./external_ramps.ts";
@@ -47,7 +48,10 @@ import {
   failTransfer,
   finishTransfer,
   resumeTransfer,
+  settleUnknown,
 } from "./transfer_progress.ts";
+
+const NOT_PAID = "a person found that it did not happen";
 
 /** An account and what an exchange offers for its asset. */
 interface TransferTarget {
@@ -234,7 +238,8 @@ export async function listRampTransfers(
  * Ends the wait of a transfer by what a person knows of it.
  *
  * @throws {DomainError} ramp.not_found, transfer.not_found, permission.*, version.conflict unless
- *   it waits for a person, request.invalid
+ *   it waits for a person, request.invalid; of a withdraw that the database does not know to be paid
+ *   also chain.quarantined, stop.active, account.*
  */
 export async function resolveRampTransfer(
   tx: LedgerTx,
@@ -250,6 +255,9 @@ export async function resolveRampTransfer(
   if (input.outcome === "sent" && row.kind === "withdraw") {
     throw invalidField("/outcome", "a withdraw is sent by its withdrawal");
   }
+  if (row.kind === "withdraw" && row.withdrawal === null) {
+    return await resolveUnknown(tx, actor, row, input.outcome);
+  }
   if (input.outcome === "done") {
     const end = row.kind === "deposit" ? acceptDeposit : finishTransfer;
     return await end(tx, actor, row);
@@ -257,6 +265,34 @@ export async function resolveRampTransfer(
   if (input.outcome === "sent") {
     return await resumeTransfer(tx, actor, row, input.reference!);
   }
-  const detail = "a person found that it did not happen";
-  return await failTransfer(tx, actor, row, { code: "upstream.failed", detail });
+  return await failTransfer(tx, actor, row, { code: "upstream.failed", detail: NOT_PAID });
+}
+
+/**
+ * Ends a withdraw that was perhaps paid by a newer database. Its value goes back, or is the ramp's, by
+ * the word of whoever manages the realm: its owner would gain by saying that it was not paid.
+ *
+ * @throws {DomainError} permission.owner, chain.quarantined, block.closed, account.*, asset.*
+ */
+async function resolveUnknown(
+  tx: LedgerTx,
+  actor: Actor,
+  row: RampTransferRow,
+  outcome: TransferResolution["outcome"],
+): Promise<RampTransferRow> {
+  if (rightsOf(actor).write !== "all") {
+    const why = "it may have been paid: the realm's managers resolve it";
+    throw new DomainError("permission.owner", why);
+  }
+  const { chain, network } = row;
+  const places = await selectQuarantinedPlaces(tx);
+  if (places.some((one) => one.chain === chain && one.network === network)) {
+    throw new DomainError("chain.quarantined", "the chain is not reconciled yet");
+  }
+  if (outcome === "failed") {
+    return await failTransfer(tx, actor, row, { code: "upstream.failed", detail: NOT_PAID });
+  }
+  const account = (await selectAccount(tx, row.account))!;
+  const ramp = await rampOf(tx, account, await resolveChainAsset(tx, row.asset));
+  return await settleUnknown(tx, actor, row, ramp.id);
 }

@@ -66,6 +66,9 @@ export async function payExchange(
 async function assertPayable(tx: Tx, row: RampTransferRow): Promise<void> {
   if (row.doubtful) throw new DomainError("version.conflict", DOUBTFUL);
   const [ramp] = await selectExternalRamps(tx, [row.external_ramp]);
+  if (ramp.deleted_at !== null) {
+    throw new DomainError("ramp.not_found", "the external ramp was deleted before it was paid");
+  }
   if (ramp.credentials_at <= row.created_at) return;
   throw new DomainError("version.conflict", "the authentication data were replaced after it");
 }

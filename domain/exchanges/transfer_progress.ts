@@ -16,7 +16,9 @@ import {
   updateRampTransfer,
 } from "../../db/exchanges/ramp_transfers.ts";
 import { selectExternalRamps } from "../../db/exchanges/external_ramps.ts";
+import { lockQuarantineAt } from "../../db/sending/quarantine.ts";
 import { selectUser } from "../../db/identity/users.ts";
+import { selectBlock } from "../../db/ledger/blocks.ts";
 import { selectWithdrawal } from "../../db/withdrawals/withdrawals.ts";
 import { assertAccount } from "../accounts/accounts.ts";
 import { assertReceivable } from "../accounts/ramps.ts";
@@ -24,7 +26,7 @@ import type { Actor, Role, Scope } from "../actor.ts";
 import { findAsset } from "../assets.ts";
 import { DomainError, errorField } from "../errors.ts";
 import { emit } from "../events.ts";
-import { freeBlock } from "../ledger/blocks.ts";
+import { freeBlock, spendBlock } from "../ledger/blocks.ts";
 import { add, compare, subtract, trim } from "../money.ts";
 import { assertNotStopped } from "../stops/stops.ts";
 import { amountOf } from "./exchange_assets.ts";
@@ -75,9 +77,11 @@ export async function announceTransfer(tx: Tx, actor: Actor, row: RampTransferRo
 /**
  * Marks a deposit as asked for, before the exchange is asked; null where that is no longer right. The
  * mark is set once, so of two workers one asks. Account, asset and owner are as they must be when a
- * transfer is ordered: much may have changed since.
+ * transfer is ordered: much may have changed since. Nothing is asked for to an address whose ramp is in
+ * quarantine: somebody else may have its keys.
  *
- * @throws {DomainError} account.inactive, asset.suspended, permission.owner, stop.active
+ * @throws {DomainError} account.inactive, asset.suspended, permission.owner, stop.active,
+ *   chain.quarantined
  */
 export async function markAsking(
   tx: Tx,
@@ -98,6 +102,8 @@ export async function markAsking(
   assertReceivable(findAsset(account.asset));
   const { asset, chain, address } = row;
   await assertNotStopped(tx, owner, { account: row.account, asset, chain, destination: address! });
+  const quarantined = await lockQuarantineAt(tx, { ...row, address: address! });
+  if (quarantined !== null) throw new DomainError("chain.quarantined", quarantined.detail);
   return await noteAsking(tx, actor, id);
 }
 
@@ -203,6 +209,27 @@ export async function finishTransfer(
   return await changeTransfer(tx, actor, row.id, { ...more, state: "done" });
 }
 
+/**
+ * Ends a withdraw that a database from before its payment does not know, and that a person found to be
+ * paid: its value goes to the ramp that paid it, whose loss was booked when the payment was found.
+ *
+ * @param ramp the account of the ramp
+ */
+export async function settleUnknown(
+  tx: LedgerTx,
+  actor: Actor,
+  row: RampTransferRow,
+  ramp: string,
+): Promise<RampTransferRow> {
+  if (ramp === row.account) await freeBlock(tx, row.block!);
+  else {
+    const block = (await selectBlock(tx, row.account, row.block!))!;
+    const data = { ramp_transfer: row.id };
+    await spendBlock(tx, actor, { block, destination: ramp, amount: trim(row.value), data });
+  }
+  return await finishTransfer(tx, actor, row);
+}
+
 /** Ends a transfer as failed, and releases its block if its withdrawal was not made. */
 export async function failTransfer(
   tx: LedgerTx,
@@ -210,7 +237,7 @@ export async function failTransfer(
   row: RampTransferRow,
   { code, detail }: TransferFailure,
 ): Promise<RampTransferRow> {
-  if (row.kind === "withdraw" && row.state === "new") {
+  if (row.kind === "withdraw" && row.withdrawal === null) {
     await freeBlock(tx, row.block!);
   }
   const error = errorField(code, detail);
@@ -301,7 +328,16 @@ export async function followWithdraw(
     await failTransfer(tx, actor, row, { code: "withdrawal.not_found", detail });
     return;
   }
-  if (withdrawal.hash === null) return;
+  if (withdrawal.hash === null) {
+    if (withdrawal.status !== "DONE" || row.state === "unclear") return;
+    await waitFor(
+      tx,
+      actor,
+      row,
+      "an operator knows it to be paid, under a transaction unknown here",
+    );
+    return;
+  }
   const end = await creditOf(tx, row, { ends, hash: withdrawal.hash, amount: withdrawal.amount });
   const told = end === null
     ? { hash: withdrawal.hash }

@@ -9,6 +9,7 @@ import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import { selectOwnTransactions } from "../../db/deposits/deposits.ts";
 import {
+  doubtTransfers,
   holdOwnReceipts,
   holdTransactions,
   quarantineRamps,
@@ -42,6 +43,7 @@ export async function quarantine(
   detail: string,
 ): Promise<string[]> {
   const news = await quarantineRamps(tx, ramps, { detail, at: actor.at });
+  if (ramps === null) await doubtTransfers(tx);
   for (const id of news) {
     const view = { id, code: QUARANTINED, detail, at: actor.at };
     await emit(tx, actor, QUARANTINED, { id, owner: null, view });

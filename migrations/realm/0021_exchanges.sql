@@ -83,8 +83,10 @@ create table ramp_transfers (
   constraint ramp_transfers_blocked check (kind = 'deposit' or block is not null),
   constraint ramp_transfers_address check (kind = 'withdraw' or address is not null),
   constraint ramp_transfers_asked check (kind <> 'deposit' or state in ('new', 'failed') or asked_at is not null),
-  constraint ramp_transfers_withdrawn check (kind <> 'withdraw' or state in ('new', 'failed') or withdrawal is not null),
-  constraint ramp_transfers_done check (state <> 'done' or coalesce(deposit, withdrawal) is not null),
+  constraint ramp_transfers_withdrawn check (kind <> 'withdraw' or state in ('new', 'failed') or withdrawal is not null
+    or (doubtful and state in ('unclear', 'done'))),
+  constraint ramp_transfers_done check (state <> 'done' or coalesce(deposit, withdrawal) is not null
+    or (doubtful and kind = 'withdraw')),
   constraint ramp_transfers_failed check ((state = 'failed') = (error is not null)),
   constraint ramp_transfers_unclear check (state <> 'unclear' or reason is not null)
 );
@@ -113,7 +115,7 @@ insert into ramp_transfer_transitions values
   ('deposit', 'asking', 'sent'), ('deposit', 'asking', 'failed'), ('deposit', 'asking', 'unclear'),
   ('deposit', 'sent', 'done'), ('deposit', 'sent', 'failed'), ('deposit', 'sent', 'unclear'),
   ('deposit', 'unclear', 'sent'), ('deposit', 'unclear', 'failed'), ('deposit', 'unclear', 'done'),
-  ('withdraw', 'new', 'sent'), ('withdraw', 'new', 'failed'),
+  ('withdraw', 'new', 'sent'), ('withdraw', 'new', 'failed'), ('withdraw', 'new', 'unclear'),
   ('withdraw', 'sent', 'done'), ('withdraw', 'sent', 'failed'), ('withdraw', 'sent', 'unclear'),
   ('withdraw', 'unclear', 'done'), ('withdraw', 'unclear', 'failed');
 
@@ -151,7 +153,8 @@ begin
       using errcode = 'check_violation', constraint = 'ramp_transfers_credentials';
   end if;
   if new.kind = 'withdraw' and new.state = 'done' and not exists (select from withdrawals w
-      where w.id = new.withdrawal and w.status = 'DONE') then
+      where w.id = new.withdrawal and w.status = 'DONE')
+    and not (new.withdrawal is null and exists (select from blocks b where b.id = new.block and b.status <> 'OPEN')) then
     raise exception 'the withdrawal is not done' using errcode = 'check_violation', constraint = 'ramp_transfers_settled';
   end if;
   return new;

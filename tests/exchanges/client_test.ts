@@ -156,15 +156,21 @@ Deno.test("only assets that fit by name, network and contract are offered, amoun
     { code: "DOGE", networks: [network("<b>DOGE")] },
   ]);
   deepEqual(offers.map(({ asset }) => asset), ["BTC"]);
-  deepEqual([offers[0].minimum, offers[0].fee, offers[0].decimals], [null, null, 8]);
-  deepEqual(["1", "0.10", "1e3", "-1", "NaN", ""].map(amountOf), [
-    "1",
-    "0.1",
-    null,
-    null,
-    null,
-    null,
-  ]);
+  deepEqual([offers[0].minimum, offers[0].fee, offers[0].decimals], ["0.00000001", null, 8]);
+  const amounts = {
+    ...{ "1": "1", "0.10": "0.1", "1e3": "1000", "12.5e1": "125", "1.0E-5": "0.00001" },
+    ...{ "123e-2": "1.23", "00.1e1": "1", "9e99": null, "1e-78": null, "1e9999999999": null },
+    ...{
+      "-1": null,
+      "-1e2": null,
+      "e5": null,
+      "1e": null,
+      "NaN": null,
+      "Infinity": null,
+      "": null,
+    },
+  };
+  for (const [given, exact] of Object.entries(amounts)) equal(amountOf(given), exact, given);
 });
 
 Deno.test("credentials encrypted for a key are opened by its holder, for their record, and by nobody else", async () => {

@@ -9,6 +9,7 @@ import { advanceTransfer, type OnTransferCheckpoint } from "../../workers/exchan
 import { openExchangeGateway } from "../../workers/gateways/exchanges/gateway.ts";
 import { openCredentialKeys } from "../../workers/keys/exchange_keys.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
+import { until } from "./eventually.ts";
 import { type FundedRamp, openFundedRamp } from "./evm_fixture.ts";
 import { EXCHANGE_KEY, type ExchangeServer, startExchange } from "./exchange_server.ts";
 import type { Answer, TestRealm } from "./realm.ts";
@@ -57,12 +58,14 @@ export interface ExchangeFixture extends AsyncDisposable {
  * Opens a fixture.
  *
  * @param more addresses of other exchanges, by their id
+ * @param env further settings
  */
 export async function openExchangeFixture(
   more: Readonly<Record<string, string>> = {},
+  env: Record<string, string> = {},
 ): Promise<ExchangeFixture> {
   const exchange = startExchange();
-  const funded = await openFundedRamp();
+  const funded = await openFundedRamp({ env });
   const { realm } = funded;
   const exchanges = openTestExchanges(realm, { binance: exchange.url, ...more });
   await exchanges.keys.ensureKey({ realm: realm.id, pool: realm.pool });
@@ -79,7 +82,11 @@ export async function openExchangeFixture(
   });
   if (made.status !== 201) throw new Error(made.text);
   const ramp: string = made.body.id;
-  await checkExternalRamp(context(), { ramp });
+  // A busy machine takes longer to load the client library than a call may take.
+  await until(async () => {
+    await checkExternalRamp(context(), { ramp });
+    return (await send("GET", `/v1/ramps/${ramp}`)).body.status === "READY";
+  });
   const { account } = funded;
   return {
     ...{ funded, realm, exchange, exchanges, ramp, context },

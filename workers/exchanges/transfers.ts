@@ -62,8 +62,11 @@ export async function advanceTransfer(
   const row = await reading(context.pool, (db) => selectRampTransfer(db, transfer));
   if (row === null || row.state === "done" || row.state === "failed") return;
   await context.step((tx) => putOffTransfer(tx, context.actor, row.id));
-  if (row.kind === "withdraw" && row.doubtful && row.state === "new") {
-    await fail({ context, row }, { code: "chain.quarantined", detail: DOUBTFUL });
+  if (row.kind === "withdraw" && row.doubtful && row.withdrawal === null) {
+    await context.step(async (tx) => {
+      const now = await lockRampTransfer(tx, row.id);
+      if (now?.state === "new") await waitFor(tx, context.actor, now, DOUBTFUL);
+    });
     return;
   }
   const account = await accountAt(context, { id: row.external_ramp, exchange: row.exchange });
@@ -92,6 +95,7 @@ async function noteFailure(work: TransferWork, error: ExchangeError): Promise<vo
   });
   const refuses = row.kind === "withdraw" && (fault === "refused" || fault === "key");
   if (row.state !== "new" || !(refuses || isLate(work))) return;
+  if (row.doubtful) return await leaveUnclear(work, DOUBTFUL); // a newer database may have asked
   const code = fault === "timeout" ? "upstream.timeout" : "upstream.failed";
   await fail(work, { code, detail: `the exchange was asked for nothing: ${message}` });
 }
