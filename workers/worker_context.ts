@@ -44,8 +44,8 @@ export interface Messaging {
   secrets: Secrets;
   /** The provider of a message; null: none is configured, and the message stays as it is. */
   gatewayOf(message: Pick<DueMessage, "channel" | "toPerson">): MessageGateway | null;
-  /** Whether the provider of a channel has refused our settings lately, and is asked once a minute. */
-  isHeld(channel: DueMessage["channel"]): boolean;
+  /** Whether the provider of a channel has refused our settings lately, and is asked once a minute for a realm. */
+  isHeld(channel: DueMessage["channel"], realm: string): boolean;
   /** Whether a realm waits for its reconciliation: nothing is sent meanwhile. Unset: none does. */
   isApart?: (target: Pick<RealmTarget, "realm" | "pool">) => Promise<boolean>;
   /** Age in milliseconds from which a message is not sent any more. */

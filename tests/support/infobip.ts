@@ -26,6 +26,7 @@ export type Fault =
 /** A running server. */
 export interface InfobipServer extends AsyncDisposable {
   url: string;
+  /** The key of the account; the one of `env`, unless it is replaced. */
   key: string;
   taken: TakenMessage[];
   /** Every request's path, refused ones too. */
@@ -62,10 +63,10 @@ export function startInfobip(): InfobipServer {
   const state = { taken: [] as TakenMessage[], paths: [] as string[], faults: [] as Fault[] };
   const server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    (request) => answer(request, key, state),
+    (request) => answer(request, running.key, state),
   );
   const url = `http://127.0.0.1:${server.addr.port}`;
-  return {
+  const running: InfobipServer = {
     ...{ url, key },
     ...state,
     env: {
@@ -80,6 +81,7 @@ export function startInfobip(): InfobipServer {
       await server.shutdown();
     },
   };
+  return running;
 }
 
 async function answer(

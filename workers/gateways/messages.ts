@@ -31,8 +31,8 @@ export function openMessaging(
     secrets,
     ttlMs: messageTtlS * 1000,
     gatewayOf,
-    isHeld: (channel) =>
-      [true, false].some((toPerson) => gatewayOf({ channel, toPerson })?.isHeld() ?? false),
+    isHeld: (channel, realm) =>
+      [true, false].some((toPerson) => gatewayOf({ channel, toPerson })?.isHeld(realm) ?? false),
     close: () => overSmtp?.close(),
   };
 }

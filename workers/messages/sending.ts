@@ -48,13 +48,13 @@ export async function sendMessage(
  * settings, as soon as that is mended: what is too old by then is not sent.
  */
 export async function sendWaiting(context: WorkerContext): Promise<void> {
-  const { actor, messaging } = context;
+  const { actor, messaging, realm } = context;
   if (messaging === null) return; // another process sends messages
   if (await messaging.isApart?.(context)) return;
   const channels = CHANNELS.filter((channel) =>
     messaging.gatewayOf({ channel, toPerson: false }) !== null
   );
-  const held = channels.filter((channel) => messaging.isHeld(channel));
+  const held = channels.filter((channel) => messaging.isHeld(channel, realm.id));
   const waiting = { channels, held, since: actor.at - messaging.ttlMs };
   let taken: number;
   do taken = await context.step((tx) => takeUpWaiting(tx, actor, waiting)); while (
