@@ -94,3 +94,9 @@ export function toldOf(row: RampTransferRow, end: ExchangeEnd): RampTransferChan
     hash,
   };
 }
+
+/** Whether an amount is what was asked for: the exchange may take its fee from it, or beside it. */
+export function isExpected(row: RampTransferRow, credited: string): boolean {
+  return [row.value, subtract(row.value, row.exchange_fee ?? "0")]
+    .some((one) => compare(one, credited) === 0);
+}

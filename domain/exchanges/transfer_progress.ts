@@ -31,7 +31,7 @@ import { add, compare, subtract, trim } from "../money.ts";
 import { assertNotStopped } from "../stops/stops.ts";
 import { amountOf } from "./exchange_assets.ts";
 import { viewRampTransfer } from "./ramp_transfer_views.ts";
-import { type ExchangeEnd, sameAddress, toldOf } from "./transfer_ends.ts";
+import { type ExchangeEnd, isExpected, sameAddress, toldOf } from "./transfer_ends.ts";
 
 /** Days after which an end that does not show waits for a person. */
 const SILENT_MS = 3 * 86_400_000;
@@ -252,14 +252,17 @@ export async function followDeposit(tx: LedgerTx, actor: Actor, id: string): Pro
   const row = await lockRampTransfer(tx, id);
   if (row === null || (row.state !== "sent" && row.state !== "unclear")) return;
   const arrived = await arrivedBy(tx, row);
-  if (arrived !== null && isExpected(row, arrived.credited)) {
+  const fee = arrived === null ? null : await excessiveFee(tx, row, arrived.credited);
+  if (arrived !== null && fee === null && isExpected(row, arrived.credited)) {
     await finishTransfer(tx, actor, row, { deposit: arrived.id });
     return;
   }
   if (row.state === "unclear") return;
   if (arrived !== null) {
-    const credited = trim(arrived.credited);
-    await waitFor(tx, actor, row, `its transaction brought ${credited}, which is another amount`);
+    const why = fee === null || !isExpected(row, arrived.credited)
+      ? `its transaction brought ${trim(arrived.credited)}, which is another amount`
+      : `the exchange took ${fee} as its fee, far more than it asks for`;
+    await waitFor(tx, actor, row, why);
     return;
   }
   if (row.exchange_status === "failed" || row.exchange_status === "canceled") {
@@ -284,10 +287,16 @@ async function arrivedBy(
   return credited.find((one) => isExpected(row, one.credited)) ?? credited[0] ?? null;
 }
 
-/** The exchange may take its fee from the amount, or beside it. */
-function isExpected(row: RampTransferRow, credited: string): boolean {
-  return [row.value, subtract(row.value, row.exchange_fee ?? "0")]
-    .some((one) => compare(one, credited) === 0);
+/** What is missing, where that is more than the fee that the exchange last asked for can explain. */
+async function excessiveFee(
+  tx: Tx,
+  row: RampTransferRow,
+  credited: string,
+): Promise<string | null> {
+  const [{ assets }] = await selectExternalRamps(tx, [row.external_ramp]);
+  const asked = assets.find(({ asset }) => asset === row.asset)?.fee ?? null;
+  const taken = trim(subtract(row.value, credited));
+  return asked !== null && compare(taken, add(asked, add(asked, asked))) > 0 ? taken : null;
 }
 
 /**

@@ -7,6 +7,7 @@ import { checkExternalRamp } from "../../workers/exchanges/checks.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
 import { EXCHANGE_KEY } from "../support/exchange_server.ts";
+import { openTestPoller } from "../support/scan_steps.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 
 const APPLY = "POST /sapi/v1/capital/withdraw/apply";
@@ -34,6 +35,7 @@ const STEPS: readonly [string, (fixture: ExchangeFixture) => Promise<void>][] = 
   ["an exchange that names no address, or is away for a day, blocks no value", releases],
   ["a record deleted before the exchange was asked, or paid: it is neither", stopsDeleted],
   ["an exchange that credits another amount: UNCLEAR, measured, resolved once", measuresUnclear],
+  ["an exchange that keeps most of a payment as its fee: UNCLEAR", overcharges],
   ["no table holds a credential, under an idempotency key neither", keepsSecrets],
   ["credentials that no key opens: REFUSED, until they are given again", tellsUnreadable],
   ["whoever may add rows cannot have an exchange pay elsewhere", refusesRows],
@@ -218,6 +220,26 @@ async function measuresUnclear(fixture: ExchangeFixture): Promise<void> {
     [realm.admin.id],
     trail.text,
   );
+}
+
+async function overcharges(fixture: ExchangeFixture): Promise<void> {
+  const { realm, funded, exchange, ramp } = fixture;
+  using poller = openTestPoller(realm);
+  const { id } = made(await fixture.deposit({ value: "8" }));
+  await fixture.advance(id);
+  const last = exchange.withdrawals.at(-1)!;
+  const txId = await funded.anvil.send({ to: last.address, value: 10n ** 17n });
+  Object.assign(last, { status: 6, txId, transactionFee: "7.9" });
+  await fixture.advance(id);
+  await funded.anvil.mine(4);
+  await poller.follow();
+  const row = await fixture.advance(id);
+  deepEqual([row.status, row.reason], [
+    "UNCLEAR",
+    "the exchange took 7.9 as its fee, far more than it asks for",
+  ]);
+  const path = `/v1/ramps/${ramp}/transfers/${id}/resolve`;
+  equal((await realm.admin.send("POST", path, { outcome: "done" })).body.status, "DONE");
 }
 
 async function keepsSecrets({ realm }: ExchangeFixture): Promise<void> {
