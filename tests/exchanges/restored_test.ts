@@ -12,7 +12,7 @@ import { until } from "../support/eventually.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
 import { auditAll } from "../support/proofs.ts";
-import { type Answer, PLATFORM_KEY } from "../support/realm.ts";
+import { type Answer, PLATFORM_KEY, type Send } from "../support/realm.ts";
 
 const APPLY = "POST /sapi/v1/capital/withdraw/apply";
 const HISTORY = "GET /sapi/v1/capital/withdraw/history";
@@ -71,12 +71,76 @@ async function goOn(
   await funded.anvil.mine(4);
 }
 
+/** A restored database, and how a process starts on it. */
+interface Restored {
+  fixture: ExchangeFixture;
+  url: string;
+  settings: Record<string, string>;
+}
+
+const schemaOf = ({ realm }: ExchangeFixture) => locationOf(realm.made.realm).schema;
+
+/** A process that is started before the reconciliation asks the exchange for nothing. */
+async function startByMistake({ fixture, url, settings }: Restored): Promise<void> {
+  const { exchange } = fixture;
+  const lines: string[] = [];
+  const count = exchange.requests.length;
+  await using _service = await startService(url, settings, (line) => lines.push(line));
+  const tried = `select id from "${schemaOf(fixture)}".jobs
+    where name = 'exchange.advance' and attempts > 0`;
+  await until(async () => (await rowsAt(url, tried)).length > 0, 200);
+  equal(exchange.requests.length, count, "before its reconciliation no exchange is asked");
+  ok(lines.some((line) => line.includes("chain.quarantined")));
+}
+
+/** Workers find what they can; a person has looked at the exchange and on the chain for the rest. */
+async function followAndResolve(
+  { fixture, url }: Restored,
+  send: Send,
+  ids: Awaited<ReturnType<typeof order>>["ids"],
+): Promise<void> {
+  const { funded, exchange, ramp } = fixture;
+  const path = `/v1/ramps/${ramp}/transfers`;
+  const statusOf = async (id: string) => (await send("GET", `${path}/${id}`)).body;
+  const due = `update "${schemaOf(fixture)}".ramp_transfers set next_at = now()
+    where state not in ('done', 'failed')`;
+  const ended = async (wanted: Record<string, string>) =>
+    await until(async () => {
+      await rowsAt(url, due);
+      await funded.anvil.mine();
+      const rows = await Promise.all(Object.keys(wanted).map(statusOf));
+      return rows.every(({ id, status }) => status === wanted[id]);
+    }, 500);
+  await ended({
+    ...{ [ids.fresh]: "DONE", [ids.lost]: "DONE", [ids.followed]: "DONE", [ids.unsigned]: "DONE" },
+    ...{ [ids.hidden]: "UNCLEAR", [ids.unpaid]: "UNCLEAR" },
+  });
+  for (const id of [ids.hidden, ids.unpaid]) match((await statusOf(id)).reason, /was older/);
+  const totalOf = async () =>
+    Number((await send("GET", `/v1/accounts/${funded.account}`)).body.balance.total);
+  const before = await totalOf();
+  const resolve = async (id: string, answer: unknown) => {
+    const { status, text } = await send("POST", `${path}/${id}/resolve`, answer);
+    equal(status, 200, text);
+  };
+  const [{ id: reference }] = exchange.withdrawals.filter(({ amount }) => amount === "1.3");
+  exchange.instead = () => null;
+  await resolve(ids.hidden, { outcome: "sent", reference });
+  await resolve(ids.unpaid, { outcome: "done" });
+  await ended({ [ids.hidden]: "DONE", [ids.unpaid]: "DONE" });
+  equal(
+    (before - await totalOf()).toFixed(6),
+    "2.000000",
+    "what was paid is the account's no more",
+  );
+}
+
 Deno.test("a backup from before the exchange paid, restored: nothing is asked for or paid twice, each transfer is found or UNCLEAR", async () => {
   await using own = await testDatabase();
   await using elsewhere = await testDatabase();
   await using host = await commandHost();
   await using fixture = await openExchangeFixture({}, { DATABASE_URL: own.url });
-  const { realm, funded, exchange, ramp } = fixture;
+  const { realm, funded, exchange } = fixture;
   const node = { ETHEREUM_RPC_URL: funded.anvil.url, ETHEREUM_CONFIRMATIONS: "2" };
   const begun = await order(fixture);
   const backup = reportOf(await host.run(own.url, "backup", []));
@@ -89,30 +153,13 @@ Deno.test("a backup from before the exchange paid, restored: nothing is asked fo
       : null;
 
   reportOf(await host.run(elsewhere.url, "restore", [backup.path]));
-  const lines: string[] = [];
   const settings = {
     ...node,
     ...{ DATA_DIR: `${host.folder}/records`, PLATFORM_KEY },
     ...{ EXCHANGES: "binance", RAMP_BINANCE_URL: exchange.url },
   };
-  const { schema } = locationOf(realm.made.realm);
-  const hurry = () =>
-    rowsAt(
-      elsewhere.url,
-      `update "${schema}".ramp_transfers set next_at = now() where state not in ('done', 'failed')`,
-    );
-  const tried = async () => {
-    const name = "name = 'exchange.advance' and attempts > 0";
-    return (await rowsAt(elsewhere.url, `select id from "${schema}".jobs where ${name}`)).length >
-      0;
-  };
-  {
-    const count = exchange.requests.length;
-    await using _mistake = await startService(elsewhere.url, settings, (line) => lines.push(line));
-    await until(tried, 200);
-    equal(exchange.requests.length, count, "before its reconciliation no exchange is asked");
-    ok(lines.some((line) => line.includes("chain.quarantined")));
-  }
+  const at = { fixture, url: elsewhere.url, settings };
+  await startByMistake(at);
   const { realms: [report] } = JSON.parse(
     (await host.run(elsewhere.url, "reconcile", ["--gap", "20"], node)).out,
   );
@@ -122,40 +169,8 @@ Deno.test("a backup from before the exchange paid, restored: nothing is asked fo
 
   await using process = realm.another({ DATABASE_URL: elsewhere.url });
   const send = await adminAt(process, realm);
-  const path = `/v1/ramps/${ramp}/transfers`;
-  const statusOf = async (id: string) => (await send("GET", `${path}/${id}`)).body;
-  const { ids } = begun;
   await using _service = await startService(elsewhere.url, settings);
-  const ended = async (wanted: Record<string, string>) =>
-    await until(async () => {
-      await hurry();
-      await funded.anvil.mine();
-      const rows = await Promise.all(Object.keys(wanted).map(statusOf));
-      return rows.every(({ id, status }) => status === wanted[id]);
-    }, 500);
-  await ended({
-    ...{ [ids.fresh]: "DONE", [ids.lost]: "DONE", [ids.followed]: "DONE", [ids.unsigned]: "DONE" },
-    ...{ [ids.hidden]: "UNCLEAR", [ids.unpaid]: "UNCLEAR" },
-  });
-  for (const id of [ids.hidden, ids.unpaid]) match((await statusOf(id)).reason, /was older/);
-
-  // A person has looked at the exchange and on the chain.
-  const { body: account } = await send("GET", `/v1/accounts/${funded.account}`);
-  const resolve = async (id: string, answer: unknown) => {
-    const { status, text } = await send("POST", `${path}/${id}/resolve`, answer);
-    equal(status, 200, text);
-  };
-  const [{ id: reference }] = exchange.withdrawals.filter(({ amount }) => amount === "1.3");
-  exchange.instead = () => null;
-  await resolve(ids.hidden, { outcome: "sent", reference });
-  await resolve(ids.unpaid, { outcome: "done" });
-  await ended({ [ids.hidden]: "DONE", [ids.unpaid]: "DONE" });
-  const { body: later } = await send("GET", `/v1/accounts/${funded.account}`);
-  equal(
-    Number(account.balance.total) - Number(later.balance.total),
-    2,
-    "what was paid is the account's no more",
-  );
+  await followAndResolve(at, send, begun.ids);
   equal(asked(fixture), before);
   const paid = await funded.anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest");
   equal(BigInt(paid), 25n * ETHER / 10n);

@@ -8,6 +8,8 @@ import { testConfig, type TestRealm, testRealm } from "../support/realm.ts";
 import { number, stored } from "./fixture.ts";
 
 const MINUTE = 60_001;
+/** Whether the provider was asked, and whether the message waits. */
+const [ASKED, HELD, TAKEN] = [[true, true], [false, true], [true, false]];
 const SENDER = { groupId: 5, groupName: "REJECTED", id: 13, name: "REJECTED_SENDER" };
 
 Deno.test("a realm whose every message is refused for the account holds up no other realm", async () => {
@@ -23,7 +25,6 @@ Deno.test("a realm whose every message is refused for the account holds up no ot
     workerContext({ log: () => {}, messaging, now, chains: null!, signer: null! }, {
       ...{ realm: realm.made.realm, pool: realm.pool, signal },
     });
-  /** Sends a message; tells whether the provider was asked, and whether the message waits. */
   async function send(realm: TestRealm, isRefused: boolean): Promise<boolean[]> {
     const body = { to: number(), content: { text: "x" } };
     const made = await realm.admin.send("POST", "/v1/apps/message/sms", body);
@@ -35,7 +36,6 @@ Deno.test("a realm whose every message is refused for the account holds up no ot
     server.faults.splice(0);
     return [server.paths.length > asked, (await stored(realm, message))[0] as boolean];
   }
-  const [ASKED, HELD, TAKEN] = [[true, true], [false, true], [true, false]];
   const refuse = async (realm: TestRealm) => {
     const found = [];
     for (let one = 0; one < 4; one++) found.push(await send(realm, true));
