@@ -4807,10 +4807,15 @@ export interface components {
             chain: "BITCOIN" | "LITECOIN" | "BITCOIN_CASH" | "DOGECOIN" | "ETHEREUM" | "POLYGON" | "CELO" | "BSC" | "SOLANA" | "TRON";
             /** @description A boolean; its name as a string is taken too. */
             testnet?: boolean;
-            hash?: string;
-            from?: number;
-            to?: number;
-        } & (unknown | unknown);
+        } & ({
+            hash: string;
+            from?: never;
+            to?: never;
+        } | {
+            hash?: never;
+            from: number;
+            to: number;
+        });
         RescanQueued: {
             /** @constant */
             queued: true;
@@ -4921,10 +4926,18 @@ export interface components {
             data?: components["schemas"]["FreeForm"];
         };
         DestinationParty: {
-            account?: components["schemas"]["Id"];
-            alias?: string;
-            address?: string;
-        } & (unknown | unknown | unknown);
+            account: components["schemas"]["Id"];
+            alias?: never;
+            address?: never;
+        } | {
+            account?: never;
+            alias: string;
+            address?: never;
+        } | {
+            account?: never;
+            alias?: never;
+            address: string;
+        };
         DepositApplication: {
             id: string;
             source: {
@@ -5609,9 +5622,12 @@ export interface components {
             conditions?: components["schemas"]["Conditions"];
         };
         SourceParty: {
-            account?: components["schemas"]["Id"];
-            alias?: string;
-        } & (unknown | unknown);
+            account: components["schemas"]["Id"];
+            alias?: never;
+        } | {
+            account?: never;
+            alias: string;
+        };
         Conditions: {
             source_available_gte?: components["schemas"]["AmountOrZero"];
             source_total_eq?: components["schemas"]["AmountOrZero"];

@@ -76,6 +76,8 @@ const RETRIES = 5;
 const TIMEOUT_MS = 90_000;
 const WAIT_MAX_MS = 60_000;
 const FIRST_WAIT_MS = 1000;
+/** A timer of more would end at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
 /** What ends by itself, whether the service says it or a proxy in front of it. */
 const PASSING: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 /** Waits for an operator, who takes longer than any repeat. */
@@ -162,7 +164,7 @@ export function waitBefore(
 export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(done, ms);
+    const timer = setTimeout(done, Math.min(ms, TIMER_MAX_MS));
     function done() {
       clearTimeout(timer);
       signal?.removeEventListener("abort", done);
@@ -239,9 +241,18 @@ async function within<T>(
 }
 
 async function readAnswer(request: Outgoing, response: Response): Promise<Taken | Failure> {
+  if (response.status === 304 && request.headers.has("if-none-match")) {
+    return { response, value: undefined };
+  }
   if (!response.ok) return await readFailure(response);
   const text = await response.text();
-  if (!isJson(response)) return { response, value: text };
+  if (!isJson(response)) {
+    // A page of whoever stands in front of the service says nothing of what became of the request.
+    if (!mayBeText(request, response)) {
+      return { why: "an answer that is not the service's", retryAfterS: null, mayPass: true };
+    }
+    return { response, value: text };
+  }
   try {
     return { response, value: parseExactly(text, AMOUNTS[nameOf(request)]) };
   } catch (cause) {
@@ -265,6 +276,12 @@ async function readFailure(response: Response): Promise<Failure> {
   const isKept = headers.get("idempotency-replayed") === "true";
   const passes = PASSING.has(status) && problem.code !== LASTING && !isKept;
   return { problem: { ...problem, status }, retryAfterS, mayPass: passes };
+}
+
+/** Whether a route may answer with a text: exports and measurements do, and pages outside of the API. */
+function mayBeText({ method, route }: Outgoing, { headers }: Response): boolean {
+  const isPage = /^text\/html\b/i.test(headers.get("content-type") ?? "");
+  return method === "GET" && !(isPage && route.startsWith("/v1/"));
 }
 
 function isJson({ headers }: Response): boolean {

@@ -3,19 +3,15 @@
  * folder that is removed with it, and a user who is logged in to the realm that its first start made.
  * @module
  */
+import { createClient, type Purser } from "../client/client.ts";
 
 /** A JSON object. */
 export type Json = Record<string, unknown>;
-// Answers are looked into freely here.
-// deno-lint-ignore no-explicit-any
-export type Answer = any;
-/** Sends a request as the administrator and gives the answer's body. */
-export type Send = (method: string, path: string, body?: Json) => Promise<Answer>;
 
 /** A running installation. */
 export interface Installation extends AsyncDisposable {
-  /** Logs in to the realm that the first start made. */
-  logIn(): Promise<{ key: string; send: Send }>;
+  /** Logs in to the realm that the first start made, as its administrator. */
+  logIn(): Promise<{ key: string; purser: Purser }>;
 }
 
 /** Output of the first start, shown once. */
@@ -27,7 +23,8 @@ interface Welcome {
   password: string;
 }
 
-const TRIES_MAX = 10;
+/** Prices, say, that no worker has seen yet: the service tells when to ask again. */
+const RETRIES = 10;
 const ROOT = new URL("../", import.meta.url).pathname;
 
 /** Starts the service with a few settings, such as the node's address. */
@@ -77,32 +74,13 @@ function welcomeOf(text: string): Welcome {
   };
 }
 
-async function logIn(welcome: Welcome): Promise<{ key: string; send: Send }> {
-  const { address, realmKey, applicationKey, email, password } = welcome;
-  const login = { realm_key: realmKey, email, password };
-  const path = `${address}/v1/auth/admins/login`;
-  const key: string = (await call("POST", path, login, applicationKey))["x-api-key"];
-  return { key, send: (method, path, body) => call(method, `${address}${path}`, body, key) };
-}
-
-async function call(
-  method: string,
-  url: string,
-  body: Json | undefined,
-  key: string,
-): Promise<Answer> {
-  const headers = { "x-api-key": key, "content-type": "application/json" };
-  for (let tries = 1;; tries++) {
-    const response = await fetch(url, { method, headers, body: body && JSON.stringify(body) });
-    const answer = await response.json();
-    if (response.ok) return answer;
-    const waitS = parseInt(response.headers.get("retry-after") ?? "", 10);
-    // Prices, say, that no worker has seen yet: the service tells when to ask again.
-    if (response.status !== 503 || !(waitS > 0) || tries === TRIES_MAX) {
-      throw new Error(`${method} ${url}: ${JSON.stringify(answer)}`);
-    }
-    await new Promise((resolve) => setTimeout(resolve, waitS * 1000));
-  }
+async function logIn(welcome: Welcome): Promise<{ key: string; purser: Purser }> {
+  const { address: url, realmKey: realm_key, applicationKey, email, password } = welcome;
+  // The application's key does nothing but log in.
+  const application = createClient({ url, key: applicationKey });
+  const body = { realm_key, email, password };
+  const { "x-api-key": key } = await application.post("/v1/auth/admins/login", { body });
+  return { key, purser: createClient({ url, key, retries: RETRIES }) };
 }
 
 /** Waits for a text in an output, and keeps emptying it. */
@@ -124,11 +102,8 @@ export async function lineOf(output: ReadableStream<Uint8Array>, wanted: RegExp)
 }
 
 /** Reads again until the answer meets a condition. */
-export async function until(
-  read: () => Promise<Answer>,
-  wanted: (answer: Answer) => boolean,
-): Promise<Answer> {
-  let answer: Answer;
+export async function until<T>(read: () => Promise<T>, wanted: (answer: T) => boolean): Promise<T> {
+  let answer: T | undefined;
   for (let tries = 0; tries < 480; tries++) {
     answer = await read();
     if (wanted(answer)) return answer;

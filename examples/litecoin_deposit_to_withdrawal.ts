@@ -10,11 +10,11 @@
  * each time, and are left out.
  * @module
  */
+import type { Purser } from "../client/client.ts";
 import {
   type Installation,
   type Json,
   say,
-  type Send,
   show,
   startInstallation,
   until,
@@ -31,46 +31,55 @@ await walk(installation, node);
 
 async function walk(installation: Installation, node: LitecoinNode): Promise<void> {
   say("1. Log in to the realm that the first start made");
-  const { key, send } = await installation.logIn();
+  const { key, purser } = await installation.logIn();
   show({ "x-api-key": `${key.slice(0, 12)}…` });
-  const { ramp, alice, bob } = await comeIn(send, node);
-  await goOut(send, node, { alice, bob });
+  const accounts = await comeIn(purser, node);
+  await goOut(purser, node, accounts);
 
   say("8. The balances on the chain, and the ledger's liabilities");
   await until(
-    () => send("GET", `/v1/accounts/${ramp}`),
-    (account) => account.balance.total === "0" && !account.balance.assets.startsWith("1.99"),
+    reading(purser, accounts.ramp),
+    ({ balance }) => balance.total === "0" && !balance.assets!.startsWith("1.99"),
   );
-  for (const [name, id] of Object.entries({ ramp, alice, bob })) {
-    const view = await send("GET", `/v1/accounts/${id}`);
-    show({ [name]: view.balance });
+  for (const [name, id] of Object.entries(accounts)) {
+    const { balance } = await reading(purser, id)();
+    show({ [name]: balance });
   }
-  const [chain] = await send("GET", "/v1/chains");
+  const [chain] = await purser.get("/v1/chains");
   show({ chain: chain.chain, network: chain.network, healthy: chain.healthy });
+}
+
+/** Reads an account. */
+function reading(purser: Purser, id: string) {
+  return () => purser.get("/v1/accounts/{id}", { path: { id } });
 }
 
 /** From a new ramp to a credited deposit. */
 async function comeIn(
-  send: Send,
+  purser: Purser,
   node: LitecoinNode,
 ): Promise<{ ramp: string; alice: string; bob: string }> {
   say("2. A ramp account: the way between the ledger and the chain, with an address of its own");
   const at = { asset: "LTC", testnet: true };
-  const ramp = (await send("POST", "/v1/accounts", { type: "ramp", ...at })).id;
-  const opened = await until(() => send("GET", `/v1/accounts/${ramp}`), (one) => one.enabled);
+  const { id: ramp } = await purser.post("/v1/accounts", { body: { type: "ramp", ...at } });
+  const opened = await until(reading(purser, ramp), ({ enabled }) => enabled);
   print({ enabled: opened.enabled, ramp: opened.ramp, balance: opened.balance });
 
   say("3. A virtual account on it, and an address whose deposits go on to that account");
-  const alice = (await send("POST", "/v1/accounts", { type: "virtual", ramp, ...at })).id;
-  const bob = (await send("POST", "/v1/accounts", { type: "virtual", ramp, ...at })).id;
-  const given = await send("POST", `/v1/account/${alice}/address`, { data: { order: "7" } });
-  const { address } = given.address;
+  const body = { type: "virtual" as const, ramp, ...at };
+  const { id: alice } = await purser.post("/v1/accounts", { body });
+  const { id: bob } = await purser.post("/v1/accounts", { body });
+  const given = await purser.post("/v1/accounts/{id}/address", {
+    path: { id: alice },
+    body: { data: { order: "7" } },
+  });
+  const { address } = given.address!;
   print({ type: given.type, address });
-  await until(() => send("GET", "/v1/chains"), ([chain]) => chain?.healthy);
+  await until(() => purser.get("/v1/chains"), ([chain]) => chain?.healthy === true);
 
   say("4. Somebody pays 2 LTC to that address; it is seen before any block has it");
   print({ hash: await node.rpc("sendtoaddress", address, 2) });
-  const deposits = () => send("GET", "/v1/deposits/all");
+  const deposits = () => purser.get("/v1/deposits/all");
   const [seen] = await until(deposits, (all) => all.length === 1);
   print({ amount: seen.amount, status: seen.status, confirmations: seen.confirmations });
 
@@ -81,50 +90,51 @@ async function comeIn(
   await mineWaiting(node);
   const [swept] = await until(deposits, ([one]) => one.forward?.status === "DONE");
   print({ forward: swept.forward, address_data: swept.address_data });
-  const credited = await until(
-    () => send("GET", `/v1/accounts/${alice}`),
-    (account) => account.balance.total !== "0",
-  );
+  const credited = await until(reading(purser, alice), ({ balance }) => balance.total !== "0");
   print({ alice: credited.balance });
   return { ramp, alice, bob };
 }
 
 /** A transfer inside, and a withdrawal. */
 async function goOut(
-  send: Send,
+  purser: Purser,
   node: LitecoinNode,
   { alice, bob }: { alice: string; bob: string },
 ): Promise<void> {
   say("6. Half an LTC moves to another account at once, without any chain");
-  const move = { source: { account: alice }, destination: { account: bob }, value: "0.5" };
-  const moved = await send("POST", "/v1/transactions", move);
+  const moved = await purser.post("/v1/transactions", {
+    body: { source: { account: alice }, destination: { account: bob }, value: "0.5" },
+  });
   print({ type: moved.type, amount: moved.amount, balances: moved.balances });
 
   say("7. A quarter goes out to an address on the chain; the fee is the sender's");
-  const outside = await node.rpc<string>("getnewaddress", "", "bech32");
-  const withdrawal = {
-    source: { account: bob },
-    destination: { address: outside },
-    asset: "LTC",
-    value: 0.25,
-    fee: { paid_by: "sender", speed: "medium" },
-  };
-  const estimate = { account: bob, address: outside, amount: 0.25, speed: "medium" };
-  print({ estimate: await send("POST", "/v1/withdrawals/estimate", estimate) });
-  const made = await send("POST", "/v1/withdrawals", withdrawal);
+  const address = await node.rpc<string>("getnewaddress", "", "bech32");
+  const estimate = await purser.post("/v1/withdrawals/estimate", {
+    body: { account: bob, address, amount: "0.25", speed: "medium" },
+  });
+  print({ estimate });
+  const made = await purser.post("/v1/withdrawals", {
+    body: {
+      source: { account: bob },
+      destination: { address },
+      asset: "LTC",
+      value: "0.25",
+      fee: { paid_by: "sender", speed: "medium" },
+    },
+  });
   print({ status: made.status, value: made.value, amount: made.amount, fee: made.fee });
   await mineWaiting(node);
   const done = await until(
-    () => send("GET", `/v1/withdrawals/${made.id}`),
-    (withdrawal) => withdrawal.status !== "PROCESSING",
+    () => purser.get("/v1/withdrawals/{id}", { path: { id: made.id } }),
+    ({ status }) => status !== "PROCESSING",
   );
   print({ status: done.status, chain: done.chain });
-  print({ "received outside": await node.rpc("getreceivedbyaddress", outside) });
+  print({ "received outside": await node.rpc("getreceivedbyaddress", address) });
 }
 
 /** Mines as soon as a transaction waits for a block, until it has two confirmations. */
 async function mineWaiting(node: LitecoinNode): Promise<void> {
-  await until(() => node.rpc("getrawmempool"), (waiting) => waiting.length > 0);
+  await until(() => node.rpc<string[]>("getrawmempool"), (waiting) => waiting.length > 0);
   await node.mine(2);
 }
 

@@ -1,6 +1,7 @@
 /**
  * Recomputes a realm's chain of hashes on an auditor's own machine, from the answers of the API, without
- * the service's own code. Needs a user key with the scope realm.
+ * the service's own code or its client: an auditor reads here all that decides. Needs a user key with the
+ * scope realm.
  *
  *     deno task verify --url https://purser.example --key <x-api-key>
  *     deno task verify --from 1200:5f0c… --expect 3400:9a17…

@@ -37,6 +37,7 @@ const NAMES: Readonly<Record<number, string>> = {
   404: "NotFound",
   406: "NotAcceptable",
   409: "Conflict",
+  410: "Gone",
   412: "PreconditionFailed",
   413: "TooLarge",
   415: "UnsupportedMediaType",

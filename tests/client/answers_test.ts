@@ -108,7 +108,9 @@ test("amounts have every digit, in both directions, where the wire has numbers t
     body: small,
   });
   equal(data.rate, small.rate);
-  ok(headers.get("etag"));
+  const known = { "if-none-match": headers.get("etag")! };
+  const same = await client.request("get", "/v1/currencies/{id}", { path: { id }, header: known });
+  deepEqual([same.status, same.data], [304, undefined]);
   const csv = await client.get("/v1/accounts/{id}/statement", {
     path: { id: `${account}` },
     query: { format: "csv" },

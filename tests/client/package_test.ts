@@ -7,6 +7,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import ts from "typescript";
+import { readPackages } from "../../lint/locks.ts";
 import { serve } from "../support/client_fixture.ts";
 import { buildClient, ENTRIES } from "../support/client_package.ts";
 import { listen } from "../support/listening.ts";
@@ -163,6 +164,8 @@ export async function works(id: string): Promise<string> {
 }
 // @ts-expect-error -- an amount is text
 void (() => purser.post("/v1/transactions", { body: { source: { account: "a" }, destination: { account: "b" }, value: 1 } }));
+// @ts-expect-error -- one of account and alias
+void (() => purser.post("/v1/transactions", { body: { source: {}, destination: { alias: "b" }, value: "1" } }));
 // @ts-expect-error -- the path has a parameter
 void (() => purser.get("/v1/accounts/{id}"));
 // @ts-expect-error -- no such path
@@ -175,10 +178,38 @@ void (() => purser.post("/v1/accounts"));
 void isProblem(null, "balance.missing");
 `;
 
+/** Names that the code of the guide takes from its reader's program. */
+const GUIDE_NAMES = ["key", "id", "shop", "known", "secret", "body"];
+
+/** The code of the guide, as one module. */
+async function guideCode(): Promise<string> {
+  const text = await Deno.readTextFile(new URL("../docs/guide/client.md", FOLDER));
+  const code = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block);
+  const imports = code.flatMap((block) => block.match(/^import .*$/gm) ?? []).join("\n")
+    .replaceAll('"@purser/client"', '"./client.js"').replaceAll("@purser/client/", "./")
+    .replace(/"(\.\/\w+)"/g, '"$1.js"');
+  const blocks = code.map((block) => block.replace(/^import .*$/gm, ""));
+  return `${imports}
+declare const ${GUIDE_NAMES.map((name) => `${name}: string`).join(", ")}, request: Request;
+${blocks.join("\n")}
+`;
+}
+
+/** The folder of a package in Deno's cache. */
+async function cached(wanted: string): Promise<string> {
+  const cache = fileURLToPath(/^(file:.*\/)postgres\/\d/.exec(import.meta.resolve("postgres"))![1]);
+  const { version } = (await readPackages(["tests/deno.lock"])).find(({ name }) =>
+    name === wanted
+  )!;
+  return `${cache}${wanted}/${version}`;
+}
+
 async function typeFaults(files: Built): Promise<string[]> {
-  const path = fileURLToPath(new URL("consumer.ts", files.folder));
+  const [path, guide] = ["consumer.ts", "guide.ts"]
+    .map((name) => fileURLToPath(new URL(name, files.folder)));
   await Deno.writeTextFile(path, CONSUMER);
-  const program = ts.createProgram([path], {
+  await Deno.writeTextFile(guide, await guideCode());
+  const program = ts.createProgram([path, guide], {
     strict: true,
     noEmit: true,
     exactOptionalPropertyTypes: true,
@@ -187,6 +218,8 @@ async function typeFaults(files: Built): Promise<string[]> {
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
     lib: ["lib.es2022.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts"],
     types: [],
+    // npm would lay it beside the package, which names it.
+    paths: { "big.js": [`${await cached("@types/big.js")}/index.d.ts`] },
   });
   return ts.getPreEmitDiagnostics(program).map(({ messageText, file, start }) => {
     const { line } = file?.getLineAndCharacterOfPosition(start ?? 0) ?? { line: 0 };

@@ -138,6 +138,7 @@ test("every reference in the OpenAPI document leads somewhere", async (realm) =>
     ok(body.components[kind]?.[name], `${kind} ${name}`);
   }
   ok(!/"\$ref":"(?!#\/components\/\w+\/)/.test(text));
+  deepEqual(Object.keys(body.components.responses).filter((name) => !/^[A-Z]/.test(name)), []);
 });
 
 test("GET /docs and all that it loads come from this process", async (realm) => {

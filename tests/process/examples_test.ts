@@ -71,6 +71,18 @@ Deno.test("the example of a customer who is taken in prints exactly the text tha
   equal(out, await checkedIn("onboard_customer"));
 });
 
+Deno.test("the quick start prints exactly the text that is checked in", async () => {
+  const { code, out, err } = await runExample("quick_start");
+  equal(code, 0, err);
+  equal(out, await checkedIn("quick_start"));
+});
+
+Deno.test("the example of loyalty points prints exactly the text that is checked in", async () => {
+  const { code, out, err } = await runExample("loyalty_points");
+  equal(code, 0, err);
+  equal(out, await checkedIn("loyalty_points"));
+});
+
 Deno.test("without litecoind its example names the package to install", async () => {
   const { code, err } = await runExample("litecoin_deposit_to_withdrawal", { PATH: "/nowhere" });
   equal(code, 1);

@@ -80,6 +80,7 @@ function printed(value: unknown): string {
 function typedForm(document: Part): Part {
   const copy = structuredClone(document);
   amountsAsText(copy);
+  Object.values<Part>(copy.components.schemas).forEach(oneOfAsUnion);
   for (const item of Object.values<Part>(copy.paths)) {
     for (const method of METHODS) {
       const answers = item[method]?.responses;
@@ -113,6 +114,22 @@ function amountsAsText(part: Part): void {
     part.description ??= "An exact decimal.";
   }
   Object.values(part).forEach(amountsAsText);
+}
+
+/** Makes a schema that demands one of some members a union, each of which has the one and none of the others. */
+function oneOfAsUnion(schema: Part): void {
+  const { oneOf, properties = {} } = schema;
+  if (!oneOf?.every((one: Part) => Object.keys(one).join() === "required")) return;
+  const rivals: string[] = oneOf.flatMap(({ required }: Part) => required);
+  if (new Set(rivals).size < rivals.length) return;
+  schema.oneOf = oneOf.map(({ required }: Part) => ({
+    type: "object",
+    properties: Object.fromEntries(
+      rivals.map((name) => [name, required.includes(name) ? properties[name] : false]),
+    ),
+    required,
+  }));
+  for (const name of rivals) delete properties[name];
 }
 
 /** Whether a schema is that of an amount as a JSON number: whole numbers have a type of their own. */

@@ -9,7 +9,7 @@ const ROOT = new URL("../../", import.meta.url);
 const TOP = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
 const LINK = /\]\(([^)\s:]+)\)/g;
 const PATH =
-  /`((?:bench|config|db|docs|domain|examples|launcher|lint|migrations|process|routes|tests|workers)\/[\w./-]+)`/g;
+  /`((?:bench|client|config|db|docs|domain|examples|launcher|lint|migrations|process|routes|tests|workers)\/[\w./-]+)`/g;
 
 Deno.test("every link of a page leads to a file and a heading, and every path in it exists", async () => {
   const pages = [...TOP, ...await pagesIn("docs/")];
