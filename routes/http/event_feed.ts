@@ -14,7 +14,7 @@ export interface EventFeed {
   after(id: string): Promise<readonly EventRow[]>;
   /** Waits until there are newer events, or so many milliseconds. */
   changed(id: string, ms: number): Promise<void>;
-  /** Ends the use of the feed. */
+  /** Ends the use of the feed, and the wait if there is one. */
   leave(): void;
 }
 
@@ -26,6 +26,8 @@ interface State {
   from: string;
   last: string;
   waiting: Set<() => void>;
+  /** Ends the pause between two polls. */
+  resume: () => void;
 }
 
 const POLL_MS = 200;
@@ -38,10 +40,10 @@ const feeds = new WeakMap<Pool, State>();
 
 /** Begins to use the feed of a realm. */
 export function openEventFeed(pool: Pool): EventFeed {
-  const state = feeds.get(pool) ??
-    { streams: 0, isPolling: false, recent: [], from: "", last: "", waiting: new Set() };
+  const state = feeds.get(pool) ?? newState();
   feeds.set(pool, state);
   state.streams++;
+  let [isLeft, wake] = [false, () => {}];
   return {
     head: () => runQuery(pool, lastEvent),
     async after(id) {
@@ -51,9 +53,10 @@ export function openEventFeed(pool: Pool): EventFeed {
       return await runQuery(pool, (db) => readEvents(db, id, PAGE));
     },
     async changed(id, ms) {
-      if (state.last > id) return;
+      if (state.last > id || isLeft) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, ms);
+      wake = resolve;
       state.waiting.add(resolve);
       if (!state.isPolling) poll(pool, state).catch(() => {});
       await promise;
@@ -61,8 +64,19 @@ export function openEventFeed(pool: Pool): EventFeed {
       state.waiting.delete(resolve);
     },
     leave() {
-      if (--state.streams === 0 && feeds.get(pool) === state) feeds.delete(pool);
+      isLeft = true;
+      wake();
+      if (--state.streams > 0) return;
+      state.resume();
+      if (feeds.get(pool) === state) feeds.delete(pool);
     },
+  };
+}
+
+function newState(): State {
+  return {
+    ...{ streams: 0, isPolling: false, recent: [], from: "", last: "", waiting: new Set() },
+    resume: () => {},
   };
 }
 
@@ -71,9 +85,20 @@ async function poll(pool: Pool, state: State): Promise<void> {
   state.isPolling = true;
   while (state.waiting.size > 0) {
     await refresh(pool, state).catch(() => {});
-    if (state.waiting.size > 0) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    if (state.waiting.size > 0 && state.streams > 0) await pauseOf(state);
   }
   state.isPolling = false;
+}
+
+/** Waits between two polls, or until the last stream has left. */
+function pauseOf(state: State): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, POLL_MS);
+    state.resume = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+  });
 }
 
 async function refresh(pool: Pool, state: State): Promise<void> {

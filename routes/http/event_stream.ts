@@ -56,6 +56,8 @@ interface Stream {
   heartbeatAt: number;
   noteAt: number;
   ended: boolean;
+  /** Ends the pause that it makes. */
+  resume: () => void;
   /** Gives the place of the stream back; once. */
   leave: () => void;
 }
@@ -92,12 +94,13 @@ function streamOf(
   const at = performance.now();
   let unread: ReturnType<typeof setTimeout> | undefined;
   const stream: Stream = {
-    ...{ options, feed, cursor, ended: false },
+    ...{ options, feed, cursor, ended: false, resume: () => {} },
     ...{ heartbeatAt: at + HEARTBEAT_MS, noteAt: at + NOTE_MS },
     leave() {
       if (stream.ended) return;
       stream.ended = true;
       clearTimeout(unread);
+      stream.resume();
       forget();
       release();
     },
@@ -152,10 +155,19 @@ async function nextText(stream: Stream): Promise<string | null> {
       return `: still here\nid: ${stream.cursor}\n\n`;
     }
     if (rows.length > 0) continue;
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    await pauseOf(stream);
     await feed.changed(stream.cursor, CHECK_MS);
   }
   return null;
+}
+
+/** Waits a little, or until the stream ends. */
+async function pauseOf(stream: Stream): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  stream.resume = resolve;
+  const timer = setTimeout(resolve, PAUSE_MS);
+  await promise;
+  clearTimeout(timer);
 }
 
 function blockOf(row: Parameters<typeof printEvent>[0], { viewer }: EventAudience): string {
