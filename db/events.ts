@@ -108,7 +108,8 @@ export async function insertPublished(
     insert into webhook_deliveries (webhook, event, type, entity, next_at, created_at)
     select w.id, e.id, ${type}, e.entity, ${due}, ${due}
     from (select w.id, w.owner, 'realm' = any (o.scopes) as sees_all
-        from webhooks w join users o on o.id = w.owner and o.active and o.deleted_at is null
+        from webhooks w cross join lateral (select scopes from users
+          where id = w.owner and active and deleted_at is null offset 0) o
         where w.active and w.deleted_at is null and w.events && array[${type}, '*'] offset 0) w
       join added e on w.sees_all or e.owner = w.owner or w.owner = any (e.others)`;
 }

@@ -2703,7 +2703,7 @@ AS $function$
   with bound as (select id_before(now() - interval '1 day', p_before) as events,
     id_before(now() - interval '7 days', p_before) as deliveries),
   heard as materialized (select w.id, w.active and w.deleted_at is null and o.active and o.deleted_at is null as is_sent
-    from webhooks w join users o on o.id = w.owner),
+    from webhooks w, lateral (select active, deleted_at from users where id = w.owner offset 0) o),
   old as (delete from events where position = any (array(
       select e.position from events e where e.id < (select events from bound)
         and not exists (select from webhook_deliveries d join heard h on h.id = d.webhook and h.is_sent
@@ -4394,9 +4394,9 @@ realm may update (confirmed_at, last_step, recovery, secret) on second_factors
 realm may update (data, deleted_at, updated_at) on fungible_tokens
 realm may update (deleted_at) on external_addresses
 realm may update (deleted_at, last_used_at, updated_at) on api_keys
+realm may update (deposit, error, next_at, reason, reference, state, tries, updated_at) on ramp_transfers
 realm may update (ended_at, last_used_at) on logins
 realm may update (error, finished_at, parameters, state, updated_at) on person_syncs
-realm may update (error, next_at, reason, reference, state, tries, updated_at) on ramp_transfers
 realm may update (failing_since, failures, lease_owner, lease_until, resume_at) on webhook_queues
 realm may update (max_fee, max_fee_rate, speed, updated_at) on consolidations
 realm may update (next_index) on ramps

@@ -116,7 +116,7 @@ create function forget_events(p_before uuid, p_limit integer) returns bigint lan
   with bound as (select id_before(now() - interval '1 day', p_before) as events,
     id_before(now() - interval '7 days', p_before) as deliveries),
   heard as materialized (select w.id, w.active and w.deleted_at is null and o.active and o.deleted_at is null as is_sent
-    from webhooks w join users o on o.id = w.owner),
+    from webhooks w, lateral (select active, deleted_at from users where id = w.owner offset 0) o),
   old as (delete from events where position = any (array(
       select e.position from events e where e.id < (select events from bound)
         and not exists (select from webhook_deliveries d join heard h on h.id = d.webhook and h.is_sent
