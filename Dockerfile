@@ -8,7 +8,7 @@ ARG DENO_IMAGE=denoland/deno:2.9.6
 FROM ${DENO_IMAGE}
 WORKDIR /app
 COPY deno.json deno.lock ./
-COPY config.ts log.ts main.ts tracing.ts ./
+COPY config.ts log.ts main.ts progress.ts tracing.ts ./
 COPY config config
 COPY db db
 COPY domain domain

@@ -45,7 +45,7 @@ export async function main(args: readonly string[]): Promise<void> {
     const ending = listenForEnd();
     const loading = COMMANDS[name](); // beside the opening of the database
     loading.catch(() => {}); // awaited below
-    const context = await openContext().catch(failStart);
+    const context = await openContext(serving).catch(failStart);
     try {
       const anew = name === "migrate" && rest.includes("--new-logins");
       const left = AS_IT_IS.includes(name) ? [] : await prepareDatabase(context, anew);

@@ -2,6 +2,7 @@
  * A fresh installation's first minutes: nothing has been analyzed yet, plans were made on empty tables, and no WAL
  * segment is there to be used again. @module
  */
+import { openProgress } from "../progress.ts";
 import { type Field, measure } from "./measure.ts";
 import { median } from "./processes.ts";
 import { type Figures, verdictOf } from "./report.ts";
@@ -33,7 +34,12 @@ export async function firstMinute(field: Field, lengthS: number, seconds: number
 /** Keeps an installation busy until it is so old. */
 export async function age(field: Field, bornAt: number, minutes: number): Promise<void> {
   const load = { connections: 32, how: "uniform", many: 1, seconds: 5 } as const;
-  while (performance.now() - bornAt < minutes * 60_000) {
+  const leftMs = () => bornAt + minutes * 60_000 - performance.now();
+  const progress = openProgress();
+  progress.part("Ageing", Math.ceil(leftMs() / (load.seconds * 1000)), "runs");
+  while (leftMs() > 0) {
     await field.generator.run(field.service.port, field.realm, load);
+    progress.add(1);
   }
+  progress.end();
 }

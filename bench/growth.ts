@@ -1,5 +1,6 @@
 /** Two processes beside one, and the cost of a transfer as the history grows. @module */
 import type { Load } from "./load.ts";
+import { openProgress } from "../progress.ts";
 import { type Field, measure } from "./measure.ts";
 import { median } from "./processes.ts";
 import { type Figures, type Row, verdictOf } from "./report.ts";
@@ -37,9 +38,16 @@ export async function grow(
 ): Promise<void> {
   const load = { connections: 4, how: "uniform", many: 1000, seconds: 3 } as const;
   const fill = async (count: number) => {
-    while (await countTransactions(field.stand, field.realm) < count) {
+    let before = await countTransactions(field.stand, field.realm);
+    const progress = openProgress();
+    progress.part("Growing", count - before, "transactions");
+    while (before < count) {
       await field.generator.run(field.service.port, field.realm, load);
+      const now = await countTransactions(field.stand, field.realm);
+      progress.add(now - before);
+      before = now;
     }
+    progress.end();
   };
   const at = async () => {
     const base: Figures[] = [], found: Figures[] = [];

@@ -2,6 +2,7 @@
 import type { Load } from "./load.ts";
 import { type Field, measure } from "./measure.ts";
 import type { Figures, Row } from "./report.ts";
+import type { Progress } from "../progress.ts";
 import type { BenchRealm, Service } from "./stand.ts";
 
 /** The row that is 1.0 for all that name no other. */
@@ -54,7 +55,11 @@ export function rowsOf(seconds: number, large: BenchRealm): Row[] {
 }
 
 /** Runs all rows once and sets each against its yardstick of this round. */
-export async function round(field: Field, rows: Row[], services: Service[]): Promise<Figures[]> {
+export async function round(
+  field: Field & { progress: Progress },
+  rows: Row[],
+  services: Service[],
+): Promise<Figures[]> {
   const found: Figures[] = [];
   for (const row of rows) {
     const figures = await measure(field, row, services);
@@ -62,7 +67,8 @@ export async function round(field: Field, rows: Row[], services: Service[]): Pro
     const base = found[rows.findIndex(({ name }) => name === (row.against ?? BASE))];
     // A yardstick without a result says nothing of the others in its round.
     figures.ratio = base.rate > 0 ? figures.rate / base.rate : NaN;
-    console.error(
+    field.progress.add(1);
+    field.progress.note(
       `  ${row.name}: ${Math.round(figures.rate)}/s, ${figures.ratio.toFixed(2)}` +
         (figures.failed > 0 ? `, ${figures.failed} failed` : ""),
     );

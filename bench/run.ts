@@ -21,6 +21,7 @@
  * @module
  */
 import { parseArgs } from "node:util";
+import { openProgress } from "../progress.ts";
 import { benchAttacks } from "./attacks.ts";
 import { benchCoins } from "./coins.ts";
 import { benchEvents } from "./events.ts";
@@ -158,10 +159,13 @@ async function warm({ generator, service, realm }: Field, seconds: number): Prom
 /** Measures rows in rounds, and prints their table. */
 async function table(field: Field, rows: Row[], { rounds, seconds }: Asked): Promise<void> {
   const found: Figures[][] = [];
+  const progress = openProgress();
+  progress.part("Measuring", rounds * rows.length, "runs");
   for (let i = 0; i < rounds; i++) {
-    console.error(`round ${i + 1} of ${rounds}`);
-    found.push(await round(field, rows, [field.service]));
+    progress.note(`round ${i + 1} of ${rounds}`);
+    found.push(await round({ ...field, progress }, rows, [field.service]));
   }
+  progress.end();
   console.log(show(rows, found, { ...field, rounds, seconds }));
 }
 

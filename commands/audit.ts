@@ -4,11 +4,16 @@ import type { Database } from "../db/database.ts";
 import { allRealms } from "../db/realms/realm_pages.ts";
 import { type RealmRow, selectRealm, selectRealms } from "../db/realms/realms.ts";
 import { reading } from "../db/transaction.ts";
-import { checkLedger, type KeptHead, type LedgerAudit } from "../domain/audit/ledger_check.ts";
+import {
+  checkLedger,
+  type KeptHead,
+  type LedgerAudit,
+  STEPS,
+} from "../domain/audit/ledger_check.ts";
 import { DomainError } from "../domain/errors.ts";
 import { isId } from "../domain/ids.ts";
 import { notFound } from "../domain/permissions.ts";
-import { locationOf } from "../domain/realms/realms.ts";
+import { countAllRealms, locationOf } from "../domain/realms/realms.ts";
 import type { CommandContext, Invocation } from "./context.ts";
 
 /** The realm to audit (all unless named), and the head of its chain that was stored elsewhere. */
@@ -26,21 +31,38 @@ export interface RealmAudit extends LedgerAudit {
 const USAGE = "usage: audit [--realm <id>] [--expect <seq>:<hash>]";
 
 /** Audits all realms, or one; the exit code is 1 if there is a mismatch. */
-export async function audit({ database }: CommandContext, { args }: Invocation): Promise<void> {
+export async function audit(
+  { database, progress }: CommandContext,
+  { args }: Invocation,
+): Promise<void> {
+  const only = readAuditArguments(args);
+  const one = only.realm !== undefined || only.expect !== undefined;
+  const count = one ? 1 : await countAllRealms(database.platform);
+  progress.part("Auditing", count * STEPS, "checks");
   await checkRealms(database, (found) => {
-    for (const line of formatAudit(found)) console.log(line);
+    progress.above(() => formatAudit(found).forEach((line) => console.log(line)));
     if (found.mismatches.length > 0) Deno.exitCode = 1;
-  }, readAuditArguments(args));
+  }, { ...only, onSteps: progress.add });
+  progress.end();
+}
+
+/** The realms to check, and who is told how many of the {@link STEPS} of each were done. */
+export interface Checking extends AuditArguments {
+  onSteps?: (count: number) => void;
 }
 
 /** Checks every realm, or one, one after another, and reports each as soon as it is checked. */
 export async function checkRealms(
   database: Database,
   report: (audit: RealmAudit) => void,
-  only: AuditArguments = {},
+  only: Checking = {},
 ): Promise<void> {
   const check = async (row: RealmRow) => {
-    const found = await checkLedger(database.realm(locationOf(row)), only.expect);
+    const found = await checkLedger(
+      database.realm(locationOf(row)),
+      only.expect,
+      only.onSteps,
+    );
     report({ realm: row.id, name: row.name, ...found });
   };
   if (only.realm !== undefined) {

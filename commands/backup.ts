@@ -47,7 +47,7 @@ export async function backup(context: CommandContext, { args }: Invocation): Pro
 
 /** Writes a file that has its name only once it is whole. */
 async function writeBackup(
-  { database, provisioning: { secrets }, config }: CommandContext,
+  { database, provisioning: { secrets }, config, progress }: CommandContext,
   { realm, into }: { realm: string | null; into: string },
 ): Promise<{ path: string; dumped: Dumped }> {
   const at = Date.now();
@@ -59,7 +59,7 @@ async function writeBackup(
       backup: id,
       realm,
       at,
-      tell: (text) => console.error(text),
+      progress,
       async begin({ kind, installation }) {
         const name = nameOf(scopeOf(kind, realm ?? installation), at, id);
         const draft = file.draft = await beginFile(into, name);
@@ -67,6 +67,7 @@ async function writeBackup(
         return writeFrames(pipe.writer, secrets, id);
       },
     });
+    progress.end();
     await file.pipe!.writer.close();
     await file.pipe!.done;
     return { path: await file.draft!.keep(), dumped };

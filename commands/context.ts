@@ -9,12 +9,15 @@ import { parseStoredJson } from "../domain/json.ts";
 import type { ProvisioningOptions } from "../domain/realms/provisioning.ts";
 import { loginsUnder, openSecrets } from "../domain/security/serving_secrets.ts";
 import { bufferLines, createLog, type Log, type LogOptions } from "../log.ts";
+import { openProgress, type Progress, standardError } from "../progress.ts";
 import { asksForTraces, openTracing, traceFaults } from "../tracing.ts";
 
 /** Inputs of every command. */
 export interface CommandContext {
   config: Config;
   log: Log;
+  /** Shows how far long work is. */
+  progress: Progress;
   platformKey: string;
   /** Decrypts the secrets at rest; null in a process that only serves. */
   masterKey: string | null;
@@ -61,11 +64,13 @@ function networkFaults(name: string, texts: readonly string[]): string[] {
 /**
  * Reads the configuration and opens the database.
  *
+ * @param serving whether the process serves: its standard error is a log, which tells of each migration
  * @throws {ConfigError} with every fault of the configuration
  */
-export async function openContext(): Promise<CommandContext> {
+export async function openContext(serving: boolean): Promise<CommandContext> {
   const env = await takeEnvironment();
-  const config = readConfig(env, Deno.stderr.isTerminal());
+  const terminal = Deno.stderr.isTerminal();
+  const config = readConfig(env, terminal);
   const faults = [
     ...traceFaults(env),
     ...(await applyAssets(config.assets)).map((fault) => `ASSETS: ${fault}`),
@@ -76,10 +81,13 @@ export async function openContext(): Promise<CommandContext> {
     faults.push("DATABASE_URL is missing; `deno task start` brings a PostgreSQL of its own");
   }
   if (faults.length > 0) throw new ConfigError(faults);
+  // Lines of JSON are for machines where they were asked for.
+  const isForMachines = env.LOG_FORMAT === "json" || serving && !terminal;
+  const progress = openProgress(standardError(isForMachines));
   const log = createLog({
     level: config.logLevel,
     format: config.logFormat,
-    write: writerOf(config),
+    write: terminal ? progress.note : writerOf(config),
   });
   if (asksForTraces(env)) await openTracing(Number(env.OTEL_TRACES_SAMPLER_ARG ?? "1"));
   const { databaseUrl: url, platformKey, masterKey } = config;
@@ -100,12 +108,16 @@ export async function openContext(): Promise<CommandContext> {
   return {
     config,
     log,
+    progress,
     platformKey: platformKey!,
     masterKey,
     database,
     migrations,
     provisioning: { database, migrations, roles: config.realmRoles, secrets },
-    close: database.close,
+    async close() {
+      progress.end();
+      await database.close();
+    },
   };
 }
 

@@ -13,7 +13,7 @@ import { type CommandContext, failStart, StartError } from "./context.ts";
  * @returns the realms that could not be migrated
  */
 export async function prepareDatabase(
-  { database, migrations, log, provisioning }: CommandContext,
+  { database, migrations, log, progress, provisioning }: CommandContext,
   anew: boolean,
 ): Promise<string[]> {
   const { builder } = database;
@@ -24,8 +24,10 @@ export async function prepareDatabase(
     );
   }
   if (!anew) await refuseOtherKey(builder, provisioning.secrets).catch(failStart);
-  const claim = () => claimPlatformKey(builder, provisioning.secrets, anew).catch(failStart);
-  return await migrateAll(database, migrations, log, claim);
+  return await migrateAll(database, migrations, log, {
+    entitle: () => claimPlatformKey(builder, provisioning.secrets, anew).catch(failStart),
+    progress,
+  });
 }
 
 /**

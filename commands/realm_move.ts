@@ -11,7 +11,6 @@ import { orderMove } from "../workers/moves/move_orders.ts";
 import { cancel, carryOn, dropOld } from "../workers/moves/moving.ts";
 import { DatabaseUrl, locationOf } from "../domain/realms/realms.ts";
 import type { CommandContext } from "./context.ts";
-import { openProgress } from "./progress.ts";
 
 const FLAGS = {
   to: { type: "string" },
@@ -41,19 +40,11 @@ export async function moveRealm(
     console.log(`The move of realm ${realm} is canceled: the realm works where it was.`);
     return;
   }
-  const progress = openProgress("bytes");
-  try {
-    const { pauseMs, rounds, head } = await carryOn({
-      ...options,
-      onPart: progress.part,
-      onBytes: progress.add,
-    }, move);
-    progress.end();
-    const pause = pauseMs === null ? "" : ` It took no writes for ${pauseMs} ms.`;
-    console.log(`Realm ${realm} has moved, head ${head}, after ${rounds} rounds.${pause}`);
-  } finally {
-    progress.end();
-  }
+  const { progress } = context;
+  const { pauseMs, rounds, head } = await carryOn({ ...options, progress }, move);
+  progress.end();
+  const pause = pauseMs === null ? "" : ` It took no writes for ${pauseMs} ms.`;
+  console.log(`Realm ${realm} has moved, head ${head}, after ${rounds} rounds.${pause}`);
 }
 
 function optionsOf({ database, migrations, provisioning }: CommandContext): OrderOptions {

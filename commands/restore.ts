@@ -5,6 +5,7 @@ import { reading } from "../db/transaction.ts";
 import { isInstalled } from "../db/realms/installation.ts";
 import { refuse } from "../domain/backup/manifests.ts";
 import { isId } from "../domain/ids.ts";
+import { STEPS } from "../domain/audit/ledger_check.ts";
 import { assertEncoding, restateAll } from "../domain/realms/migrations.ts";
 import { refuseOtherKey } from "../domain/security/platform_key.ts";
 import { decryptFrom } from "../workers/backup/envelope.ts";
@@ -40,36 +41,50 @@ interface RestoreArguments {
 /** Restores a backup; the exit code is 1 where its audit finds a mismatch. */
 export async function restore(context: CommandContext, { args }: Invocation): Promise<void> {
   const { file, realm, expect, check } = argumentsOf(args);
+  context.progress.part(check ? "Reading" : "Restoring", (await Deno.stat(file)).size, "bytes");
   const frames = await openBackup(context, file);
   const header = await readHeader(frames);
-  if (check) return report(await checkBackup(frames), "whole");
+  if (check) {
+    const read = await checkBackup(frames);
+    context.progress.end();
+    return report(read, "whole");
+  }
   const whole = header.kind === "installation" && realm === null;
-  const { database, migrations, log } = context;
-  const tell = (text: string) => console.error(text);
+  const { database, migrations, log, progress } = context;
+  const tell = progress.note;
   const options = { database, migrations, frames, header, at: Date.now(), tell };
   await assertEncoding(database).catch(failStart);
   const restored = whole
     ? await restoreInstallation(options)
     : await intoInstallation(context, options, realm);
   if (whole) {
-    const left = await restateAll(database, migrations, log, { every: true });
+    const left = await restateAll(database, migrations, log, { every: true, progress });
     if (left.length > 0) throw new StartError(`restored, but without rights: ${left}`);
   }
   await quarantineAll(database, log, haltOf(header), restored.realms.map(({ id }) => id));
   await auditRestored(context, restored, expect);
+  progress.end();
   report(restored, "restored; nothing is sent until `deno task reconcile` has ended");
 }
 
 /** Opens a file as a backup of a holder of the platform key. */
 async function openBackup(
-  { config, provisioning: { secrets } }: CommandContext,
+  { config, provisioning: { secrets }, progress }: CommandContext,
   path: string,
 ): Promise<FrameReader> {
   const { identityFile } = config.backup;
   if (identityFile === null) throw new ConfigError(["BACKUP_IDENTITY_FILE is missing"]);
   const identities = await Deno.readTextFile(identityFile);
   const file = await Deno.open(path);
-  return readFrames(await decryptFrom(file.readable, identities), secrets);
+  const counted = file.readable.pipeThrough(
+    new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      transform(chunk, controller) {
+        progress.add(chunk.length);
+        controller.enqueue(chunk);
+      },
+    }),
+  );
+  return readFrames(await decryptFrom(counted, identities), secrets);
 }
 
 async function intoInstallation(
@@ -86,7 +101,7 @@ async function intoInstallation(
 
 /** Audits each realm that was restored, against the head that was kept elsewhere, or that of the manifest. */
 async function auditRestored(
-  { database }: CommandContext,
+  { database, progress }: CommandContext,
   { realms }: Restored,
   expect: AuditArguments["expect"],
 ): Promise<void> {
@@ -94,12 +109,13 @@ async function auditRestored(
     const why = "a head belongs to one realm: `deno task audit --realm … --expect …`";
     throw new StartError(`restored, but not audited: ${why}`);
   }
+  progress.part("Auditing", realms.length * STEPS, "checks");
   for (const { id, head } of realms) {
     const kept = expect ?? readAuditArguments(["--expect", head]).expect;
     await checkRealms(database, (found) => {
-      for (const line of formatAudit(found)) console.error(line);
+      formatAudit(found).forEach(progress.note);
       if (found.mismatches.length > 0) Deno.exitCode = 1;
-    }, { realm: id, expect: kept });
+    }, { realm: id, expect: kept, onSteps: progress.add });
   }
 }
 

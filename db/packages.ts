@@ -5,6 +5,7 @@
  * @module
  */
 import { fileURLToPath } from "node:url";
+import { openProgress, type Progress } from "../progress.ts";
 
 /** Packages that are fetched together: those of a lock file, by the configuration beside it. */
 export interface PackageSet {
@@ -14,14 +15,6 @@ export interface PackageSet {
   readonly config: URL;
   /** The lock file with their digests. */
   readonly lock: URL;
-}
-
-/** Output of the progress. */
-export interface Display {
-  /** Whether a line can be written over. */
-  readonly terminal: boolean;
-  /** Takes text as it is, line ends included. */
-  write(text: string): void;
 }
 
 /** One package of a lock file. */
@@ -36,8 +29,6 @@ interface LockEntry {
 }
 
 const EVERY_MS = 500;
-/** Without a terminal a line is written each time so many packages have come. */
-const LINE_EVERY = 10;
 const OS: Readonly<Record<string, string>> = { windows: "win32" };
 const CPU: Readonly<Record<string, string>> = { x86_64: "x64", aarch64: "arm64" };
 
@@ -46,41 +37,44 @@ const CPU: Readonly<Record<string, string>> = { x86_64: "x64", aarch64: "arm64" 
  *
  * @throws {Error} with Deno's message, where that fails
  */
-export async function fetchPackages(set: PackageSet, display = standardError()): Promise<void> {
+export async function fetchPackages(
+  set: PackageSet,
+  progress: Progress = openProgress(),
+): Promise<void> {
   const missing = await missingOf(await packagesOf(set));
   if (missing.length === 0) return;
   const begun = performance.now();
-  const shown = { count: 0, bytes: 0 };
   const waiting = new Set(missing);
+  let bytes = 0;
   const measure = async () => {
     for (const one of waiting) {
       if (!await isHere(one)) continue;
       waiting.delete(one);
-      shown.count++;
-      shown.bytes += await sizeOf(folderOf(one)!);
-      if (!display.terminal && shown.count % LINE_EVERY === 0) display.write(`${line()}\n`);
+      bytes += await sizeOf(folderOf(one)!);
+      progress.add(1);
     }
-    if (display.terminal) display.write(`\r\x1b[K${line()}`);
+    progress.add(0);
   };
-  const line = () =>
-    `Fetching ${set.title}: ${shown.count} of ${missing.length} packages, ${
-      megabytes(shown.bytes)
-    }`;
-  if (!display.terminal) display.write(`${line()}\n`);
+  progress.part(`Fetching ${set.title}`, missing.length, "packages");
   const installing = install(set);
   installing.catch(() => {}); // it may fail during a measurement, and is awaited after it
-  for (let done = false; !done;) {
-    const timer = Promise.withResolvers<boolean>();
-    const id = setTimeout(timer.resolve, EVERY_MS, false);
-    done = await Promise.race([installing.then(() => true), timer.promise]).finally(() =>
-      clearTimeout(id)
-    );
-    await measure();
+  try {
+    for (let done = false; !done;) {
+      const timer = Promise.withResolvers<boolean>();
+      const id = setTimeout(timer.resolve, EVERY_MS, false);
+      done = await Promise.race([installing.then(() => true), timer.promise]).finally(() =>
+        clearTimeout(id)
+      );
+      await measure();
+    }
+  } finally {
+    progress.end();
   }
   const took = Math.round((performance.now() - begun) / 1000);
-  display.write(
-    `${display.terminal ? "\r\x1b[K" : ""}Fetched ${set.title}: ${missing.length} packages, ` +
-      `${megabytes(shown.bytes)} in ${took} s\n`,
+  progress.note(
+    `Fetched ${set.title}: ${missing.length} packages, ${
+      Math.round(bytes / 1e5) / 10
+    } MB in ${took} s`,
   );
 }
 
@@ -146,18 +140,4 @@ async function sizeOf(folder: string): Promise<number> {
     else if (isFile) bytes += (await Deno.stat(path)).size;
   }
   return bytes;
-}
-
-function megabytes(bytes: number): string {
-  const tenths = Math.round(bytes / 100_000);
-  return `${Math.floor(tenths / 10)}.${tenths % 10} MB`;
-}
-
-function standardError(): Display {
-  return {
-    terminal: Deno.stderr.isTerminal(),
-    write: (text) => {
-      Deno.stderr.writeSync(new TextEncoder().encode(text));
-    },
-  };
 }

@@ -1,7 +1,7 @@
 /**
  * Recomputes a realm's chain of hashes on an auditor's own machine, from the answers of the API, without
- * the service's own code or its client: an auditor reads here all that decides. Needs a user key with the
- * scope realm.
+ * the service's own code or its client: an auditor reads here all that decides, and what is imported only shows how
+ * far it is. Needs a user key with the scope realm.
  *
  *     deno task verify --url https://purser.example --key <x-api-key>
  *     deno task verify --from 1200:5f0c… --expect 3400:9a17…
@@ -14,6 +14,7 @@
 
 import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
+import { openProgress, type Progress } from "../progress.ts";
 
 /** A link of the chain. */
 export interface Link {
@@ -35,6 +36,8 @@ export interface Options {
   expect: Link | null;
   /** Takes each line of the report. */
   say: (line: string) => void;
+  /** Shows how far it is. */
+  progress?: Progress;
   /** Asks the service. */
   ask: (url: string, how: { headers: Record<string, string> }) => Promise<Response>;
 }
@@ -55,11 +58,17 @@ const EVENT_FIELDS = "at facts kind salt seq subject";
 /** Marks a number that a double does not hold exactly as written. */
 const EXACT = Symbol("exact");
 
-if (import.meta.main) Deno.exitCode = await verify(readOptions(Deno.args));
+if (import.meta.main) {
+  const options = readOptions(Deno.args);
+  Deno.exitCode = await verify(options).finally(() => options.progress?.end());
+}
 
 /** Follows the chain to the head that the service named before, or beyond it; gives the exit code. */
 export async function verify(options: Options): Promise<number> {
-  const { say } = options;
+  const say = (line: string) => {
+    options.progress?.end();
+    options.say(line);
+  };
   const fail = (seq: number, reason: string) => {
     say(`BROKEN at ${seq}: ${reason}`);
     return 1;
@@ -80,7 +89,9 @@ export async function verify(options: Options): Promise<number> {
   for (const link of due) {
     if (link.seq === last.seq && !matches(link, last)) return refuse(link, named);
   }
+  options.progress?.part("Verifying", named.seq - last.seq, "links");
   for await (const shown of chain(options)) {
+    options.progress?.add(1);
     const fault = follow(last, shown);
     if (fault !== null) return fail(last.seq + 1, fault);
     if ("kind" in shown) events++;
@@ -212,6 +223,7 @@ function readOptions(args: readonly string[]): Options {
     from: linkOf(given.get("from")) ?? NOTHING,
     expect: linkOf(given.get("expect")),
     say: console.log,
+    progress: openProgress(),
     ask: fetch,
   };
 }

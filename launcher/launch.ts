@@ -13,6 +13,7 @@ import { type Config, ConfigError, readConfig, readEnvironment, settingNames } f
 import { type EmbeddedPostgres, startEmbedded } from "../db/embedded/embedded.ts";
 import { preallocateLater } from "../db/embedded/wal_segments.ts";
 import { fetchPackages, type PackageSet } from "../db/packages.ts";
+import { openProgress } from "../progress.ts";
 import { asksForTraces, RUNTIME_TRACES } from "../tracing.ts";
 import { type Command, COMMANDS, isService, needsMasterKey, permissionsOf } from "./permissions.ts";
 import { localKey, replaceKey } from "./secrets.ts";
@@ -190,7 +191,9 @@ function spawn(command: Command, { flags, args, env }: Launch): Deno.ChildProces
 
 /** Starts the installation of this machine. */
 async function startLocal(config: Config, command: Command): Promise<Local> {
-  const server = await startEmbedded({ dataDir: config.dataDir });
+  const progress = openProgress();
+  progress.part("Starting PostgreSQL");
+  const server = await startEmbedded({ dataDir: config.dataDir }).finally(progress.end);
   try {
     const dataDir = await Deno.realPath(config.dataDir);
     const platformKey = config.platformKey ?? await localKey(dataDir, "platform_key");

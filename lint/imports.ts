@@ -21,24 +21,46 @@ const DIRECTION = "imports run main → commands → routes, workers → domain 
 
 const MAY_IMPORT: Readonly<Record<Layer, readonly Layer[]>> = {
   main: ["commands", "config", "db"],
-  commands: ["commands", "routes", "workers", "domain", "db", "config", "log", "tracing"],
-  launcher: ["launcher", "config", "db", "tracing"],
+  commands: [
+    "commands",
+    "routes",
+    "workers",
+    "domain",
+    "db",
+    "config",
+    "log",
+    "tracing",
+    "progress",
+  ],
+  launcher: ["launcher", "config", "db", "tracing", "progress"],
   config: ["config"],
   log: [],
   tracing: [],
+  progress: [],
   routes: ["routes", "domain", "log", "tracing"],
   domain: ["domain", "db"],
-  db: ["db", "tracing"],
+  db: ["db", "tracing", "progress"],
   workers: ["workers", "domain", "db", "log", "tracing"],
   tests: [
-    ...["main", "commands", "launcher", "config", "log", "tracing"] as const,
+    ...["main", "commands", "launcher", "config", "log", "tracing", "progress"] as const,
     ...["routes", "domain", "db", "workers"] as const,
     ...["tests", "bench", "lint", "examples", "client"] as const,
   ],
-  bench: ["main", "config", "log", "routes", "domain", "db", "workers", "tests", "bench"],
+  bench: [
+    "main",
+    "config",
+    "log",
+    "routes",
+    "domain",
+    "db",
+    "workers",
+    "tests",
+    "bench",
+    "progress",
+  ],
   lint: ["lint"],
   // Nodes of chains that no package brings are those of the tests.
-  examples: ["examples", "client", "tests"],
+  examples: ["examples", "client", "tests", "progress"],
   // It is published by itself: what it needs is its own, or a package.
   client: ["client"],
   ci: ["ci"],
@@ -97,11 +119,12 @@ const OWNED: Readonly<Record<string, string>> = {
 /** The list of all routes is the one file of the HTTP machinery that knows them. */
 const KNOWS_ALL: readonly string[] = ["routes/http/route_list.ts"];
 
-// Config is passed down as a value, so these layers need its type and nothing else of it. Its own fields have the
+// Config and progress are passed down as values, so these layers need their types and nothing else of them. Config's own fields have the
 // types of the domain that takes them.
 const MAY_IMPORT_TYPES: Readonly<Partial<Record<Layer, readonly Layer[]>>> = {
   routes: ["config"],
-  workers: ["config"],
+  domain: ["progress"],
+  workers: ["config", "progress"],
   config: ["domain"],
 };
 

@@ -5,7 +5,7 @@
  * @module
  */
 
-/** A folder, or one of the four top-level files, that has rules of its own. */
+/** A folder, or one of the five top-level files, that has rules of its own. */
 export type Layer =
   | "main"
   | "commands"
@@ -13,6 +13,7 @@ export type Layer =
   | "config"
   | "log"
   | "tracing"
+  | "progress"
   | "routes"
   | "domain"
   | "db"
@@ -42,6 +43,7 @@ const TOP_LEVEL: Readonly<Record<string, Layer>> = {
   "config.ts": "config",
   "log.ts": "log",
   "tracing.ts": "tracing",
+  "progress.ts": "progress",
 };
 
 const FOLDERS: Readonly<Record<string, Layer>> = {

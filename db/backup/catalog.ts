@@ -7,6 +7,11 @@ export interface TableShape {
   columns: string[];
 }
 
+/** A table, and the bytes of its rows on the disk, roughly. */
+export interface SizedTable extends TableShape {
+  bytes: number;
+}
+
 /** The state of a sequence. */
 export interface SequenceState {
   name: string;
@@ -31,14 +36,26 @@ export function identifier(name: string): string {
 export async function selectTables(
   tx: Tx,
   schema: string,
-): Promise<TableShape[]> {
-  return await tx<TableShape[]>`
-    select c.relname::text as name, array_agg(a.attname::text order by a.attnum) as columns
+): Promise<SizedTable[]> {
+  const rows = await tx<(TableShape & { bytes: string })[]>`
+    select c.relname::text as name, array_agg(a.attname::text order by a.attnum) as columns,
+      coalesce((select sum(pg_table_size(t.relid)) from pg_partition_tree(c.oid) t),
+        pg_table_size(c.oid))::text as bytes
     from pg_class c join pg_attribute a on a.attrelid = c.oid
     where c.relnamespace = (select oid from pg_namespace where nspname = ${schema})
       and c.relkind in ('r', 'p') and not c.relispartition
       and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-    group by c.relname order by c.relname`;
+    group by c.oid, c.relname order by c.relname`;
+  return rows.map((row) => ({ ...row, bytes: Number(row.bytes) }));
+}
+
+/** Sums up the bytes of the rows of several schemas, roughly. */
+export async function sumBytes(tx: Tx, schemas: readonly string[]): Promise<number> {
+  const [{ bytes }] = await tx<{ bytes: string }[]>`
+    select coalesce(sum(pg_table_size(c.oid)), 0)::text as bytes from pg_class c
+    where c.relkind = 'r' and c.relnamespace in
+      (select oid from pg_namespace where nspname = any (${[...schemas]}::text[]))`;
+  return Number(bytes);
 }
 
 /** Reads the states of all sequences of a schema. */

@@ -124,6 +124,13 @@ export async function selectRealmsBehind(
     order by id limit ${page.limit}`;
 }
 
+/** Counts the realms that are behind a schema version. */
+export async function countRealmsBehind(db: Db, schema_version: number): Promise<number> {
+  const [row] = await db<{ n: string }[]>`
+    select count(*) as n from realms where schema_version < ${schema_version}`;
+  return Number(row.n);
+}
+
 /** Reads realms of this database whose role is missing, has no rights, or settings of its own, after one of them. */
 export async function selectRealmsWithoutRights(
   db: Db,

@@ -179,7 +179,7 @@ export async function verifyChain(
   const most = from + BigInt(CHECKED_MAX) - 1n;
   const wanted = range.to === undefined ? end : BigInt(range.to);
   const last = [wanted, end, most].reduce((a, b) => a < b ? a : b);
-  const found = await recompute(db, from, last, head);
+  const found = await recompute(db, { from, last, head });
   const more = found.break === null && last < end && last < wanted;
   return {
     valid: found.break === null,
@@ -190,10 +190,17 @@ export async function verifyChain(
   };
 }
 
-/** Recomputes the whole chain and names its first break. */
-export async function recomputeAll(db: Db): Promise<Recomputed> {
+/**
+ * Recomputes the whole chain and names its first break.
+ *
+ * @param onShare told after each page which share of the whole it is
+ */
+export async function recomputeAll(
+  db: Db,
+  onShare?: (share: number) => void,
+): Promise<Recomputed> {
   const head = await selectHead(db);
-  return await recompute(db, 1n, BigInt(head.seq), head);
+  return await recompute(db, { from: 1n, last: BigInt(head.seq), head, onShare });
 }
 
 /** Result of recomputing a part of the chain. */
@@ -204,11 +211,17 @@ export interface Recomputed {
   break: { seq: number; reason: BreakReason } | null;
 }
 
+/** The links to recompute. */
+interface Range {
+  from: bigint;
+  last: bigint;
+  head: HeadRow;
+  onShare?: (share: number) => void;
+}
+
 async function recompute(
   db: Db,
-  from: bigint,
-  last: bigint,
-  head: HeadRow,
+  { from, last, head, onShare }: Range,
 ): Promise<Recomputed> {
   let tip = GENESIS;
   let checked = 0;
@@ -238,6 +251,7 @@ async function recompute(
       if (++checked % SLICE === 0) await breatheIfDue();
       seq++;
     }
+    onShare?.(rows.length / asNumber(last));
   }
   const whole = from <= last && last === BigInt(head.seq);
   if (whole && tip !== head.hash) return broken(last, "head_mismatch");

@@ -62,28 +62,54 @@ const LISTED_MAX = 100;
 /** The checks by name, in the order in which they run. */
 export const CHECK_CODES: readonly CheckCode[] = Object.keys(CHECKS) as CheckCode[];
 
-/** Audits one realm's ledger in one snapshot. */
-export async function checkLedger(pool: Pool, expect?: KeptHead): Promise<LedgerAudit> {
-  return await snapshot(pool, (tx) => checkWithin(tx, expect));
+/** Steps of one audit: its checks, and the two chains. */
+export const STEPS: number = CHECK_CODES.length + 2;
+
+/**
+ * Audits one realm's ledger in one snapshot.
+ *
+ * @param onSteps told how many of the {@link STEPS} were done, in parts of one for the chain of hashes
+ */
+export async function checkLedger(
+  pool: Pool,
+  expect?: KeptHead,
+  onSteps?: (count: number) => void,
+): Promise<LedgerAudit> {
+  return await snapshot(pool, (tx) => checkWithin(tx, expect, onSteps));
 }
 
 /** Audits the ledger in the snapshot of a database transaction. */
-export async function checkWithin(tx: Tx, expect?: KeptHead): Promise<LedgerAudit> {
+export async function checkWithin(
+  tx: Tx,
+  expect?: KeptHead,
+  onSteps: (count: number) => void = () => {},
+): Promise<LedgerAudit> {
   await allowTime(tx);
   const mismatches: Mismatch[] = [];
   for (const code of CHECK_CODES) {
     for (const row of await selectMismatches(tx, code, LISTED_MAX)) {
       mismatches.push({ ...row, code, count: parseInt(row.count, 10) });
     }
+    onSteps(1);
   }
-  const { checked: links, tip } = await checkChain(tx, mismatches);
+  const { checked: links, tip } = await checkChain(tx, mismatches, onSteps);
   await checkTrail(tx, mismatches);
+  onSteps(1);
   if (expect !== undefined) await checkHead(tx, expect, mismatches);
   return { links, head: `${links}:${tip}`, mismatches };
 }
 
-async function checkChain(tx: Tx, mismatches: Mismatch[]): Promise<Recomputed> {
-  const chain = await recomputeAll(tx);
+async function checkChain(
+  tx: Tx,
+  mismatches: Mismatch[],
+  onSteps: (count: number) => void,
+): Promise<Recomputed> {
+  let done = 0;
+  const chain = await recomputeAll(tx, (share) => {
+    onSteps(share);
+    done += share;
+  });
+  onSteps(1 - done);
   if (chain.break !== null) {
     const { seq, reason } = chain.break;
     mismatches.push({ code: `seal.${reason}`, subject: `${seq}`, ...ONE });

@@ -17,6 +17,8 @@ import {
 } from "../../db/migrate.ts";
 import { allRealms, type PageOptions } from "../../db/realms/realm_pages.ts";
 import {
+  countRealms,
+  countRealmsBehind,
   lockRealm,
   markSchemaVersion,
   type RealmRow,
@@ -27,6 +29,7 @@ import {
   selectRealmsWithoutRights,
   updateRealm,
 } from "../../db/realms/realms.ts";
+import type { Progress } from "../../progress.ts";
 import { selectPlace } from "../../db/realm_places.ts";
 import { building, locking, reading } from "../../db/transaction.ts";
 import { locationOf } from "./realms.ts";
@@ -51,7 +54,7 @@ export async function assertEncoding({ builder }: Pick<Database, "builder">): Pr
 /**
  * Applies due migrations; cheap if there are none.
  *
- * @param entitle called once the platform's tables exist; if it throws, no realm is touched
+ * @param work `entitle` is called once the platform's tables exist; if it throws, no realm is touched
  * @returns the realms that could not be migrated
  * @throws {Error} where the platform cannot be, or a file was changed after it had been applied
  */
@@ -59,20 +62,20 @@ export async function migrateAll(
   database: Database,
   migrations: Migrations,
   tell: Tell,
-  entitle: () => Promise<void> = () => Promise.resolve(),
+  { entitle, progress }: { entitle?: () => Promise<void>; progress?: Progress } = {},
 ): Promise<string[]> {
   const applied = await building(
     database.builder,
     (sql) => migratePlatform(sql, migrations.platform),
   );
   if (applied > 0) tell("info", "migrated the platform", { applied });
-  await entitle();
+  await entitle?.();
   await assertUnchanged(database, migrations);
   if (await reading(database.builder, isSuperuser)) {
     tell("warn", "the login of DATABASE_URL is a superuser: no right bounds it", {});
   }
-  const failed = await migrateRealms(database, migrations, tell);
-  return [...failed, ...await restateAll(database, migrations, tell)];
+  const failed = await migrateRealms(database, migrations, tell, progress);
+  return [...failed, ...await restateAll(database, migrations, tell, { progress })];
 }
 
 /** Migrates the realms that are behind; gives those that could not be. */
@@ -80,10 +83,16 @@ export async function migrateRealms(
   database: Database,
   migrations: Migrations,
   tell: Tell,
+  progress?: Progress,
 ): Promise<string[]> {
   const failed: string[] = [];
+  const version = migrations.realm.length;
   const select: PageOptions["select"] = (db, after, limit) =>
-    selectRealmsBehind(db, migrations.realm.length, { after, limit });
+    selectRealmsBehind(db, version, { after, limit });
+  if (progress !== undefined) {
+    const count = await reading(database.platform, (db) => countRealmsBehind(db, version));
+    if (count > 0) progress.part("Migrating", count, "realms");
+  }
   for await (const row of allRealms(database.platform, { select })) {
     try {
       const count = await whileTablesAreFree(() => migrateOne(database, migrations, row));
@@ -92,7 +101,9 @@ export async function migrateRealms(
       failed.push(row.id);
       tell("error", "a realm could not be migrated", { realm: row.id, error });
     }
+    progress?.add(1);
   }
+  progress?.end();
   return failed;
 }
 
@@ -118,6 +129,7 @@ export interface Restating {
   every?: boolean;
   /** Also replaces logins that were encrypted with a lost platform key. */
   newLogins?: boolean;
+  progress?: Progress;
 }
 
 /**
@@ -129,14 +141,19 @@ export async function restateAll(
   database: Database,
   migrations: Migrations,
   tell: Tell,
-  { every = false, newLogins = false }: Restating = {},
+  { every = false, newLogins = false, progress }: Restating = {},
 ): Promise<string[]> {
   const failed: string[] = [];
   const select = every ? selectRealms : selectRealmsWithoutRights;
+  const count = every && progress ? await reading(database.platform, countRealms) : null;
+  let begun = false;
   for await (const row of allRealms(database.platform, { select })) {
-    if (row.role_name === null) continue;
-    const place = await reading(database.platform, (db) => selectPlace(db, row.id));
-    if (place?.moving) continue; // its old place is fenced
+    if (!begun) progress?.part("Granting rights", count, "realms");
+    begun = true;
+    if (row.role_name === null || await isMoving(database, row)) {
+      progress?.add(1);
+      continue;
+    }
     try {
       await restateOne(database, migrations, await withLogin(database, row, newLogins));
       tell("info", "a realm has its rights again", { realm: row.id });
@@ -144,8 +161,16 @@ export async function restateAll(
       failed.push(row.id);
       tell("error", "a realm has no rights", { realm: row.id, error });
     }
+    progress?.add(1);
   }
+  progress?.end();
   return failed;
+}
+
+/** Whether a realm is moving: its old place is fenced. */
+async function isMoving({ platform }: Database, { id }: RealmRow): Promise<boolean> {
+  const place = await reading(platform, (db) => selectPlace(db, id));
+  return place?.moving ?? false;
 }
 
 /**

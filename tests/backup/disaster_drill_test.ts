@@ -27,7 +27,11 @@ Deno.test("the disaster drill goes as its page says: what was paid after the bac
   await using elsewhere = await testDatabase();
   await using host = await commandHost();
   await using funded = await openFundedRamp({ env: { DATABASE_URL: own.url } });
-  const node = { ETHEREUM_RPC_URL: funded.anvil.url, ETHEREUM_CONFIRMATIONS: "2" };
+  const node = {
+    ETHEREUM_RPC_URL: funded.anvil.url,
+    ETHEREUM_CONFIRMATIONS: "2",
+    LOG_FORMAT: "json", // a slow machine shows no progress
+  };
   const lines: string[] = [];
   async function type(url: string, command: Command, ...args: string[]): Promise<string> {
     const { code, out, said } = await host.run(url, command, args, node);

@@ -42,8 +42,18 @@ export interface CommandHost extends AsyncDisposable {
     args: readonly string[],
     env?: Record<string, string>,
   ): Promise<Ended>;
+  /** Runs a command whose standard error is a terminal: `said` is what it writes there. */
+  runInTerminal(url: string, command: Command, args: readonly string[]): Promise<Ended>;
   /** The files of backups, sorted by name. */
   files(): Promise<string[]>;
+}
+
+type HostSettings = Record<string, string>;
+
+/** Arguments and environment of a process. */
+interface Invocation {
+  args: string[];
+  env: Record<string, string>;
 }
 
 /** Makes a host with a key for backups. */
@@ -64,49 +74,68 @@ export async function commandHost(): Promise<CommandHost> {
     NO_COLOR: "1",
   };
   await Deno.mkdir(settings.DATA_DIR);
-  const start: CommandHost["start"] = (url, command, args, env = {}) => {
-    const given = { ...settings, DATABASE_URL: url, ...env };
-    const config = readConfig({ WORKERS: "off", ...given }, false);
-    const withKey = needsMasterKey(command, config);
-    const flags = permissionsOf({
-      command,
-      config,
-      databaseUrl: url,
-      migrations: fileURLToPath(new URL("migrations", ROOT)),
-      exchangeClient: fileURLToPath(new URL("workers/gateways/exchanges", ROOT)),
-      records: settings.DATA_DIR,
-      sandbox: null,
-      backups: command === "backup" ? given.BACKUP_DIR : null,
-      restored: command === "restore" ? [args[0], given.BACKUP_IDENTITY_FILE] : [],
-    });
-    const main = fileURLToPath(new URL("main.ts", ROOT));
-    const child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "--quiet", "--cached-only", ...flags, main, command, ...args],
-      cwd: ROOT,
-      env: { ...given, ...(withKey ? { MASTER_KEY: masterKey! } : { WORKERS: "off" }) },
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-    return {
-      child,
-      async end() {
-        const { code, stdout, stderr } = await child.output();
-        const read = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-        return { code, out: read(stdout), said: read(stderr) };
-      },
-    };
-  };
+  const start: CommandHost["start"] = (...of) =>
+    spawn(Deno.execPath(), invocationOf(settings, ...of));
   return {
     folder,
     recipient,
     start,
     run: (...of) => start(...of).end(),
+    async runInTerminal(...of) {
+      const { args, env } = invocationOf(settings, ...of);
+      const out = `${folder}/standard_output`;
+      const words = [Deno.execPath(), ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
+      const shell = `${words.join(" ")} > '${out}'`;
+      const { code, out: said } = await spawn("script", {
+        args: ["-qec", shell, "/dev/null"],
+        env: { ...env, SHELL: "/bin/sh" },
+      }).end();
+      return { code, out: await Deno.readTextFile(out), said };
+    },
     async files() {
       const names = [];
       for await (const { name } of Deno.readDir(settings.BACKUP_DIR)) names.push(name);
       return names.sort();
     },
     [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
+  };
+}
+
+/** Gives the process of a command. */
+function invocationOf(
+  settings: HostSettings,
+  ...[url, command, args, env = {}]: Parameters<CommandHost["start"]>
+): Invocation {
+  const given: HostSettings = { ...settings, DATABASE_URL: url, ...env };
+  const config = readConfig({ WORKERS: "off", ...given }, false);
+  const withKey = needsMasterKey(command, config);
+  const flags = permissionsOf({
+    command,
+    config,
+    databaseUrl: url,
+    migrations: fileURLToPath(new URL("migrations", ROOT)),
+    exchangeClient: fileURLToPath(new URL("workers/gateways/exchanges", ROOT)),
+    records: settings.DATA_DIR,
+    sandbox: null,
+    backups: command === "backup" ? given.BACKUP_DIR : null,
+    restored: command === "restore" ? [args[0], given.BACKUP_IDENTITY_FILE] : [],
+  });
+  const main = fileURLToPath(new URL("main.ts", ROOT));
+  return {
+    args: ["run", "--quiet", "--cached-only", ...flags, main, command, ...args],
+    env: { ...given, ...(withKey ? { MASTER_KEY: masterKey! } : { WORKERS: "off" }) },
+  };
+}
+
+function spawn(program: string, { args, env }: Invocation): Running {
+  const how = { cwd: ROOT, stdin: "null", stdout: "piped", stderr: "piped" } as const;
+  const child = new Deno.Command(program, { args, env, ...how }).spawn();
+  return {
+    child,
+    async end() {
+      const { code, stdout, stderr } = await child.output();
+      const read = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+      return { code, out: read(stdout), said: read(stderr) };
+    },
   };
 }

@@ -9,6 +9,7 @@ import {
   selectMajorVersion,
   selectSequences,
   selectTables,
+  sumBytes,
 } from "../../db/backup/catalog.ts";
 import { copyOut } from "../../db/backup/copies.ts";
 import {
@@ -21,6 +22,7 @@ import { holdMoment, readMoment, readOnce } from "../../db/backup/snapshots.ts";
 import type { Database, Tx } from "../../db/database.ts";
 import { enterSchema } from "../../db/migrate.ts";
 import { FORMAT, type Header, refuse, type Trailer } from "../../domain/backup/manifests.ts";
+import type { Progress } from "../../progress.ts";
 import type { FrameWriter } from "./frames.ts";
 
 /** What is backed up, and under which name. */
@@ -34,7 +36,7 @@ export interface DumpOptions {
   readonly at: number;
   /** Begins the file once the header is known. */
   readonly begin: (header: Header) => Promise<FrameWriter>;
-  readonly tell: (text: string) => void;
+  readonly progress: Progress;
 }
 
 /** What was written. */
@@ -64,9 +66,16 @@ interface Sums {
   bytes: number;
 }
 
+/** Where rows are copied to. */
+interface Into {
+  frames: FrameWriter;
+  sums: Sums;
+  progress: Progress;
+}
+
 /** Writes a backup to frames. */
 export async function dump(options: DumpOptions): Promise<Dumped> {
-  const { database, backup, realm, at, begin, tell } = options;
+  const { database, backup, realm, at, begin, progress } = options;
   const { builder } = database;
   return await holdMoment(builder, async (moment) => {
     const { identity, realms } = await readMoment(
@@ -92,20 +101,27 @@ export async function dump(options: DumpOptions): Promise<Dumped> {
     };
     const frames = await begin(header);
     await frames.part(header);
+    const schemas = realms.map((one) => one.schema_name);
+    if (realm === null) schemas.push("platform");
+    const size = await readMoment(builder, moment, (tx) => sumBytes(tx, schemas));
+    progress.part(
+      realms.length === 1 ? "Copying" : `Copying ${realms.length} realms`,
+      size,
+      "bytes",
+    );
     const sums: Sums = { realms: 0, tables: 0, rows: 0, bytes: 0 };
     const heads = new Map<string, string>();
     for (const one of realms) {
       heads.set(
         one.id,
-        await dumpRealm(database, moment, { realm: one, frames, sums }),
+        await dumpRealm(database, moment, { realm: one, frames, sums, progress }),
       );
       sums.realms++;
-      tell(`realm ${one.id}: ${sums.realms} of ${realms.length}`);
     }
     await readMoment(
       builder,
       moment,
-      (tx) => dumpPlatform(tx, realm, { frames, sums }),
+      (tx) => dumpPlatform(tx, realm, { frames, sums, progress }),
     );
     const trailer: Trailer = { is: "trailer", ...sums };
     await frames.part(trailer);
@@ -117,7 +133,7 @@ export async function dump(options: DumpOptions): Promise<Dumped> {
 async function dumpRealm(
   database: Database,
   moment: string,
-  of: { realm: BackedRealm; frames: FrameWriter; sums: Sums },
+  of: Into & { realm: BackedRealm },
 ): Promise<string> {
   const work = (tx: Tx) => dumpRealmSchema(tx, of);
   if (of.realm.database_url_encrypted === null) {
@@ -133,17 +149,13 @@ async function dumpRealm(
 
 async function dumpRealmSchema(
   tx: Tx,
-  { realm, frames, sums }: {
-    realm: BackedRealm;
-    frames: FrameWriter;
-    sums: Sums;
-  },
+  { realm, ...into }: Into & { realm: BackedRealm },
 ): Promise<string> {
   const schema = realm.schema_name;
   await enterSchema(tx, schema);
   const { seq, hash, unsealed } = await selectHead(tx);
   const head = `${seq}:${hash}`;
-  await frames.part({
+  await into.frames.part({
     is: "realm",
     id: realm.id,
     name: realm.name,
@@ -154,7 +166,7 @@ async function dumpRealmSchema(
     waiting: Number(unsealed),
     sequences: await selectSequences(tx, schema),
   });
-  await dumpTables(tx, schema, { frames, sums, without: NOT_COPIED });
+  await dumpTables(tx, schema, { ...into, without: NOT_COPIED });
   return head;
 }
 
@@ -162,10 +174,10 @@ async function dumpRealmSchema(
 async function dumpPlatform(
   tx: Tx,
   realm: string | null,
-  { frames, sums }: { frames: FrameWriter; sums: Sums },
+  into: Into,
 ): Promise<void> {
   await enterSchema(tx, "platform");
-  await frames.part({
+  await into.frames.part({
     is: "platform",
     postgres: await selectMajorVersion(tx),
     migrations: await selectAppliedChecksums(tx),
@@ -173,8 +185,7 @@ async function dumpPlatform(
   });
   const only = realm === null ? undefined : rowsOf(realm);
   await dumpTables(tx, "platform", {
-    frames,
-    sums,
+    ...into,
     without: OF_PROCESSES,
     only,
   });
@@ -200,26 +211,37 @@ export function rowsOf(realm: string): ReadonlyMap<string, string> {
 async function dumpTables(
   tx: Tx,
   schema: string,
-  of: {
-    frames: FrameWriter;
-    sums: Sums;
-    without: readonly string[];
-    only?: ReadonlyMap<string, string>;
-  },
+  of: Into & { without: readonly string[]; only?: ReadonlyMap<string, string> },
 ): Promise<void> {
-  const { frames, sums, without, only } = of;
-  for (const table of await selectTables(tx, schema)) {
+  const { frames, sums, progress, without, only } = of;
+  for (const { bytes, ...table } of await selectTables(tx, schema)) {
     if (
       without.includes(table.name) ||
       (only !== undefined && !only.has(table.name))
     ) continue;
     await frames.part({ is: "table", ...table });
     const copied = await frames.rows(
-      copyOut(tx, schema, table, only?.get(table.name)),
+      counted(copyOut(tx, schema, table, only?.get(table.name)), bytes, progress),
     );
     sums.tables++;
     sums.rows += copied.rows;
     sums.bytes += copied.bytes;
   }
   await frames.part({ is: "close" });
+}
+
+/** Counts a table as its bytes on the disk, of which the whole is known beforehand. */
+async function* counted(
+  chunks: AsyncIterable<Uint8Array>,
+  bytes: number,
+  progress: Progress,
+): AsyncGenerator<Uint8Array> {
+  let left = bytes;
+  for await (const chunk of chunks) {
+    const count = Math.min(left, chunk.length);
+    left -= count;
+    progress.add(count);
+    yield chunk;
+  }
+  progress.add(left);
 }

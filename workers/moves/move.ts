@@ -2,6 +2,7 @@
 import type { Database, RealmLocation } from "../../db/database.ts";
 import type { MoveStep } from "../../db/realms/moves.ts";
 import type { Migrations } from "../../domain/realms/realms.ts";
+import type { Progress } from "../../progress.ts";
 import type { Secrets } from "../../domain/security/serving_secrets.ts";
 
 /** A move that this run carries on. */
@@ -19,9 +20,7 @@ export interface Move {
 export interface MoveOptions {
   database: Database;
   migrations: Migrations;
-  /** Told of each part of the work, with the bytes that it will copy, roughly. */
-  onPart?: (part: string, bytes: number | null) => void;
-  onBytes?: (count: number) => void;
+  progress?: Progress;
   /** Called before each step, for tests that stop there. */
   onStep?: (step: string) => void | Promise<void>;
 }

@@ -36,7 +36,7 @@ import {
 } from "../../db/moves/tables.ts";
 import { isContention, isTimeout } from "../../db/errors.ts";
 import { building, locking } from "../../db/transaction.ts";
-import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { checkLedger, STEPS } from "../../domain/audit/ledger_check.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { Migrations } from "../../domain/realms/realms.ts";
 import { assertUsable } from "./move_targets.ts";
@@ -111,16 +111,17 @@ async function copy(run: Run): Promise<void> {
   if (await targetState(run) !== "loaded") {
     await prepareTarget(run, migrations);
     await reach(run, "prepared");
-    run.onPart?.("copying", run.tables.reduce((sum, { bytes }) => sum + bytes, 0));
+    run.progress?.part("Copying", run.tables.reduce((sum, { bytes }) => sum + bytes, 0), "bytes");
     await round(run, { whole: true, then: "loaded" });
     await building(run.target, (sql) => analyzeTables(sql, schema, run.tables));
   }
   await reach(run, "loaded");
-  run.onPart?.("catching up", null);
+  run.progress?.part("Catching up");
   await catchUp(run);
-  run.onPart?.("comparing", null);
+  run.progress?.part("Comparing");
   await round(run, { compare: "all" });
-  const { mismatches } = await checkLedger(run.target);
+  run.progress?.part("Auditing the copy", STEPS, "checks");
+  const { mismatches } = await checkLedger(run.target, undefined, run.progress?.add);
   if (mismatches.length > 0) {
     const found = mismatches.map(({ code }) => code).join(", ");
     throw new DomainError("internal", `the copy does not pass the audit: ${found}`);
@@ -138,7 +139,7 @@ async function catchUp(run: Run): Promise<void> {
 /** Stops the writes, brings the last ones over, and switches; gives the milliseconds in between. */
 async function change(run: Run): Promise<number> {
   const { move, database } = run;
-  run.onPart?.("switching", null);
+  run.progress?.part("Switching");
   await Promise.all([run.source, run.target].map(assertReachable)); // connected when the pause begins
   let begun = performance.now();
   await take(run, ["copying", "fencing", "fenced"], "fencing");
@@ -196,7 +197,7 @@ async function reopen({ move, source, migrations, database, tables }: Run): Prom
 async function finish(run: Run): Promise<string> {
   const { move, source, target, tables } = run;
   const { schema } = move.source;
-  run.onPart?.("checking", null);
+  run.progress?.part("Checking");
   for (const key of await building(target, (sql) => selectUnchecked(sql, schema))) {
     await insisting(() =>
       building(target, (sql) =>
@@ -207,7 +208,8 @@ async function finish(run: Run): Promise<string> {
     );
   }
   await locking(target, (tx) => markTarget(tx, schema, null));
-  const { mismatches, head } = await checkLedger(target);
+  run.progress?.part("Auditing", STEPS, "checks");
+  const { mismatches, head } = await checkLedger(target, undefined, run.progress?.add);
   await locking(source, async (tx) => {
     await revokeAll(tx, move.source); // a start may have stated them again meanwhile
     await removeCapture(tx, schema, tables);
@@ -313,7 +315,7 @@ async function round(
       from.begin("isolation level repeatable read", async (reads) => {
         await allowCopying(reads);
         return await copyRound(
-          { source: reads, schema, tables, onBytes: run.onBytes, ...how },
+          { source: reads, schema, tables, onBytes: run.progress?.add, ...how },
           (work) =>
             building(target, (to) =>
               to.begin(async (writes) => {
