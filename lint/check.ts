@@ -8,6 +8,7 @@
 import { advisoryFaults } from "./advisories.ts";
 import { licenceFaults } from "./licences.ts";
 import { LOCKS } from "./locks.ts";
+import { migrationFaults } from "./migrations.ts";
 import { droppedPromises } from "./promises.ts";
 
 /** Result of one check; `output` is shown when it failed. */
@@ -31,7 +32,7 @@ const TESTS = new URL("tests/", ROOT);
 
 const CHECKS: Readonly<Record<string, () => Promise<string | null>>> = {
   format: () => deno("fmt", "--check"),
-  lint: () => deno("lint"),
+  lint: async () => await deno("lint") ?? await migrationFaults(),
   types: typeCheck,
   promises: async () =>
     await droppedPromises(ROOT, await sources([...DOCUMENTED, ...AROUND]), TESTS),

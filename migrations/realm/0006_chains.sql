@@ -258,6 +258,7 @@ create trigger deposits_linked_booked before update of status on deposits
   execute function refuse_linked_deposit();
 create unique index deposits_source on deposits (hash, index, chain, network,
   (case when index = -2 then address else '' end));
+create unique index deposits_transaction on deposits (transaction) where transaction is not null;
 create index deposits_owner on deposits (owner, id);
 create index deposits_account on deposits (account, id);
 create index deposits_waiting on deposits (account) where status = 'PENDING';

@@ -170,7 +170,6 @@ begin
 end $$;
 create constraint trigger transactions_deposit after insert on transactions deferrable initially deferred
   for each row when (new.type = 'deposit') execute function check_deposit_booked();
-create unique index deposits_transaction on deposits (transaction) where transaction is not null;
 
 -- What comes back from `world` is the refund of one order that is done, in full.
 create function check_refund_booked() returns trigger language plpgsql as $$
