@@ -99,6 +99,10 @@ export async function insertPublished(
   const text = JSON.stringify(events);
   await tx`
     with head as (update event_head set last = ${events.at(-1)!.id}),
+    heard as materialized (select w.id, w.owner, 'realm' = any (o.scopes) as sees_all
+      from webhooks w cross join lateral (select scopes from users
+        where id = w.owner and active and deleted_at is null offset 0) o
+      where w.active and w.deleted_at is null and w.events && array[${type}, '*']),
     added as (insert into events (id, type, entity, owner, others, payload, created_at)
       select e.id, ${type}, e.entity, e.owner, nullif(e.others, '{}'), e.payload::json,
         to_timestamp(e.created_at / 1000.0)
@@ -107,11 +111,7 @@ export async function insertPublished(
       returning id, entity, owner, others)
     insert into webhook_deliveries (webhook, event, type, entity, next_at, created_at)
     select w.id, e.id, ${type}, e.entity, ${due}, ${due}
-    from (select w.id, w.owner, 'realm' = any (o.scopes) as sees_all
-        from webhooks w cross join lateral (select scopes from users
-          where id = w.owner and active and deleted_at is null offset 0) o
-        where w.active and w.deleted_at is null and w.events && array[${type}, '*'] offset 0) w
-      join added e on w.sees_all or e.owner = w.owner or w.owner = any (e.others)`;
+    from heard w join added e on w.sees_all or e.owner = w.owner or w.owner = any (e.others)`;
 }
 
 /**
