@@ -96,7 +96,7 @@ export async function selectDueDeliveries(
     from webhook_deliveries d left join lateral (
       select payload, owner, others, created_at from events where id = d.event offset 0) e on true
     where d.webhook = $1 and d.status = 'PENDING' and d.next_at <= $2::timestamptz
-      and d.event <> all ((select $3::text::uuid[])::uuid[])
+      and d.event not in (select unnest($3::text::uuid[]))
       and d.event = (select b.event from webhook_deliveries b where b.entity = d.entity
         and b.status = 'PENDING' and (b.webhook = $1) is true order by b.event limit 1)
     order by d.next_at, d.event limit $4`,
