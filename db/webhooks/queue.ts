@@ -89,7 +89,8 @@ export async function selectDueDeliveries(
 ): Promise<DueRow[]> {
   // Planned each time, and so that each delivery asks for the oldest of its own entity: nobody knows of
   // a queue that grew in seconds how long it is, and a join would read all of it for each. `is true`
-  // keeps the webhook out of the choice of the index: by it alone, too, all of it would be read.
+  // keeps the webhook out of the choice of the index: by it alone, too, all of it would be read. `not in`
+  // hashes what is in hand; an array would be compared one by one with each row.
   return await db.unsafe<DueRow[]>(
     `select d.event, d.type, d.entity, d.attempts, d.first_at, e.payload::text as payload, e.owner,
       e.others, e.created_at as occurred_at
