@@ -1,11 +1,11 @@
-/** Routes of an account's history: entries, balances at a time, statements. @module */
+/** Routes of an account's history: entries, balances at a time and over time, statements. @module */
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
 import {
   BalanceAt,
   balanceAt,
   BalanceAtView,
-  EntryList,
+  CSV_HEAD,
   EntryView,
   listEntries,
   openStatement,
@@ -14,6 +14,14 @@ import {
   StatementOf,
   StatementView,
 } from "../domain/ledger/entries.ts";
+import { BalancesOf, balancesOver, BalancesView } from "../domain/ledger/balance_history.ts";
+import {
+  EntryExport,
+  type EntryExportPlan,
+  entrySlice,
+  openEntryExport,
+} from "../domain/ledger/entry_export.ts";
+import { type ReadPart, sendExport } from "./http/exports.ts";
 import { pageView } from "./http/collection_routes.ts";
 import { query } from "./http/execution.ts";
 import { paging } from "./http/concurrency_limit.ts";
@@ -31,16 +39,26 @@ export const entryRoutes: readonly AnyRoute[] = [
     tag: TAG,
     summary: "List the entries of an account",
     description: "Oldest first, or newest first with `sort=-created_at`; `from` and `to` are " +
-      "milliseconds since the epoch, both included. `after` follows entries while they arrive.",
+      "milliseconds since the epoch, both included. `after` follows entries while they arrive. As " +
+      "CSV it is an export, oldest first, of at most 400 days: it takes `from` and `to`, and no page.",
     access: "user",
     params: ById,
-    query: EntryList,
+    query: EntryExport,
     status: 200,
     answer: pageView(EntryView),
+    alternatives: ["text/csv"],
     continues: { cursor: "seq" },
-    errors: ["account.not_found"],
-    handle: (call) =>
-      query(call, (db) => listEntries(db, call.actor, { ...call.query, account: call.params.id })),
+    errors: ["account.not_found", "rate.limited"],
+    handle: async (call) => {
+      const { format = acceptsJson(call.accept) ? "json" : "csv", ...given } = call.query;
+      const asked = { ...given, account: call.params.id };
+      if (format === "json") return await query(call, (db) => listEntries(db, call.actor, asked));
+      return await sendExport(call, {
+        what: "entries",
+        open: (db) => openEntryExport(db, call.actor, asked),
+        print: printEntries,
+      });
+    },
   }),
   route({
     method: "GET",
@@ -57,6 +75,26 @@ export const entryRoutes: readonly AnyRoute[] = [
     errors: ["account.not_found"],
     handle: (call) =>
       query(call, (db) => balanceAt(db, call.actor, { ...call.query, account: call.params.id })),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/accounts/{id}/balances",
+    tag: TAG,
+    summary: "Read the balance of an account over time",
+    description:
+      "At up to 500 moments, evenly spaced from `from` to `to`. None of these balances " +
+      "ever changes afterwards. What is asked of the future ends with the present.",
+    access: "user",
+    params: ById,
+    query: BalancesOf,
+    status: 200,
+    answer: BalancesView,
+    errors: ["account.not_found"],
+    handle: (call) =>
+      query(
+        call,
+        (db) => balancesOver(db, call.actor, { ...call.query, account: call.params.id }),
+      ),
   }),
   route({
     method: "GET",
@@ -93,4 +131,14 @@ async function sendStatement(
   const file = `attachment; filename="statement-${statement.account.id}.csv"`;
   const headers = { "content-type": "text/csv; charset=utf-8", "content-disposition": file };
   return { status: 200, body: "", stream, ...(csv ? { headers } : {}) };
+}
+
+async function* printEntries(plan: EntryExportPlan, read: ReadPart): AsyncGenerator<string> {
+  yield CSV_HEAD;
+  for (let first = plan.first; first <= plan.last;) {
+    const begin = first;
+    const { lines, next } = await read((db, actor) => entrySlice(db, actor, plan, begin));
+    yield lines;
+    first = next;
+  }
 }

@@ -74,3 +74,28 @@ export async function selectPastBalance(
       where h.account = ${account} and h.at <= ${at.ms} order by h.at desc, h.id desc limit 1) s on true`;
   return row;
 }
+
+/**
+ * Reads the balances that an account had at some moments, in their order: one statement, which halves its way to each.
+ *
+ * @param moments each in milliseconds, with the greatest id that can have been made until then
+ */
+export async function selectPastBalances(
+  db: Db,
+  account: string,
+  moments: readonly { ms: number; bound: string }[],
+): Promise<PastBalanceRow[]> {
+  const times = `{${moments.map(({ ms }) => ms).join(",")}}`;
+  const bounds = `{${moments.map(({ bound }) => bound).join(",")}}`;
+  // `offset 0` keeps each look-up one of its own, whatever the plan expects of their number.
+  return await db<PastBalanceRow[]>`
+    select b.seq, coalesce(e.balance, 0) as total, coalesce(s.blocked, 0) as blocked,
+      coalesce(e.linked, 0) as linked, coalesce(s.frozen, false) as frozen
+    from unnest(${times}::text::bigint[], ${bounds}::text::uuid[]) with ordinality m(ms, bound, ord)
+    cross join lateral (select seq from entry_before(${account}, m.bound) f(seq) offset 0) b
+    left join lateral (select x.balance, x.linked from entries x
+      where x.account = ${account} and x.seq = b.seq offset 0) e on true
+    left join lateral (select h.blocked, h.frozen from account_states h
+      where h.account = ${account} and h.at <= ms_time(m.ms) order by h.at desc, h.id desc limit 1) s on true
+    order by m.ord`;
+}

@@ -58,6 +58,8 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
   notFound: ErrorCode;
   /** Fields of the view, dotted into objects, in whose place `populate` shows an entity. */
   relations?: Readonly<Record<string, Relation<R>>>;
+  /** The fields of its export as CSV; a collection without them has none. */
+  exported?: readonly string[];
   /** Other names that `populate` takes; `show` is given those that were asked for. */
   populate?: readonly string[];
   /** Fields of the view that have no column. */
@@ -253,7 +255,7 @@ async function selectionOf(db: Db, actor: Actor, collection: AnyCollection, give
 }
 
 /** Returns the reach of a request; `asked` is its condition, null if it names the row itself. */
-async function visibilityOf(
+export async function visibilityOf(
   db: Db,
   actor: Actor,
   collection: AnyCollection,

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { Columns } from "../../db/collections/filter.ts";
 import { type AnyCollection, populatable } from "./collection.ts";
+import { ExportFields } from "./exports.ts";
 
 const REACHES = ["own", "all", "-own", "-all"];
 const FLOWS = ["incoming", "outgoing", "-incoming", "-outgoing"];
@@ -16,6 +17,8 @@ export interface CollectionQueries {
   get: z.ZodObject<{ fields: Names; scope: Names; populate: Names }, z.core.$strict>;
   count: z.ZodObject<CountShape, z.core.$strict>;
   find: z.ZodObject<FindShape, z.core.$strict>;
+  /** Those of a find of a collection that is exported. */
+  exporting: z.ZodObject<FindShape & typeof ExportFields, z.core.$strict>;
   list: z.ZodObject<ListShape, z.core.$strict>;
 }
 
@@ -85,18 +88,20 @@ export function queriesOf(collection: AnyCollection): CollectionQueries {
     }),
     populate,
   };
+  const find: FindShape = {
+    ...shown,
+    limit: whole("Most entities of the answer; 1000 unless given.", 0, 1000),
+    offset: whole("Number of entities that are skipped first.", 0, 100_000),
+    after: z.string().optional().meta({
+      description: "The id of the last one before: paging without a bound.",
+      format: "uuid",
+    }),
+  };
   return {
     get: z.strictObject({ fields, scope, populate }),
     count: z.strictObject(count),
-    find: z.strictObject({
-      ...shown,
-      limit: whole("Most entities of the answer; 1000 unless given.", 0, 1000),
-      offset: whole("Number of entities that are skipped first.", 0, 100_000),
-      after: z.string().optional().meta({
-        description: "The id of the last one before: paging without a bound.",
-        format: "uuid",
-      }),
-    }),
+    find: z.strictObject(find),
+    exporting: z.strictObject({ ...find, ...ExportFields }),
     list: z.strictObject({ ...shown, ...PageFields }),
   };
 }

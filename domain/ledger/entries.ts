@@ -16,6 +16,7 @@ import {
 import { availableOf, findAccount, viewLinked } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { PageFields } from "../collections/collection_parameters.ts";
+import { csvLine, csvText, csvTime } from "../csv.ts";
 import { Timestamp } from "../entity.ts";
 import { invalidQuery } from "../collections/filter.ts";
 import { idBound } from "../ids.ts";
@@ -106,7 +107,6 @@ export type Read = <T>(work: (db: Db) => Promise<T>) => Promise<T>;
 const STATEMENT_PAGE = 500;
 /** Later than any entry: the year 9999. */
 const END_OF_TIME = 253_402_300_799_999;
-const CSV_HEAD = "seq,transaction,type,created_at,counterparty,reference,amount,balance\r\n";
 
 /**
  * Lists the entries of an account by pages, or those that follow one.
@@ -132,7 +132,7 @@ export async function listEntries(
 }
 
 /** The numbers of the entries before the first and of the last one that is asked for. */
-async function rangeOf(
+export async function rangeOf(
   db: Db,
   actor: Actor,
   { account: id, from, to }: EntryList & { account: string },
@@ -241,19 +241,25 @@ export async function* printJson(statement: Statement, read: Read): AsyncGenerat
 export async function* printCsv(statement: Statement, read: Read): AsyncGenerator<string> {
   yield CSV_HEAD;
   for await (const rows of pagesOf(statement, read)) {
-    yield rows.map((row) =>
-      [
-        row.seq,
-        row.transaction,
-        row.type,
-        new Date(row.created_at).toISOString(),
-        row.counterparty,
-        csvText(row.reference ?? ""),
-        trim(row.amount),
-        trim(row.balance),
-      ].join(",") + "\r\n"
-    ).join("");
+    yield rows.map(csvOf).join("");
   }
+}
+
+/** The names of the columns of entries as CSV. */
+export const CSV_HEAD = "seq,transaction,type,created_at,counterparty,reference,amount,balance\r\n";
+
+/** Writes an entry as CSV. */
+export function csvOf(row: EntryRow): string {
+  return csvLine([
+    row.seq,
+    row.transaction,
+    row.type,
+    csvTime(row.created_at),
+    row.counterparty,
+    csvText(row.reference ?? ""),
+    trim(row.amount),
+    trim(row.balance),
+  ]);
 }
 
 /**
@@ -267,22 +273,14 @@ async function* pagesOf({ account, opening, closing }: Statement, read: Read) {
   }
 }
 
-/**
- * Quotes a CSV field where needed, and keeps spreadsheets from reading a caller's text as a
- * formula.
- */
-function csvText(text: string): string {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
 async function pastOf(db: Db, account: string, at: number): Promise<PastBalanceRow> {
   return await selectPastBalance(db, account, { ms: Math.max(0, at), bound: idBound(at) });
 }
 
-function viewPast(
+/** Shows a past balance; nothing was available of a frozen account. */
+export function viewPast(
   account: AccountRow,
-  row: PastBalanceRow,
+  row: Omit<PastBalanceRow, "seq">,
 ): { total: string; available: string; linked?: string } {
   const free = subtract(row.total, add(row.blocked, row.linked));
   const none = row.frozen || account.type === "deposit" || compare(free, "0") < 0;

@@ -5,16 +5,26 @@ import {
   countEntities,
   findEntities,
   getEntity,
+  type Given,
   listEntities,
 } from "../../domain/collections/collection.ts";
+import {
+  assertNoRange,
+  type Export,
+  exportHead,
+  exportSlice,
+  openExport,
+} from "../../domain/collections/exports.ts";
 import { queriesOf } from "../../domain/collections/collection_parameters.ts";
 import type { Db, TxFor } from "../../domain/command.ts";
 import { LIMIT_MAX } from "../../domain/collections/list_parameters.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ErrorCode } from "../../domain/errors.ts";
 import { COLLECTIONS } from "./collections.ts";
-import { command, type ExecutionOptions, query, search } from "./execution.ts";
-import { type AnyRoute, type Call, PAGES, route } from "./route.ts";
+import { type Asked, command, type ExecutionOptions, query, search } from "./execution.ts";
+import { type ReadPart, sendExport } from "./exports.ts";
+import { type AnyRoute, type Call, PAGES, type Reply, route } from "./route.ts";
+import { acceptsJson } from "./validation.ts";
 
 const ById = z.strictObject({ id: z.string() });
 
@@ -78,19 +88,7 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
   const among = { collection, all: COLLECTIONS };
   const counts = collection.counted === false;
   return [
-    route({
-      ...shared,
-      path: `${path}/all`,
-      summary: `Find: each answer is ${one}`,
-      query: queries.find,
-      answer: z.array(view),
-      continues: { cursor: "id", usual: LIMIT_MAX },
-      errors,
-      handle: (call) => {
-        const find = (db: Db) => findEntities(db, call.actor, among, call.query);
-        return search(call, find, false, LIMIT_MAX);
-      },
-    }),
+    findRoute({ collection, tag, one, view }),
     route({
       ...shared,
       path,
@@ -124,6 +122,71 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
         query(call, (db) => getEntity(db, call.actor, among, call.params.id, call.query)),
     }),
   ];
+}
+
+/** Finds entities; as CSV, where the collection is exported. */
+function findRoute({ collection, tag, one, view }: ReadingRoutes): AnyRoute {
+  const queries = queriesOf(collection);
+  const among = { collection, all: COLLECTIONS };
+  const declared = {
+    method: "GET",
+    path: `/v1/${collection.name}/all`,
+    tag,
+    summary: `Find: each answer is ${one}`,
+    access: "user",
+    status: 200,
+    answer: z.array(view),
+    continues: { cursor: "id", usual: LIMIT_MAX },
+  } as const;
+  const errors = ["permission.scope"] as const;
+  const find = <Q extends Asked>(call: Call<unknown, Q, undefined>, given: Given) =>
+    search(call, (db) => findEntities(db, call.actor, among, given), false, LIMIT_MAX);
+  if (collection.exported === undefined) {
+    return route({
+      ...declared,
+      query: queries.find,
+      errors,
+      handle: (call) => find(call, call.query),
+    });
+  }
+  return route({
+    ...declared,
+    description:
+      "As CSV (`format=csv`, or `accept: text/csv`) it is an export: all entities of a range of time of " +
+      "at most 400 days, oldest first. It takes `from` and `to`, and neither `limit`, `offset`, `sort` " +
+      "nor `populate`; `fields` are its columns. A user has two exports at once.",
+    query: queries.exporting,
+    alternatives: ["text/csv"],
+    errors: [...errors, "rate.limited"],
+    async handle(call) {
+      const { format = acceptsJson(call.accept) ? "json" : "csv", from, to, ...given } = call.query;
+      if (format === "csv") return await exportOf(call, collection, { given, from, to });
+      assertNoRange({ from, to });
+      return await find(call, given);
+    },
+  });
+}
+
+function exportOf<Q extends object>(
+  call: Call<unknown, Q, undefined>,
+  collection: AnyCollection,
+  asked: { given: Given; from?: number; to?: number },
+): Promise<Reply> {
+  return sendExport(call, {
+    what: collection.name,
+    open: (db) => openExport(db, call.actor, collection, asked),
+    print: printExport,
+  });
+}
+
+async function* printExport(plan: Export, read: ReadPart): AsyncGenerator<string> {
+  yield exportHead(plan);
+  for (let after: string | null = plan.after; after !== null;) {
+    const begin: string = after;
+    const { lines, next } = await read((db, actor) => exportSlice(db, actor, plan, begin));
+    yield* lines;
+    after = next;
+  }
 }
 
 function changingRoutes<Locked extends boolean>(of: CollectionRoutes<Locked>): AnyRoute[] {

@@ -1,4 +1,4 @@
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { openStatement, printJson } from "../../domain/ledger/entries.ts";
 import { runQuery } from "../../domain/command.ts";
 import { type TestRealm } from "../support/realm.ts";
@@ -63,7 +63,7 @@ test("GET …/entries lists entries, by pages, in both directions", async (realm
 test("GET …/entries, …/balance and …/statement refuse and forbid", async (realm) => {
   const { from } = await story(realm);
   const stranger = await realm.user();
-  for (const what of ["entries", "balance", "statement"]) {
+  for (const what of ["entries", "balance", "balances", "statement"]) {
     const path = `/v1/accounts/${from}/${what}`;
     const hidden = await stranger.send("GET", path);
     deepEqual([hidden.status, hidden.body.code], [404, "account.not_found"], what);
@@ -113,6 +113,104 @@ test("GET …/balance?at= answers every past balance, blocked and frozen include
   deepEqual(await at(Date.now() + 1e9), ["6.9", "6.9"]);
   const now = (await realm.admin.send("GET", path)).body;
   deepEqual([now.total, now.available], ["6.9", "6.9"]);
+});
+
+test("GET …/balances answers at each moment what GET …/balance?at= answers, in one statement", async (realm) => {
+  const { from, to, send } = await story(realm);
+  const start = await tick();
+  for (let i = 0; i < 5; i++) {
+    await send(from, to, "1.000000000000000001");
+    await tick();
+  }
+  const blocks = `/v1/accounts/${to}/blocks`;
+  equal((await realm.admin.send("POST", blocks, { amount: "2" })).status, 201);
+  await tick();
+  equal((await realm.admin.send("POST", `/v1/accounts/${to}/freeze`)).status, 200);
+  const end = await tick();
+  const statements: string[] = [];
+  await using other = realm.another({}, (text) => statements.push(text));
+  const send2 = other.send(realm.admin.key);
+  const path = `/v1/accounts/${to}/balances?from=${start}&to=${end}&points=500`;
+  equal((await send2("GET", `/v1/accounts/${to}`)).status, 200);
+  statements.length = 0;
+  const { status, body } = await send2("GET", path);
+  equal(status, 200);
+  equal(statements.filter((text) => /entry_before/.test(text)).length, 1);
+  ok(statements.length <= 4, statements.join("\n"));
+  deepEqual([body.account, body.from, body.to], [to, start, end]);
+  deepEqual([body.points[0].at, body.points.at(-1).at], [start, end]);
+  const seen = new Set<string>();
+  for (const { at, ...shown } of body.points) {
+    const one = (await realm.admin.send("GET", `/v1/accounts/${to}/balance?at=${at}`)).body;
+    deepEqual([at, shown], [at, { total: one.total, available: one.available }]);
+    seen.add(`${shown.total} ${shown.available}`);
+  }
+  ok(seen.has("0 0") && seen.has("5.000000000000000005 3.000000000000000005"), `${[...seen]}`);
+  ok(seen.has("5.000000000000000005 0"));
+});
+
+test("GET …/balances is evenly spaced, ends with the present, and refuses what is no range", async (realm) => {
+  const { from } = await story(realm);
+  const get = async (query: string) =>
+    (await realm.admin.send("GET", `/v1/accounts/${from}/balances${query}`)).body;
+  const { points } = await get("?from=0&to=1000&points=5");
+  deepEqual(points.map(({ at }: { at: number }) => at), [0, 250, 500, 750, 1000]);
+  equal((await get("?from=5&to=7&points=500")).points.length, 3);
+  equal((await get("?from=7&to=7")).points.length, 1);
+  const usual = await get("");
+  const account = (await realm.admin.send("GET", `/v1/accounts/${from}`)).body;
+  equal(usual.from, account.created_at);
+  deepEqual(usual.points.at(-1).total, "1000");
+  const before = Date.now();
+  ok((await get(`?to=${before + 1e9}`)).to <= Date.now());
+  for (
+    const query of [
+      ...["points=1", "points=501", "points=2.5", "from=5&to=4", "to=noon"],
+      `from=${Date.now() + 1e9}`,
+    ]
+  ) equal((await get(`?${query}`)).code, "query.invalid", query);
+});
+
+test("GET …/entries?format=csv exports a range of time, after an entry, and says so in the audit trail", async (realm) => {
+  const { from, to, send } = await story(realm);
+  for (const reference of ["@SUM(1)", 'a "b", c', "plain"]) {
+    await send(from, to, "1.5", `${reference} ${to}`);
+  }
+  const range = `from=${Date.now() - 86_400_000}&to=${Date.now() + 1000}`;
+  const path = `/v1/accounts/${to}/entries?${range}`;
+  const csv = await realm.admin.send("GET", `${path}&format=csv`);
+  equal(csv.status, 200, csv.text);
+  equal(csv.headers.get("content-type"), "text/csv; charset=utf-8");
+  const lines = csv.text.split("\r\n");
+  equal(lines[0], "seq,transaction,type,created_at,counterparty,reference,amount,balance");
+  match(lines[1], new RegExp(`^1,[0-9a-f-]+,transfer,[^,]+Z,${from},'@SUM.1. ${to},1.5,1.5$`));
+  match(lines[2], new RegExp(`,"a ""b"", c ${to}",1.5,3$`));
+  equal(lines.length, 5);
+  const rest = await realm.admin.send("GET", `${path}&after=2`, undefined, { accept: "text/csv" });
+  deepEqual(rest.text.split("\r\n"), [lines[0], lines[3], ""]);
+  const trail = await realm.admin.send("GET", `/v1/audit?entity=${to}&action=entries.export`);
+  deepEqual(trail.body.map((line: { actor: string }) => line.actor), Array(2).fill(realm.admin.id));
+  deepEqual(trail.body[1].fields.toSorted(), ["format", "from", "sort", "to"]);
+  const long = `from=0&to=${400 * 86_400_000 + 1}`;
+  for (
+    const query of [
+      "",
+      "from=1",
+      "to=1",
+      "from=2&to=1",
+      long,
+      `${range}&page=1`,
+      `${range}&sort=-seq`,
+    ]
+  ) {
+    const { body } = await realm.admin.send(
+      "GET",
+      `/v1/accounts/${to}/entries?format=csv&${query}`,
+    );
+    equal(body.code, "query.invalid", query);
+  }
+  const stranger = await realm.user();
+  equal((await stranger.send("GET", `${path}&format=csv`)).body.code, "account.not_found");
 });
 
 test("GET …/statement has opening balance, entries and closing balance, as JSON and as CSV", async (realm) => {

@@ -1,0 +1,60 @@
+/** The export of the entries of an account as CSV. @module */
+import type { z } from "zod";
+import type { Db } from "../../db/database.ts";
+import { selectEntries } from "../../db/ledger/entries.ts";
+import { findAccount } from "../accounts/accounts.ts";
+import type { Actor } from "../actor.ts";
+import { assertRange, ExportFields } from "../collections/exports.ts";
+import { invalidQuery } from "../collections/filter.ts";
+import { csvOf, EntryList, rangeOf } from "./entries.ts";
+
+const SLICE = 500;
+
+/** Which entries are listed or exported. */
+export const EntryExport = EntryList.extend({ format: ExportFields.format });
+
+/** An export of entries whose extent is fixed: their numbers, both included. */
+export interface EntryExportPlan {
+  /** The account. */
+  entity: string;
+  first: bigint;
+  last: bigint;
+}
+
+/**
+ * Fixes the extent of an export of entries.
+ *
+ * @throws {DomainError} account.not_found, query.invalid
+ */
+export async function openEntryExport(
+  db: Db,
+  actor: Actor,
+  input: z.infer<typeof EntryList> & { account: string },
+): Promise<EntryExportPlan> {
+  assertRange(input);
+  for (const name of ["page", "pageSize"] as const) {
+    if (input[name] !== undefined) throw invalidQuery(`/${name}`, "CSV does not take this");
+  }
+  if (input.sort.startsWith("-")) throw invalidQuery("/sort", "CSV has the oldest first");
+  const { low, high } = await rangeOf(db, actor, input);
+  const after = BigInt(input.after ?? 0);
+  return { entity: input.account, first: (after > low ? after : low) + 1n, last: high };
+}
+
+/**
+ * Reads and writes the entries from a number on, with the actor's present rights.
+ *
+ * @throws {DomainError} account.not_found
+ */
+export async function entrySlice(
+  db: Db,
+  actor: Actor,
+  { entity, last }: EntryExportPlan,
+  first: bigint,
+): Promise<{ lines: string; next: bigint }> {
+  const account = await findAccount(db, actor, entity);
+  const part = { first, last, descending: false, limit: SLICE };
+  const rows = await selectEntries(db, account.id, part);
+  const next = rows.length < SLICE ? last + 1n : BigInt(rows.at(-1)!.seq) + 1n;
+  return { lines: rows.map(csvOf).join(""), next };
+}

@@ -1,0 +1,162 @@
+/**
+ * Exports as they are sent: text that is read while it is sent, part by part. Each part is read with the caller's
+ * present rights. An export ends when its caller leaves or reads no more, when its key ends, and with the process.
+ * @module
+ */
+import { type Db, type Pool, runCommand, runQuery } from "../../domain/command.ts";
+import type { Actor } from "../../domain/actor.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { paging, withConcurrencyLimit } from "./concurrency_limit.ts";
+import type { Call, Reply } from "./route.ts";
+
+/** Reads one part of an export, with the rights that its caller has then. */
+export type ReadPart = <T>(work: (db: Db, actor: Actor) => Promise<T>) => Promise<T>;
+
+/** An export that is asked for. */
+export interface Exporting<Plan extends { entity?: string }> {
+  /** What is exported, as the audit trail and the file are named: transactions. */
+  what: string;
+  open: (db: Db) => Promise<Plan>;
+  /** Writes it, piece by piece. */
+  print: (plan: Plan, read: ReadPart) => AsyncGenerator<string>;
+}
+
+/** Exports at once: of a user, and of a realm in this process. */
+const USER_MAX = 2;
+const REALM_MAX = 10;
+/** A caller that reads nothing for so long has gone. */
+const UNREAD_MAX_MS = 60_000;
+/** Characters that are sent at once. */
+const CHUNK = 64 * 1024;
+
+const open = new WeakMap<object, Map<string, number>>();
+
+/**
+ * Begins an export: the audit trail says so before anything is sent.
+ *
+ * @throws {DomainError} rate.limited, service.overloaded, and what opening it refuses
+ */
+export async function sendExport<P, Q extends object, Plan extends { entity?: string }>(
+  call: Call<P, Q, undefined>,
+  { what, open, print }: Exporting<Plan>,
+): Promise<Reply> {
+  const { pool } = call.realm!;
+  const leave = takePlace(pool, call.actor.user);
+  try {
+    const plan = await withConcurrencyLimit(pool, () => runQuery(pool, open));
+    await withConcurrencyLimit(pool, () => noteExport(call, what, plan.entity));
+    const pieces = print(plan, readerOf(call));
+    const stream = streamOf(pieces, { leave, ending: call.services.ending });
+    const headers = {
+      "content-type": "text/csv; charset=utf-8",
+      "content-disposition": `attachment; filename="${what}.csv"`,
+    };
+    return { status: 200, body: "", stream, headers };
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+async function noteExport<P, Q extends object>(
+  call: Call<P, Q, undefined>,
+  what: string,
+  entity: string | undefined,
+): Promise<void> {
+  await runCommand(call.realm!.pool, call.actor, () => Promise.resolve({ id: entity }), {
+    action: `${what}.export`,
+    idempotency: null,
+    fields: Object.keys(call.query),
+    print: () => ({ status: 200, body: "" }),
+  });
+}
+
+function readerOf<P, Q>(call: Call<P, Q, undefined>): ReadPart {
+  const { pool } = call.realm!;
+  return async (work) => {
+    const actor = await call.actorNow();
+    if (actor === null) throw new DomainError("auth.revoked", "the key has ended");
+    return await paging(pool, () => runQuery(pool, (db) => work(db, actor)));
+  };
+}
+
+function streamOf(
+  pieces: AsyncGenerator<string>,
+  { leave, ending }: {
+    leave: () => void;
+    ending: { add(leave: (reason: unknown) => void): () => void };
+  },
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  let unread: ReturnType<typeof setTimeout> | undefined;
+  let ended = false;
+  let fail = (_reason: unknown) => {};
+  const forget = ending.add((reason) => fail(reason));
+  const end = () => {
+    if (ended) return;
+    ended = true;
+    clearTimeout(unread);
+    forget();
+    leave();
+    void pieces.return(undefined).catch(() => {});
+  };
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      // An export that breaks off ends without its last chunk, so that nobody takes it for whole.
+      fail = (reason) => {
+        if (ended) return;
+        end();
+        controller.error(reason);
+      };
+      unread = setTimeout(() => fail(new Error("nobody reads")), UNREAD_MAX_MS);
+    },
+    async pull(controller) {
+      clearTimeout(unread);
+      try {
+        const text = await chunkOf(pieces, () => ended);
+        if (ended) return;
+        if (text !== "") controller.enqueue(encoder.encode(text));
+        else {
+          end();
+          controller.close();
+        }
+      } catch (error) {
+        return fail(error);
+      }
+      if (!ended) unread = setTimeout(() => fail(new Error("nobody reads")), UNREAD_MAX_MS);
+    },
+    cancel: end,
+  }, { highWaterMark: 0 });
+}
+
+/** Takes pieces up to the size of a chunk; nothing at the end. */
+async function chunkOf(pieces: AsyncGenerator<string>, hasEnded: () => boolean): Promise<string> {
+  let text = "";
+  while (text.length < CHUNK && !hasEnded()) {
+    const { value, done } = await pieces.next();
+    if (done) break;
+    text += value;
+  }
+  return text;
+}
+
+/** Takes the place of an export; the function returned gives it back. */
+function takePlace(pool: Pool, user: string): () => void {
+  const places = open.get(pool) ?? new Map<string, number>();
+  open.set(pool, places);
+  const mine = places.get(user) ?? 0;
+  if (mine >= USER_MAX) {
+    const message = `${USER_MAX} exports of this user are running: wait until one has ended`;
+    throw new DomainError("rate.limited", message, { retryAfterS: 10 });
+  }
+  if (places.values().reduce((sum, count) => sum + count, 0) >= REALM_MAX) {
+    const message = "too many exports are running in this realm";
+    throw new DomainError("service.overloaded", message, { retryAfterS: 10 });
+  }
+  places.set(user, mine + 1);
+  return () => {
+    const left = places.get(user)! - 1;
+    if (left > 0) places.set(user, left);
+    else places.delete(user);
+  };
+}
