@@ -55,8 +55,12 @@ export type Schemas = components["schemas"];
 /** Fields were chosen: the answer has parts of entities. */
 type Chosen = { readonly query: { readonly fields: readonly string[] } };
 
+/** The answer is asked for as a text. */
+type Printed = { readonly query: { readonly format: "csv" } };
+
 /** A call of one method. It gives the body of the answer, and throws {@link ProblemError} or {@link ConnectionError}. */
 export interface Call<M extends Method> {
+  <P extends PathOf<M>>(path: P, input: Input<Operation<P, M>> & Printed): Promise<string>;
   <P extends PathOf<M>>(
     path: P,
     input: Input<Operation<P, M>> & Chosen,
@@ -75,6 +79,11 @@ export interface Purser {
   readonly patch: Call<"patch">;
   readonly delete: Call<"delete">;
   /** As the methods above, and gives the answer's headers too: `etag`, `location`, `x-request-id`. */
+  request<M extends Method, P extends PathOf<M>>(
+    method: M,
+    path: P,
+    input: Input<Operation<P, M>> & Printed,
+  ): Promise<{ data: string; status: number; headers: Headers }>;
   request<M extends Method, P extends PathOf<M>>(
     method: M,
     path: P,

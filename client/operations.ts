@@ -42,9 +42,11 @@ type Member<K extends string, V> = [Exclude<V, undefined>] extends [never]
   : Record<never, never> extends V ? { readonly [N in K]?: V }
   : { readonly [N in K]: V };
 
-/** What an operation answers, where `fields` may have chosen parts. */
+/** What an operation answers as JSON, where it has that, and where `fields` may have chosen parts. */
 export type Answer<O> = O extends { responses: infer R } ? {
-    [S in keyof R]: R[S] extends { content: infer C } ? C[keyof C] : never;
+    [S in keyof R]: R[S] extends { content: infer C }
+      ? C extends { "application/json": infer J } ? J : C[keyof C]
+      : never;
   }[keyof R]
   : never;
 

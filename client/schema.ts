@@ -1328,7 +1328,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Find: each answer is a deposit */
+        /**
+         * Find: each answer is a deposit
+         * @description As CSV (`format=csv`, or `accept: text/csv`) it is an export: all entities of a range of time of at most 400 days, oldest first. It takes `from` and `to`, and neither `limit`, `offset`, `sort` nor `populate`; `fields` are its columns. A user has two exports at once.
+         */
         get: operations["findDeposits"];
         put?: never;
         post?: never;
@@ -1505,7 +1508,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Find: each answer is an account */
+        /**
+         * Find: each answer is an account
+         * @description As CSV (`format=csv`, or `accept: text/csv`) it is an export: all entities of a range of time of at most 400 days, oldest first. It takes `from` and `to`, and neither `limit`, `offset`, `sort` nor `populate`; `fields` are its columns. A user has two exports at once.
+         */
         get: operations["findAccounts"];
         put?: never;
         post?: never;
@@ -1753,7 +1759,7 @@ export interface paths {
         };
         /**
          * List the entries of an account
-         * @description Oldest first, or newest first with `sort=-created_at`; `from` and `to` are milliseconds since the epoch, both included. `after` follows entries while they arrive.
+         * @description Oldest first, or newest first with `sort=-created_at`; `from` and `to` are milliseconds since the epoch, both included. `after` follows entries while they arrive. As CSV it is an export, oldest first, of at most 400 days: it takes `from` and `to`, and no page.
          */
         get: operations["listAccountEntries"];
         put?: never;
@@ -1776,6 +1782,26 @@ export interface paths {
          * @description It never changes afterwards. Of a time to come it is the present one, and `at` is the present.
          */
         get: operations["getAccountBalance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/accounts/{id}/balances": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the balance of an account over time
+         * @description At up to 500 moments, evenly spaced from `from` to `to`. None of these balances ever changes afterwards. What is asked of the future ends with the present.
+         */
+        get: operations["getBalance"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2255,7 +2281,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Find: each answer is a transaction */
+        /**
+         * Find: each answer is a transaction
+         * @description As CSV (`format=csv`, or `accept: text/csv`) it is an export: all entities of a range of time of at most 400 days, oldest first. It takes `from` and `to`, and neither `limit`, `offset`, `sort` nor `populate`; `fields` are its columns. A user has two exports at once.
+         */
         get: operations["findTransactions"];
         put?: never;
         post?: never;
@@ -2331,7 +2360,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Find: each answer is a withdrawal */
+        /**
+         * Find: each answer is a withdrawal
+         * @description As CSV (`format=csv`, or `accept: text/csv`) it is an export: all entities of a range of time of at most 400 days, oldest first. It takes `from` and `to`, and neither `limit`, `offset`, `sort` nor `populate`; `fields` are its columns. A user has two exports at once.
+         */
         get: operations["findWithdrawals"];
         put?: never;
         post?: never;
@@ -5240,6 +5272,18 @@ export interface components {
             available: components["schemas"]["Decimal"];
             linked?: components["schemas"]["Decimal"];
         };
+        Balances: {
+            account: string;
+            asset: string;
+            from: number;
+            to: number;
+            points: {
+                at: number;
+                total: components["schemas"]["Decimal"];
+                available: components["schemas"]["Decimal"];
+                linked?: components["schemas"]["Decimal"];
+            }[];
+        };
         Statement: {
             account: string;
             asset: string;
@@ -6795,6 +6839,12 @@ export interface components {
         fields5: string[];
         /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
         sort5: string[];
+        /** @description As `accept` says unless given. */
+        format: "json" | "csv";
+        /** @description CSV alone, which takes it: milliseconds since the epoch, included. */
+        from: number;
+        /** @description CSV alone, which takes it: at most 400 days after `from`, included. */
+        to: number;
         /** @description Fields that are searched; those of text unless given. */
         searchFields6: string[];
         /** @description Fields to answer with, dotted into objects; all unless given. */
@@ -6815,9 +6865,9 @@ export interface components {
         dry_run: boolean;
         consolidation: string;
         /** @description Milliseconds since the epoch. */
-        from: number;
+        from2: number;
         /** @description Milliseconds since the epoch. */
-        to: number;
+        to2: number;
         block: string;
         /** @description Fields that are searched; those of text unless given. */
         searchFields8: string[];
@@ -9126,6 +9176,12 @@ export interface operations {
                 offset?: components["parameters"]["offset"];
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
+                /** @description As `accept` says unless given. */
+                format?: components["parameters"]["format"];
+                /** @description CSV alone, which takes it: milliseconds since the epoch, included. */
+                from?: components["parameters"]["from"];
+                /** @description CSV alone, which takes it: at most 400 days after `from`, included. */
+                to?: components["parameters"]["to"];
             };
             header?: never;
             path?: never;
@@ -9140,6 +9196,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": (components["schemas"]["Deposit"] | components["schemas"]["DepositPart"])[];
+                    "text/csv": string;
                 };
             };
         };
@@ -9534,6 +9591,12 @@ export interface operations {
                 offset?: components["parameters"]["offset"];
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
+                /** @description As `accept` says unless given. */
+                format?: components["parameters"]["format"];
+                /** @description CSV alone, which takes it: milliseconds since the epoch, included. */
+                from?: components["parameters"]["from"];
+                /** @description CSV alone, which takes it: at most 400 days after `from`, included. */
+                to?: components["parameters"]["to"];
             };
             header?: never;
             path?: never;
@@ -9548,6 +9611,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": (components["schemas"]["Account"] | components["schemas"]["AccountPart"])[];
+                    "text/csv": string;
                 };
             };
         };
@@ -9889,9 +9953,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Milliseconds since the epoch. */
-                from?: components["parameters"]["from"];
+                from?: components["parameters"]["from2"];
                 /** @description Milliseconds since the epoch. */
-                to?: components["parameters"]["to"];
+                to?: components["parameters"]["to2"];
                 /** @description The number of an entry: those that follow it in the order asked for, instead of a page. */
                 after?: string;
                 sort?: "created_at" | "-created_at" | "seq" | "-seq";
@@ -9899,6 +9963,8 @@ export interface operations {
                 page?: components["parameters"]["page"];
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
+                /** @description As `accept` says unless given. */
+                format?: components["parameters"]["format"];
             };
             header?: never;
             path: {
@@ -9915,6 +9981,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EntryPage"];
+                    "text/csv": string;
                 };
             };
         };
@@ -9944,15 +10011,44 @@ export interface operations {
             };
         };
     };
+    getBalance: {
+        parameters: {
+            query?: {
+                /** @description Milliseconds since the epoch, included; when the account was made unless given. */
+                from?: number;
+                /** @description Milliseconds since the epoch, included; the present unless given. */
+                to?: number;
+                /** @description How many moments, the first at `from` and the last at `to`. */
+                points?: number;
+            };
+            header?: never;
+            path: {
+                id: components["parameters"]["id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Balances"];
+                };
+            };
+        };
+    };
     getAccountStatement: {
         parameters: {
             query?: {
                 /** @description Milliseconds since the epoch. */
-                from?: components["parameters"]["from"];
+                from?: components["parameters"]["from2"];
                 /** @description Milliseconds since the epoch. */
-                to?: components["parameters"]["to"];
+                to?: components["parameters"]["to2"];
                 /** @description As `accept` says unless given. */
-                format?: "json" | "csv";
+                format?: components["parameters"]["format"];
             };
             header?: never;
             path: {
@@ -10921,6 +11017,12 @@ export interface operations {
                 offset?: components["parameters"]["offset"];
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
+                /** @description As `accept` says unless given. */
+                format?: components["parameters"]["format"];
+                /** @description CSV alone, which takes it: milliseconds since the epoch, included. */
+                from?: components["parameters"]["from"];
+                /** @description CSV alone, which takes it: at most 400 days after `from`, included. */
+                to?: components["parameters"]["to"];
             };
             header?: never;
             path?: never;
@@ -10935,6 +11037,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": (components["schemas"]["Transaction"] | components["schemas"]["TransactionPart"])[];
+                    "text/csv": string;
                 };
             };
         };
@@ -11113,6 +11216,12 @@ export interface operations {
                 offset?: components["parameters"]["offset"];
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
+                /** @description As `accept` says unless given. */
+                format?: components["parameters"]["format"];
+                /** @description CSV alone, which takes it: milliseconds since the epoch, included. */
+                from?: components["parameters"]["from"];
+                /** @description CSV alone, which takes it: at most 400 days after `from`, included. */
+                to?: components["parameters"]["to"];
             };
             header?: never;
             path?: never;
@@ -11127,6 +11236,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": (components["schemas"]["Withdrawal"] | components["schemas"]["WithdrawalPart"])[];
+                    "text/csv": string;
                 };
             };
         };

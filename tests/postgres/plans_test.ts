@@ -109,7 +109,9 @@ async function repeatAll({ id, made, database, services }: TestRealm, plans: Pla
 /** A stream, which has no end; the list of the same events is read. */
 const ENDLESS = "/v1/events";
 
-/** Reads every collection of the API, and one of each. */
+const DAY_MS = 86_400_000;
+
+/** Reads every collection of the API, and one of each; exports, and a balance over time. */
 async function readAll(send: Send): Promise<void> {
   const { paths } = (await send("GET", "/v1/openapi.json")).body;
   const read = Object.keys(paths).filter((path) =>
@@ -123,6 +125,17 @@ async function readAll(send: Send): Promise<void> {
     await send("GET", `${path}?${more}&scope=all`);
     const [first] = Array.isArray(body) ? body : body?.rows ?? [];
     if (first?.id !== undefined) ids.set(path, first.id);
+  }
+  const account = `accounts/${ids.get("/v1/accounts")}`;
+  const range = `format=csv&from=${Date.now() - DAY_MS}&to=${Date.now() + DAY_MS}`;
+  const none = encodeURIComponent('{"asset":"none"}');
+  // Copied accounts are of assets that no chain has: they are not shown.
+  const exported = ["deposits", "transactions", "withdrawals"].map((one) => `${one}/all?${range}`);
+  exported.push(`accounts/all?${range}&query=${none}`, `transactions/all?${range}&query=${none}`);
+  for (
+    const path of [...exported, `${account}/entries?${range}`, `${account}/balances?points=500`]
+  ) {
+    equal((await send("GET", `/v1/${path}`)).status, 200, path);
   }
   for (const path of read.filter((path) => path.includes("{"))) {
     const base = path.slice(0, path.indexOf("/{"));
