@@ -11,7 +11,10 @@ import { csvOf, EntryList, rangeOf } from "./entries.ts";
 const SLICE = 500;
 
 /** Which entries are listed or exported. */
-export const EntryExport = EntryList.extend({ format: ExportFields.format });
+export const EntryExport: z.ZodObject<
+  typeof EntryList.shape & Pick<typeof ExportFields, "format">,
+  z.core.$strict
+> = EntryList.extend({ format: ExportFields.format });
 
 /** An export of entries whose extent is fixed: their numbers, both included. */
 export interface EntryExportPlan {

@@ -16,7 +16,7 @@ import {
   openExport,
 } from "../../domain/collections/exports.ts";
 import { queriesOf } from "../../domain/collections/collection_parameters.ts";
-import type { Db, TxFor } from "../../domain/command.ts";
+import type { TxFor } from "../../domain/command.ts";
 import { LIMIT_MAX } from "../../domain/collections/list_parameters.ts";
 import type { Actor } from "../../domain/actor.ts";
 import type { ErrorCode } from "../../domain/errors.ts";
