@@ -31,7 +31,7 @@ const CONFIG = ["--config", "tests/deno.json"];
  * The files of the whole suite share a few databases: PostgreSQL finds a function by its name among those of all
  * schemas, so the more realms a database has, the longer it takes to make one.
  */
-const DATABASES = 12;
+const DATABASES = 48;
 const MEMORY = "/dev/shm";
 /** Room for the whole suite's databases, thrice. */
 const MEMORY_BYTES = 12 * 2 ** 30;
@@ -68,8 +68,8 @@ export async function run(args: readonly string[]): Promise<number> {
       cwd: ROOT,
       env: {
         NO_COLOR: "1",
-        // One file more at a time than there are cores: each waits for nodes and servers now and then.
-        DENO_JOBS: Deno.env.get("DENO_JOBS") ?? `${navigator.hardwareConcurrency + 1}`,
+        // Twice as many files at a time as there are cores: each waits for nodes and servers half of its time.
+        DENO_JOBS: Deno.env.get("DENO_JOBS") ?? `${2 * navigator.hardwareConcurrency}`,
         TEST_DATABASE_URL: given ?? server!.url,
         // Some tests make databases and corrupt tables: with another server, name its superuser too.
         TEST_SUPERUSER_URL: Deno.env.get("TEST_SUPERUSER_URL") ?? given ?? server!.superuserUrl,
