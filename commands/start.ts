@@ -58,7 +58,8 @@ export async function start(
     (request, info) => app(request, (info.remoteAddr as Deno.NetAddr).hostname),
   );
   const endProbe = probeDelays(requestMetricsOf(services));
-  if (workers !== null) runner = await workers.runWorkers(context);
+  const { isCrowded } = services.realms;
+  if (workers !== null) runner = await workers.runWorkers(context, isCrowded);
   log("info", "serving", { address: config.baseUrl, workers: config.workers });
   const { sandbox, "platform-key-file": keyFile = null } = values;
   if (sandbox !== undefined && sandbox !== "") await welcome(context, sandbox, keyFile);

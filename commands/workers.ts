@@ -16,12 +16,17 @@ export async function assertRecord({ dataDir, installationEpoch }: Config): Prom
   }
 }
 
-/** Starts the workers of a process. */
+/**
+ * Starts the workers of a process.
+ *
+ * @param isCrowded whether transfers crowd it; a process that only works posts none
+ */
 export async function runWorkers(
   { config, database, migrations, log, masterKey, provisioning }: CommandContext,
+  isCrowded?: () => boolean,
 ): Promise<Runner> {
   const edge = Deno.env.get("DENO_DEPLOYMENT_ID") !== undefined;
   const { secrets } = provisioning;
-  const given = { config, database, migrations, log, secrets, edge };
+  const given = { config, database, migrations, log, secrets, edge, isCrowded };
   return await startWorkers({ ...given, masterKey: masterKey! });
 }

@@ -46,6 +46,8 @@ export interface PostingQueue {
   stats(): PostingQueueStats;
   /** Moves waiting or in flight. */
   depth(): number;
+  /** Whether so many moves wait or are in flight that they form large batches by themselves. */
+  isCrowded(): boolean;
 }
 
 /** How a queue works. */
@@ -132,7 +134,8 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
   }
 
   const postBulk = (bulk: Bulk) => written(bulk, enterBulk);
-  return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth };
+  const isCrowded = () => depth >= CROWD_MIN;
+  return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth, isCrowded };
 }
 
 /** Forms batches of added moves and sends them, in turns: neither kind delays the other for long. */

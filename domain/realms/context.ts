@@ -53,6 +53,8 @@ export interface RealmContexts {
   peek(id: string): RealmContext | undefined;
   /** Posting queues that are open, for measurement. */
   queues(): PostingQueue[];
+  /** Whether the transfers of a realm crowd this process, so that other work does well to wait. */
+  isCrowded(): boolean;
 }
 
 const CONTEXTS_MAX = 2000;
@@ -85,7 +87,10 @@ export function openRealmContexts(
     contexts.set(id, context);
     return last = context;
   }
-  return { find, peek: (id) => contexts.get(id), queues: () => [...queues.values()] };
+  return {
+    ...{ find, peek: (id) => contexts.get(id), queues: () => [...queues.values()] },
+    isCrowded: () => queues.values().some((queue) => queue.isCrowded()),
+  };
 }
 
 function createContext(

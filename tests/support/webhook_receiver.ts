@@ -81,6 +81,7 @@ export const PRIVATE = { env: { WEBHOOKS_ALLOW_PRIVATE: "true" } };
 export interface TestDelivererOptions {
   timeoutMs?: number;
   isApart?: DelivererOptions["isApart"];
+  isCrowded?: DelivererOptions["isCrowded"];
   /** Its clock; the machine's unless given. */
   clock?: DatabaseClock;
   log?: Log;
@@ -89,7 +90,7 @@ export interface TestDelivererOptions {
 /** Opens a process that delivers in a realm. */
 export function openTestDeliverer(
   realm: TestRealm,
-  { timeoutMs = 10_000, isApart, clock, log }: TestDelivererOptions = {},
+  { timeoutMs = 10_000, isApart, isCrowded, clock, log }: TestDelivererOptions = {},
 ): TestDeliverer {
   let ahead = 0;
   const now = () => (clock ?? Date).now() + ahead;
@@ -97,7 +98,7 @@ export function openTestDeliverer(
     log: log ?? createLog({ level: "error", format: "pretty" }),
     secrets: openSecrets(PLATFORM_KEY),
     client: openWebhookClient({ allowPrivate: true, timeoutMs }),
-    ...{ isApart, now },
+    ...{ isApart, isCrowded, now },
     compare: clock?.compare,
   });
   const { signal } = new AbortController();

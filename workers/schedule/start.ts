@@ -37,13 +37,15 @@ export interface WorkersOptions {
   secrets: Secrets;
   /** Whether isolates come and go; then no loop runs, and the platform's cron drains due work. */
   edge: boolean;
+  /** Whether transfers crowd this process. Unset: they never do. */
+  isCrowded?: () => boolean;
 }
 
 const REALM_POLL_MS = 2_000;
 
 /** Starts the workers, after it compared the installation with the host's record. */
 export async function startWorkers(options: WorkersOptions): Promise<Runner> {
-  const { config, database, migrations, log, masterKey, secrets, edge } = options;
+  const { config, database, migrations, log, masterKey, secrets, edge, isCrowded } = options;
   const { platform } = database;
   const fence = await openFence({
     platform,
@@ -76,7 +78,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
   const rates = config.ratesUrl === null ? null : openRatesGateway(config.ratesUrl);
   const deliverer = config.webhooks.enabled
     ? openDeliverer({
-      ...{ log, secrets, isApart, ...openDatabaseClock(platform, Date.now) },
+      ...{ log, secrets, isApart, isCrowded, ...openDatabaseClock(platform, Date.now) },
       client: openWebhookClient(config.webhooks),
     })
     : null;

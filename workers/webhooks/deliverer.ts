@@ -34,6 +34,8 @@ export interface DelivererOptions {
   compare?: () => Promise<void>;
   /** Whether a realm waits for its reconciliation: nothing is sent meanwhile. Unset: none does. */
   isApart?: (target: RealmTarget) => Promise<boolean>;
+  /** Whether transfers crowd this process: deliveries then start at a bounded rate. Unset: they never do. */
+  isCrowded?: () => boolean;
 }
 
 /** Requests at once: of the process, and of a realm. */
@@ -51,7 +53,10 @@ export function openDeliverer(options: DelivererOptions): Deliverer {
   const tasks = openRunningTasks({ log, signal: leaving.signal, failure: "delivery failed" });
   const given: RunDependencies = {
     ...options,
-    slots: openSlots({ all: REQUESTS_MAX, perRealm: REALM_REQUESTS_MAX }),
+    slots: openSlots({
+      ...{ all: REQUESTS_MAX, perRealm: REALM_REQUESTS_MAX },
+      isCrowded: () => !leaving.signal.aborted && (options.isCrowded?.() ?? false),
+    }),
     process: "",
     widths: new Map(),
   };
