@@ -307,7 +307,7 @@ async function spawnHolder(
 ): Promise<Deno.ChildProcess> {
   const cwd = location.cwd ?? new URL("../..", import.meta.url);
   const [module, program] = location.cwd
-    ? [`file://${cwd}/embedded/embedded.ts`, `${cwd}/program`]
+    ? [`file://${cwd}/db/embedded/embedded.ts`, `${cwd}/program`]
     : [MODULE.href, Deno.execPath()];
   const script = `
     import { startEmbedded } from ${JSON.stringify(module)};
@@ -383,10 +383,13 @@ async function packagesFor(uid: number): Promise<string> {
     await Deno.mkdir(join(theirs, one.name), { recursive: true });
     await copy(folderOf(one)!, join(theirs, one.name, one.version));
   }
+  await Deno.mkdir(join(home, "db"));
   for (const name of await namesIn(DB.pathname)) {
-    if (/^(embedded|packages)/.test(name)) await copy(join(DB.pathname, name), join(home, name));
+    if (/^(embedded|packages)/.test(name)) {
+      await copy(join(DB.pathname, name), join(home, "db", name));
+    }
   }
-  for (const name of ["deno.json", "deno.lock"]) {
+  for (const name of ["deno.json", "deno.lock", "progress.ts"]) {
     await copy(fileURLToPath(new URL(`../${name}`, DB)), join(home, name));
   }
   // Ours may lie in the home of root, which is closed to all others.
