@@ -384,12 +384,10 @@ async function packagesFor(uid: number): Promise<string> {
     await copy(folderOf(one)!, join(theirs, one.name, one.version));
   }
   await Deno.mkdir(join(home, "db"));
-  for (const name of await namesIn(DB.pathname)) {
-    if (/^(embedded|packages)/.test(name)) {
-      await copy(join(DB.pathname, name), join(home, "db", name));
-    }
-  }
-  for (const name of ["deno.json", "deno.lock", "progress.ts"]) {
+  const parts = (await namesIn(DB.pathname)).filter((name) => /^(embedded|packages)/.test(name));
+  for (
+    const name of [...parts.map((one) => `db/${one}`), "deno.json", "deno.lock", "progress.ts"]
+  ) {
     await copy(fileURLToPath(new URL(`../${name}`, DB)), join(home, name));
   }
   // Ours may lie in the home of root, which is closed to all others.
