@@ -380,10 +380,8 @@ async function packagesFor(uid: number): Promise<string> {
   const ours = folderOf({ name: "", version: "" })!;
   const theirs = join(home, "deno/npm", ours.slice(ours.indexOf("/npm/") + "/npm/".length));
   for (const one of await packagesOf(PROGRAMS)) {
-    await Deno.mkdir(join(theirs, one.name), { recursive: true });
     await copy(folderOf(one)!, join(theirs, one.name, one.version));
   }
-  await Deno.mkdir(join(home, "db"));
   const parts = (await namesIn(DB.pathname)).filter((name) => /^(embedded|packages)/.test(name));
   for (
     const name of [...parts.map((one) => `db/${one}`), "deno.json", "deno.lock", "progress.ts"]
@@ -397,5 +395,6 @@ async function packagesFor(uid: number): Promise<string> {
 }
 
 async function copy(from: string, to: string): Promise<void> {
+  await Deno.mkdir(dirname(to), { recursive: true });
   ok((await new Deno.Command("cp", { args: ["-rL", from, to] }).output()).success);
 }
