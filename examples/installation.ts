@@ -1,6 +1,9 @@
 /**
  * Shared by the examples: an installation that is started as `deno task start` does, in a temporary
- * folder that is removed with it, and a user who is logged in to the realm that its first start made.
+ * folder that is removed with it, and users who are logged in to the realm that its first start made.
+ *
+ * Where PURSER_URL and PLATFORM_KEY are set, an example starts none: it uses the installation at that address, in a
+ * realm of its own.
  * @module
  */
 import { createClient, type Purser } from "../client/client.ts";
@@ -12,9 +15,11 @@ export type Json = Record<string, unknown>;
 export interface Installation extends AsyncDisposable {
   /** Logs in to the realm that the first start made, as its administrator. */
   logIn(): Promise<{ key: string; purser: Purser }>;
+  /** Logs in another user of the realm, who has a name and a password. */
+  logInUser(username: string, password: string): Promise<Purser>;
 }
 
-/** Output of the first start, shown once. */
+/** Keys of a realm and its administrator, shown once. */
 interface Welcome {
   address: string;
   realmKey: string;
@@ -29,6 +34,10 @@ const ROOT = new URL("../", import.meta.url).pathname;
 
 /** Starts the service with a few settings, such as the node's address. */
 export async function startInstallation(settings: Record<string, string>): Promise<Installation> {
+  const [url, key] = ["PURSER_URL", "PLATFORM_KEY"].map((name) => Deno.env.get(name));
+  if (url && key) {
+    return { ...logins(await makeRealm(url, key)), [Symbol.asyncDispose]: () => Promise.resolve() };
+  }
   const folder = await Deno.makeTempDir({ prefix: "purser-example-" });
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--config", `${ROOT}deno.json`, `${ROOT}launcher/launch.ts`, "start"],
@@ -48,7 +57,7 @@ export async function startInstallation(settings: Record<string, string>): Promi
   const said = await lineOf(child.stdout, /([\s\S]*sandbox_keys)/);
   const welcome = welcomeOf(said + await Deno.readTextFile(`${folder}/sandbox_keys`));
   return {
-    logIn: () => logIn(welcome),
+    ...logins(welcome),
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       await child.status;
@@ -74,13 +83,33 @@ function welcomeOf(text: string): Welcome {
   };
 }
 
-async function logIn(welcome: Welcome): Promise<{ key: string; purser: Purser }> {
-  const { address: url, realmKey: realm_key, applicationKey, email, password } = welcome;
+/** Makes a realm for an example alone. */
+async function makeRealm(url: string, platformKey: string): Promise<Welcome> {
+  const admin = { email: "admin@sandbox.local", password: crypto.randomUUID() };
+  const made = await createClient({ url, key: platformKey }).post("/v1/realms", {
+    body: { name: "example", admin },
+  });
+  return { address: url, realmKey: made.realm_key, applicationKey: made["x-api-key"], ...admin };
+}
+
+function logins({ address: url, realmKey: realm_key, applicationKey, ...admin }: Welcome) {
   // The application's key does nothing but log in.
   const application = createClient({ url, key: applicationKey });
-  const body = { realm_key, email, password };
-  const { "x-api-key": key } = await application.post("/v1/auth/admins/login", { body });
-  return { key, purser: createClient({ url, key, retries: RETRIES }) };
+  const clientOf = (key: string) => createClient({ url, key, retries: RETRIES });
+  return {
+    async logIn() {
+      const { "x-api-key": key } = await application.post("/v1/auth/admins/login", {
+        body: { realm_key, ...admin },
+      });
+      return { key, purser: clientOf(key) };
+    },
+    async logInUser(username: string, password: string) {
+      const { "x-api-key": key } = await application.post("/v1/auth/users/login", {
+        body: { realm_key, username, password },
+      });
+      return clientOf(key);
+    },
+  };
 }
 
 /** Waits for a text in an output, and keeps emptying it. */

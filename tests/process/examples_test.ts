@@ -1,13 +1,22 @@
 /**
- * The examples, run as a reader would run them: they print what is checked in beside them.
+ * The examples, run as a reader would run them: they print what is checked in beside them. They mostly wait, for blocks
+ * and for processes to start, so all run at once. Those on chains that no other example uses start all they need, as
+ * they do for a reader; the others share an installation and a node of Ethereum, each in a realm of its own.
  *
  * @module
  */
 import { deepEqual, equal, match } from "node:assert/strict";
+import { startEthereum } from "../../examples/ethereum_node.ts";
+import { freePort, lineOf } from "../../examples/installation.ts";
+import { testDatabase } from "../support/database.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { PLATFORM_KEY } from "../support/realm.ts";
 
-const FOLDER = new URL("../../examples/", import.meta.url);
+const ROOT = new URL("../../", import.meta.url);
+const FOLDER = new URL("examples/", ROOT);
 const CONFIG = ["--config", new URL("../deno.json", import.meta.url).pathname];
+
+type Env = Record<string, string>;
 
 interface Run {
   code: number;
@@ -15,7 +24,7 @@ interface Run {
   err: string;
 }
 
-async function runExample(name: string, env: Record<string, string> = {}): Promise<Run> {
+async function runExample(name: string, env: Env = {}): Promise<Run> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "--cached-only", "-A", ...CONFIG, new URL(`${name}.ts`, FOLDER).pathname],
     env: { NO_COLOR: "1", ...env },
@@ -28,59 +37,83 @@ async function checkedIn(name: string): Promise<string> {
   return await Deno.readTextFile(new URL(`${name}.txt`, FOLDER));
 }
 
-/** Leaves out what differs from run to run: hashes, addresses, heights, and prices, small ones as 1e-7. */
+/** Leaves out what differs from run to run: ids, hashes, addresses, heights, and prices, small ones as 1e-7. */
 function shape(text: string): string {
   return text.replace(/0x[0-9a-fA-F]+/g, "0x")
-    .replace(/\b([0-9a-f]{64}|[1-9A-HJ-NP-Za-km-z]{32,88})\b/g, "name")
+    .replace(
+      /\b([0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[1-9A-HJ-NP-Za-km-z]{32,88})\b/g,
+      "name",
+    )
     .replace(/\d+(\.\d+)?(e-\d+)?/g, "0");
 }
 
-for (
-  const [chain, name] of [
-    ["Ethereum", "deposit_to_withdrawal"],
-    ["Solana", "solana_deposit_to_withdrawal"],
-    ["Tron", "tron_deposit_to_withdrawal"],
-  ]
-) {
-  Deno.test(`the example on ${chain} prints the text that is checked in, but for ids, addresses and hashes`, async () => {
-    const { code, out, err } = await runExample(name);
-    equal(code, 0, err);
-    deepEqual(shape(out).split("\n"), shape(await checkedIn(name)).split("\n"));
-  });
+/** Examples that print the same text in every run. */
+const EXACT = ["quick_start", "loyalty_points", "onboard_customer", "webhooks"];
+/** Examples in whose text ids, addresses, hashes and prices differ. */
+const SHAPED = ["exchange", "payroll", "reconciliation"];
+/** Examples that start an installation of their own. */
+const ALONE = [
+  "deposit_to_withdrawal",
+  "solana_deposit_to_withdrawal",
+  "tron_deposit_to_withdrawal",
+];
+const LITECOIN = "litecoin_deposit_to_withdrawal";
+
+async function prints(name: string, form: (text: string) => string, env: Env = {}): Promise<void> {
+  const { code, out, err } = await runExample(name, env);
+  equal(code, 0, err);
+  deepEqual(form(out).split("\n"), form(await checkedIn(name)).split("\n"));
 }
 
-Deno.test({
-  name: "the example on Litecoin prints exactly the text that is checked in",
-  ignore: !hasLitecoind(),
-  fn: async () => {
-    const { code, out, err } = await runExample("litecoin_deposit_to_withdrawal");
-    equal(code, 0, err);
-    equal(out, await checkedIn("litecoin_deposit_to_withdrawal"));
-  },
-});
+const whole = (text: string) => text;
 
-Deno.test("the example of a receiver of webhooks prints exactly the text that is checked in", async () => {
-  const { code, out, err } = await runExample("webhooks");
-  equal(code, 0, err);
-  equal(out, await checkedIn("webhooks"));
-});
+/** Starts an installation that examples share; gives the settings by which they find it. */
+async function startShared(ethereum: string): Promise<AsyncDisposable & { env: Env }> {
+  const database = await testDatabase();
+  const dataDir = await Deno.makeTempDir({ prefix: "purser-examples-" });
+  const port = `${freePort()}`;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", new URL("launcher/launch.ts", ROOT).pathname, "start"],
+    env: {
+      ...{ DATABASE_URL: database.url, DATA_DIR: dataDir, PORT: port, PLATFORM_KEY },
+      MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
+      ...{ ETHEREUM_RPC_URL: ethereum, ETHEREUM_CONFIRMATIONS: "2", POLL_INTERVAL_MS: "500" },
+      ...{ WEBHOOKS_ALLOW_PRIVATE: "true", LOG_FORMAT: "json", LOG_LEVEL: "info" },
+    },
+    stdin: "null",
+    stderr: "piped",
+  }).spawn();
+  await lineOf(child.stderr, /"(serving)"/);
+  return {
+    env: {
+      PURSER_URL: `http://127.0.0.1:${port}`,
+      ...{ PLATFORM_KEY, ETHEREUM_RPC_URL: ethereum },
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await child.status;
+      await Deno.remove(dataDir, { recursive: true });
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
 
-Deno.test("the example of a customer who is taken in prints exactly the text that is checked in", async () => {
-  const { code, out, err } = await runExample("onboard_customer");
-  equal(code, 0, err);
-  equal(out, await checkedIn("onboard_customer"));
-});
-
-Deno.test("the quick start prints exactly the text that is checked in", async () => {
-  const { code, out, err } = await runExample("quick_start");
-  equal(code, 0, err);
-  equal(out, await checkedIn("quick_start"));
-});
-
-Deno.test("the example of loyalty points prints exactly the text that is checked in", async () => {
-  const { code, out, err } = await runExample("loyalty_points");
-  equal(code, 0, err);
-  equal(out, await checkedIn("loyalty_points"));
+Deno.test("each example prints the text that is checked in beside it", async (t) => {
+  await using node = await startEthereum();
+  await using shared = await startShared(node.url);
+  const step = (name: string, form: typeof whole, env: Env = {}, ignore = false) =>
+    t.step({
+      ...{ name: `examples/${name}.ts`, ignore, fn: () => prints(name, form, env) },
+      // They run beside each other; the test around them is watched.
+      ...{ sanitizeOps: false, sanitizeResources: false, sanitizeExit: false },
+    });
+  const passed = await Promise.all([
+    ...ALONE.map((name) => step(name, shape)),
+    step(LITECOIN, whole, {}, !hasLitecoind()),
+    ...SHAPED.map((name) => step(name, shape, shared.env)),
+    ...EXACT.map((name) => step(name, whole, shared.env)),
+  ]);
+  equal(passed.length, ALONE.length + 1 + SHAPED.length + EXACT.length);
 });
 
 Deno.test("without litecoind its example names the package to install", async () => {

@@ -80,10 +80,11 @@ export async function startAnvil(chainId = 1, ...args: string[]): Promise<Anvil>
     await child.status;
     await drained;
   }
-  return { ...driver(url), url, stop, [Symbol.asyncDispose]: stop };
+  return { ...anvilAt(url), url, stop, [Symbol.asyncDispose]: stop };
 }
 
-function driver(url: string): Pick<Anvil, "rpc" | "mine" | "pool" | "send" | "deploy"> {
+/** Drives a node that is there. */
+export function anvilAt(url: string): Pick<Anvil, "rpc" | "mine" | "pool" | "send" | "deploy"> {
   async function rpc<T>(method: string, ...params: unknown[]): Promise<T> {
     const headers = { "content-type": "application/json" };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
