@@ -2929,6 +2929,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the jobs of workers: dead ones, late ones, running ones
+         * @description For administrators of the realm, by id, oldest first. A job is dead after its last attempt. Of jobs that are ready, late or running, the thousand that are due longest are listed.
+         */
+        get: operations["listJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a job
+         * @description For administrators of the realm. Jobs that are done are kept for 7 days, dead and discarded ones for 90.
+         */
+        get: operations["getJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry a dead job now
+         * @description For administrators of the realm. It is due at once, with as many attempts as a new job. One that waits or runs is a worker's: `version.conflict`.
+         */
+        post: operations["retryJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Discard a dead job, with a reason
+         * @description For administrators of the realm. Only jobs that are asked for again or repeat by themselves: `exchange.check`, `message.send`, `persons.sync`. Value waits for all others, such as payments to be sent and deposits to be credited or swept: `condition.failed`.
+         */
+        post: operations["discardJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhooks": {
         parameters: {
             query?: never;
@@ -3692,6 +3772,23 @@ export interface webhooks {
         put?: never;
         /** A coin of a ramp was taken out of its holdings, or put back */
         post: operations["onCoinCorrected"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "job.dead": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The last attempt of a job failed */
+        post: operations["onJobDead"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5696,7 +5793,7 @@ export interface components {
             status: number;
             detail: string;
             /** @enum {string} */
-            code: "request.malformed" | "request.invalid" | "query.invalid" | "auth.missing" | "auth.invalid" | "auth.expired" | "auth.revoked" | "auth.credentials" | "credits.exhausted" | "permission.role" | "permission.scope" | "permission.owner" | "realm.not_found" | "key.not_found" | "user.not_found" | "identity.not_found" | "account.not_found" | "address.not_found" | "alias.not_found" | "currency.not_found" | "token.not_found" | "withdrawal.not_found" | "consolidation.not_found" | "deposit.not_found" | "transaction.not_found" | "block.not_found" | "ramp.not_found" | "transfer.not_found" | "message.not_found" | "webhook.not_found" | "delivery.not_found" | "person.not_found" | "company.not_found" | "rate.not_found" | "login.not_found" | "stop.not_found" | "problem.not_found" | "route.not_found" | "method.not_allowed" | "request.not_acceptable" | "request.too_large" | "request.media_type" | "balance.insufficient" | "account.frozen" | "account.inactive" | "account.not_enabled" | "account.not_empty" | "account.no_ramp" | "account.asset_mismatch" | "ramp.assets_insufficient" | "ramp.gas_insufficient" | "alias.taken" | "username.taken" | "person.taken" | "company.taken" | "sync.running" | "currency.taken" | "address.assigned" | "rate.unavailable" | "withdrawal.not_cancelable" | "withdrawal.below_fee" | "withdrawal.fee_exceeded" | "user.last_admin" | "transaction.reverted" | "block.closed" | "condition.failed" | "reference.taken" | "asset.suspended" | "token.pending" | "entity.deleted" | "version.conflict" | "stop.active" | "chain.quarantined" | "event.expired" | "idempotency.key_reused" | "address.invalid" | "asset.unknown" | "asset.no_testnet" | "token.unsupported_chain" | "token.invalid" | "chain.not_configured" | "recipient.invalid" | "recipient.missing" | "recipient.no_interaction" | "rate.limited" | "internal" | "extension.disabled" | "upstream.failed" | "chain.stale" | "service.overloaded" | "upstream.timeout";
+            code: "request.malformed" | "request.invalid" | "query.invalid" | "auth.missing" | "auth.invalid" | "auth.expired" | "auth.revoked" | "auth.credentials" | "credits.exhausted" | "permission.role" | "permission.scope" | "permission.owner" | "realm.not_found" | "key.not_found" | "user.not_found" | "identity.not_found" | "account.not_found" | "address.not_found" | "alias.not_found" | "currency.not_found" | "token.not_found" | "withdrawal.not_found" | "consolidation.not_found" | "deposit.not_found" | "transaction.not_found" | "block.not_found" | "ramp.not_found" | "transfer.not_found" | "message.not_found" | "webhook.not_found" | "delivery.not_found" | "person.not_found" | "company.not_found" | "rate.not_found" | "login.not_found" | "job.not_found" | "stop.not_found" | "problem.not_found" | "route.not_found" | "method.not_allowed" | "request.not_acceptable" | "request.too_large" | "request.media_type" | "balance.insufficient" | "account.frozen" | "account.inactive" | "account.not_enabled" | "account.not_empty" | "account.no_ramp" | "account.asset_mismatch" | "ramp.assets_insufficient" | "ramp.gas_insufficient" | "alias.taken" | "username.taken" | "person.taken" | "company.taken" | "sync.running" | "currency.taken" | "address.assigned" | "rate.unavailable" | "withdrawal.not_cancelable" | "withdrawal.below_fee" | "withdrawal.fee_exceeded" | "user.last_admin" | "transaction.reverted" | "block.closed" | "condition.failed" | "reference.taken" | "asset.suspended" | "token.pending" | "entity.deleted" | "version.conflict" | "stop.active" | "chain.quarantined" | "event.expired" | "idempotency.key_reused" | "address.invalid" | "asset.unknown" | "asset.no_testnet" | "token.unsupported_chain" | "token.invalid" | "chain.not_configured" | "recipient.invalid" | "recipient.missing" | "recipient.no_interaction" | "rate.limited" | "internal" | "extension.disabled" | "upstream.failed" | "chain.stale" | "service.overloaded" | "upstream.timeout";
             /** @description The request id. */
             instance: string;
             /** @description Each fault of the request. */
@@ -6356,6 +6453,35 @@ export interface components {
             pageSize: number;
             totalPages: number;
         };
+        Job: {
+            id: string;
+            name: string;
+            /** @description What it is about: ids. */
+            payload: {
+                [key: string]: string | null;
+            };
+            /** @enum {string} */
+            state: "ready" | "running" | "done" | "dead" | "discarded";
+            /** @description Ready, and due for over a minute. */
+            late: boolean;
+            attempts: number;
+            attempts_max: number;
+            /** @description How the last attempt failed, without addresses of hosts. */
+            error: string | null;
+            /** @description Of one that is ready. */
+            due_at: number | null;
+            /** @description Until when the worker that runs it holds it; workers prolong that. */
+            leased_until: number | null;
+            discarded: {
+                by: string | null;
+                reason: string;
+            } | null;
+            finished_at: number | null;
+            created_at: number;
+        };
+        DiscardJob: {
+            reason: string;
+        };
         NewWebhook: {
             /**
              * @description https, and a host of the public internet.
@@ -6368,7 +6494,7 @@ export interface components {
              *       "deposit.confirmed"
              *     ]
              */
-            events: ("account.enabled" | "transaction.created" | "deposit.pending" | "deposit.confirmed" | "deposit.orphaned" | "deposit.forwarded" | "app.deposit.updated" | "withdrawal.updated" | "withdrawal.stuck" | "token.deployed" | "message.updated" | "persons.sync.finished" | "solvency.drift" | "chain.quarantined" | "chain.halted" | "chain.lagging" | "ramp.cost_limited" | "ramp.gas_insufficient" | "address.paused" | "ramp.transfer.updated" | "stop.set" | "stop.lifted" | "coin.corrected" | "webhook.disabled" | "*")[];
+            events: ("account.enabled" | "transaction.created" | "deposit.pending" | "deposit.confirmed" | "deposit.orphaned" | "deposit.forwarded" | "app.deposit.updated" | "withdrawal.updated" | "withdrawal.stuck" | "token.deployed" | "message.updated" | "persons.sync.finished" | "solvency.drift" | "chain.quarantined" | "chain.halted" | "chain.lagging" | "ramp.cost_limited" | "ramp.gas_insufficient" | "address.paused" | "ramp.transfer.updated" | "stop.set" | "stop.lifted" | "coin.corrected" | "job.dead" | "webhook.disabled" | "*")[];
             /** @default {} */
             data?: components["schemas"]["FreeForm"];
         };
@@ -6457,7 +6583,7 @@ export interface components {
              *       "deposit.confirmed"
              *     ]
              */
-            events?: ("account.enabled" | "transaction.created" | "deposit.pending" | "deposit.confirmed" | "deposit.orphaned" | "deposit.forwarded" | "app.deposit.updated" | "withdrawal.updated" | "withdrawal.stuck" | "token.deployed" | "message.updated" | "persons.sync.finished" | "solvency.drift" | "chain.quarantined" | "chain.halted" | "chain.lagging" | "ramp.cost_limited" | "ramp.gas_insufficient" | "address.paused" | "ramp.transfer.updated" | "stop.set" | "stop.lifted" | "coin.corrected" | "webhook.disabled" | "*")[];
+            events?: ("account.enabled" | "transaction.created" | "deposit.pending" | "deposit.confirmed" | "deposit.orphaned" | "deposit.forwarded" | "app.deposit.updated" | "withdrawal.updated" | "withdrawal.stuck" | "token.deployed" | "message.updated" | "persons.sync.finished" | "solvency.drift" | "chain.quarantined" | "chain.halted" | "chain.lagging" | "ramp.cost_limited" | "ramp.gas_insufficient" | "address.paused" | "ramp.transfer.updated" | "stop.set" | "stop.lifted" | "coin.corrected" | "job.dead" | "webhook.disabled" | "*")[];
             /** @description A boolean; its name as a string is taken too. */
             active?: boolean;
             data?: components["schemas"]["FreeForm"];
@@ -6745,6 +6871,15 @@ export interface components {
             };
         };
         /** @description Success */
+        Job: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Job"];
+            };
+        };
+        /** @description Success */
         Webhook: {
             headers: {
                 [name: string]: unknown;
@@ -6922,15 +7057,15 @@ export interface components {
         fields14: string[];
         /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
         sort14: string[];
+        limit5: number;
         /** @description Fields that are searched; those of text unless given. */
         searchFields15: string[];
         /** @description Fields to answer with, dotted into objects; all unless given. */
         fields15: string[];
         /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
         sort15: string[];
-        limit5: number;
         /** @description Events of this type; it may be repeated. */
-        type: ("account.enabled" | "transaction.created" | "deposit.pending" | "deposit.confirmed" | "deposit.orphaned" | "deposit.forwarded" | "app.deposit.updated" | "withdrawal.updated" | "withdrawal.stuck" | "token.deployed" | "message.updated" | "persons.sync.finished" | "solvency.drift" | "chain.quarantined" | "chain.halted" | "chain.lagging" | "ramp.cost_limited" | "ramp.gas_insufficient" | "address.paused" | "ramp.transfer.updated" | "stop.set" | "stop.lifted" | "coin.corrected" | "webhook.disabled" | "webhook.test") | ("account.enabled" | "transaction.created" | "deposit.pending" | "deposit.confirmed" | "deposit.orphaned" | "deposit.forwarded" | "app.deposit.updated" | "withdrawal.updated" | "withdrawal.stuck" | "token.deployed" | "message.updated" | "persons.sync.finished" | "solvency.drift" | "chain.quarantined" | "chain.halted" | "chain.lagging" | "ramp.cost_limited" | "ramp.gas_insufficient" | "address.paused" | "ramp.transfer.updated" | "stop.set" | "stop.lifted" | "coin.corrected" | "webhook.disabled" | "webhook.test")[];
+        type: ("account.enabled" | "transaction.created" | "deposit.pending" | "deposit.confirmed" | "deposit.orphaned" | "deposit.forwarded" | "app.deposit.updated" | "withdrawal.updated" | "withdrawal.stuck" | "token.deployed" | "message.updated" | "persons.sync.finished" | "solvency.drift" | "chain.quarantined" | "chain.halted" | "chain.lagging" | "ramp.cost_limited" | "ramp.gas_insufficient" | "address.paused" | "ramp.transfer.updated" | "stop.set" | "stop.lifted" | "coin.corrected" | "job.dead" | "webhook.disabled" | "webhook.test") | ("account.enabled" | "transaction.created" | "deposit.pending" | "deposit.confirmed" | "deposit.orphaned" | "deposit.forwarded" | "app.deposit.updated" | "withdrawal.updated" | "withdrawal.stuck" | "token.deployed" | "message.updated" | "persons.sync.finished" | "solvency.drift" | "chain.quarantined" | "chain.halted" | "chain.lagging" | "ramp.cost_limited" | "ramp.gas_insufficient" | "address.paused" | "ramp.transfer.updated" | "stop.set" | "stop.lifted" | "coin.corrected" | "job.dead" | "webhook.disabled" | "webhook.test")[];
         /** @description Events about this entity. */
         entity: components["schemas"]["Id"];
     };
@@ -12245,6 +12380,93 @@ export interface operations {
             };
         };
     };
+    listJobs: {
+        parameters: {
+            query?: {
+                /** @description `late`: ready, and due for over a minute. */
+                state?: "dead" | "late" | "running" | "ready";
+                name?: "account.enable" | "deposit.rescan" | "deposit.sweep" | "deposit.swept" | "exchange.advance" | "exchange.check" | "message.send" | "order.advance" | "persons.sync" | "ramp.open" | "ramp.reserve" | "token.check";
+                /** @description The last job of the page before. */
+                after?: components["schemas"]["Id"];
+                limit?: components["parameters"]["limit5"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"][];
+                };
+            };
+        };
+    };
+    getJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+        };
+    };
+    retryJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key gets the same answer and changes nothing; also a refusal is kept. Kept for 7 days. */
+                "idempotency-key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Job"];
+        };
+    };
+    discardJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key gets the same answer and changes nothing; also a refusal is kept. Kept for 7 days. */
+                "idempotency-key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DiscardJob"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Job"];
+        };
+    };
     listWebhooks: {
         parameters: {
             query?: {
@@ -13883,6 +14105,61 @@ export interface operations {
                     } & {
                         [key: string]: unknown;
                     }) | {
+                        id: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver is gone for ever: the webhook is deactivated. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description It was taken. Any other answer, or none in 10 s: it is sent again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onJobDead: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event. Repeats have the same: receivers drop them. */
+                "webhook-id": string;
+                /** @description When it was sent, in seconds since the epoch. */
+                "webhook-timestamp": string;
+                /** @description Signatures, parted by blanks: one of them must be the receiver's. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "job.dead";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: {
+                        id: string;
+                        name: string;
+                        /** @description What it is about: ids. */
+                        payload: {
+                            [key: string]: string | null;
+                        };
+                        attempts: number;
+                    } | {
                         id: string;
                     };
                 };

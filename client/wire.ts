@@ -135,6 +135,7 @@ export const PROBLEM_CODES = [
   "company.not_found",
   "rate.not_found",
   "login.not_found",
+  "job.not_found",
   "stop.not_found",
   "problem.not_found",
   "route.not_found",

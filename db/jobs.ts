@@ -82,8 +82,8 @@ export async function claimJobs(
       select j.id from jobs j
       where j.state = 'ready' and j.run_at <= now() and j.name <> all (${except as string[]})
         and (j.serial_key is null or not exists (
-        select 1 from jobs o where o.serial_key = j.serial_key and o.state in ('ready', 'running')
-          and o.id < j.id))
+        select 1 from jobs o where o.serial_key = j.serial_key and (o.state = 'running'
+          or (o.state = 'ready' and o.id < j.id))))
       order by j.run_at, j.id limit ${limit} for update skip locked))
     returning id, name, payload, attempts, attempts_max, traceparent, (select token from attestations)`;
 }
@@ -114,19 +114,24 @@ export async function markDone(db: Db, job: JobRow): Promise<void> {
     where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
 }
 
-/** Schedules a failed job again, or marks it dead after its last attempt. */
+/** A job that has just died. */
+export type DeadRow = Pick<JobRow, "id" | "name" | "payload" | "attempts">;
+
+/** Schedules a failed job again, or marks it dead after its last attempt; gives it where it is dead. */
 export async function markFailed(
   db: Db,
   job: JobRow,
   error: string,
   delayMs: number,
-): Promise<void> {
-  await db`
+): Promise<DeadRow | null> {
+  const [row] = await db<(DeadRow & { state: string })[]>`
     update jobs set state = case when attempts >= attempts_max then 'dead' else 'ready' end,
       finished_at = case when attempts >= attempts_max then now() end,
       last_error = ${error}, locked_until = null,
       run_at = now() + make_interval(secs => ${delayMs / 1000}::double precision)
-    where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
+    where id = ${job.id} and attempts = ${job.attempts} and state = 'running'
+    returning id, name, payload, attempts, state`;
+  return row?.state === "dead" ? row : null;
 }
 
 /** Makes a job ready again at once, because its worker is stopping. */
@@ -136,19 +141,21 @@ export async function releaseJob(db: Db, job: JobRow): Promise<void> {
     where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
 }
 
-/** Makes jobs ready again whose workers were lost. */
-export async function reapJobs(db: Db): Promise<void> {
-  await db`
-    update jobs set state = case when attempts >= attempts_max then 'dead' else 'ready' end,
+/** Makes jobs ready again whose workers were lost; gives those that had their last attempt. */
+export async function reapJobs(db: Db): Promise<DeadRow[]> {
+  return await db<DeadRow[]>`
+    with reaped as (update jobs set state = case when attempts >= attempts_max then 'dead' else 'ready' end,
       finished_at = case when attempts >= attempts_max then now() end,
       locked_until = null, last_error = 'the lease ran out'
-    where state = 'running' and locked_until < now()`;
+    where state = 'running' and locked_until < now()
+    returning id, name, payload, attempts, state)
+    select id, name, payload, attempts from reaped where state = 'dead' order by id`;
 }
 
-/** Deletes jobs that ended a while ago; dead ones stay longer, so that operators can read them. */
+/** Deletes jobs that ended a while ago; dead and discarded ones stay longer, so that operators can read them. */
 export async function deleteOldJobs(db: Db): Promise<void> {
   await db`
-    delete from jobs where state in ('done', 'dead') and finished_at < now() - interval '7 days'
+    delete from jobs where state in ('done', 'dead', 'discarded') and finished_at < now() - interval '7 days'
       and (state = 'done' or finished_at < now() - interval '90 days')`;
 }
 

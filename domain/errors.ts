@@ -42,6 +42,7 @@ export const ERROR_CODES = [
   "rate.not_found",
   "stop.not_found",
   "login.not_found",
+  "job.not_found",
   "problem.not_found",
   "route.not_found",
   "method.not_allowed",

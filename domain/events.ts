@@ -27,6 +27,7 @@ export const EVENT_TYPES = [
   "stop.set",
   "stop.lifted",
   "coin.corrected",
+  "job.dead",
   "webhook.disabled",
 ] as const;
 

@@ -78,7 +78,7 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
   routes: ["http", LAYER_ROOT],
   domain: [
     ...[LAYER_ROOT, "collections", "security", "chains", "identity", "accounts", "people"],
-    ...["stops", "ledger", "realms", "sending", "audit"],
+    ...["stops", "jobs", "ledger", "realms", "sending", "audit"],
     ...["messages", "currencies", "deposits", "withdrawals", "consolidations", "exchanges"],
     "webhooks",
     "recovery",
@@ -86,7 +86,7 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
   ],
   db: [
     ...[LAYER_ROOT, "embedded", "collections", "security", "chains", "identity", "accounts"],
-    ...["people", "stops", "ledger", "realms", "sending", "audit"],
+    ...["people", "stops", "jobs", "ledger", "realms", "sending", "audit"],
     ...["messages", "currencies", "deposits", "withdrawals", "consolidations", "exchanges"],
     "webhooks",
     "recovery",

@@ -914,17 +914,22 @@ table jobs (
   locked_until timestamp with time zone
   last_error text
   traceparent text
+  discarded_by uuid
+  discard_reason text
   finished_at timestamp with time zone
   created_at timestamp with time zone not null default now()
 )
 constraint jobs_attempts_max_check CHECK ((attempts_max > 0))
+constraint jobs_discard_reason_check CHECK (((length(discard_reason) >= 1) AND (length(discard_reason) <= 500)))
+constraint jobs_discarded CHECK ((((state = 'discarded'::text) = (discard_reason IS NOT NULL)) AND ((discarded_by IS NULL) OR (discard_reason IS NOT NULL)) AND ((state <> 'discarded'::text) OR (name = ANY (ARRAY['exchange.check'::text, 'message.send'::text, 'persons.sync'::text])))))
 constraint jobs_pkey PRIMARY KEY (id)
-constraint jobs_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'running'::text, 'done'::text, 'dead'::text])))
+constraint jobs_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'running'::text, 'done'::text, 'dead'::text, 'discarded'::text])))
 constraint jobs_traceparent_check CHECK ((traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-01$'::text))
-CREATE INDEX jobs_dead ON jobs USING btree (name) WHERE (state = 'dead'::text)
+CREATE INDEX jobs_dead ON jobs USING btree (id) WHERE (state = 'dead'::text)
+CREATE INDEX jobs_dead_name ON jobs USING btree (name, id) WHERE (state = 'dead'::text)
 CREATE UNIQUE INDEX jobs_dedupe ON jobs USING btree (name, dedupe) WHERE (state = ANY (ARRAY['ready'::text, 'running'::text]))
 CREATE INDEX jobs_due ON jobs USING btree (run_at, id) WHERE (state = 'ready'::text)
-CREATE INDEX jobs_finished ON jobs USING btree (finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text]))
+CREATE INDEX jobs_finished ON jobs USING btree (finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text, 'discarded'::text]))
 CREATE INDEX jobs_leased ON jobs USING btree (locked_until) WHERE (state = 'running'::text)
 CREATE UNIQUE INDEX jobs_serial_key ON jobs USING btree (serial_key) WHERE (state = 'running'::text)
 
@@ -2654,6 +2659,18 @@ AS $function$
     else '{}' end
 $function$;
 
+CREATE OR REPLACE FUNCTION discard_job(p_id uuid, p_by uuid, p_reason text)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+  with discarded as (
+    update jobs set state = 'discarded', discarded_by = p_by, discard_reason = p_reason, finished_at = now()
+    where id = p_id and state = 'dead' returning id)
+  select exists (select from discarded)
+$function$;
+
 CREATE OR REPLACE FUNCTION doubt_ramp_transfers()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4025,6 +4042,18 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION retry_job(p_id uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+  with retried as (
+    update jobs set state = 'ready', run_at = now(), attempts_max = attempts + 12, finished_at = null
+    where id = p_id and state = 'dead' returning id)
+  select exists (select from retried)
+$function$;
+
 CREATE OR REPLACE FUNCTION roots_of(p_identity uuid)
  RETURNS SETOF uuid
  LANGUAGE sql
@@ -4213,6 +4242,7 @@ realm may execute on count_discarded(uuid,uuid)
 realm may execute on database_ms()
 realm may execute on database_place()
 realm may execute on digested_columns(text)
+realm may execute on discard_job(uuid,uuid,text)
 realm may execute on entry_before(uuid,uuid)
 realm may execute on facts_of(text,jsonb)
 realm may execute on hand_over_deposits(uuid,jsonb,timestamp with time zone)
@@ -4251,6 +4281,7 @@ realm may execute on ms_time(bigint)
 realm may execute on pays_destination(text,text[])
 realm may execute on rate_of(text,text)
 realm may execute on register_token(uuid,uuid,timestamp with time zone)
+realm may execute on retry_job(uuid)
 realm may execute on roots_of(uuid)
 realm may execute on round_half_even(numeric,integer)
 realm may execute on shows_demand(chain_orders,text,uuid)

@@ -36,7 +36,7 @@ grant insert (id, external_ramp, exchange, kind, account, asset, value, currency
 
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data,
   messages to :role;
--- A job that waits is carried on, and ended, by workers.
+-- A job that waits is carried on, and ended, by workers. A dead one is retried or discarded by functions.
 grant insert (id, name, payload, traceparent, serial_key, dedupe, run_at) on jobs to :role;
 grant insert on revocations, blocks, addresses, external_addresses, withdrawals, chain_orders,
   consolidations, api_keys to :role;
@@ -113,7 +113,7 @@ declare
   -- Posting functions, and those that keep the books, act with their owner's rights.
   definers constant text[] := array['ledger_apply', 'ledger_queued', 'ledger_single', 'ledger_bulk', 'ledger_post',
     'ledger_book', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
-    'note_frozen', 'note_loss', 'open_webhook_queue', 'listen_until', 'forget_events', 'note_kin_loss', 'note_new_kin', 'regroup_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
+    'note_frozen', 'note_loss', 'open_webhook_queue', 'retry_job', 'discard_job', 'listen_until', 'forget_events', 'note_kin_loss', 'note_new_kin', 'regroup_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
     'keep_closed', 'count_new_rows', 'count_changed_rows'];
   -- Functions that only the worker calls, and functions that only other functions call.
   working constant text[] := array['ledger_book', 'note_seen', 'forget_events'];

@@ -8,6 +8,7 @@ import { DepositView } from "../deposits/deposit_views.ts";
 import type { EventType } from "../events.ts";
 import { RampTransferView } from "../exchanges/ramp_transfer_views.ts";
 import { TransactionView } from "../ledger/posting.ts";
+import { DeadJobView } from "../jobs/job_views.ts";
 import { MessageView } from "../messages/messages.ts";
 import { SyncView } from "../people/sync.ts";
 import { StopView } from "../stops/stops.ts";
@@ -80,6 +81,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, EventSchema>> = {
     summary: "A coin of a ramp was taken out of its holdings, or put back",
     data: z.looseObject({ ...place, ramp: z.string(), by: z.string().nullable() }),
   },
+  "job.dead": { summary: "The last attempt of a job failed", data: DeadJobView },
   "webhook.disabled": { summary: "The service deactivated a webhook", data: WebhookView },
   "webhook.test": { summary: "A test of a webhook", data: WebhookView },
 };

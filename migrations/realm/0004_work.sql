@@ -25,7 +25,7 @@ create table jobs (
   id uuid primary key,
   name text not null,
   payload jsonb not null,
-  state text not null default 'ready' check (state in ('ready', 'running', 'done', 'dead')),
+  state text not null default 'ready' check (state in ('ready', 'running', 'done', 'dead', 'discarded')),
   serial_key text,
   dedupe text,
   attempts integer not null default 0,
@@ -34,18 +34,40 @@ create table jobs (
   locked_until timestamptz,
   last_error text,
   traceparent text check (traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-01$'),
+  discarded_by uuid,
+  discard_reason text check (length(discard_reason) between 1 and 500),
   finished_at timestamptz,
-  created_at timestamptz not null default now()
+  created_at timestamptz not null default now(),
+  constraint jobs_discarded check (
+    (state = 'discarded') = (discard_reason is not null) and (discarded_by is null or discard_reason is not null)
+    and (state <> 'discarded' or name in ('exchange.check', 'message.send', 'persons.sync')))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 create index jobs_due on jobs (run_at, id) where state = 'ready';
 create index jobs_leased on jobs (locked_until) where state = 'running';
-create index jobs_finished on jobs (finished_at) where state in ('done', 'dead');
-create index jobs_dead on jobs (name) where state = 'dead';
+create index jobs_finished on jobs (finished_at) where state in ('done', 'dead', 'discarded');
+create index jobs_dead on jobs (id) where state = 'dead';
+create index jobs_dead_name on jobs (name, id) where state = 'dead';
 create unique index jobs_dedupe on jobs (name, dedupe) where state in ('ready', 'running');
 create unique index jobs_serial_key on jobs (serial_key) where state = 'running';
 comment on column jobs.serial_key is 'Jobs with one serial key run one at a time, oldest first.';
 comment on column jobs.traceparent is 'The trace of what caused it, in the form of W3C Trace Context; null where none was recorded.';
-comment on column jobs.attempts is 'Also the fencing token: a worker whose lease ran out cannot finish another''s run.';
+comment on column jobs.attempts is 'Also the fencing token: a worker whose lease ran out cannot finish another''s run. Never set back.';
+comment on column jobs.discard_reason is 'Why an administrator gave a dead job up. Only jobs for which no value waits are given up (jobs_discarded).';
+
+-- What the role that serves requests may do with jobs: with dead ones, and with no other. A job that waits or runs is a
+-- worker's. The attempts go on counting, so an attempt whose lease ran out before never ends a later one.
+create function retry_job(p_id uuid) returns boolean language sql as $$
+  with retried as (
+    update jobs set state = 'ready', run_at = now(), attempts_max = attempts + 12, finished_at = null
+    where id = p_id and state = 'dead' returning id)
+  select exists (select from retried)
+$$;
+create function discard_job(p_id uuid, p_by uuid, p_reason text) returns boolean language sql as $$
+  with discarded as (
+    update jobs set state = 'discarded', discarded_by = p_by, discard_reason = p_reason, finished_at = now()
+    where id = p_id and state = 'dead' returning id)
+  select exists (select from discarded)
+$$;
 
 create table events (
   position bigint generated always as identity primary key,

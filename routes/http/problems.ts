@@ -126,6 +126,7 @@ export const PROBLEMS = {
   "company.not_found": kind(404, "Company not found", "There is no such company."),
   "rate.not_found": kind(404, "Rate not found", "No such rate is known."),
   "login.not_found": kind(404, "Login not found", "There is no such login, or it has ended."),
+  "job.not_found": kind(404, "Job not found", "There is no such job, or it is not kept any more."),
   "stop.not_found": kind(404, "Stop not found", "There is no such stop."),
   "problem.not_found": kind(404, "Problem not found", "There is no problem of this code."),
   "route.not_found": kind(404, "Route not found", "No route has this path. See /docs."),

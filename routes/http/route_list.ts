@@ -21,6 +21,7 @@ import { fungibleTokenRoutes } from "../tokens.ts";
 import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "../identities.ts";
 import { issuanceRoutes } from "../issuance.ts";
+import { jobRoutes } from "../jobs.ts";
 import { metricsRoutes } from "./metrics.ts";
 import { personRoutes } from "../persons.ts";
 import { openapiRoutes } from "./openapi.ts";
@@ -76,6 +77,7 @@ export function allRoutes(): AnyRoute[] {
     ...externalRampRoutes,
     ...solvencyRoutes,
     ...stopRoutes,
+    ...jobRoutes,
     ...webhookRoutes,
     ...eventRoutes,
     ...openapiRoutes(allRoutes),

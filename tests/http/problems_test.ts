@@ -53,6 +53,7 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "chain.quarantined": "tests/http/problems_test.ts",
   "stop.not_found": "tests/stops/api_test.ts",
   "login.not_found": "tests/identity/logins_test.ts",
+  "job.not_found": "tests/jobs/dead_jobs_test.ts",
   "stop.active": "tests/stops/api_test.ts",
   "withdrawal.fee_exceeded": "tests/withdrawals/costs_test.ts",
   "token.pending": "tests/currencies/tokens_test.ts",

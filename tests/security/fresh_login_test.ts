@@ -134,6 +134,8 @@ const ORDINARY = [
   "POST /v1/fungible/token/{id}/undelete",
   "POST /v1/solvency/cover",
   "POST /v1/stops",
+  "POST /v1/jobs/{id}/retry",
+  "POST /v1/jobs/{id}/discard",
 ];
 
 Deno.test("every route that changes something says whether a stolen key may use it", () => {

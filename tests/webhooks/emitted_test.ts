@@ -2,6 +2,7 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { halt } from "../../domain/deposits/scan_results.ts";
 import { EVENT_TYPES } from "../../domain/events.ts";
+import { newId } from "../../domain/ids.ts";
 import { quarantine } from "../../domain/sending/quarantine.ts";
 import { disableWebhook } from "../../domain/webhooks/disabling.ts";
 import { tellLagging, tellStuck } from "../../domain/webhooks/incidents.ts";
@@ -10,6 +11,7 @@ import { publishEvents } from "../../workers/webhooks/publishing.ts";
 import { ELSEWHERE } from "../support/emitting_tests.ts";
 import { faultOf, faultsOfEvents } from "../support/described_events.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
+import { rowsOf } from "../support/realm.ts";
 
 const HOUR_MS = 3_600_000;
 const PLACE = { chain: "ETHEREUM", network: "main" };
@@ -71,6 +73,16 @@ const HERE: Readonly<Record<string, Cause>> = {
     const { body } = await realm.admin.send("POST", "/v1/identities/persons/sync", {});
     await realm.drain();
     return body.data.id;
+  },
+  "job.dead": async ({ realm }) => {
+    const id = newId(Date.now());
+    await rowsOf(
+      realm,
+      "insert into jobs (id, name, payload, attempts_max) values ($1, 'no.such.job', '{}', 1)",
+      [id],
+    );
+    await realm.drain();
+    return id;
   },
   "webhook.disabled": async ({ context, realm }) => {
     const input = { url: "https://hooks.example.com", events: ["*"] };

@@ -1,15 +1,9 @@
 /** One attempt at a job: runs under a lease that is prolonged meanwhile, and ends under its own token. @module */
 import type { Pool, Tx } from "../../db/database.ts";
-import {
-  extendLease,
-  holdJob,
-  type JobRow,
-  markDone,
-  markFailed,
-  releaseJob,
-} from "../../db/jobs.ts";
-import { serializable, writing } from "../../db/transaction.ts";
+import { extendLease, holdJob, type JobRow, markDone, releaseJob } from "../../db/jobs.ts";
+import { locking, serializable, writing } from "../../db/transaction.ts";
 import type { JobName } from "../../domain/jobs.ts";
+import { failJob } from "../../domain/jobs/dead_jobs.ts";
 import { type Heartbeat, startHeartbeat } from "../lease_heartbeat.ts";
 import {
   type RealmTarget,
@@ -82,7 +76,8 @@ async function attempt(
     log("debug", "job", { ...fields, outcome: "done", duration_ms: now() - start });
   } catch (error) {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    await writing(pool, (db) => markFailed(db, job, text.slice(0, 2000), backoffMs(job.attempts)));
+    const failure = { error: text.slice(0, 2000), delayMs: backoffMs(job.attempts) };
+    await locking(pool, (tx) => failJob(tx, { at: now() }, job, failure));
     annotate({}, error instanceof Error ? error.name : "Error");
     log("warn", "job", { ...fields, outcome: "failed", error });
   } finally {

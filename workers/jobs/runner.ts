@@ -9,13 +9,13 @@ import {
   claimJobs,
   deleteOldJobs,
   type JobRow,
-  reapJobs,
   releaseJob,
   selectDue,
 } from "../../db/jobs.ts";
 import { realmPages } from "../../db/realms/realm_pages.ts";
 import { type RealmRow, selectRealmsById } from "../../db/realms/realms.ts";
-import { reading, writing } from "../../db/transaction.ts";
+import { locking, reading, writing } from "../../db/transaction.ts";
+import { recoverJobs } from "../../domain/jobs/dead_jobs.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { confirmRealm } from "../installation/attestation.ts";
 import { openRunningTasks, type RunningTasks } from "../task_queue.ts";
@@ -185,7 +185,7 @@ async function pollRealm(state: RunnerState, realm: RealmRow, housekeep: boolean
   state.awayUntil.set(realm.id, now() + BACKOFF_MS);
   const shared = database.sharedPool(locationOf(realm));
   if (housekeep) {
-    await writing(shared, reapJobs);
+    await locking(shared, (tx) => recoverJobs(tx, { at: now() }));
     await writing(shared, deleteOldJobs);
   }
   const due = await selectDue(shared);
