@@ -22,7 +22,6 @@ export const jobRoutes: readonly AnyRoute[] = [
     method: "GET",
     path: "/v1/jobs",
     tag: TAG,
-    operation: "listJobs",
     summary: "List the jobs of workers: dead ones, late ones, running ones",
     description: "For administrators of the realm, by id, oldest first. A job is dead after its " +
       "last attempt. Of jobs that are ready, late or running, the thousand that are due longest " +
@@ -54,7 +53,6 @@ export const jobRoutes: readonly AnyRoute[] = [
     method: "POST",
     path: "/v1/jobs/{id}/retry",
     tag: TAG,
-    operation: "retryJob",
     summary: "Retry a dead job now",
     description: "For administrators of the realm. It is due at once, with as many attempts as a " +
       "new job. One that waits or runs is a worker's: `version.conflict`.",
@@ -70,7 +68,6 @@ export const jobRoutes: readonly AnyRoute[] = [
     method: "POST",
     path: "/v1/jobs/{id}/discard",
     tag: TAG,
-    operation: "discardJob",
     summary: "Discard a dead job, with a reason",
     description: "For administrators of the realm. Only jobs that are asked for again or repeat " +
       "by themselves: `exchange.check`, `message.send`, `persons.sync`. Value waits for all " +

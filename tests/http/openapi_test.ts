@@ -10,8 +10,8 @@ import { sharing } from "../support/sharing.ts";
 
 const VERB_AND_NOUN = new RegExp(
   "^(activate|assign|begin|cancel|capture|change|check|confirm|consolidate|count|create|deactivate|" +
-    "delete|deploy|deposit|destroy|end|estimate|find|freeze|get|issue|lift|list|log|open|record|register|release|" +
-    "replace|rescan|resend|resolve|revert|rotate|send|set|speedUp|stream|sync|test|unassign|undelete|unfreeze|update|verify|withdraw)[A-Z][A-Za-z]+$",
+    "delete|deploy|deposit|destroy|discard|end|estimate|find|freeze|get|issue|lift|list|log|open|record|register|release|" +
+    "replace|rescan|resend|resolve|retry|revert|rotate|send|set|speedUp|stream|sync|test|unassign|undelete|unfreeze|update|verify|withdraw)[A-Z][A-Za-z]+$",
 );
 
 const test = sharing("docs in one realm");
