@@ -1,5 +1,6 @@
 /**
- * The client as it is published: its size, its types, and the built files in Node in front of the service.
+ * The client as it is published: its size, its types, and the built files in Node, Bun and a browser in front of the
+ * service.
  *
  * @module
  */
@@ -9,6 +10,7 @@ import { gzipSync } from "node:zlib";
 import ts from "typescript";
 import { readPackages } from "../../lint/locks.ts";
 import { serve } from "../support/client_fixture.ts";
+import { findBrowser, isInstalled, startBrowser } from "../support/browser.ts";
 import { buildClient, ENTRIES } from "../support/client_package.ts";
 import { listen } from "../support/listening.ts";
 import { testRealm } from "../support/realm.ts";
@@ -58,52 +60,70 @@ Deno.test("both registries get the same package, of the very versions that are t
   );
 });
 
-/** A program of a customer, in Node. */
+/** A program of a customer, whichever runtime it is in; it gives what came of it. */
 const PROGRAM = `
 import { createClient, isProblem } from "./client.js";
 import { verifyWebhook } from "./webhooks.js";
 import { sum } from "./decimal.js";
 
-const [url, key, source, id, delivery] = process.argv.slice(2);
-const purser = createClient({ url, key });
-const body = { name: "NODE", supply: "10", rate: "0.10" };
-const { rate } = await purser.post("/v1/currencies", { body });
-const move = (value) => ({
-  body: { source: { account: source }, destination: { account: id }, value },
-});
-const { amount } = await purser.post("/v1/transactions", move("0.1"));
-const poor = await purser.post("/v1/transactions", move("100")).catch((error) => error);
-const accounts = [];
-for await (const one of purser.items("/v1/accounts/all", { query: { limit: 1 } })) {
-  accounts.push(one.id);
-}
-const saying = async (work) => {
-  try {
-    return await work();
-  } catch (error) {
-    return String(error);
+export async function main(url, key, source, id, delivery) {
+  const purser = createClient({ url, key });
+  const body = { name: "RUN" + id.slice(-12).toUpperCase(), supply: "10", rate: "0.10" };
+  const { rate } = await purser.post("/v1/currencies", { body });
+  const move = (value) => ({
+    body: { source: { account: source }, destination: { account: id }, value },
+  });
+  const { amount } = await purser.post("/v1/transactions", move("0.1"));
+  const poor = await purser.post("/v1/transactions", move("100")).catch((error) => error);
+  const { headers: read } = await purser.request("get", "/v1/accounts/{id}", { path: { id } });
+  let accounts = 0;
+  for await (const one of purser.items("/v1/accounts/all", { query: { limit: 1 } })) accounts += 1;
+  const saying = async (work) => {
+    try {
+      return await work();
+    } catch (error) {
+      return String(error);
+    }
+  };
+  const wrongKey = await saying(() =>
+    createClient({ url, key: key + "\\n" }).get("/v1/auth/me")
+  );
+  const forged = await saying(() => verifyWebhook("whsec_Zm9yZ2Vk", "{}", new Headers()));
+  const { secret, text, headers } = JSON.parse(delivery);
+  let streamed;
+  for await (const event of purser.events({ after: "00000000-0000-7000-8000-000000000000" })) {
+    streamed = event.type;
+    break;
   }
-};
-const wrongKey = await saying(() =>
-  createClient({ url, key: key + "\\n" }).get("/v1/auth/me")
-);
-const forged = await saying(() => verifyWebhook("whsec_Zm9yZ2Vk", "{}", new Headers()));
-const { secret, text, headers } = JSON.parse(delivery);
-let streamed;
-for await (const event of purser.events({ after: "00000000-0000-7000-8000-000000000000" })) {
-  streamed = event.type;
-  break;
+  return {
+    ...{ rate, amount, listed: accounts > 2, sum: sum(["0.1", "0.2"]), forged, streamed },
+    poor: isProblem(poor, "balance.insufficient"),
+    hasEtag: read.has("etag"),
+    verified: verifyWebhook(secret, text, headers).type,
+    isSecret: !wrongKey.includes(key),
+  };
 }
-console.log(JSON.stringify({
-  ...{ rate, amount, accounts: accounts.length, sum: sum(["0.1", "0.2"]), forged, streamed },
-  poor: isProblem(poor, "balance.insufficient"),
-  verified: verifyWebhook(secret, text, headers).type,
-  isSecret: !wrongKey.includes(key),
-}));
 `;
+/** Runs the program from a command line. */
+const COMMAND = `
+import { main } from "./program.js";
+console.log(JSON.stringify(await main(...process.argv.slice(2))));
+`;
+const OUTCOME = {
+  ...{ rate: "0.1", amount: "0.1", listed: true, sum: "0.3", hasEtag: true },
+  forged: "WebhookError: the signature, the time or a header of the delivery is wrong",
+  streamed: "transaction.created",
+  ...{ poor: true, verified: "transaction.created", isSecret: true },
+};
 
-async function runInNode(files: Built): Promise<void> {
-  await using realm = await testRealm(PRIVATE);
+/** Runs the program in front of the service; `run` is given its arguments. */
+async function runProgram(
+  files: Built,
+  origin: string | null,
+  run: (args: string[]) => Promise<unknown>,
+): Promise<void> {
+  const env = { ...PRIVATE.env, ...(origin === null ? {} : { CORS_ORIGINS: origin }) };
+  await using realm = await testRealm({ ...PRIVATE, env });
   await using service = serve(realm);
   await using receiver = openReceiver();
   await using worker = openTestDeliverer(realm);
@@ -116,16 +136,70 @@ async function runInNode(files: Built): Promise<void> {
   const [{ text, headers }] = receiver.received;
   const delivery = JSON.stringify({ secret, text, headers: Object.fromEntries(headers) });
   await Deno.writeTextFile(new URL("program.js", files.folder), PROGRAM);
-  const { code, stdout, stderr } = await new Deno.Command("node", {
-    args: [`${files.path}/program.js`, service.url, realm.admin.key, account, other, delivery],
-  }).output();
-  equal(code, 0, new TextDecoder().decode(stderr));
-  deepEqual(JSON.parse(new TextDecoder().decode(stdout)), {
-    ...{ rate: "0.1", amount: "0.1", accounts: 3, sum: "0.3" },
-    forged: "WebhookError: the signature, the time or a header of the delivery is wrong",
-    streamed: "transaction.created",
-    ...{ poor: true, verified: "transaction.created", isSecret: true },
+  await Deno.writeTextFile(new URL("command.js", files.folder), COMMAND);
+  deepEqual(await run([service.url, realm.admin.key, account, other, delivery]), OUTCOME);
+}
+
+/** Runs the program in a runtime that is a command. */
+function runIn(files: Built, command: string): Promise<void> {
+  return runProgram(files, null, async (args) => {
+    const { code, stdout, stderr } = await new Deno.Command(command, {
+      args: [`${files.path}/command.js`, ...args],
+    }).output();
+    equal(code, 0, new TextDecoder().decode(stderr));
+    return JSON.parse(new TextDecoder().decode(stdout));
   });
+}
+
+/** Runs the program in a page of another origin. */
+async function runInBrowser(files: Built): Promise<void> {
+  const pages = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    async ({ url }) => {
+      const { pathname } = new URL(url);
+      if (!pathname.endsWith(".js")) {
+        return new Response("<!doctype html>", { headers: { "content-type": "text/html" } });
+      }
+      const text = await Deno.readTextFile(new URL(`.${pathname}`, files.folder));
+      return new Response(text, { headers: { "content-type": "text/javascript" } });
+    },
+  );
+  const origin = `http://127.0.0.1:${pages.addr.port}`;
+  try {
+    await using browser = await startBrowser();
+    await browser.page.open(`${origin}/`);
+    await runProgram(files, origin, async (args) =>
+      await browser.page.evaluate(
+        `import("/program.js").then(({ main }) => main(...${JSON.stringify(args)}))`,
+      ));
+  } finally {
+    await pages.shutdown();
+  }
+}
+
+/** What a registry would take, by the tool that publishes; nothing is sent. */
+async function published(command: string, args: string[], cwd: string): Promise<string> {
+  const { code, stdout, stderr } = await new Deno.Command(command, {
+    ...{ args, cwd, env: { NO_COLOR: "1" } },
+  }).output();
+  const text = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+  equal(code, 0, text);
+  return text;
+}
+
+/** The package as both tools find it: its files, and the built ones. */
+async function publishable(files: Built): Promise<string> {
+  const folder = `${files.path}/package`;
+  await Deno.mkdir(`${folder}/dist`, { recursive: true });
+  for await (const { name, isFile } of Deno.readDir(FOLDER)) {
+    if (isFile) await Deno.copyFile(new URL(name, FOLDER), `${folder}/${name}`);
+  }
+  for await (const { name, isFile } of Deno.readDir(files.folder)) {
+    if (isFile && name !== "package.json") {
+      await Deno.copyFile(new URL(name, files.folder), `${folder}/dist/${name}`);
+    }
+  }
+  return folder;
 }
 
 /** Bytes of an entry after gzip, which needs nothing of a package or of one runtime. */
@@ -233,10 +307,28 @@ Deno.test("the client as it is published", async (t) => {
     const [main] = await Promise.all(ENTRIES.map((name) => sizeOf(name, files)));
     ok(main < SIZE_MAX, `${main}`);
   });
+  await t.step("npm and JSR take it as it is", async () => {
+    const folder = await publishable(files);
+    const npm = await published("npm", ["pack", "--dry-run", "--json", "--offline"], folder);
+    for (const name of ENTRIES) ok(npm.includes(`dist/${name}.d.ts`), npm);
+    const args = ["publish", "--dry-run", "--allow-dirty"];
+    const jsr = await published(Deno.execPath(), args, folder);
+    ok(jsr.includes("/client.ts") && !jsr.includes("/dist/"), jsr);
+  });
   await t.step(
     "it runs in Node in front of the service, as it does in Deno",
-    () => runInNode(files),
+    () => runIn(files, "node"),
   );
+  await t.step({
+    name: "it runs in Bun",
+    ignore: !isInstalled("bun"),
+    fn: () => runIn(files, "bun"),
+  });
+  await t.step({
+    name: "it runs in a browser, in a page of another origin",
+    ignore: findBrowser() === null,
+    fn: () => runInBrowser(files),
+  });
   await t.step("its types hold in a strict project, and refuse what the API refuses", async () => {
     deepEqual(await typeFaults(files), []);
   });
