@@ -11,6 +11,7 @@ COPY deno.json deno.lock ./
 COPY config.ts log.ts main.ts progress.ts tracing.ts ./
 COPY config config
 COPY db db
+COPY docs docs
 COPY domain domain
 COPY migrations migrations
 COPY commands commands

@@ -7,6 +7,7 @@ import { z } from "zod";
 import { DomainError, type ErrorCode } from "../../domain/errors.ts";
 import { PROBLEMS } from "./problems.ts";
 import { basePathOf } from "./request_targets.ts";
+import { searchIndex } from "./guides.ts";
 import { prepare, type Prepared, replyPrepared } from "./prepared_texts.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 
@@ -28,8 +29,23 @@ const ASSETS: Readonly<Record<string, Asset>> = {
     load: async () =>
       (await import("swagger-ui-dist/swagger-ui.css", { with: { type: "text" } })).default,
   },
+  "guide.css": {
+    type: "text/css; charset=utf-8",
+    load: async () => (await import("./guide.css", { with: { type: "text" } })).default,
+  },
+  "guide.js": {
+    type: "text/javascript; charset=utf-8",
+    load: async () => (await import("./guide.js", { with: { type: "text" } })).default,
+  },
+  "minisearch.js": {
+    type: "text/javascript; charset=utf-8",
+    load: async () => (await import("minisearch", { with: { type: "text" } })).default,
+  },
+  "icon.svg": { type: "image/svg+xml", load: () => Promise.resolve(ICON) },
   "start.js": { type: "text/javascript; charset=utf-8", load: () => Promise.resolve(START) },
 };
+/** A text of our own: an upgrade is seen at once. */
+const REVALIDATED = { "cache-control": "no-cache" };
 const PAGE_POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "frame-ancestors 'none'";
 
@@ -44,6 +60,7 @@ function pageAt(base: string): string {
 <link rel="stylesheet" href="${base}/docs/assets/swagger-ui.css">
 </head>
 <body>
+<p><a href="${base}/docs/guide">Guides</a></p>
 <div id="reference" data-document="${base}/v1/openapi.json"></div>
 <script src="${base}/docs/assets/swagger-ui-bundle.js"></script>
 <script src="${base}/docs/assets/start.js"></script>
@@ -51,6 +68,12 @@ function pageAt(base: string): string {
 </html>
 `;
 }
+/** A ledger's two columns. */
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">
+<rect width="16" height="16" rx="3" fill="#0b57b0"/>
+<path d="M8 3v10M3 5h3M3 8h3M10 8h3M10 11h3" stroke="#fff"/>
+</svg>
+`;
 const START = `SwaggerUIBundle({
   url: document.getElementById("reference").dataset.document,
   dom_id: "#reference",
@@ -95,7 +118,7 @@ export const docsRoutes: readonly AnyRoute[] = [
     path: "/docs/assets/{name}",
     operation: "getReferenceAsset",
     summary: "An asset of the reference",
-    alternatives: ["text/javascript", "text/css"],
+    alternatives: ["text/javascript", "text/css", "application/json", "image/svg+xml"],
     params: z.strictObject({ name: z.string() }),
     errors: ["route.not_found"],
     handle: (call) => readAsset(call, call.params.name),
@@ -124,6 +147,10 @@ function lead(accept: string | null, baseUrl: string): Reply {
 const prepared = new Map<string, Promise<Prepared>>();
 
 async function readAsset<P, Q, B>(call: Call<P, Q, B>, name: string): Promise<Reply> {
+  if (name === "search.json") {
+    const index = await searchIndex(basePathOf(call.services.config.baseUrl));
+    return replyPrepared(call, index, { "content-type": "application/json", ...REVALIDATED });
+  }
   const asset = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
   if (asset === undefined) throw new DomainError("route.not_found", "there is no such asset");
   let text = prepared.get(name);
@@ -132,7 +159,10 @@ async function readAsset<P, Q, B>(call: Call<P, Q, B>, name: string): Promise<Re
     prepared.set(name, text);
     text.catch(() => prepared.delete(name));
   }
-  const headers = { "content-type": asset.type, "cache-control": "public, max-age=86400" };
+  const caching = name.startsWith("guide.")
+    ? REVALIDATED
+    : { "cache-control": "public, max-age=86400" };
+  const headers = { "content-type": asset.type, ...caching };
   return replyPrepared(call, await text, headers);
 }
 

@@ -18,6 +18,7 @@ import { eventRoutes } from "../events.ts";
 import { externalAddressRoutes } from "../external_addresses.ts";
 import { externalRampRoutes } from "../external_ramps.ts";
 import { fungibleTokenRoutes } from "../tokens.ts";
+import { guideRoutes } from "./guides.ts";
 import { healthRoutes } from "./health.ts";
 import { identityRoutes } from "../identities.ts";
 import { issuanceRoutes } from "../issuance.ts";
@@ -82,6 +83,7 @@ export function allRoutes(): AnyRoute[] {
     ...eventRoutes,
     ...openapiRoutes(allRoutes),
     ...docsRoutes,
+    ...guideRoutes,
     ...healthRoutes,
     ...metricsRoutes,
   ];

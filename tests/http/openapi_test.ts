@@ -145,7 +145,9 @@ test("GET /docs and all that it loads come from this process", async (realm) => 
   const page = await realm.nobody("GET", "/docs");
   equal(page.status, 200);
   match(page.headers.get("content-type")!, /^text\/html/);
-  const assets = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path);
+  const assets = [...page.text.matchAll(/<(?:link|script)[^>]* (?:src|href)="([^"]+)"/g)].map((
+    [, path],
+  ) => path);
   equal(assets.length, 3);
   for (const asset of assets) {
     match(asset, /^\/docs\/assets\//);
