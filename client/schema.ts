@@ -1716,6 +1716,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/accounts/{id}/orders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the open orders of a ramp: what it has to send, or waits to see mined
+         * @description For administrators of the realm, by id, oldest first. Withdrawals that a batch pays are listed as their batch.
+         */
+        get: operations["listRampOrders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/assets": {
         parameters: {
             query?: never;
@@ -2419,7 +2439,7 @@ export interface paths {
         put?: never;
         /**
          * Speed up a withdrawal
-         * @description Replaces the sent transaction: the same nonce, or the same coins, at a higher price. The additional cost at the newest prices is charged. Once a block at most.
+         * @description Replaces the sent transaction: the same nonce, or the same coins, at a higher price. The additional cost at the newest prices is charged. Once a block at most. `speed_up` has the old and the new price. Bitcoin Cash and Dogecoin replace nothing that was sent, nor do Solana and Tron: `withdrawal.not_cancelable`.
          */
         post: operations["speedUpWithdrawal"];
         delete?: never;
@@ -5327,6 +5347,42 @@ export interface components {
             /** @description The most that 1000 virtual bytes may cost, in whole units. Unset: the rate up to which fees count as low, 0.00005 BTC, 0.00005 LTC, 0.00002 BCH, 0.02 DOGE. */
             max_fee_rate?: components["schemas"]["Amount"];
         };
+        ChainOrder: {
+            id: string;
+            /** @example withdrawal */
+            purpose: string;
+            /** @description The withdrawal, sweep, token or consolidation that it is for. */
+            reference: string | null;
+            chain: string;
+            network: string;
+            sender: string;
+            nonce: number | null;
+            /** @enum {string} */
+            state: "new" | "batched" | "planned" | "signed" | "sent" | "mined" | "done" | "failed" | "dropped" | "canceled";
+            /** @description When it came into its state. */
+            since: number;
+            /** @description Why it waits, or how it ended, without addresses of hosts. */
+            error: string | null;
+            /** @description Runs that were scheduled for it so far. */
+            runs: number;
+            attempts: {
+                /** @description Null while it is not signed. */
+                hash: string | null;
+                /** @description The most that it can cost. */
+                fee: {
+                    asset: string;
+                    /** @description An exact decimal. */
+                    value: string;
+                } | null;
+                /** @description When it was first sent. */
+                sent_at: number | null;
+                /** @description What the nodes said to its bytes. */
+                outcome: string | null;
+                /** @description It is proven that it will never be mined. */
+                dead: boolean;
+            }[];
+            created_at: number;
+        };
         Asset: {
             code: string;
             class: string;
@@ -5982,6 +6038,15 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
+            /** @description Of one withdrawal that an administrator of the realm reads by its id: the transaction that pays it. */
+            order?: components["schemas"]["PayingOrder"];
+            /** @description Of one withdrawal that is read by its id: what the caller may do with it now. Whether balance and gas cover the price of a speed-up is told by its trial (`dry_run`). */
+            acts?: {
+                cancel: components["schemas"]["WithdrawalAct"];
+                speed_up: components["schemas"]["WithdrawalAct"];
+            };
+            /** @description Of a speed-up, or a trial of one. */
+            speed_up?: components["schemas"]["WithdrawalSpeedUp"];
             owner: string | null;
             created_at: number;
             data: {
@@ -5991,6 +6056,57 @@ export interface components {
             updated_at?: number;
             deleted?: boolean;
             deleted_at?: number;
+        };
+        PayingOrder: {
+            /** @enum {string} */
+            state: "new" | "batched" | "planned" | "signed" | "sent" | "mined" | "done" | "failed" | "dropped" | "canceled";
+            /** @description When it came into its state. */
+            since: number;
+            /** @description Why it waits, or how it ended, without addresses of hosts. */
+            error: string | null;
+            /** @description Runs that were scheduled for it so far. */
+            runs: number;
+            attempts: {
+                /** @description Null while it is not signed. */
+                hash: string | null;
+                /** @description The most that it can cost. */
+                fee: {
+                    asset: string;
+                    /** @description An exact decimal. */
+                    value: string;
+                } | null;
+                /** @description When it was first sent. */
+                sent_at: number | null;
+                /** @description What the nodes said to its bytes. */
+                outcome: string | null;
+                /** @description It is proven that it will never be mined. */
+                dead: boolean;
+            }[];
+            /** @description The order of the batch whose transaction pays it, with others. */
+            batch_order: string | null;
+            /** @description Orders of the same sender in no block yet that come first: with a smaller nonce, or whose change it spends. */
+            ahead: number;
+        };
+        /** @description `true`, or the code of the problem that would refuse it. */
+        WithdrawalAct: true | ("request.malformed" | "request.invalid" | "query.invalid" | "auth.missing" | "auth.invalid" | "auth.expired" | "auth.revoked" | "auth.credentials" | "credits.exhausted" | "permission.role" | "permission.scope" | "permission.owner" | "realm.not_found" | "key.not_found" | "user.not_found" | "identity.not_found" | "account.not_found" | "address.not_found" | "alias.not_found" | "currency.not_found" | "token.not_found" | "withdrawal.not_found" | "consolidation.not_found" | "deposit.not_found" | "transaction.not_found" | "block.not_found" | "ramp.not_found" | "transfer.not_found" | "message.not_found" | "webhook.not_found" | "delivery.not_found" | "person.not_found" | "company.not_found" | "rate.not_found" | "stop.not_found" | "login.not_found" | "job.not_found" | "problem.not_found" | "route.not_found" | "method.not_allowed" | "request.not_acceptable" | "request.too_large" | "request.media_type" | "balance.insufficient" | "account.frozen" | "account.inactive" | "account.not_enabled" | "account.not_empty" | "account.no_ramp" | "account.asset_mismatch" | "ramp.assets_insufficient" | "ramp.gas_insufficient" | "alias.taken" | "username.taken" | "person.taken" | "company.taken" | "sync.running" | "currency.taken" | "address.assigned" | "rate.unavailable" | "withdrawal.not_cancelable" | "withdrawal.below_fee" | "withdrawal.fee_exceeded" | "user.last_admin" | "transaction.reverted" | "block.closed" | "condition.failed" | "reference.taken" | "asset.suspended" | "token.pending" | "entity.deleted" | "version.conflict" | "stop.active" | "chain.quarantined" | "event.expired" | "idempotency.key_reused" | "address.invalid" | "asset.unknown" | "asset.no_testnet" | "token.unsupported_chain" | "token.invalid" | "recipient.invalid" | "recipient.missing" | "recipient.no_interaction" | "rate.limited" | "internal" | "extension.disabled" | "upstream.failed" | "chain.not_configured" | "chain.stale" | "service.overloaded" | "upstream.timeout");
+        WithdrawalSpeedUp: {
+            /** @description What the withdrawal is charged for its fee, in its own asset. */
+            fee: {
+                /** @description An exact decimal. */
+                before: string;
+                /** @description An exact decimal. */
+                after: string;
+            };
+            /** @description What the transaction was reckoned to cost when it was charged (`null` where nobody is), and what by the newest prices. In the asset that pays the network. */
+            price: {
+                asset: string;
+                /** @description An exact decimal. */
+                before: string | null;
+                /** @description An exact decimal. */
+                after: string;
+            };
+            /** @description Whether a sent transaction is replaced; `false` before one is sent. */
+            replaces: boolean;
         };
         /** @description Those fields of Withdrawal that `fields` asks for. */
         WithdrawalPart: {
@@ -6037,6 +6153,13 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
+            order?: components["schemas"]["PayingOrderPart"];
+            /** @description Of one withdrawal that is read by its id: what the caller may do with it now. Whether balance and gas cover the price of a speed-up is told by its trial (`dry_run`). */
+            acts?: {
+                cancel?: components["schemas"]["WithdrawalAct"];
+                speed_up?: components["schemas"]["WithdrawalAct"];
+            };
+            speed_up?: components["schemas"]["WithdrawalSpeedUpPart"];
             owner?: string | null;
             created_at?: number;
             data?: {
@@ -6046,6 +6169,57 @@ export interface components {
             updated_at?: number;
             deleted?: boolean;
             deleted_at?: number;
+        };
+        /** @description Those fields of PayingOrder that `fields` asks for. */
+        PayingOrderPart: {
+            /** @enum {string} */
+            state?: "new" | "batched" | "planned" | "signed" | "sent" | "mined" | "done" | "failed" | "dropped" | "canceled";
+            /** @description When it came into its state. */
+            since?: number;
+            /** @description Why it waits, or how it ended, without addresses of hosts. */
+            error?: string | null;
+            /** @description Runs that were scheduled for it so far. */
+            runs?: number;
+            attempts?: {
+                /** @description Null while it is not signed. */
+                hash?: string | null;
+                /** @description The most that it can cost. */
+                fee?: {
+                    asset?: string;
+                    /** @description An exact decimal. */
+                    value?: string;
+                } | null;
+                /** @description When it was first sent. */
+                sent_at?: number | null;
+                /** @description What the nodes said to its bytes. */
+                outcome?: string | null;
+                /** @description It is proven that it will never be mined. */
+                dead?: boolean;
+            }[];
+            /** @description The order of the batch whose transaction pays it, with others. */
+            batch_order?: string | null;
+            /** @description Orders of the same sender in no block yet that come first: with a smaller nonce, or whose change it spends. */
+            ahead?: number;
+        };
+        /** @description Those fields of WithdrawalSpeedUp that `fields` asks for. */
+        WithdrawalSpeedUpPart: {
+            /** @description What the withdrawal is charged for its fee, in its own asset. */
+            fee?: {
+                /** @description An exact decimal. */
+                before?: string;
+                /** @description An exact decimal. */
+                after?: string;
+            };
+            /** @description What the transaction was reckoned to cost when it was charged (`null` where nobody is), and what by the newest prices. In the asset that pays the network. */
+            price?: {
+                asset?: string;
+                /** @description An exact decimal. */
+                before?: string | null;
+                /** @description An exact decimal. */
+                after?: string;
+            };
+            /** @description Whether a sent transaction is replaced; `false` before one is sent. */
+            replaces?: boolean;
         };
         WithdrawalPage: {
             rows: (components["schemas"]["Withdrawal"] | components["schemas"]["WithdrawalPart"])[];
@@ -7033,6 +7207,7 @@ export interface components {
         /** @description A boolean; its name as a string is taken too. */
         dry_run: boolean;
         consolidation: string;
+        limit5: number;
         /** @description Milliseconds since the epoch. */
         from2: number;
         /** @description Milliseconds since the epoch. */
@@ -7091,7 +7266,6 @@ export interface components {
         fields14: string[];
         /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
         sort14: string[];
-        limit5: number;
         /** @description Fields that are searched; those of text unless given. */
         searchFields15: string[];
         /** @description Fields to answer with, dotted into objects; all unless given. */
@@ -10078,6 +10252,34 @@ export interface operations {
             200: components["responses"]["Consolidation"];
         };
     };
+    listRampOrders: {
+        parameters: {
+            query?: {
+                /** @description Only open orders are listed. */
+                open?: "true";
+                /** @description The last order of the page before. */
+                after?: components["schemas"]["Id"];
+                limit?: components["parameters"]["limit5"];
+            };
+            header?: never;
+            path: {
+                id: components["parameters"]["id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChainOrder"][];
+                };
+            };
+        };
+    };
     listAssets: {
         parameters: {
             query?: never;
@@ -11490,7 +11692,10 @@ export interface operations {
     };
     speedUpWithdrawal: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description A boolean; its name as a string is taken too. */
+                dry_run?: components["parameters"]["dry_run"];
+            };
             header?: {
                 /** @description A repeat with the same key gets the same answer and changes nothing; also a refusal is kept. Kept for 7 days. */
                 "idempotency-key"?: components["parameters"]["idempotency-key"];

@@ -6,6 +6,9 @@
 
 /** Where the answers of routes have amounts as JSON numbers, whose digits are kept as text: `*` is every item of a list. */
 export const AMOUNTS: Readonly<Record<string, readonly string[]>> = {
+  "get /v1/accounts/{id}/orders": [
+    "*.attempts.*.fee.value"
+  ],
   "get /v1/currencies": [
     "rows.*.rate"
   ],
@@ -37,48 +40,88 @@ export const AMOUNTS: Readonly<Record<string, readonly string[]>> = {
     "rows.*.amount",
     "rows.*.fee.gas.value",
     "rows.*.fee.value",
+    "rows.*.order.attempts.*.fee.value",
+    "rows.*.speed_up.fee.after",
+    "rows.*.speed_up.fee.before",
+    "rows.*.speed_up.price.after",
+    "rows.*.speed_up.price.before",
     "rows.*.value"
   ],
   "post /v1/withdrawals": [
     "amount",
     "fee.gas.value",
     "fee.value",
+    "order.attempts.*.fee.value",
+    "speed_up.fee.after",
+    "speed_up.fee.before",
+    "speed_up.price.after",
+    "speed_up.price.before",
     "value"
   ],
   "get /v1/withdrawals/all": [
     "*.amount",
     "*.fee.gas.value",
     "*.fee.value",
+    "*.order.attempts.*.fee.value",
+    "*.speed_up.fee.after",
+    "*.speed_up.fee.before",
+    "*.speed_up.price.after",
+    "*.speed_up.price.before",
     "*.value"
   ],
   "get /v1/withdrawals/{id}": [
     "amount",
     "fee.gas.value",
     "fee.value",
+    "order.attempts.*.fee.value",
+    "speed_up.fee.after",
+    "speed_up.fee.before",
+    "speed_up.price.after",
+    "speed_up.price.before",
     "value"
   ],
   "patch /v1/withdrawals/{id}": [
     "amount",
     "fee.gas.value",
     "fee.value",
+    "order.attempts.*.fee.value",
+    "speed_up.fee.after",
+    "speed_up.fee.before",
+    "speed_up.price.after",
+    "speed_up.price.before",
     "value"
   ],
   "post /v1/withdrawals/{id}/speed-up": [
     "amount",
     "fee.gas.value",
     "fee.value",
+    "order.attempts.*.fee.value",
+    "speed_up.fee.after",
+    "speed_up.fee.before",
+    "speed_up.price.after",
+    "speed_up.price.before",
     "value"
   ],
   "post /v1/withdrawals/{id}/cancel": [
     "amount",
     "fee.gas.value",
     "fee.value",
+    "order.attempts.*.fee.value",
+    "speed_up.fee.after",
+    "speed_up.fee.before",
+    "speed_up.price.after",
+    "speed_up.price.before",
     "value"
   ],
   "get /v1/events/all": [
     "*.data.amount",
     "*.data.fee.gas.value",
     "*.data.fee.value",
+    "*.data.order.attempts.*.fee.value",
+    "*.data.speed_up.fee.after",
+    "*.data.speed_up.fee.before",
+    "*.data.speed_up.price.after",
+    "*.data.speed_up.price.before",
     "*.data.value"
   ]
 };
@@ -88,6 +131,11 @@ export const EVENT_AMOUNTS: readonly string[] = [
   "amount",
   "fee.gas.value",
   "fee.value",
+  "order.attempts.*.fee.value",
+  "speed_up.fee.after",
+  "speed_up.fee.before",
+  "speed_up.price.after",
+  "speed_up.price.before",
   "value"
 ];
 

@@ -124,6 +124,11 @@ export function assertMayGrant(
   }
 }
 
+/** Whether the actor is an administrator of the realm. */
+export function isRealmAdmin(actor: Actor): boolean {
+  return roleOf(actor) === "admin" && reachesRealm(actor);
+}
+
 /**
  * Refuses everyone but an administrator of the realm.
  *

@@ -343,6 +343,7 @@ table chain_orders (
   creates text
   error text
   last_attempt_at timestamp with time zone
+  state_at timestamp with time zone not null default now()
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
 )
@@ -379,6 +380,7 @@ CREATE INDEX chain_orders_hash ON chain_orders USING btree (hash) WHERE (hash IS
 CREATE INDEX chain_orders_height ON chain_orders USING btree (chain, network, height) WHERE (height IS NOT NULL)
 CREATE INDEX chain_orders_nonce ON chain_orders USING btree (chain, network, sender, nonce) WHERE (nonce IS NOT NULL)
 CREATE INDEX chain_orders_open ON chain_orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
+CREATE INDEX chain_orders_ramp ON chain_orders USING btree (ramp, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
 CREATE INDEX chain_orders_reference ON chain_orders USING btree (reference_id, id) WHERE (reference_id IS NOT NULL)
 CREATE UNIQUE INDEX chain_orders_refund_transaction ON chain_orders USING btree (refund_transaction) WHERE (refund_transaction IS NOT NULL)
 CREATE CONSTRAINT TRIGGER chain_orders_batch AFTER INSERT OR UPDATE OF batch_order_id, state, budget, charged ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_batch()
@@ -2279,6 +2281,7 @@ begin
       using errcode = 'check_violation', constraint = 'chain_orders_fixed';
   end if;
   if new.state = old.state then return new; end if;
+  new.state_at := now();
   if new.state in ('failed', 'dropped') and in_quarantine(new.ramp) then
     raise exception 'order % does not end unpaid while its ramp is in quarantine', new.id
       using errcode = 'check_violation', constraint = 'chain_orders_quarantined';

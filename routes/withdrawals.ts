@@ -140,10 +140,13 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     summary: "Speed up a withdrawal",
     description:
       "Replaces the sent transaction: the same nonce, or the same coins, at a higher price. " +
-      "The additional cost at the newest prices is charged. Once a block at most.",
+      "The additional cost at the newest prices is charged. Once a block at most. `speed_up` has " +
+      "the old and the new price. Bitcoin Cash and Dogecoin replace nothing that was sent, nor do " +
+      "Solana and Tron: `withdrawal.not_cancelable`.",
     access: "user",
     cost: "chain",
     params: ById,
+    query: DryRun,
     body: z.strictObject({ speed: Speed }),
     status: 200,
     answer: WithdrawalView,
@@ -164,8 +167,8 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       const input = { ...call.params, ...call.body };
       return command(
         call,
-        async (tx) => viewWithdrawal(await speedUpWithdrawal(tx, call.actor, input)),
-        { lockLedger: true },
+        (tx) => speedUpWithdrawal(tx, call.actor, input),
+        { lockLedger: true, dryRun: call.query.dry_run },
       );
     },
   }),

@@ -128,11 +128,11 @@ export async function keepCoins(
 
 /** Whether an open order spends outputs of some transactions. */
 export async function selectDependants(
-  tx: Tx,
+  db: Db,
   of: { chain: string; network: string },
   hashes: readonly string[],
 ): Promise<boolean> {
-  const rows = await tx`
+  const rows = await db`
     select input from reserved_inputs where chain = ${of.chain} and network = ${of.network}
       and split_part(input, ':', 1) = any (${hashes as string[]}::text[]) limit 1`;
   return rows.length > 0;

@@ -19,6 +19,7 @@ import type { Columns, Condition, ListQuery } from "../../db/collections/filter.
 import { type Actor, reachesRealm } from "../actor.ts";
 import { answerable, openAnswer } from "../answers.ts";
 import { DomainError, type ErrorCode } from "../errors.ts";
+import { type Detail, withDetail } from "./detail.ts";
 import { compares, invalidQuery, parseQuery } from "./filter.ts";
 import { isId } from "../ids.ts";
 import {
@@ -69,6 +70,7 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
   /** Reads the rows of a part of a list in their order, with all that it shows: one statement. */
   readListed?(db: Db, list: ListQuery): Promise<R[]>;
   show: Shower<R>;
+  detail?: Detail<R>;
   /** A row that is one's own whatever its owner; null without. */
   ownId?(db: Db, actor: Actor): Promise<string | null>;
   /** Whether a row counts as the actor's own whatever its owner, if the row itself tells. */
@@ -173,7 +175,8 @@ export async function getEntity(
   const visibility = await visibilityOf(db, actor, collection, given, null);
   const found = isId(id) && await isVisible(db, collection, visibility, id);
   if (!found) throw notFound(collection.notFound);
-  return (await showAll(db, actor, among, [id], given))[0];
+  const whole = { ...among, collection: withDetail(collection, given.fields) };
+  return (await showAll(db, actor, whole, [id], given))[0];
 }
 
 /** Finds a living row that the actor may see; null where there is none. */

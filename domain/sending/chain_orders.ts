@@ -6,7 +6,7 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import { deleteUnmadeCoins, selectDependants } from "../../db/sending/utxos.ts";
-import type { Tx } from "../../db/database.ts";
+import type { Db, Tx } from "../../db/database.ts";
 import { insertJob } from "../../db/jobs.ts";
 import {
   insertOrder,
@@ -232,6 +232,25 @@ export async function undoBatch(tx: Tx, actor: Actor, id: string): Promise<boole
   return true;
 }
 
+/** Whether {@link cancelOrder} would cancel an order now, as far as its rows tell without a lock. */
+export async function mayCancelOrder(db: Db, order: OrderRow): Promise<boolean> {
+  const { batch_order_id } = order;
+  const paying = batch_order_id === null ? order : await selectOrder(db, batch_order_id);
+  return paying !== null && await hashesToWithdraw(db, paying) !== null;
+}
+
+/**
+ * Gives the hashes of an order's transactions that would never be sent if it were canceled; null if it cannot be,
+ * because bytes may have been sent or other orders spend its outputs.
+ */
+async function hashesToWithdraw(db: Db, order: OrderRow): Promise<string[] | null> {
+  if (!["new", "planned", "signed"].includes(order.state)) return null;
+  const living = (await selectAttemptSummaries(db, order.id)).filter((one) => !one.dropped);
+  if (living.some((one) => one.sent_at !== null)) return null;
+  const made = living.flatMap(({ hash }) => hash ?? []);
+  return made.length > 0 && await selectDependants(db, order, made) ? null : made;
+}
+
 /**
  * Cancels a locked order, unless bytes may have been sent or other orders spend its outputs.
  *
@@ -242,14 +261,9 @@ async function withdrawBytes(
   actor: Actor,
   order: OrderRow,
 ): Promise<{ order: OrderRow; fill: string | null } | null> {
-  if (!["new", "planned", "signed"].includes(order.state)) return null;
-  const living = (await selectAttemptSummaries(tx, order.id)).filter((one) => !one.dropped);
-  if (living.some((one) => one.sent_at !== null)) return null;
-  const made = living.flatMap(({ hash }) => hash ?? []);
-  if (made.length > 0) {
-    if (await selectDependants(tx, order, made)) return null;
-    await deleteUnmadeCoins(tx, order, made);
-  }
+  const made = await hashesToWithdraw(tx, order);
+  if (made === null) return null;
+  if (made.length > 0) await deleteUnmadeCoins(tx, order, made);
   const canceled = await markCanceled(tx, order);
   return { order: canceled, fill: await releaseInputs(tx, actor, canceled) };
 }

@@ -7,8 +7,9 @@ import type { LedgerTx } from "../../db/transaction.ts";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
 import { countCoinsFor } from "../../db/sending/utxos.ts";
-import type { Tx } from "../../db/database.ts";
+import type { Db, Tx } from "../../db/database.ts";
 import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
+import type { QuoteRow } from "../../db/sending/fee_quotes.ts";
 import { selectReservedInputs } from "../../db/sending/order_attempts.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
@@ -26,7 +27,7 @@ import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts"
 import { DomainError } from "../errors.ts";
 import { feeUnits, type Price, priced, recentQuote, type Speed } from "../sending/fees.ts";
 import { postMove } from "../ledger/posting.ts";
-import { add, compare, subtract, toUnits } from "../money.ts";
+import { add, compare, fromUnits, jsonNumber, subtract, toUnits, trim } from "../money.ts";
 import { type OrderRow, speedUpOrder } from "../sending/chain_orders.ts";
 import { isOpen, markSpedUp, type Raise, raiseBudget } from "../sending/order_states.ts";
 import { raiseGas } from "../sending/token_gas.ts";
@@ -34,6 +35,7 @@ import type { ChainNetwork } from "../chains/networks.ts";
 import { budgetFor } from "../sending/cost_budget.ts";
 import { reachWithdrawal } from "./withdrawal_reach.ts";
 import { announce } from "./withdrawal_settlement.ts";
+import { viewWithdrawal } from "./withdrawal_views.ts";
 
 /** Chains whose nodes replace no transaction that they have. */
 const WITHOUT_REPLACEMENT: ReadonlySet<ChainId> = new Set([
@@ -56,7 +58,7 @@ interface SpeedUpPrice {
 
 /**
  * Speeds up a withdrawal, and charges the difference to the newest prices.
- * Runs under the ledger lock.
+ * Runs under the ledger lock. A trial is rolled back.
  *
  * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner,
  *   balance.insufficient, account.*, rate.limited before the next block, chain.stale,
@@ -66,18 +68,10 @@ export async function speedUpWithdrawal(
   tx: LedgerTx,
   actor: RequestActor,
   input: { id: string; speed: Speed },
-): Promise<WithdrawalRow> {
+): Promise<Record<string, unknown>> {
   const row = await reachWithdrawal(tx, actor, input.id);
-  const order = row.status === "PROCESSING" ? await lockPayingOrder(tx, row.order_id) : null;
-  if (order === null || !isOpen(order) || order.state === "mined") {
-    throw new DomainError("withdrawal.not_cancelable", "it is in a block, or has ended");
-  }
-  if (order.state === "sent" && WITHOUT_REPLACEMENT.has(order.chain as ChainId)) {
-    throw new DomainError("withdrawal.not_cancelable", whyNotReplaced(order.chain as ChainId));
-  }
-  const head = await nextBlock(tx, order);
-  const account = await selectAccount(tx, row.account);
-  assertAccount(actor, "write", account);
+  const paying = row.status === "PROCESSING" ? await lockPayingOrder(tx, row.order_id) : null;
+  const { order, head, account } = await assertMaySpeedUp(tx, actor, row, paying);
   const speedUp = await priceSpeedUp(tx, actor, { row, order, account, speed: input.speed });
   const paid = compare(speedUp.more, "0") > 0;
   const factor = actor.settings.hotFeeMaxFactor;
@@ -95,7 +89,78 @@ export async function speedUpWithdrawal(
   };
   const changed = await updateWithdrawal(tx, row.id, { ...change, speed }, entry, actor.at);
   await announce(tx, actor, changed);
-  return changed;
+  return { ...viewWithdrawal(changed), speed_up: viewSpeedUp({ row, changed, order, speedUp }) };
+}
+
+/** Shows what a speed-up changes of a withdrawal's fee, and of the price of its transaction. */
+function viewSpeedUp(
+  { row, changed, order, speedUp: { asset, price } }: {
+    row: WithdrawalRow;
+    changed: WithdrawalRow;
+    order: OrderRow;
+    speedUp: SpeedUpPrice;
+  },
+): Record<string, unknown> {
+  const own = (price.contract ?? "") === (asset.contract ?? "");
+  const payer = own ? asset : asset.gas;
+  const isCharged = order.charged !== "0" && order.budget_contract === price.contract;
+  const shown = (units: bigint) => jsonNumber(fromUnits(units, payer.decimals));
+  return {
+    fee: { before: jsonNumber(trim(row.fee)), after: jsonNumber(trim(changed.fee)) },
+    price: {
+      asset: payer.code,
+      before: isCharged ? shown(BigInt(order.charged)) : null,
+      after: shown(price.units),
+    },
+    replaces: order.state === "sent",
+  };
+}
+
+/**
+ * Refuses a speed-up of a withdrawal for reasons that do not depend on its price.
+ *
+ * @param order the order whose transaction pays it; null if it has ended
+ * @returns the order, the newest scanned block, and the account that is charged
+ */
+async function assertMaySpeedUp(
+  db: Db,
+  actor: Actor,
+  row: WithdrawalRow,
+  order: OrderRow | null,
+): Promise<{ order: OrderRow; head: number; account: AccountRow }> {
+  if (order === null || !isOpen(order) || order.state === "mined") {
+    throw new DomainError("withdrawal.not_cancelable", "it is in a block, or has ended");
+  }
+  if (order.state === "sent" && WITHOUT_REPLACEMENT.has(order.chain as ChainId)) {
+    throw new DomainError("withdrawal.not_cancelable", whyNotReplaced(order.chain as ChainId));
+  }
+  const head = await nextBlock(db, order);
+  const account = await selectAccount(db, row.account);
+  assertAccount(actor, "write", account);
+  return { order, head, account };
+}
+
+/**
+ * Refuses what {@link speedUpWithdrawal} would refuse at every speed, by the same checks, without a lock. Whether
+ * balance and gas cover the price is told by a trial.
+ *
+ * @param order the order whose transaction pays it
+ * @throws {DomainError} withdrawal.not_cancelable, account.*, rate.limited before the next block, chain.stale
+ */
+export async function assertSpeedable(
+  db: Db,
+  actor: Actor,
+  row: WithdrawalRow,
+  order: OrderRow | null,
+): Promise<void> {
+  await assertMaySpeedUp(db, actor, row, row.status === "PROCESSING" ? order : null);
+  await quoteOf(db, actor, row, row.speed);
+}
+
+/** Reads the recent price of a withdrawal's transaction. */
+async function quoteOf(db: Db, actor: Actor, row: WithdrawalRow, speed: Speed): Promise<QuoteRow> {
+  const place = { chain: row.chain, network: row.network } as ChainNetwork;
+  return await recentQuote(db, actor, { ...place, contract: row.contract ?? "", speed });
 }
 
 function whyNotReplaced(chain: ChainId): string {
@@ -111,9 +176,9 @@ async function lockPayingOrder(tx: Tx, id: string): Promise<OrderRow | null> {
 }
 
 /** Gives the newest scanned block, and refuses a second speed-up before there is a new one. */
-async function nextBlock(tx: Tx, order: OrderRow): Promise<number> {
+async function nextBlock(db: Db, order: OrderRow): Promise<number> {
   const place = { chain: order.chain as ChainId, network: order.network };
-  const head = (await selectCursor(tx, place as ChainNetwork))?.head ?? 0;
+  const head = (await selectCursor(db, place as ChainNetwork))?.head ?? 0;
   if (order.sped_up_at === null || head > order.sped_up_at) return head;
   const why = "it was sped up since the last block: wait for the next block";
   throw new DomainError("rate.limited", why, { retryAfterS: RETRY_S });
@@ -126,8 +191,7 @@ async function priceSpeedUp(
 ): Promise<SpeedUpPrice> {
   const { row, order, account, speed } = of;
   const asset = await resolveChainAsset(tx, row.asset);
-  const place = { chain: row.chain, network: row.network } as ChainNetwork;
-  const quote = await recentQuote(tx, actor, { ...place, contract: row.contract ?? "", speed });
+  const quote = await quoteOf(tx, actor, row, speed);
   const siblings = order.purpose === "batch"
     ? await selectWithdrawals(
       tx,

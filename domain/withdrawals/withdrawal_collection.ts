@@ -1,6 +1,7 @@
 /** The collection of withdrawals: records whose free-form part alone can be changed. @module */
 import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
+import { detailOf } from "./withdrawal_acts.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
 
 /** The collection of withdrawals. */
@@ -11,6 +12,7 @@ export const WITHDRAWALS: Collection<WithdrawalRow> = {
   counted: false,
   notFound: "withdrawal.not_found",
   relations: { "source.account": { of: "accounts", id: (row) => row.account } },
+<<<<<<< HEAD
   exported: [
     "id",
     "created_at",
@@ -32,6 +34,9 @@ export const WITHDRAWALS: Collection<WithdrawalRow> = {
     "updated_at",
   ],
   fields: ["source", "destination", "fee", "chain", "history", "error"],
+=======
+  fields: ["source", "destination", "fee", "chain", "history", "error", "order", "acts"],
+>>>>>>> ce246136 (withdrawals: what one waits for and what may be done with it, open orders of a ramp, trials of speed-ups)
   columns: {
     ...ENTITY_COLUMNS,
     data: { column: "data", type: "json" },
@@ -50,5 +55,6 @@ export const WITHDRAWALS: Collection<WithdrawalRow> = {
     "chain.hash": textColumn("hash", true),
   },
   read: selectWithdrawals,
+  detail: { fields: ["order", "acts"], show: detailOf },
   show: (_db, _actor, rows) => Promise.resolve(rows.map(viewWithdrawal)),
 };

@@ -3,11 +3,32 @@ import { z } from "zod";
 import { HISTORY_EVENTS, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import { type ChainId, explorerUrl } from "../assets.ts";
 import { EntityFields, idOf, viewEntity } from "../entity.ts";
+import { ERROR_CODES } from "../errors.ts";
 import { Speed } from "../sending/fees.ts";
+import { PayingOrderView } from "../sending/order_views.ts";
 import { jsonNumber, subtract, trim } from "../money.ts";
 
 /** A JSON number that carries exact digits. */
 const Figure = z.number();
+
+const Act = z.union([z.literal(true), z.enum(ERROR_CODES)]).meta({
+  id: "WithdrawalAct",
+  description: "`true`, or the code of the problem that would refuse it.",
+});
+
+/** What a speed-up changes. */
+const SpeedUp = z.object({
+  fee: z.object({ before: Figure, after: Figure }).meta({
+    description: "What the withdrawal is charged for its fee, in its own asset.",
+  }),
+  price: z.object({ asset: z.string(), before: Figure.nullable(), after: Figure }).meta({
+    description: "What the transaction was reckoned to cost when it was charged (`null` where " +
+      "nobody is), and what by the newest prices. In the asset that pays the network.",
+  }),
+  replaces: z.boolean().meta({
+    description: "Whether a sent transaction is replaced; `false` before one is sent.",
+  }),
+}).meta({ id: "WithdrawalSpeedUp" });
 
 /** A withdrawal as shown. */
 export const WithdrawalView = z.object({
@@ -36,6 +57,15 @@ export const WithdrawalView = z.object({
     explorer_url: z.string().nullable(),
   }).optional(),
   history: z.array(z.looseObject({ at: z.number().int(), event: z.enum(HISTORY_EVENTS) })),
+  order: PayingOrderView.optional().meta({
+    description: "Of one withdrawal that an administrator of the realm reads by its id: the " +
+      "transaction that pays it.",
+  }),
+  acts: z.object({ cancel: Act, speed_up: Act }).optional().meta({
+    description: "Of one withdrawal that is read by its id: what the caller may do with it now. " +
+      "Whether balance and gas cover the price of a speed-up is told by its trial (`dry_run`).",
+  }),
+  speed_up: SpeedUp.optional().meta({ description: "Of a speed-up, or a trial of one." }),
   ...EntityFields,
 }).meta({ id: "Withdrawal" });
 

@@ -5,8 +5,8 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
-import type { Tx } from "../../db/database.ts";
-import { selectOrder } from "../../db/sending/chain_orders.ts";
+import type { Db, Tx } from "../../db/database.ts";
+import { type OrderRow, selectOrder } from "../../db/sending/chain_orders.ts";
 import { selectMayDiscard } from "../../db/sending/nonces.ts";
 import { selectMayCancel } from "../../db/sending/quarantine.ts";
 import {
@@ -24,7 +24,7 @@ import { newIds } from "../ids.ts";
 import { openBlock } from "../ledger/blocks.ts";
 import { postMove } from "../ledger/posting.ts";
 import { toUnits } from "../money.ts";
-import { cancelOrder, createOrderWithGas } from "../sending/chain_orders.ts";
+import { cancelOrder, createOrderWithGas, mayCancelOrder } from "../sending/chain_orders.ts";
 import { budgetFor } from "../sending/cost_budget.ts";
 import type { Speed } from "../sending/fees.ts";
 import { cappedBudgets } from "../sending/holder_losses.ts";
@@ -153,13 +153,57 @@ async function orderPayment(
  *
  * @throws {DomainError} rate.limited
  */
-async function assertMayDiscard(tx: Tx, actor: Actor, row: WithdrawalRow): Promise<void> {
-  const order = await selectOrder(tx, row.order_id);
+async function assertMayDiscard(
+  db: Db,
+  actor: Actor,
+  row: WithdrawalRow,
+  order: OrderRow | null,
+): Promise<void> {
   if (order?.state !== "signed" || order.nonce === null) return;
-  const few = await selectMayDiscard(tx, { ramp: order.ramp, reference_id: row.id });
-  if (few && (await cappedBudgets(tx, actor.realm, [order])).size === 0) return;
+  const few = await selectMayDiscard(db, { ramp: order.ramp, reference_id: row.id });
+  if (few && (await cappedBudgets(db, actor.realm, [order])).size === 0) return;
   const why = "too many signed withdrawals were canceled today: this one continues";
   throw new DomainError("rate.limited", why, { retryAfterS: DISCARDED_RETRY_S });
+}
+
+/** Refuses to cancel a withdrawal that ended, or that a newer database may have paid, or one too many. */
+async function assertMayCancel(
+  db: Db,
+  actor: Actor,
+  row: WithdrawalRow,
+  order: OrderRow | null,
+): Promise<void> {
+  if (row.status !== "PROCESSING") throw notCancelable(row);
+  if (!await selectMayCancel(db, row.order_id)) {
+    const why = "it may have been paid: nothing is canceled before the ramp is reconciled and a" +
+      " worker has confirmed the database";
+    throw new DomainError("chain.quarantined", why);
+  }
+  await assertMayDiscard(db, actor, row, order);
+}
+
+function notCancelable({ status, chain }: WithdrawalRow): DomainError {
+  const expires = status === "PROCESSING" && transactionsExpire(chain as ChainId);
+  const until = ": its transaction is mined or expires within minutes, and only after its expiry" +
+    " the withdrawal can be canceled";
+  const why = expires ? `it has been sent${until}` : "it has been sent, or has ended";
+  return new DomainError("withdrawal.not_cancelable", why);
+}
+
+/**
+ * Refuses what {@link cancelWithdrawal} would refuse, by the same checks, without a lock.
+ *
+ * @param order its own order
+ * @throws {DomainError} withdrawal.not_cancelable, rate.limited, chain.quarantined
+ */
+export async function assertCancelable(
+  db: Db,
+  actor: Actor,
+  row: WithdrawalRow,
+  order: OrderRow | null,
+): Promise<void> {
+  await assertMayCancel(db, actor, row, order);
+  if (order === null || !await mayCancelOrder(db, order)) throw notCancelable(row);
 }
 
 /**
@@ -176,21 +220,8 @@ export async function cancelWithdrawal(
   id: string,
 ): Promise<WithdrawalRow> {
   const row = await reachWithdrawal(tx, actor, id);
-  if (row.status === "PROCESSING" && !await selectMayCancel(tx, row.order_id)) {
-    const why = "it may have been paid: nothing is canceled before the ramp is reconciled and a" +
-      " worker has confirmed the database";
-    throw new DomainError("chain.quarantined", why);
-  }
-  await assertMayDiscard(tx, actor, row);
-  const order = row.status === "PROCESSING" ? await cancelOrder(tx, actor, row.order_id) : null;
-  if (order === null) {
-    const expires = row.status === "PROCESSING" && transactionsExpire(row.chain as ChainId);
-    const until =
-      ": its transaction is mined or expires within minutes, and only after its expiry" +
-      " the withdrawal can be canceled";
-    const why = expires ? `it has been sent${until}` : "it has been sent, or has ended";
-    throw new DomainError("withdrawal.not_cancelable", why);
-  }
+  await assertMayCancel(tx, actor, row, await selectOrder(tx, row.order_id));
+  if (await cancelOrder(tx, actor, row.order_id) === null) throw notCancelable(row);
   await returnCharge(tx, actor, row);
   const entry: HistoryEntry = { at: actor.at, event: "canceled" };
   const change = { status: "CANCELED" as const };

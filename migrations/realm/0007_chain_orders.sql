@@ -42,6 +42,7 @@ create table chain_orders (
   creates text,
   error text,
   last_attempt_at timestamptz,
+  state_at timestamptz not null default now(),
   updated_at timestamptz,
   created_at timestamptz not null,
   constraint chain_orders_mined check (state not in ('mined', 'done') or (hash is not null and height is not null)),
@@ -57,6 +58,8 @@ create table chain_orders (
     (batch_order_id is null or (purpose = 'withdrawal' and state in ('batched', 'done', 'failed', 'dropped')))
 );
 create index chain_orders_open on chain_orders (chain, network, sender, id)
+  where state in ('new', 'planned', 'signed', 'sent', 'mined');
+create index chain_orders_ramp on chain_orders (ramp, id)
   where state in ('new', 'planned', 'signed', 'sent', 'mined');
 create index chain_orders_height on chain_orders (chain, network, height) where height is not null;
 create index chain_orders_nonce on chain_orders (chain, network, sender, nonce) where nonce is not null;
@@ -84,6 +87,7 @@ comment on column chain_orders.budget is 'Base units of budget_contract that it 
 comment on column chain_orders.budget_contract is 'The unit of the budget; null is the chain''s own coin.';
 comment on column chain_orders.gas_block is 'For tokens of the realm''s own: the block of its budget on the account of its ramp, which pays for it. Whole units.';
 comment on column chain_orders.sped_up_at is 'The newest block seen when a user last asked for more speed: once a block.';
+comment on column chain_orders.state_at is 'Since when it is in its state.';
 comment on column chain_orders.fault is 'Why it failed, where callers are told a code of its own.';
 comment on column chain_orders.fee_contract is 'Null once planned: the chain''s own coin.';
 
@@ -331,6 +335,7 @@ begin
       using errcode = 'check_violation', constraint = 'chain_orders_fixed';
   end if;
   if new.state = old.state then return new; end if;
+  new.state_at := now();
   if new.state in ('failed', 'dropped') and in_quarantine(new.ramp) then
     raise exception 'order % does not end unpaid while its ramp is in quarantine', new.id
       using errcode = 'check_violation', constraint = 'chain_orders_quarantined';

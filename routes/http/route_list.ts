@@ -6,6 +6,7 @@ import { apiKeyRoutes } from "../api_keys.ts";
 import { loginRoutes } from "../logins.ts";
 import { auditRoutes } from "../audit.ts";
 import { blockRoutes } from "../blocks.ts";
+import { chainOrderRoutes } from "../chain_orders.ts";
 import { chainRoutes } from "../chains.ts";
 import { companyRoutes } from "../companies.ts";
 import { consolidationRoutes } from "../consolidations.ts";
@@ -63,6 +64,7 @@ export function allRoutes(): AnyRoute[] {
     ...depositAppRoutes,
     ...accountRoutes,
     ...consolidationRoutes,
+    ...chainOrderRoutes,
     ...chainRoutes,
     ...entryRoutes,
     ...blockRoutes,

@@ -153,6 +153,12 @@ Deno.test("a dry run answers like the real run, and changes nothing: withdrawals
   const path = `/v1/withdrawals/${made.body.id}/cancel`;
   equal((await parity(realm, path, undefined)).body.status, "CANCELED");
   equal((await parity(realm, path, undefined)).status, 409);
+  const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
+  await funded.advance();
+  await rowsOf(realm, "update fee_quotes set base = base * 2, quoted_at = now()");
+  const speedUp = `/v1/withdrawals/${id}/speed-up`;
+  equal((await parity(realm, speedUp, { speed: "fast" })).status, 200);
+  equal((await parity(realm, speedUp, { speed: "fast" })).status, 429);
 });
 
 Deno.test("a dry run answers like the real run, and changes nothing: currencies", async () => {
