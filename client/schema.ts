@@ -6040,12 +6040,12 @@ export interface components {
             })[];
             /** @description Of one withdrawal that an administrator of the realm reads by its id: the transaction that pays it. */
             order?: components["schemas"]["PayingOrder"];
-            /** @description Of one withdrawal that is read by its id: what the caller may do with it now. Whether balance and gas cover the price of a speed-up is told by its trial (`dry_run`). */
+            /** @description Of one withdrawal that is read by its id: what the caller may do with it now. Whether balance and gas cover the price of a speed-up is told by its dry run. */
             acts?: {
                 cancel: components["schemas"]["WithdrawalAct"];
                 speed_up: components["schemas"]["WithdrawalAct"];
             };
-            /** @description Of a speed-up, or a trial of one. */
+            /** @description Of a speed-up, or a dry run of one. */
             speed_up?: components["schemas"]["WithdrawalSpeedUp"];
             owner: string | null;
             created_at: number;
@@ -6154,7 +6154,7 @@ export interface components {
                 [key: string]: unknown;
             })[];
             order?: components["schemas"]["PayingOrderPart"];
-            /** @description Of one withdrawal that is read by its id: what the caller may do with it now. Whether balance and gas cover the price of a speed-up is told by its trial (`dry_run`). */
+            /** @description Of one withdrawal that is read by its id: what the caller may do with it now. Whether balance and gas cover the price of a speed-up is told by its dry run. */
             acts?: {
                 cancel?: components["schemas"]["WithdrawalAct"];
                 speed_up?: components["schemas"]["WithdrawalAct"];

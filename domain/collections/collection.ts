@@ -175,8 +175,7 @@ export async function getEntity(
   const visibility = await visibilityOf(db, actor, collection, given, null);
   const found = isId(id) && await isVisible(db, collection, visibility, id);
   if (!found) throw notFound(collection.notFound);
-  const whole = { ...among, collection: withDetail(collection, given.fields) };
-  return (await showAll(db, actor, whole, [id], given))[0];
+  return (await showAll(db, actor, withDetail(among, given.fields), [id], given))[0];
 }
 
 /** Finds a living row that the actor may see; null where there is none. */

@@ -58,7 +58,7 @@ interface SpeedUpPrice {
 
 /**
  * Speeds up a withdrawal, and charges the difference to the newest prices.
- * Runs under the ledger lock. A trial is rolled back.
+ * Runs under the ledger lock. A dry run is rolled back.
  *
  * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner,
  *   balance.insufficient, account.*, rate.limited before the next block, chain.stale,
@@ -142,7 +142,7 @@ async function assertMaySpeedUp(
 
 /**
  * Refuses what {@link speedUpWithdrawal} would refuse at every speed, by the same checks, without a lock. Whether
- * balance and gas cover the price is told by a trial.
+ * balance and gas cover the price is told by a dry run.
  *
  * @param order the order whose transaction pays it
  * @throws {DomainError} withdrawal.not_cancelable, account.*, rate.limited before the next block, chain.stale

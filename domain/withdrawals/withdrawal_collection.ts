@@ -12,7 +12,6 @@ export const WITHDRAWALS: Collection<WithdrawalRow> = {
   counted: false,
   notFound: "withdrawal.not_found",
   relations: { "source.account": { of: "accounts", id: (row) => row.account } },
-<<<<<<< HEAD
   exported: [
     "id",
     "created_at",
@@ -33,10 +32,7 @@ export const WITHDRAWALS: Collection<WithdrawalRow> = {
     "owner",
     "updated_at",
   ],
-  fields: ["source", "destination", "fee", "chain", "history", "error"],
-=======
   fields: ["source", "destination", "fee", "chain", "history", "error", "order", "acts"],
->>>>>>> ce246136 (withdrawals: what one waits for and what may be done with it, open orders of a ramp, trials of speed-ups)
   columns: {
     ...ENTITY_COLUMNS,
     data: { column: "data", type: "json" },

@@ -63,9 +63,9 @@ export const WithdrawalView = z.object({
   }),
   acts: z.object({ cancel: Act, speed_up: Act }).optional().meta({
     description: "Of one withdrawal that is read by its id: what the caller may do with it now. " +
-      "Whether balance and gas cover the price of a speed-up is told by its trial (`dry_run`).",
+      "Whether balance and gas cover the price of a speed-up is told by its dry run.",
   }),
-  speed_up: SpeedUp.optional().meta({ description: "Of a speed-up, or a trial of one." }),
+  speed_up: SpeedUp.optional().meta({ description: "Of a speed-up, or a dry run of one." }),
   ...EntityFields,
 }).meta({ id: "Withdrawal" });
 

@@ -10,12 +10,12 @@ import { COIN, LITECOIN, openUtxoRamp, UTXO_CHAINS } from "../support/utxo_fixtu
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 const NOT_CANCELABLE = "withdrawal.not_cancelable";
 
-/** Reads a withdrawal, whose acts must be what trials of the acts themselves say. */
+/** Reads a withdrawal, whose acts must be what dry runs of the acts themselves say. */
 async function read(send: Send, id: string): Promise<Answer["body"]> {
   const path = `/v1/withdrawals/${id}`;
   const { body, status, text } = await send("GET", path);
   equal(status, 200, text);
-  const outcome = (trial: Answer) => trial.status === 200 ? true : trial.body.code;
+  const outcome = (dry: Answer) => dry.status === 200 ? true : dry.body.code;
   const { speed } = body.fee;
   deepEqual(body.acts, {
     cancel: outcome(await send("POST", `${path}/cancel?dry_run=true`)),
@@ -206,7 +206,7 @@ Deno.test("administrators list the open orders of a ramp, page by page", async (
   }
 });
 
-Deno.test("a trial of a speed-up tells the old and the new price, and the speed-up is that", async () => {
+Deno.test("a dry run of a speed-up tells the old and the new price, and the speed-up is that", async () => {
   await using funded = await openFundedRamp();
   const { send } = funded.realm.admin;
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
@@ -216,15 +216,15 @@ Deno.test("a trial of a speed-up tells the old and the new price, and the speed-
   equal(early.body.speed_up.replaces, false);
   await funded.advance();
   await rowsOf(funded.realm, "update fee_quotes set base = base * 2, quoted_at = now()");
-  const trial = await send("POST", `${path}?dry_run=true`, { speed: "fast" });
-  const { fee, price, replaces } = trial.body.speed_up;
+  const dry = await send("POST", `${path}?dry_run=true`, { speed: "fast" });
+  const { fee, price, replaces } = dry.body.speed_up;
   equal(replaces, true);
   equal(price.asset, "ETH");
   deepEqual([price.before, price.after], [fee.before, fee.after], "the asset pays its own fee");
   ok(fee.after > fee.before);
   equal((await read(send, id)).fee.value, fee.before, "nothing has changed");
   const real = await send("POST", path, { speed: "fast" });
-  deepEqual(real.body.speed_up, trial.body.speed_up);
+  deepEqual(real.body.speed_up, dry.body.speed_up);
   equal((await read(send, id)).fee.value, fee.after);
   const stranger = await funded.realm.user();
   const refused = await stranger.send("POST", `${path}?dry_run=true`, { speed: "fast" });
@@ -238,7 +238,7 @@ Deno.test("a trial of a speed-up tells the old and the new price, and the speed-
 for (const utxo of UTXO_CHAINS.filter(({ id }) => /^(BITCOIN_CASH|DOGECOIN)$/.test(id))) {
   Deno.test({
     name:
-      `${utxo.asset}: a withdrawal that was sent cannot be replaced, as its trial and its acts say`,
+      `${utxo.asset}: a withdrawal that was sent cannot be replaced, as its dry run and its acts say`,
     ignore: utxo.start !== startBcash && !hasLitecoind(),
     fn: async () => {
       await using funded = await openUtxoRamp(utxo);
@@ -252,8 +252,8 @@ for (const utxo of UTXO_CHAINS.filter(({ id }) => /^(BITCOIN_CASH|DOGECOIN)$/.te
         speed_up: NOT_CANCELABLE,
       });
       const path = `/v1/withdrawals/${id}/speed-up?dry_run=true`;
-      const trial = await send("POST", path, { speed: "fast" });
-      match(trial.body.detail, /does not replace transactions/);
+      const dry = await send("POST", path, { speed: "fast" });
+      match(dry.body.detail, /does not replace transactions/);
     },
   });
 }
