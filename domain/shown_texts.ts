@@ -1,6 +1,6 @@
 /**
  * Texts of failures as administrators of a realm are shown them. A failure may come from a node, a gateway or a
- * library, and may name addresses of the installation or a credential: these are left out.
+ * library, and may name addresses of the installation, a credential or a person: these are left out.
  * @module
  */
 import { ERROR_CODES } from "./errors.ts";
@@ -17,16 +17,19 @@ const CREDENTIALS =
   /\b(?:(?:basic|bearer)\s+|(?:(?:x-)?api[-_ ]?key|authorization|password|secret|token)["']?\s*[=:]\s*)["']?[\w+/.~=-]{8,}/gi;
 /** Longer than any hash or address: signed bytes, or a key. */
 const BYTES = /[0-9a-z+/=_-]{130,}/gi;
+/** Addresses of e-mail, and telephone numbers: of whom a message was for. */
+const PERSONS = /[^\s<>"'(),;:]{1,100}@[^\s<>"'(),;:]{1,253}|\+\d[\d ()-]{5,18}\d/g;
 const ADDRESSES = /\[[0-9a-f:.]{2,45}\](?::\d{1,5})?|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/gi;
 const NAMES =
   /(?<![\w.-])(?:[a-z0-9](?:[\w-]{0,61}\w)?(?:\.[\w-]{1,63})*\.[a-z][a-z0-9-]{1,62}(?::\d{1,5})?|[a-z][\w-]{0,39}:\d{2,5})(?![\w.-]*\w)/gi;
 
-/** Prepares the text of a failure to be shown: without addresses of hosts, and without credentials. */
+/** Prepares the text of a failure to be shown: without addresses of hosts and persons, and without credentials. */
 export function shownText(text: string): string {
   return text.slice(0, 4 * SHOWN_MAX)
     .replace(URLS, LEFT_OUT)
     .replace(CREDENTIALS, LEFT_OUT)
     .replace(BYTES, LEFT_OUT)
+    .replace(PERSONS, LEFT_OUT)
     .replace(ADDRESSES, LEFT_OUT)
     .replace(NAMES, (name) => WORDS.has(name) ? name : LEFT_OUT)
     .slice(0, SHOWN_MAX);

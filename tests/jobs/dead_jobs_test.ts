@@ -262,8 +262,19 @@ test("a job shows no address of a host, no credential, and of its payload ids al
   const error = "ChainError: eth.nodes.example:8545 gave no answer in 15000 ms; TypeError: " +
     "error sending request for url (https://me:secret@rpc.example/v3/0123456789abcdef); " +
     "10.1.2.3:5432 refused; geth:8545 is not reached; authorization: Basic bWU6c2VjcmV0; " +
-    `sent 0x${"ab".repeat(120)}; chain.stale`;
-  const secrets = ["example", "secret", "0123456789abcdef", "10.1.2.3", "geth", "bWU6", "abababab"];
+    `550 <ana@mail.example> unknown, +1 (555) 0100-200 refused; sent 0x${
+      "ab".repeat(120)
+    }; chain.stale`;
+  const secrets = [
+    "example",
+    "secret",
+    "0123456789abcdef",
+    "10.1.2.3",
+    "geth",
+    "bWU6",
+    "abababab",
+    "0100",
+  ];
   const payload = {
     ...{ message: SELF, attempt: 1, body: "Dear Ana", to: "ana@test.example" },
     nested: { secret: 1 },
