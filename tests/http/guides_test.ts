@@ -10,6 +10,7 @@ import { findBrowser, startBrowser } from "../support/browser.ts";
 import { serve } from "../support/client_fixture.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
+import { stateDiagramIn } from "../support/state_diagram.ts";
 
 const DOCS = new URL("../../docs/", import.meta.url);
 const FOLDERS = ["guide", "operations", "internals", "adr"];
@@ -103,6 +104,16 @@ test("what a text says is no HTML, and diagrams are tables", async (realm) => {
   match(flow, /<td>Caller<\/td><td>→ routes\/withdrawals<\/td><td>POST \/v1\/withdrawals<\/td>/);
   const { text: start } = await realm.nobody("GET", "/docs/guide/getting_started");
   match(start, /&quot;id&quot;: &quot;&lt;currency&gt;&quot;/);
+});
+
+test("the diagrams of the guides have the very states of the document", async (realm) => {
+  const { schemas } = (await realm.nobody("GET", "/v1/openapi.json")).body.components;
+  const pages = { deposits: "Deposit", withdrawals: "Withdrawal", blocks: "Block" };
+  for (const [page, schema] of Object.entries({ ...pages, external_ramps: "RampTransfer" })) {
+    const diagram = stateDiagramIn(await Deno.readTextFile(new URL(`guide/${page}.md`, DOCS)))!;
+    const drawn = new Set(diagram.match(/\b[A-Z]{4,}\b(?=:| -->|$)/gm));
+    deepEqual([...drawn].sort(), schemas[schema].properties.status.enum.toSorted(), page);
+  }
 });
 
 test("a service below a path of a proxy has its links there", async (realm) => {
