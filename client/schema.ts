@@ -5040,6 +5040,8 @@ export interface components {
         Deposit: {
             id: string;
             account: string;
+            /** @description The virtual account that the value goes on to, or that is credited itself; null where it stays on a ramp. */
+            beneficiary: string | null;
             address: string;
             asset: string;
             hash: string;
@@ -5064,11 +5066,17 @@ export interface components {
             created_at: number;
             updated_at?: number;
             error: components["schemas"]["Failure"];
+            /** @description Confirmations at which it is credited, as this installation is set. Events do not say it. */
+            needs?: number;
+            /** @description Estimated seconds until it is credited, at the chain's usual time between blocks. Null where nobody can say: it is in no block yet, waits for something else, or waits no more. Events do not say it. */
+            eta_s?: number | null;
         };
         /** @description Those fields of Deposit that `fields` asks for. */
         DepositPart: {
             id?: string;
             account?: string;
+            /** @description The virtual account that the value goes on to, or that is credited itself; null where it stays on a ramp. */
+            beneficiary?: string | null;
             address?: string;
             asset?: string;
             hash?: string;
@@ -5093,6 +5101,10 @@ export interface components {
             created_at?: number;
             updated_at?: number;
             error?: components["schemas"]["Failure"];
+            /** @description Confirmations at which it is credited, as this installation is set. Events do not say it. */
+            needs?: number;
+            /** @description Estimated seconds until it is credited, at the chain's usual time between blocks. Null where nobody can say: it is in no block yet, waits for something else, or waits no more. Events do not say it. */
+            eta_s?: number | null;
         };
         DepositPage: {
             rows: (components["schemas"]["Deposit"] | components["schemas"]["DepositPart"])[];

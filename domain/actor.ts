@@ -51,6 +51,11 @@ export interface RequestActor extends Actor {
   readonly settings: InstallationSettings;
 }
 
+/** The settings of the installation that serves a request; null for work of the service itself. */
+export function settingsOf(actor: Actor): InstallationSettings | null {
+  return "settings" in actor ? (actor as RequestActor).settings : null;
+}
+
 /** The strongest of the actor's roles. */
 export function roleOf(actor: Actor): Role {
   return actor.roles.includes("admin")

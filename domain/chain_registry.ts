@@ -51,6 +51,8 @@ export interface ChainInfo {
    * `finalized`, so there the first observation is enough.
    */
   readonly confirmations: { readonly main: number; readonly testnet: number };
+  /** Usual seconds from one block to the next, on the main network. */
+  readonly blockSeconds: number;
   /** Base units of the coin that an address must keep, unless it keeps nothing at all. */
   readonly addressMinimum?: bigint;
   /** Public explorers; null where no lasting one is known. */
@@ -67,6 +69,7 @@ export const CHAINS: readonly ChainInfo[] = [
     purpose: 84,
     coinType: 0,
     confirmations: { main: 2, testnet: 1 },
+    blockSeconds: 600,
     explorer: {
       main: explorer("https://mempool.space"),
       testnet: explorer("https://mempool.space/testnet4"),
@@ -80,6 +83,7 @@ export const CHAINS: readonly ChainInfo[] = [
     purpose: 84,
     coinType: 2,
     confirmations: { main: 6, testnet: 1 },
+    blockSeconds: 150,
     explorer: {
       main: explorer("https://litecoinspace.org"),
       testnet: explorer("https://litecoinspace.org/testnet"),
@@ -93,6 +97,7 @@ export const CHAINS: readonly ChainInfo[] = [
     purpose: 44,
     coinType: 145,
     confirmations: { main: 6, testnet: 1 },
+    blockSeconds: 600,
     explorer: {
       main: explorer("https://blockchair.com/bitcoin-cash", "transaction"),
       testnet: null,
@@ -106,6 +111,7 @@ export const CHAINS: readonly ChainInfo[] = [
     purpose: 44,
     coinType: 3,
     confirmations: { main: 20, testnet: 1 },
+    blockSeconds: 60,
     explorer: { main: explorer("https://blockchair.com/dogecoin", "transaction"), testnet: null },
   },
   {
@@ -117,6 +123,7 @@ export const CHAINS: readonly ChainInfo[] = [
     coinType: 60,
     evmChainId: { main: 1, testnet: 11155111 },
     confirmations: { main: 12, testnet: 1 },
+    blockSeconds: 12,
     explorer: {
       main: explorer("https://etherscan.io"),
       testnet: explorer("https://sepolia.etherscan.io"),
@@ -132,6 +139,7 @@ export const CHAINS: readonly ChainInfo[] = [
     coinType: 60,
     evmChainId: { main: 137, testnet: 80002 },
     confirmations: { main: 64, testnet: 1 },
+    blockSeconds: 2,
     explorer: {
       main: explorer("https://polygonscan.com"),
       testnet: explorer("https://amoy.polygonscan.com"),
@@ -147,6 +155,7 @@ export const CHAINS: readonly ChainInfo[] = [
     coinType: 60,
     evmChainId: { main: 42220, testnet: 11142220 },
     confirmations: { main: 3, testnet: 1 },
+    blockSeconds: 1,
     explorer: {
       main: explorer("https://celoscan.io"),
       testnet: explorer("https://celo-sepolia.blockscout.com"),
@@ -161,6 +170,7 @@ export const CHAINS: readonly ChainInfo[] = [
     coinType: 60,
     evmChainId: { main: 56, testnet: 97 },
     confirmations: { main: 15, testnet: 1 },
+    blockSeconds: 0.75,
     explorer: {
       main: explorer("https://bscscan.com"),
       testnet: explorer("https://testnet.bscscan.com"),
@@ -174,6 +184,7 @@ export const CHAINS: readonly ChainInfo[] = [
     purpose: 44,
     coinType: 501,
     confirmations: { main: 1, testnet: 1 },
+    blockSeconds: 0.4,
     // Rent of an account without data; the chain takes no payment that leaves less.
     addressMinimum: 890_880n,
     explorer: {
@@ -189,6 +200,7 @@ export const CHAINS: readonly ChainInfo[] = [
     purpose: 44,
     coinType: 195,
     confirmations: { main: 20, testnet: 1 },
+    blockSeconds: 3,
     explorer: {
       main: explorer("https://tronscan.org/#", "transaction"),
       testnet: explorer("https://nile.tronscan.org/#", "transaction"),

@@ -608,6 +608,26 @@ CREATE TRIGGER deposit_apps_noted AFTER INSERT ON deposit_apps REFERENCING NEW T
 CREATE TRIGGER deposit_apps_noted_change AFTER UPDATE OF id, account, destination, asset, seal, status, owner, deleted_at, created_at ON deposit_apps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER deposit_apps_noted_end AFTER DELETE ON deposit_apps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 
+table deposit_list (
+  id uuid
+  account uuid
+  beneficiary uuid
+  address text
+  asset text
+  hash text
+  index integer
+  block bigint
+  amount numeric
+  confirmations integer
+  status text
+  transaction uuid
+  address_data jsonb
+  owner uuid
+  error jsonb
+  updated_at timestamp with time zone
+  created_at timestamp with time zone
+)
+
 table deposits (
   id uuid not null
   chain text not null
@@ -615,6 +635,7 @@ table deposits (
   hash text not null
   index integer not null
   account uuid not null
+  beneficiary uuid
   address text not null
   asset text not null
   contract text
@@ -653,8 +674,14 @@ CREATE INDEX deposits_address ON deposits USING btree (address, block)
 CREATE INDEX deposits_block ON deposits USING btree (chain, network, block)
 CREATE INDEX deposits_denied ON deposits USING btree (chain, network, retry_at) WHERE ((status = 'ORPHANED'::text) AND (retry_at IS NOT NULL))
 CREATE INDEX deposits_detached ON deposits USING btree (chain, network, id) WHERE (block IS NULL)
+CREATE INDEX deposits_error ON deposits USING btree (id) WHERE (
+CASE
+    WHEN (held IS NULL) THEN error
+    ELSE '{"code": "chain.quarantined"}'::jsonb
+END IS NOT NULL)
 CREATE INDEX deposits_open ON deposits USING btree (chain, network, block) WHERE (status = 'PENDING'::text)
 CREATE INDEX deposits_owner ON deposits USING btree (owner, id)
+CREATE INDEX deposits_served ON deposits USING btree (beneficiary, id) WHERE (beneficiary IS NOT NULL)
 CREATE UNIQUE INDEX deposits_source ON deposits USING btree (hash, index, chain, network, (
 CASE
     WHEN (index = '-2'::integer) THEN address
@@ -664,7 +691,11 @@ CREATE INDEX deposits_sweep ON deposits USING btree (sweep) WHERE (sweep IS NOT 
 CREATE UNIQUE INDEX deposits_transaction ON deposits USING btree (transaction) WHERE (transaction IS NOT NULL)
 CREATE INDEX deposits_unswept ON deposits USING btree (account) WHERE ((status = 'CONFIRMED'::text) AND (sweep IS NULL))
 CREATE INDEX deposits_waiting ON deposits USING btree (account) WHERE (status = 'PENDING'::text)
+CREATE TRIGGER deposits_beneficiary BEFORE INSERT OR UPDATE OF account, address, beneficiary ON deposits FOR EACH ROW EXECUTE FUNCTION name_beneficiary()
 CREATE TRIGGER deposits_booked BEFORE UPDATE ON deposits FOR EACH ROW WHEN (((old.status = 'CONFIRMED'::text) OR (new.status = 'CONFIRMED'::text) OR ((((((((old.chain IS DISTINCT FROM new.chain) OR (old.network IS DISTINCT FROM new.network)) OR (old.hash IS DISTINCT FROM new.hash)) OR (old.index IS DISTINCT FROM new.index)) OR (old.address IS DISTINCT FROM new.address)) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.amount IS DISTINCT FROM new.amount)) OR (old.contract IS DISTINCT FROM new.contract)))) EXECUTE FUNCTION check_deposit()
+CREATE TRIGGER deposits_count_deleted_rows AFTER DELETE ON deposits FOR EACH ROW EXECUTE FUNCTION count_moved_rows()
+CREATE TRIGGER deposits_count_moved_rows AFTER UPDATE OF owner ON deposits FOR EACH ROW WHEN ((old.owner IS DISTINCT FROM new.owner)) EXECUTE FUNCTION count_moved_rows()
+CREATE TRIGGER deposits_count_new_rows AFTER INSERT ON deposits REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE TRIGGER deposits_linked BEFORE INSERT OR UPDATE OF account, address ON deposits FOR EACH ROW EXECUTE FUNCTION refuse_linked_deposit()
 CREATE TRIGGER deposits_linked_booked BEFORE UPDATE OF status ON deposits FOR EACH ROW WHEN (((new.status = 'CONFIRMED'::text) AND (old.status <> 'CONFIRMED'::text))) EXECUTE FUNCTION refuse_linked_deposit()
 CREATE TRIGGER deposits_stay BEFORE DELETE ON deposits FOR EACH ROW WHEN ((old.status = 'CONFIRMED'::text)) EXECUTE FUNCTION check_deposit()
@@ -1866,11 +1897,13 @@ CASE paid_by
 END))
 constraint withdrawals_value_check CHECK ((value > (0)::numeric))
 CREATE INDEX withdrawals_account ON withdrawals USING btree (account, id)
+CREATE INDEX withdrawals_open ON withdrawals USING btree (id) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_owner ON withdrawals USING btree (owner, id)
 CREATE INDEX withdrawals_processing ON withdrawals USING btree (account) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_processing_asset ON withdrawals USING btree (asset) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_ramp ON withdrawals USING btree (ramp, id) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_sponsored ON withdrawals USING btree (sender, created_at) WHERE sponsored
+CREATE TRIGGER withdrawals_count_new_rows AFTER INSERT ON withdrawals REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE CONSTRAINT TRIGGER withdrawals_covered AFTER INSERT OR UPDATE OF charged, block, status ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'PROCESSING'::text)) EXECUTE FUNCTION check_withdrawal_covered()
 CREATE TRIGGER withdrawals_ended BEFORE UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION check_withdrawal()
 CREATE TRIGGER withdrawals_loss AFTER UPDATE OF status ON withdrawals FOR EACH ROW WHEN (((old.status = 'PROCESSING'::text) AND (new.status <> 'PROCESSING'::text) AND (new.gas_asset IS NULL))) EXECUTE FUNCTION note_loss()
@@ -2624,6 +2657,21 @@ begin
     and o.hash is not null and o.updated_at > now() - interval '1 day';
 end $function$;
 
+CREATE OR REPLACE FUNCTION count_moved_rows()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  insert into row_counts (collection, owner, living, dead)
+    select tg_table_name, x.owner, x.living, 0 from (values (old.owner, -1),
+      (case when tg_op = 'DELETE' then '00000000-0000-0000-0000-000000000000'::uuid else new.owner end,
+        case when tg_op = 'DELETE' then -1 else 1 end)) x(owner, living)
+    where x.owner is not null;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION count_new_rows()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2633,7 +2681,8 @@ AS $function$
 begin
   insert into row_counts (collection, owner, living, dead)
     select tg_table_name, coalesce(f.owner, '00000000-0000-0000-0000-000000000000'), count(*), 0
-    from fresh f where f.owner is not null group by grouping sets ((f.owner), ()) having count(*) > 0;
+    from fresh f where f.owner is not null or tg_table_name in ('deposits', 'withdrawals')
+    group by grouping sets ((f.owner), ()) having count(*) > 0 and (f.owner is not null or grouping(f.owner) = 1);
   return null;
 end $function$;
 
@@ -3729,6 +3778,19 @@ AS $function$
   select to_timestamp(p_ms / 1000.0)
 $function$;
 
+CREATE OR REPLACE FUNCTION name_beneficiary()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  new.beneficiary := coalesce(
+    (select o.target_account from addresses o
+      where (o.chain, o.network, o.address, o.account) = (new.chain, new.network, new.address, new.account)),
+    (select a.id from accounts a where a.id = new.account and a.type = 'virtual'));
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION note_changed_row()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4358,6 +4420,7 @@ realm may select on consolidations
 realm may select on currencies
 realm may select on currency_issues
 realm may select on deposit_apps
+realm may select on deposit_list
 realm may select on deposits
 realm may select on entries
 realm may select on event_head
@@ -4535,6 +4598,7 @@ realm_worker may select on consolidations
 realm_worker may select on currencies
 realm_worker may select on currency_issues
 realm_worker may select on deposit_apps
+realm_worker may select on deposit_list
 realm_worker may select on deposits
 realm_worker may select on entries
 realm_worker may select on event_head

@@ -13,6 +13,10 @@ const COUNTED_COLLECTIONS = ["users", "identities", "accounts", "aliases", "curr
     count(*) filter (where deleted_at is null) as living,
     count(*) filter (where deleted_at is not null) as dead
   from ${table} where owner is not null group by grouping sets ((owner), ())`);
+/** Records, which lists show without an owner too, and which are not deleted. */
+const COUNTED_RECORDS = ["deposits", "withdrawals"].map((table) => `
+  select '${table}', coalesce(owner, ${EVERYONE}), count(*), 0
+  from ${table} group by grouping sets ((owner), ()) having owner is not null or grouping(owner) = 1`);
 
 /** The checks by name, each with the statement that finds its mismatches. */
 export const PROOF_CHECKS = {
@@ -125,7 +129,7 @@ export const PROOF_CHECKS = {
     select concat_ws(' ', coalesce(c.collection, t.collection), coalesce(c.owner, t.owner)) as subject,
       concat_ws(' ', coalesce(c.living, 0), coalesce(c.dead, 0)) as expected,
       concat_ws(' ', coalesce(t.living, 0), coalesce(t.dead, 0)) as found
-    from (${COUNTED_COLLECTIONS.join(" union all ")} union all
+    from (${[...COUNTED_COLLECTIONS, ...COUNTED_RECORDS].join(" union all ")} union all
       select 'transactions', x.owner, count(*), 0 from chain_links s join transactions x
         on x.id = s.transaction where x.owner is not null group by x.owner) c
     full join (select collection, owner, sum(living) as living, sum(dead) as dead

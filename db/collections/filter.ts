@@ -85,6 +85,14 @@ export function whereOf(sql: Db, columns: Columns, condition: Condition): Fragme
       return combined(sql, condition.op, parts);
     }
     case "not":
+      // An index of the rows that have a value is found by this form alone.
+      if (condition.of.op === "null") {
+        const { at } = condition.of;
+        const place = expressionOf(sql, columns, at);
+        return columns[at.field].type === "json"
+          ? sql`(${place} is not null and ${place} <> 'null'::jsonb)`
+          : sql`(${place} is not null)`;
+      }
       return sql`(${whereOf(sql, columns, condition.of)} is not true)`;
     default:
       return singleOf(sql, columns, condition);

@@ -9,6 +9,8 @@ export interface DepositRow extends NetworkKey {
   hash: string;
   index: number;
   account: string;
+  /** The virtual account that it serves; the database names it. */
+  beneficiary: string | null;
   address: string;
   asset: string;
   contract: string | null;
@@ -59,6 +61,7 @@ const COLUMNS = [
   "hash",
   "index",
   "account",
+  "beneficiary",
   "address",
   "asset",
   "contract",

@@ -6,6 +6,7 @@ import { selectSweeps } from "../../db/deposits/sweeps.ts";
 import type { RequestActor } from "../actor.ts";
 import { type ChainId, CHAINS } from "../assets.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
+import { progressOf } from "./deposit_progress.ts";
 import { viewDeposit } from "./deposit_views.ts";
 import { Flag } from "../entity.ts";
 import { enqueue } from "../jobs.ts";
@@ -16,13 +17,15 @@ import { chainNetworkFor } from "../chains/networks.ts";
 export const DEPOSITS: Collection<DepositRow> = {
   name: "deposits",
   table: "deposits",
+  listed: "deposit_list",
   deletable: false,
-  counted: false,
+  counted: true,
   notFound: "deposit.not_found",
   exported: [
     "id",
     "created_at",
     "account",
+    "beneficiary",
     "address",
     "asset",
     "amount",
@@ -38,10 +41,11 @@ export const DEPOSITS: Collection<DepositRow> = {
     "owner",
     "updated_at",
   ],
-  fields: ["forward", "error"],
+  fields: ["forward", "needs", "eta_s"],
   columns: {
     ...ENTITY_COLUMNS,
     account: { column: "account", type: "id" },
+    beneficiary: { column: "beneficiary", type: "id", nullable: true },
     address: textColumn("address"),
     asset: textColumn("asset"),
     hash: textColumn("hash"),
@@ -53,15 +57,20 @@ export const DEPOSITS: Collection<DepositRow> = {
     transaction: { column: "transaction", type: "id", nullable: true },
     address_data: { column: "address_data", type: "json", nullable: true },
     updated_at: { column: "updated_at", type: "time", nullable: true },
+    error: { column: "error", type: "json", nullable: true },
   },
   read: selectDeposits,
-  async show(db, _actor, rows) {
+  async show(db, actor, rows) {
+    const progress = await progressOf(db, actor, rows);
     const ids = rows.flatMap((row) => row.sweep ?? []);
     const sweeps = new Map(
       (ids.length === 0 ? [] : await selectSweeps(db, [...new Set(ids)]))
         .map((sweep) => [sweep.id, sweep]),
     );
-    return rows.map((row) => viewDeposit(row, sweeps.get(row.sweep ?? "") ?? null));
+    return rows.map((row) => ({
+      ...viewDeposit(row, sweeps.get(row.sweep ?? "") ?? null),
+      ...progress.get(row.id),
+    }));
   },
 };
 

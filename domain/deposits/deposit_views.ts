@@ -13,6 +13,11 @@ import { errorField } from "../errors.ts";
 export const DepositView = z.object({
   id: z.string(),
   account: z.string(),
+  beneficiary: z.string().nullable().meta({
+    description:
+      "The virtual account that the value goes on to, or that is credited itself; null " +
+      "where it stays on a ramp.",
+  }),
   address: z.string(),
   asset: z.string(),
   hash: z.string(),
@@ -33,6 +38,15 @@ export const DepositView = z.object({
   created_at: z.number().int(),
   updated_at: z.number().int().optional(),
   error: Failure,
+  needs: z.number().int().optional().meta({
+    description: "Confirmations at which it is credited, as this installation is set. Events do " +
+      "not say it.",
+  }),
+  eta_s: z.number().int().nullable().optional().meta({
+    description: "Estimated seconds until it is credited, at the chain's usual time between " +
+      "blocks. Null where nobody can say: it is in no block yet, waits for something else, or " +
+      "waits no more. Events do not say it.",
+  }),
 }).meta({ id: "Deposit" });
 
 /** The states of a sweep as a deposit's `forward` shows them. */
@@ -46,7 +60,7 @@ const FORWARD: Readonly<Record<SweepRow["state"], string>> = {
   failed: "FAILED",
 };
 
-/** Shows a deposit with its sweep. */
+/** Shows a deposit with its sweep, as its events do. */
 export function viewDeposit(
   row: DepositRow,
   sweep: SweepRow | null = null,
@@ -54,6 +68,7 @@ export function viewDeposit(
   return {
     id: row.id,
     account: row.account,
+    beneficiary: row.beneficiary,
     address: row.address,
     asset: row.asset,
     hash: row.hash,

@@ -9,7 +9,7 @@ export const WITHDRAWALS: Collection<WithdrawalRow> = {
   name: "withdrawals",
   table: "withdrawals",
   deletable: false,
-  counted: false,
+  counted: true,
   notFound: "withdrawal.not_found",
   relations: { "source.account": { of: "accounts", id: (row) => row.account } },
   exported: [

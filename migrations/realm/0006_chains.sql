@@ -215,6 +215,7 @@ create table deposits (
   hash text not null,
   index integer not null,
   account uuid not null,
+  beneficiary uuid,
   address text not null,
   asset text not null,
   contract text,
@@ -256,11 +257,28 @@ create trigger deposits_linked before insert or update of account, address on de
 create trigger deposits_linked_booked before update of status on deposits
   for each row when (new.status = 'CONFIRMED' and old.status <> 'CONFIRMED')
   execute function refuse_linked_deposit();
+-- Whoever writes a deposit, the account that it serves follows from its address and its account.
+create function name_beneficiary() returns trigger language plpgsql as $$
+begin
+  new.beneficiary := coalesce(
+    (select o.target_account from addresses o
+      where (o.chain, o.network, o.address, o.account) = (new.chain, new.network, new.address, new.account)),
+    (select a.id from accounts a where a.id = new.account and a.type = 'virtual'));
+  return new;
+end $$;
+create trigger deposits_beneficiary before insert or update of account, address, beneficiary on deposits
+  for each row execute function name_beneficiary();
 create unique index deposits_source on deposits (hash, index, chain, network,
   (case when index = -2 then address else '' end));
 create unique index deposits_transaction on deposits (transaction) where transaction is not null;
 create index deposits_owner on deposits (owner, id);
 create index deposits_account on deposits (account, id);
+create index deposits_served on deposits (beneficiary, id) where beneficiary is not null;
+create index deposits_error on deposits (id)
+  where case when held is null then error else '{"code": "chain.quarantined"}' end is not null;
+-- Without it PostgreSQL takes nearly every deposit for one with an error, and reads them all.
+create statistics deposits_faulty on (case when held is null then error else '{"code": "chain.quarantined"}' end)
+  from deposits;
 create index deposits_waiting on deposits (account) where status = 'PENDING';
 create index deposits_open on deposits (chain, network, block) where status = 'PENDING';
 create index deposits_denied on deposits (chain, network, retry_at) where status = 'ORPHANED' and retry_at is not null;
@@ -271,8 +289,16 @@ create index deposits_address on deposits (address, block);
 create index deposits_detached on deposits (chain, network, id) where block is null;
 comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 the value that calls inside it brought to the address.';
 comment on column deposits.retry_at is 'When it is tried again after the ledger refused it, or asked for again after nodes denied it; error says why.';
+comment on column deposits.beneficiary is 'The virtual account that the value goes on to, or that is credited itself; null where it stays on a ramp. A trigger names it.';
 comment on column deposits.held is 'Why it is not booked before a reconciliation: our own keys sent it, and nothing here knows of that.';
 comment on column deposits.credited is 'The amount booked: less than amount if the token took a fee.';
+
+-- Deposits as lists filter them, with the error that they are shown with.
+create view deposit_list as
+  select id, account, beneficiary, address, asset, hash, index, block, amount, confirmations, status, transaction,
+    address_data, owner, case when held is null then error else '{"code": "chain.quarantined"}' end as error, updated_at,
+    created_at
+  from deposits;
 
 -- Unmatched deposits: an asset arrived at an address of ours that is for another asset. Never booked, never swept.
 create table unmatched_deposits (

@@ -1,7 +1,7 @@
 -- What:     row_counts, how many rows each owner has in the collections that lists count; transactions as lists
 --           see them.
 -- Why:      a page of millions of rows says its total without reading them (contract, section 6).
--- Locks:    share row exclusive on five tables for their triggers and indexes.
+-- Locks:    share row exclusive on seven tables for their triggers and indexes.
 -- Backfill: none, no realm has rows yet.
 -- Undo:     forward only.
 
@@ -22,7 +22,19 @@ create function count_new_rows() returns trigger language plpgsql as $$
 begin
   insert into row_counts (collection, owner, living, dead)
     select tg_table_name, coalesce(f.owner, '00000000-0000-0000-0000-000000000000'), count(*), 0
-    from fresh f where f.owner is not null group by grouping sets ((f.owner), ()) having count(*) > 0;
+    from fresh f where f.owner is not null or tg_table_name in ('deposits', 'withdrawals')
+    group by grouping sets ((f.owner), ()) having count(*) > 0 and (f.owner is not null or grouping(f.owner) = 1);
+  return null;
+end $$;
+
+-- A deposit gets another owner when its address turns out to be ours, and is deleted while it is pending.
+create function count_moved_rows() returns trigger language plpgsql as $$
+begin
+  insert into row_counts (collection, owner, living, dead)
+    select tg_table_name, x.owner, x.living, 0 from (values (old.owner, -1),
+      (case when tg_op = 'DELETE' then '00000000-0000-0000-0000-000000000000'::uuid else new.owner end,
+        case when tg_op = 'DELETE' then -1 else 1 end)) x(owner, living)
+    where x.owner is not null;
   return null;
 end $$;
 
@@ -50,6 +62,15 @@ begin
     execute format('create index %I on %I (owner, id) where deleted_at is not null', t || '_deleted', t);
   end loop;
 end $$;
+
+-- Lists show deposits and withdrawals without an owner too: they count among all.
+create trigger deposits_count_new_rows after insert on deposits referencing new table as fresh
+  for each statement execute function count_new_rows();
+create trigger withdrawals_count_new_rows after insert on withdrawals referencing new table as fresh
+  for each statement execute function count_new_rows();
+create trigger deposits_count_moved_rows after update of owner on deposits for each row
+  when (old.owner is distinct from new.owner) execute function count_moved_rows();
+create trigger deposits_count_deleted_rows after delete on deposits for each row execute function count_moved_rows();
 
 -- Transactions with the data beside them, for filters and orders. Joins on unique keys whose columns a statement does
 -- not name are left out by the planner, so a plain list reads transactions alone.
