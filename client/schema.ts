@@ -2833,6 +2833,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find entities by an id, a name or an exact key
+         * @description Finds what the caller may see: users, identities and aliases by the beginning of their names, others by whole keys. A part from the middle of a name finds nothing. Exact matches come first.
+         */
+        get: operations["findEntities"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/solvency": {
         parameters: {
             query?: never;
@@ -6555,6 +6575,19 @@ export interface components {
             outcome: "sent" | "done" | "failed";
             /** @description The exchange's id of it; with `sent`. */
             reference?: string;
+        };
+        Found: {
+            /** @enum {string} */
+            kind: "user" | "identity" | "account" | "alias" | "currency" | "transaction" | "deposit" | "unmatched" | "withdrawal";
+            id: string;
+            /** @description Its name, its reference or its amount. */
+            title: string;
+            subtitle: string;
+            /**
+             * @description What of it equals or begins with the text.
+             * @enum {string}
+             */
+            match: "id" | "username" | "email" | "contact" | "alias" | "name" | "reference" | "hash" | "address" | "destination";
         };
         Solvency: {
             asset: string;
@@ -12395,6 +12428,30 @@ export interface operations {
         };
         responses: {
             200: components["responses"]["RampTransfer"];
+        };
+    };
+    findEntities: {
+        parameters: {
+            query: {
+                /** @description What is searched: an id, the beginning of a user's, an identity's or an alias's name, or the whole of an e-mail address, a telephone number, an account's reference, an address or a transaction's hash. No character stands for others. */
+                q: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Found"][];
+                };
+            };
         };
     };
     getSolvency: {

@@ -21,6 +21,11 @@ create table identities (
 create index identities_owner on identities (owner, id);
 create unique index identities_person on identities (person) where person is not null;
 create index identities_company on identities (company) where company is not null;
+create index identities_name on identities (lower(left(data ->> 'name', 200)) text_pattern_ops)
+  where deleted_at is null and data ->> 'name' is not null;
+create index identities_own_name on identities (owner, lower(left(data ->> 'name', 200)) text_pattern_ops)
+  where deleted_at is null and data ->> 'name' is not null;
+comment on index identities_name is 'For prefixes, as the other indexes of names: what others own is passed over by those of an owner.';
 
 -- Whether people can tell a name apart by eye: it is composed, without invisible characters, and joiners stand
 -- between letters.
@@ -55,6 +60,9 @@ create index users_rooted on users (root, identity) where root is not null;
 create index users_house on users (identity) where 'realm' = any (scopes);
 create unique index users_admin_email on users (email)
   where 'admin' = any (roles) and 'realm' = any (scopes) and deleted_at is null;
+create index users_name on users (lower(username) text_pattern_ops) where deleted_at is null;
+create index users_own_name on users (owner, lower(username) text_pattern_ops) where deleted_at is null;
+create index users_email on users (email, owner) where email is not null and deleted_at is null;
 comment on index users_username_look is 'Joiners and non-joiners are visible by how letters join, or not at all: two names never differ by them alone.';
 comment on column users.root is 'The topmost user in its line of creators below the house, or itself: users of one root are one customer. Null for the house. Maintained by triggers.';
 comment on column users.password_digest is 'Opaque text shown in answers; says nothing of the verifier.';

@@ -37,6 +37,7 @@ create table accounts (
   constraint accounts_scale check (scale(trim_scale(total)) <= decimals)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 create index accounts_owner on accounts (owner, id);
+create index accounts_reference on accounts (reference, owner) where reference is not null and deleted_at is null;
 create index accounts_holder on accounts (holder, asset);
 create unique index accounts_default on accounts (holder, asset, testnet)
   where is_default and deleted_at is null;
@@ -123,6 +124,8 @@ create table aliases (
   constraint aliases_alias_plain check (is_plain(alias))
 );
 create unique index aliases_alias_look on aliases (translate(alias, e'\u200c\u200d', ''));
+create index aliases_name on aliases (lower(alias) text_pattern_ops) where deleted_at is null;
+create index aliases_own_name on aliases (owner, lower(alias) text_pattern_ops) where deleted_at is null;
 create index aliases_owner on aliases (owner, id);
 create index aliases_account on aliases (account) where account is not null;
 create index aliases_identity on aliases (identity) where identity is not null;

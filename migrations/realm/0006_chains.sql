@@ -316,8 +316,9 @@ create table unmatched_deposits (
   block bigint not null,
   created_at timestamptz not null
 );
-create unique index unmatched_deposits_source on unmatched_deposits (chain, network, hash, index,
+create unique index unmatched_deposits_source on unmatched_deposits (hash, index, chain, network,
   (case when index = -2 then address else '' end));
+create index unmatched_deposits_address on unmatched_deposits (address, id);
 create index unmatched_deposits_block on unmatched_deposits (chain, network, block);
 comment on column unmatched_deposits.asset is 'The asset of this contract; null for a token that the realm does not know.';
 comment on column unmatched_deposits.amount_base is 'Base units, as the chain''s log or value states.';

@@ -34,6 +34,7 @@ import { realmRoutes } from "../realms.ts";
 import { messageRoutes } from "../messages.ts";
 import { messageWebhookRoutes } from "../message_webhooks.ts";
 import type { AnyRoute } from "./route.ts";
+import { searchRoutes } from "../search.ts";
 import { secondFactorRoutes } from "../second_factors.ts";
 import { sessionRoutes } from "../sessions.ts";
 import { solvencyRoutes } from "../solvency.ts";
@@ -78,6 +79,7 @@ export function allRoutes(): AnyRoute[] {
     ...withdrawalRoutes,
     ...fungibleTokenRoutes,
     ...externalRampRoutes,
+    ...searchRoutes,
     ...solvencyRoutes,
     ...stopRoutes,
     ...jobRoutes,

@@ -4,7 +4,7 @@ import { locationOf } from "../../domain/realms/realms.ts";
 import { copyRows } from "../support/copied_rows.ts";
 import { testDatabase } from "../support/database.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
-import { logPlans, readsOf } from "../support/plans.ts";
+import { logPlans, type PlanLog, readsOf, type RunPlan, type TableRead } from "../support/plans.ts";
 import { openRampFixture } from "../support/ramp_fixture.ts";
 
 const ETHER = 10n ** 18n;
@@ -12,8 +12,21 @@ const ETHER = 10n ** 18n;
 const ROWS = 5000;
 /** Most rows that one read of a table may look at. */
 const READ_MAX = 100;
-/** Tables that are small, and read whole. */
-const SMALL = ["chain_cursors", "row_counts", "migrations", "ramps", "secrets", "stops", "leases"];
+/** Most reads of tables that one search makes. */
+const READS_MAX = 60;
+/** Tables that grow: what a desk asks for. */
+const ASKED = [
+  ...[
+    "users",
+    "identities",
+    "aliases",
+    "accounts",
+    "addresses",
+    "external_addresses",
+    "currencies",
+  ],
+  ...["transactions", "deposits", "unmatched_deposits", "withdrawals"],
+];
 
 Deno.test("a filter of a desk reads the few rows that it finds", async () => {
   await using own = await testDatabase();
@@ -31,7 +44,7 @@ Deno.test("a filter of a desk reads the few rows that it finds", async () => {
   const asked = { source: { account: ramp.id }, destination: { address: OUTSIDE }, value: "0.5" };
   equal((await realm.admin.send("POST", "/v1/withdrawals", asked)).status, 201);
   await plans.sql.unsafe(`update ${schema}.withdrawals set status = 'FAILED'`);
-  const grown = await copyRows(plans.sql, schema, ROWS, SMALL);
+  const grown = await grow(plans, schema);
   ok(grown.has("deposits") && grown.has("withdrawals"));
   await anvil.pool({ to: address, value: ETHER });
   await fixture.mine();
@@ -60,11 +73,99 @@ Deno.test("a filter of a desk reads the few rows that it finds", async () => {
   for (const name of ["deposits", "withdrawals"]) {
     ok((await send("GET", `/v1/${name}/count?scope=all`)).body < ROWS, "copies are not counted");
   }
-  const reads = (await plans.read()).flatMap(readsOf).filter((read) =>
-    read.schema === schema && grown.has(read.table)
-  );
+  const reads = grownReads(await plans.read(), schema, grown);
   ok(reads.some((read) => read.table === "deposits"));
-  const wide = reads.filter((read) => read.node === "Seq Scan" || read.rows > READ_MAX)
-    .map(({ node, table, rows, text }) => `${node} ${table} ${rows}: ${text}`);
-  equal(wide.join("\n"), "");
+  equal(wideOf(reads), "");
 });
+
+Deno.test("a search reads few rows, whoever asks and whoever owns the others", async () => {
+  await using own = await testDatabase();
+  await using plans = await logPlans(own);
+  await using fixture = await openRampFixture({ env: { DATABASE_URL: own.url } });
+  const { realm, anvil } = fixture;
+  const { schema } = locationOf(realm.made.realm);
+  const ramp = await fixture.ramp();
+  const { send } = realm.admin;
+  const linked = { type: "virtual", asset: "ETH", testnet: true, reference: "name-of-many" };
+  const account = (await send("POST", "/v1/accounts", linked)).body.id;
+  await realm.drain();
+  await send("POST", `/v1/accounts/${account}/assign/${OUTSIDE}`);
+  await send("POST", "/v1/aliases", { type: "account", alias: "name-of-many", account });
+  await send("POST", "/v1/identities/person", {
+    data: { name: "name-of-many" },
+    person: {
+      firstName: "A",
+      contactInformation: { email: [{ address: "name@of.many" }] },
+    },
+  });
+  const password = "correct horse battery";
+  const channel = { email: "name@of.many" };
+  await send("POST", "/v1/users", { username: "name-of-many", password, channel });
+  const stranger = await realm.user();
+  const hash = await anvil.pool({ to: ramp.address, value: ETHER });
+  await fixture.mine(2);
+  const asked = { source: { account: ramp.id }, destination: { address: OUTSIDE }, value: "0.5" };
+  const withdrawal = (await send("POST", "/v1/withdrawals", asked)).body.id;
+  await plans.sql.unsafe(
+    `update ${schema}.withdrawals set hash = '${hash}', status = 'FAILED';
+    insert into ${schema}.unmatched_deposits (id, chain, network, hash, index, account, address,
+      amount_base, block, created_at)
+    select gen_random_uuid(), chain, network, hash, 7, account, address, 1, 1, now()
+    from ${schema}.deposits`,
+  );
+  // Statements are prepared while the tables are empty, and keep their plans.
+  await using process = realm.another({ DATABASE_URL: own.url });
+  const texts = [
+    ...["name", "name-of-many", "name@of.many", "385911234567", hash, ramp.address, OUTSIDE],
+    ...[withdrawal, account, realm.admin.identity, "%", "_", "zzz"],
+  ];
+  const search = async () => {
+    for (const key of [realm.admin.key, stranger.key]) {
+      for (const q of texts) {
+        const path = `/v1/search?limit=20&q=${encodeURIComponent(q)}`;
+        const { status, text } = await process.send(key)("GET", path);
+        equal(status, 200, text);
+      }
+    }
+  };
+  await search();
+  const grown = await grow(plans, schema);
+  for (
+    const name of ["users", "identities", "aliases", "accounts", "deposits", "withdrawals"]
+  ) ok(grown.has(name), name);
+  // As if all had the same names, keys and addresses, and all but a few belonged to others.
+  await plans.sql.unsafe(`
+    update ${schema}.accounts set reference = 'name-of-many' where type <> 'system';
+    update ${schema}.addresses set address = id::text where chain like '%-%' or network like '%-%';
+    update ${schema}.external_addresses set address = id::text
+      where chain like '%-%' or network like '%-%';
+    update ${schema}.withdrawals set destination = '${OUTSIDE}', hash = '${hash}';
+    update ${schema}.users set email = 'name@of.many' where scopes = '{own}'`);
+  await plans.forget();
+  await search();
+  const runs = await plans.read();
+  equal(wideOf(grownReads(runs, schema, grown)), "");
+  const searches = runs.filter(({ text }) => /subtitle/.test(text));
+  ok(searches.length > texts.length);
+  ok(searches.every((run) => readsOf(run).length <= READS_MAX));
+});
+
+async function grow({ sql }: PlanLog, schema: string): Promise<Set<string>> {
+  const others = await sql<{ name: string }[]>`
+    select relname as name from pg_class where relnamespace = ${schema}::regnamespace
+      and relkind = 'r' and relname <> all (${ASKED})`;
+  return await copyRows(sql, schema, ROWS, others.map(({ name }) => name));
+}
+
+function grownReads(runs: RunPlan[], schema: string, grown: ReadonlySet<string>): TableRead[] {
+  return runs.flatMap(readsOf).filter((read) => read.schema === schema && grown.has(read.table));
+}
+
+/** Reads through a whole table, and of many rows; a line for each. */
+function wideOf(reads: readonly TableRead[]): string {
+  const lines = reads.filter((read) => read.node === "Seq Scan" || read.rows > READ_MAX)
+    .map(({ node, table, rows, text }) =>
+      `${node} ${table} ${rows}: ${text.replaceAll(/\s+/g, " ")}`
+    );
+  return [...new Set(lines)].join("\n");
+}

@@ -111,6 +111,9 @@ const ENDLESS = "/v1/events";
 
 const DAY_MS = 86_400_000;
 
+/** Parameters that a route does not answer without. */
+const ASKED: Readonly<Record<string, string>> = { "/v1/search": "q=a" };
+
 /** Reads every collection of the API, and one of each; exports, and a balance over time. */
 async function readAll(send: Send): Promise<void> {
   const { paths } = (await send("GET", "/v1/openapi.json")).body;
@@ -120,7 +123,7 @@ async function readAll(send: Send): Promise<void> {
     .sort();
   const ids = new Map<string, string>();
   for (const path of read.filter((path) => !path.includes("{"))) {
-    const more = path.endsWith("/all") ? "limit=10" : "";
+    const more = ASKED[path] ?? (path.endsWith("/all") ? "limit=10" : "");
     const { body } = await send("GET", `${path}?${more}`);
     await send("GET", `${path}?${more}&scope=all`);
     const [first] = Array.isArray(body) ? body : body?.rows ?? [];

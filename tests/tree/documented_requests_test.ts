@@ -20,6 +20,7 @@ const PAGES = [
   "docs/guide/currencies.md",
   "docs/guide/hash_chain.md",
   "docs/guide/deposits.md",
+  "docs/guide/search.md",
   "docs/guide/limits.md",
   "docs/guide/webhooks.md",
   "docs/guide/messages.md",

@@ -1,0 +1,47 @@
+/**
+ * Forms of addresses and of hashes of transactions: a text as a person has it, in the forms in which
+ * it may be stored. Nothing is refused: what is on no chain is found nowhere.
+ * @module
+ */
+import { type ChainId, chainInfo, CHAINS } from "../assets.ts";
+import { NETWORKS, parseAddress, parseContract } from "./addresses.ts";
+
+/** Whether a text may be an address: letters and digits, at most one prefix. */
+const ADDRESS = /^(?:[A-Za-z]{2,12}:)?[0-9A-Za-z]{20,128}$/;
+const HEX_HASH = /^(?:0x)?([0-9a-fA-F]{64})$/;
+/** Of Solana a transaction's hash is its first signature: 64 bytes in base58. */
+const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{80,90}$/;
+
+/** The forms in which an address may be stored: as it is given, and canonical on each chain. */
+export async function addressForms(text: string, only?: ChainId): Promise<string[]> {
+  if (!ADDRESS.test(text)) return [];
+  const forms = new Set([text]);
+  for (const { id, family } of CHAINS) {
+    if (only !== undefined && id !== only) continue;
+    if (family !== "bitcoin") {
+      const parsed = await parseContract(id, text);
+      if (parsed.ok) forms.add(parsed.address);
+      continue;
+    }
+    for (const network of NETWORKS) {
+      const parsed = await parseAddress(id, network, text);
+      if (parsed.ok) forms.add(parsed.address);
+    }
+  }
+  return [...forms];
+}
+
+/** The forms in which the hash of a transaction may be stored. */
+export function hashForms(text: string): string[] {
+  if (SIGNATURE.test(text)) return [text];
+  const hex = HEX_HASH.exec(text)?.[1].toLowerCase();
+  return hex === undefined ? [] : [hex, `0x${hex}`];
+}
+
+/** The form of a transaction's hash on a chain; null for a text that is none. */
+export function hashFormOf(chain: ChainId, text: string): string | null {
+  const { family } = chainInfo(chain);
+  if (family === "solana") return SIGNATURE.test(text) ? text : null;
+  const [hex, prefixed] = SIGNATURE.test(text) ? [] : hashForms(text);
+  return (family === "evm" ? prefixed : hex) ?? null;
+}
