@@ -1213,6 +1213,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/addresses/{address}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tell whose an address is, and for what
+         * @description In any form that its chain knows. An address that the caller may not see is not found.
+         */
+        get: operations["findAddress"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/accounts/{id}/address": {
         parameters: {
             query?: never;
@@ -1295,6 +1315,46 @@ export interface paths {
          * @description For operators: finds transfers that the scanner could not see, such as coins that a contract paid inside a call. A known transfer changes nothing. A chain that waits for an operator (GET /v1/chains has the reason) is followed again from the range given.
          */
         post: operations["rescanDeposits"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/deposits/rescans/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what a rescan found
+         * @description For operators. A rescan is kept for 90 days.
+         */
+        get: operations["getRescan"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/deposits/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tell why a payment was not credited, or what it was credited as
+         * @description By the hash of its transaction, by its address, or by both; from the database alone: a rescan asks the nodes. It tells what the caller may see.
+         */
+        get: operations["explainDeposit"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4928,6 +4988,29 @@ export interface components {
             company?: number | null;
             data?: components["schemas"]["FreeForm"];
         };
+        AddressUses: {
+            address: string;
+            uses: components["schemas"]["AddressUse"][];
+        };
+        AddressUse: {
+            /**
+             * @description The address of a ramp itself, of a deposit account, of a third party that is linked to an account, or one that a ramp has not given out yet.
+             * @enum {string}
+             */
+            kind: "ramp" | "deposit" | "linked" | "reserved";
+            chain: string;
+            testnet: boolean;
+            /** @description The one asset that is credited there. */
+            asset: string;
+            /** @description The account that is credited; or the ramp. */
+            account: string;
+            /** @description The virtual account that the value goes on to, or that is credited itself. */
+            beneficiary: string | null;
+            owner: string | null;
+            /** @description Since when a linked address is not watched: too many deposits arrived there. */
+            paused_at: number | null;
+            created_at: number;
+        };
         Address: {
             id: string;
             account: string;
@@ -5022,6 +5105,8 @@ export interface components {
         RescanQueued: {
             /** @constant */
             queued: true;
+            /** @description GET /v1/deposits/rescans/{id} tells what was found. */
+            id: string;
             /** @enum {string} */
             chain: "BITCOIN" | "LITECOIN" | "BITCOIN_CASH" | "DOGECOIN" | "ETHEREUM" | "POLYGON" | "CELO" | "BSC" | "SOLANA" | "TRON";
             /**
@@ -5032,6 +5117,55 @@ export interface components {
             hash?: string;
             from?: number;
             to?: number;
+        };
+        DepositRescan: {
+            id: string;
+            /**
+             * @description A failed attempt is queued again until the last one has failed.
+             * @enum {string}
+             */
+            state: "queued" | "running" | "done" | "failed";
+            chain: string;
+            testnet: boolean;
+            hash: string | null;
+            from: number | null;
+            to: number | null;
+            found: {
+                deposit?: string;
+                unmatched?: string;
+                /** @description A transfer to an address of the realm that is neither: a payment of the realm's own, one before the address or token counts, or gas at a ramp's address. */
+                output?: {
+                    hash: string;
+                    index: number;
+                    address: string;
+                };
+            }[];
+            /** @description All transfers to addresses of the realm; at most 100 are listed. */
+            found_count: number;
+            /** @description What one node knows of the transaction; null for blocks, and until it was asked. A node of a coin chain without an index does not know spent transactions. */
+            node: {
+                /** @enum {string} */
+                state: "unknown" | "pending" | "failed" | "block";
+                block: number | null;
+            } | null;
+            error: components["schemas"]["Failure"];
+            owner: string;
+            created_at: number;
+            finished_at: number | null;
+        };
+        DepositExplanation: {
+            /**
+             * @description Of several payments the first in this order, so that one that waits is told before those that are credited.
+             * @enum {string}
+             */
+            verdict: "held" | "unmined" | "too_shallow" | "unmatched" | "below_minimum" | "forwarding" | "credited" | "orphaned" | "own_payment" | "no_such_address" | "not_given_out" | "paused" | "not_scanned" | "not_seen";
+            facts: {
+                /** @enum {string} */
+                fact: "deposit" | "unmatched" | "address" | "payment" | "chain" | "rescan";
+                /** @description Of the deposit, the unmatched deposit, the account, the withdrawal or the rescan; null where there is none to show. */
+                id: string | null;
+                detail: string;
+            }[];
         };
         UnmatchedDeposit: {
             id: string;
@@ -9359,6 +9493,28 @@ export interface operations {
             200: components["responses"]["Identity2"];
         };
     };
+    findAddress: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                address: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddressUses"];
+                };
+            };
+        };
+    };
     listAddresses: {
         parameters: {
             query?: {
@@ -9513,6 +9669,52 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RescanQueued"];
+                };
+            };
+        };
+    };
+    getRescan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DepositRescan"];
+                };
+            };
+        };
+    };
+    explainDeposit: {
+        parameters: {
+            query?: {
+                hash?: string;
+                address?: string;
+                chain?: "BITCOIN" | "LITECOIN" | "BITCOIN_CASH" | "DOGECOIN" | "ETHEREUM" | "POLYGON" | "CELO" | "BSC" | "SOLANA" | "TRON";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DepositExplanation"];
                 };
             };
         };

@@ -20,6 +20,8 @@ export interface JobPayloads {
   "message.send": { message: string; attempt: number };
   "deposit.swept": { sweep: string };
   "deposit.rescan": {
+    /** The rescan that notes what is found, if somebody asked for it. */
+    rescan?: string;
     chain: ChainId;
     testnet: boolean;
     hash?: string;
@@ -33,6 +35,8 @@ export type JobName = keyof JobPayloads;
 
 /** How a job waits. */
 export interface JobOptions {
+  /** That of the entity that the job is about; a new one unless given. */
+  id?: string;
   /** Jobs with one serial key run one at a time, oldest first. */
   serialKey?: string;
   /** While a job of this name and mark waits or runs, another is not added. */
@@ -60,7 +64,7 @@ export function jobOf<N extends JobName>(
   options: JobOptions = {},
 ): NewJobRow {
   return {
-    id: newId(by.at),
+    id: options.id ?? newId(by.at),
     name,
     payload,
     serialKey: options.serialKey ?? null,

@@ -122,8 +122,8 @@ CREATE INDEX aliases_account ON aliases USING btree (account) WHERE (account IS 
 CREATE UNIQUE INDEX aliases_alias_look ON aliases USING btree (translate(alias, '‌‍'::text, ''::text))
 CREATE INDEX aliases_deleted ON aliases USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX aliases_identity ON aliases USING btree (identity) WHERE (identity IS NOT NULL)
-CREATE INDEX aliases_name ON aliases USING btree (lower(alias) text_pattern_ops) WHERE (deleted_at IS NULL)
-CREATE INDEX aliases_own_name ON aliases USING btree (owner, lower(alias) text_pattern_ops) WHERE (deleted_at IS NULL)
+CREATE INDEX aliases_name ON aliases USING btree (lower(alias) text_pattern_ops) WHERE ((deleted_at IS NULL) AND (lower(alias) IS NOT NULL))
+CREATE INDEX aliases_own_name ON aliases USING btree (owner, lower(alias) text_pattern_ops) WHERE ((deleted_at IS NULL) AND (lower(alias) IS NOT NULL))
 CREATE INDEX aliases_owner ON aliases USING btree (owner, id)
 CREATE TRIGGER aliases_count_changed_rows AFTER UPDATE OF deleted_at ON aliases FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
 CREATE TRIGGER aliases_count_new_rows AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
@@ -1417,6 +1417,35 @@ table rates (
 constraint rates_pkey PRIMARY KEY (base, currency)
 constraint rates_rate_check CHECK ((rate > (0)::numeric))
 
+table rescans (
+  id uuid not null
+  chain text not null
+  network text not null
+  hash text
+  from_height bigint
+  to_height bigint
+  found jsonb not null default '[]'::jsonb
+  found_count integer not null default 0
+  node text
+  node_height bigint
+  error jsonb
+  owner uuid not null
+  finished_at timestamp with time zone
+  updated_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint rescans_check CHECK ((to_height >= from_height))
+constraint rescans_found_check CHECK (((jsonb_typeof(found) = 'array'::text) AND (jsonb_array_length(found) <= 100)))
+constraint rescans_found_count_check CHECK ((found_count >= 0))
+constraint rescans_from_height_check CHECK ((from_height >= 0))
+constraint rescans_hash_check CHECK (((length(hash) >= 1) AND (length(hash) <= 128)))
+constraint rescans_node CHECK ((((node = ANY (ARRAY['failed'::text, 'mined'::text])) IS TRUE) = (node_height IS NOT NULL)))
+constraint rescans_node_check CHECK ((node = ANY (ARRAY['unknown'::text, 'pending'::text, 'failed'::text, 'mined'::text])))
+constraint rescans_node_height_check CHECK ((node_height >= 0))
+constraint rescans_pkey PRIMARY KEY (id)
+constraint rescans_what CHECK ((((hash IS NULL) = (from_height IS NOT NULL)) AND ((hash IS NULL) = (to_height IS NOT NULL))))
+CREATE INDEX rescans_hash ON rescans USING btree (hash, id) WHERE (hash IS NOT NULL)
+
 table reserved_addresses (
   address text not null
   ramp uuid not null
@@ -1752,8 +1781,8 @@ CREATE UNIQUE INDEX users_admin_email ON users USING btree (email) WHERE (('admi
 CREATE INDEX users_deleted ON users USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX users_email ON users USING btree (email, owner) WHERE ((email IS NOT NULL) AND (deleted_at IS NULL))
 CREATE INDEX users_house ON users USING btree (identity) WHERE ('realm'::text = ANY (scopes))
-CREATE INDEX users_name ON users USING btree (lower(username) text_pattern_ops) WHERE (deleted_at IS NULL)
-CREATE INDEX users_own_name ON users USING btree (owner, lower(username) text_pattern_ops) WHERE (deleted_at IS NULL)
+CREATE INDEX users_name ON users USING btree (lower(username) text_pattern_ops) WHERE ((deleted_at IS NULL) AND (lower(username) IS NOT NULL))
+CREATE INDEX users_own_name ON users USING btree (owner, lower(username) text_pattern_ops) WHERE ((deleted_at IS NULL) AND (lower(username) IS NOT NULL))
 CREATE INDEX users_owner ON users USING btree (owner, id)
 CREATE INDEX users_root ON users USING btree (identity, root) WHERE (root IS NOT NULL)
 CREATE INDEX users_rooted ON users USING btree (root, identity) WHERE (root IS NOT NULL)
@@ -4373,6 +4402,7 @@ realm may insert (account, chain, created_at, network, number) on ramps
 realm may insert (action, actor, address, api_key, api_key_name, created_at, entity, fields, id, request_id) on audit
 realm may insert (active, asset, country, created_at, currency, currency_places, data, decimals, enabled, holder, id, is_default, owner, ramp, reference, system, testnet, type) on accounts
 realm may insert (address, chain, contract, height, network, nonce, seen_at) on onchain_balances
+realm may insert (chain, created_at, from_height, hash, id, network, owner, to_height) on rescans
 realm may insert (created_at, credentials, credentials_at, data, hint, id, identity, key, owner, ramp) on external_ramps
 realm may insert (created_at, data, events, id, owner, secret, url) on webhooks
 realm may insert (created_at, entity, others, owner, payload, type) on events
@@ -4471,6 +4501,7 @@ realm may select on ramp_transfer_transitions
 realm may select on ramp_transfers
 realm may select on ramps
 realm may select on rates
+realm may select on rescans
 realm may select on reserved_addresses
 realm may select on reserved_inputs
 realm may select on revocations
@@ -4537,6 +4568,7 @@ realm_worker may delete on jobs
 realm_worker may delete on ledger_commits
 realm_worker may delete on login_attempts
 realm_worker may delete on logins
+realm_worker may delete on rescans
 realm_worker may delete on reserved_inputs
 realm_worker may delete on revocations
 realm_worker may delete on row_counts
@@ -4651,6 +4683,7 @@ realm_worker may select on ramp_transfer_transitions
 realm_worker may select on ramp_transfers
 realm_worker may select on ramps
 realm_worker may select on rates
+realm_worker may select on rescans
 realm_worker may select on reserved_addresses
 realm_worker may select on reserved_inputs
 realm_worker may select on revocations
@@ -4672,6 +4705,7 @@ realm_worker may select on webhook_queues
 realm_worker may select on webhooks
 realm_worker may select on withdrawals
 realm_worker may update (completed, created, cursor, error, finished_at, linked, parameters, read, state, step, updated_at) on person_syncs
+realm_worker may update (error, finished_at, found, found_count, node, node_height, updated_at) on rescans
 realm_worker may update (hash, seq) on audit
 realm_worker may update (id) on events
 realm_worker may update on attestations

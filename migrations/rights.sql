@@ -52,6 +52,7 @@ grant update (deleted_at) on external_addresses to :role;
 -- A line's place in the chain of the trail is given by a worker.
 grant insert (id, actor, action, entity, fields, request_id, address, api_key, api_key_name, created_at)
   on audit to :role;
+grant insert (id, chain, network, hash, from_height, to_height, owner, created_at) on rescans to :role;
 -- A worker derives a ramp's xpub and the addresses that are reserved below it.
 grant insert (account, chain, network, number, created_at), update (next_index) on ramps to :role;
 grant update (last_used_at, updated_at, deleted_at) on api_keys to :role;
@@ -95,6 +96,7 @@ grant insert, update on ramps, external_addresses, reserved_addresses, chain_cur
   login_attempts, jobs, leases, rates, external_ramps, ramp_transfers to :worker;
 grant update (parameters, step, cursor, read, linked, completed, created, state, error, updated_at, finished_at)
   on person_syncs to :worker;
+grant update (found, found_count, node, node_height, error, finished_at, updated_at), delete on rescans to :worker;
 grant insert on addresses, token_proofs, row_counts, revocations, events, chain_links, webhook_deliveries, incidents to :worker;
 grant update (id) on events to :worker;
 grant update on chain_head, event_head, webhook_queues, webhook_deliveries to :worker;

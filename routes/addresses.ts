@@ -11,13 +11,29 @@ import {
   listAddresses,
   NewAddress,
 } from "../domain/deposits/deposit_accounts.ts";
-import { command, search } from "./http/execution.ts";
+import { AddressUsesView, findAddress } from "../domain/deposits/explanations.ts";
+import { command, query, search } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 
 /** The routes of deposit addresses. */
 export const addressRoutes: readonly AnyRoute[] = [
+  route({
+    method: "GET",
+    path: "/v1/addresses/{address}",
+    tag: "Accounts",
+    operation: "findAddress",
+    summary: "Tell whose an address is, and for what",
+    description: "In any form that its chain knows. An address that the caller may not see is " +
+      "not found.",
+    access: "user",
+    params: z.strictObject({ address: z.string() }),
+    status: 200,
+    answer: AddressUsesView,
+    errors: ["address.not_found"],
+    handle: (call) => query(call, (db) => findAddress(db, call.actor, call.params.address)),
+  }),
   route({
     method: "GET",
     path: "/v1/accounts/{id}/address",

@@ -1,21 +1,26 @@
 /** Routes of deposits. @module */
 import { z } from "zod";
 import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
-import {
-  DEPOSITS,
-  requestRescan,
-  Rescan,
-  RescanView,
-} from "../domain/deposits/deposit_collection.ts";
+import { DEPOSITS } from "../domain/deposits/deposit_collection.ts";
 import { DepositView } from "../domain/deposits/deposit_views.ts";
 import {
   listUnmatchedDeposits,
   UnmatchedDepositList,
   UnmatchedDepositView,
 } from "../domain/deposits/unmatched_deposits.ts";
+import { explainDeposit, ExplainQuery, ExplanationView } from "../domain/deposits/explanations.ts";
+import {
+  findRescan,
+  requestRescan,
+  Rescan,
+  RescanQueued,
+  RescanView,
+} from "../domain/deposits/rescans.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
 import { command, query } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
+
+const ById = z.strictObject({ id: z.string() });
 
 /** The routes of deposits. */
 export const depositRoutes: readonly AnyRoute[] = [
@@ -32,9 +37,38 @@ export const depositRoutes: readonly AnyRoute[] = [
     access: "user",
     body: Rescan,
     status: 200,
-    answer: RescanView,
+    answer: RescanQueued,
     errors: ["permission.role", "permission.scope", "chain.not_configured"],
     handle: (call) => command(call, (tx) => requestRescan(tx, call.actor, call.body)),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/deposits/rescans/{id}",
+    tag: "Deposits",
+    operation: "getRescan",
+    summary: "Read what a rescan found",
+    description: "For operators. A rescan is kept for 90 days.",
+    access: "user",
+    params: ById,
+    status: 200,
+    answer: RescanView,
+    errors: ["permission.role", "permission.scope", "deposit.not_found"],
+    handle: (call) => query(call, (db) => findRescan(db, call.actor, call.params.id)),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/deposits/explain",
+    tag: "Deposits",
+    operation: "explainDeposit",
+    summary: "Tell why a payment was not credited, or what it was credited as",
+    description: "By the hash of its transaction, by its address, or by both; from the database " +
+      "alone: a rescan asks the nodes. It tells what the caller may see.",
+    access: "user",
+    query: ExplainQuery,
+    status: 200,
+    answer: ExplanationView,
+    errors: [],
+    handle: (call) => query(call, (db) => explainDeposit(db, call.actor, call.query)),
   }),
   route({
     method: "GET",

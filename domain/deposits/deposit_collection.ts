@@ -1,17 +1,9 @@
-/** The collection of deposits, and rescans for deposits that a scan missed. @module */
-import { z } from "zod";
-import type { Tx } from "../../db/database.ts";
+/** The collection of deposits. @module */
 import { type DepositRow, selectDeposits } from "../../db/deposits/deposits.ts";
 import { selectSweeps } from "../../db/deposits/sweeps.ts";
-import type { RequestActor } from "../actor.ts";
-import { type ChainId, CHAINS } from "../assets.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
 import { progressOf } from "./deposit_progress.ts";
 import { viewDeposit } from "./deposit_views.ts";
-import { Flag } from "../entity.ts";
-import { enqueue } from "../jobs.ts";
-import { assertRealmAdmin } from "../permissions.ts";
-import { chainNetworkFor } from "../chains/networks.ts";
 
 /** The collection of deposits: records that no request changes. */
 export const DEPOSITS: Collection<DepositRow> = {
@@ -73,42 +65,3 @@ export const DEPOSITS: Collection<DepositRow> = {
     }));
   },
 };
-
-/** Most blocks that one rescan searches. */
-const RANGE_MAX = 1000;
-const Height = z.number().int().min(0).max(2 ** 31 - 1);
-
-/** A request for a rescan. */
-export const Rescan = z.strictObject({
-  chain: z.enum(CHAINS.map((chain) => chain.id) as [ChainId, ...ChainId[]]),
-  testnet: Flag.default(false),
-  hash: z.string().min(1).max(128).optional(),
-  from: Height.optional(),
-  to: Height.optional(),
-}).refine(
-  ({ hash, from, to }) =>
-    hash === undefined
-      ? from !== undefined && to !== undefined && from <= to && to - from < RANGE_MAX
-      : from === undefined && to === undefined,
-  `either hash, or from and to at most ${RANGE_MAX} blocks apart, are expected`,
-).meta({ id: "Rescan", oneOf: [{ required: ["hash"] }, { required: ["from", "to"] }] });
-
-/** The answer to a rescan that was queued. */
-export const RescanView = z.object({ queued: z.literal(true), ...Rescan.shape })
-  .meta({ id: "RescanQueued" });
-
-/**
- * Queues a rescan of a transaction or of a range of blocks, which searches deeper than the scanner.
- *
- * @throws {DomainError} permission.role, permission.scope, chain.not_configured
- */
-export async function requestRescan(
-  tx: Tx,
-  actor: RequestActor,
-  wanted: z.infer<typeof Rescan>,
-): Promise<z.infer<typeof RescanView>> {
-  assertRealmAdmin(actor);
-  chainNetworkFor(actor.settings.chains, wanted.chain, wanted.testnet);
-  await enqueue(tx, actor, "deposit.rescan", wanted);
-  return { queued: true, ...wanted };
-}

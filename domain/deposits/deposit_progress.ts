@@ -15,7 +15,7 @@ export interface DepositProgress {
 }
 
 /** The parts of a deposit that decide when it is credited. */
-type Waiting = Pick<
+export type UncreditedDeposit = Pick<
   DepositRow,
   "id" | "chain" | "network" | "block" | "matures_at" | "status" | "held" | "error"
 >;
@@ -24,7 +24,7 @@ type Waiting = Pick<
 export async function progressOf(
   db: Db,
   actor: Actor,
-  rows: readonly Waiting[],
+  rows: readonly UncreditedDeposit[],
 ): Promise<ReadonlyMap<string, DepositProgress>> {
   const settings = settingsOf(actor);
   if (settings === null) return new Map();
@@ -38,7 +38,7 @@ export async function progressOf(
 
 /** Estimates the seconds until a deposit is credited. */
 export function etaOf(
-  row: Waiting,
+  row: UncreditedDeposit,
   needs: number,
   cursor: Pick<CursorRow, "head" | "finalized" | "halted" | "error">,
 ): number | null {

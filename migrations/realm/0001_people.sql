@@ -60,8 +60,11 @@ create index users_rooted on users (root, identity) where root is not null;
 create index users_house on users (identity) where 'realm' = any (scopes);
 create unique index users_admin_email on users (email)
   where 'admin' = any (roles) and 'realm' = any (scopes) and deleted_at is null;
-create index users_name on users (lower(username) text_pattern_ops) where deleted_at is null;
-create index users_own_name on users (owner, lower(username) text_pattern_ops) where deleted_at is null;
+-- Statements that do not search by names must not take these indexes for a short way to living rows.
+create index users_name on users (lower(username) text_pattern_ops)
+  where deleted_at is null and lower(username) is not null;
+create index users_own_name on users (owner, lower(username) text_pattern_ops)
+  where deleted_at is null and lower(username) is not null;
 create index users_email on users (email, owner) where email is not null and deleted_at is null;
 comment on index users_username_look is 'Joiners and non-joiners are visible by how letters join, or not at all: two names never differ by them alone.';
 comment on column users.root is 'The topmost user in its line of creators below the house, or itself: users of one root are one customer. Null for the house. Maintained by triggers.';

@@ -124,8 +124,10 @@ create table aliases (
   constraint aliases_alias_plain check (is_plain(alias))
 );
 create unique index aliases_alias_look on aliases (translate(alias, e'\u200c\u200d', ''));
-create index aliases_name on aliases (lower(alias) text_pattern_ops) where deleted_at is null;
-create index aliases_own_name on aliases (owner, lower(alias) text_pattern_ops) where deleted_at is null;
+create index aliases_name on aliases (lower(alias) text_pattern_ops)
+  where deleted_at is null and lower(alias) is not null;
+create index aliases_own_name on aliases (owner, lower(alias) text_pattern_ops)
+  where deleted_at is null and lower(alias) is not null;
 create index aliases_owner on aliases (owner, id);
 create index aliases_account on aliases (account) where account is not null;
 create index aliases_identity on aliases (identity) where identity is not null;

@@ -280,13 +280,14 @@ create index deposits_error on deposits (id)
 create statistics deposits_faulty on (case when held is null then error else '{"code": "chain.quarantined"}' end)
   from deposits;
 create index deposits_waiting on deposits (account) where status = 'PENDING';
-create index deposits_open on deposits (chain, network, block) where status = 'PENDING';
 create index deposits_denied on deposits (chain, network, retry_at) where status = 'ORPHANED' and retry_at is not null;
 create index deposits_block on deposits (chain, network, block);
 create index deposits_sweep on deposits (sweep) where sweep is not null;
 create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
 create index deposits_address on deposits (address, block);
 create index deposits_detached on deposits (chain, network, id) where block is null;
+-- Made last, so that plans made on an empty table take it for what is pending.
+create index deposits_open on deposits (chain, network, block) where status = 'PENDING';
 comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 the value that calls inside it brought to the address.';
 comment on column deposits.retry_at is 'When it is tried again after the ledger refused it, or asked for again after nodes denied it; error says why.';
 comment on column deposits.beneficiary is 'The virtual account that the value goes on to, or that is credited itself; null where it stays on a ramp. A trigger names it.';
@@ -322,6 +323,31 @@ create index unmatched_deposits_address on unmatched_deposits (address, id);
 create index unmatched_deposits_block on unmatched_deposits (chain, network, block);
 comment on column unmatched_deposits.asset is 'The asset of this contract; null for a token that the realm does not know.';
 comment on column unmatched_deposits.amount_base is 'Base units, as the chain''s log or value states.';
+
+-- Rescans that operators asked for, with what workers found.
+create table rescans (
+  id uuid primary key,
+  chain text not null,
+  network text not null,
+  hash text check (length(hash) between 1 and 128),
+  from_height bigint check (from_height >= 0),
+  to_height bigint check (to_height >= from_height),
+  found jsonb not null default '[]' check (jsonb_typeof(found) = 'array' and jsonb_array_length(found) <= 100),
+  found_count integer not null default 0 check (found_count >= 0),
+  node text check (node in ('unknown', 'pending', 'failed', 'mined')),
+  node_height bigint check (node_height >= 0),
+  error jsonb,
+  owner uuid not null,
+  finished_at timestamptz,
+  updated_at timestamptz,
+  created_at timestamptz not null,
+  constraint rescans_what check ((hash is null) = (from_height is not null) and (hash is null) = (to_height is not null)),
+  constraint rescans_node check ((node in ('failed', 'mined')) is true = (node_height is not null))
+);
+create index rescans_hash on rescans (hash, id) where hash is not null;
+comment on table rescans is 'A row is kept for 90 days. Its job has the same id.';
+comment on column rescans.found is 'The first transfers to our addresses: the deposit or unmatched deposit that each is, or the transfer itself.';
+comment on column rescans.node is 'What one node knows of the transaction; null until it was asked.';
 
 -- Coins are known for the addresses of ramps, on chains that have coins. Amounts in base units.
 create table coins (

@@ -10,7 +10,7 @@ import { sharing } from "../support/sharing.ts";
 
 const VERB_AND_NOUN = new RegExp(
   "^(activate|assign|begin|cancel|capture|change|check|confirm|consolidate|count|create|deactivate|" +
-    "delete|deploy|deposit|destroy|discard|end|estimate|find|freeze|get|issue|lift|list|log|open|record|register|release|" +
+    "delete|deploy|deposit|destroy|discard|end|estimate|explain|find|freeze|get|issue|lift|list|log|open|record|register|release|" +
     "replace|rescan|resend|resolve|retry|revert|rotate|send|set|speedUp|stream|sync|test|unassign|undelete|unfreeze|update|verify|withdraw)[A-Z][A-Za-z]+$",
 );
 

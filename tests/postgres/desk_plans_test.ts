@@ -5,7 +5,7 @@ import { copyRows } from "../support/copied_rows.ts";
 import { testDatabase } from "../support/database.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import { logPlans, type PlanLog, readsOf, type RunPlan, type TableRead } from "../support/plans.ts";
-import { openRampFixture } from "../support/ramp_fixture.ts";
+import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 
 const ETHER = 10n ** 18n;
 /** Rows that each table grows to. */
@@ -78,12 +78,59 @@ Deno.test("a filter of a desk reads the few rows that it finds", async () => {
   equal(wideOf(reads), "");
 });
 
-Deno.test("a search reads few rows, whoever asks and whoever owns the others", async () => {
+Deno.test("searches and explanations read few rows, whoever asks and whoever owns the others", async () => {
   await using own = await testDatabase();
   await using plans = await logPlans(own);
   await using fixture = await openRampFixture({ env: { DATABASE_URL: own.url } });
-  const { realm, anvil } = fixture;
+  const { realm } = fixture;
   const { schema } = locationOf(realm.made.realm);
+  const { stranger, texts, about } = await fillSearched(plans, fixture, schema);
+  await using process = realm.another({ DATABASE_URL: own.url });
+  const search = async () => {
+    for (const key of [realm.admin.key, stranger.key]) {
+      for (const q of texts) {
+        const path = `/v1/search?limit=20&q=${encodeURIComponent(q)}`;
+        const { status, text } = await process.send(key)("GET", path);
+        equal(status, 200, text);
+      }
+      for (const one of about) {
+        const { status, text } = await process.send(key)("GET", one);
+        ok(status === 200 || status === 404, text);
+      }
+    }
+  };
+  await search();
+  const grown = await grow(plans, schema);
+  for (
+    const name of ["users", "identities", "aliases", "accounts", "deposits", "withdrawals"]
+  ) ok(grown.has(name), name);
+  // As if all had the same names, keys and addresses, and all but a few belonged to others.
+  await plans.sql.unsafe(`
+    update ${schema}.accounts set reference = 'name-of-many' where type <> 'system';
+    update ${schema}.addresses set address = id::text where chain like '%-%' or network like '%-%';
+    update ${schema}.external_addresses set address = id::text
+      where chain like '%-%' or network like '%-%';
+    update ${schema}.withdrawals set destination = '${OUTSIDE}';
+    update ${schema}.users set email = 'name@of.many' where scopes = '{own}'`);
+  await plans.forget();
+  await search();
+  const runs = await plans.read();
+  equal(wideOf(grownReads(runs, schema, grown)), "");
+  const searches = runs.filter(({ text }) => /subtitle/.test(text));
+  ok(searches.length > texts.length);
+  ok(searches.every((run) => readsOf(run).length <= READS_MAX));
+});
+
+async function grow({ sql }: PlanLog, schema: string): Promise<Set<string>> {
+  const others = await sql<{ name: string }[]>`
+    select relname as name from pg_class where relnamespace = ${schema}::regnamespace
+      and relkind = 'r' and relname <> all (${ASKED})`;
+  return await copyRows(sql, schema, ROWS, others.map(({ name }) => name));
+}
+
+/** Makes one of each that is found; gives a user who may see none, and what is asked for. */
+async function fillSearched(plans: PlanLog, fixture: RampFixture, schema: string) {
+  const { realm, anvil } = fixture;
   const ramp = await fixture.ramp();
   const { send } = realm.admin;
   const linked = { type: "virtual", asset: "ETH", testnet: true, reference: "name-of-many" };
@@ -113,48 +160,17 @@ Deno.test("a search reads few rows, whoever asks and whoever owns the others", a
     select gen_random_uuid(), chain, network, hash, 7, account, address, 1, 1, now()
     from ${schema}.deposits`,
   );
-  // Statements are prepared while the tables are empty, and keep their plans.
-  await using process = realm.another({ DATABASE_URL: own.url });
   const texts = [
     ...["name", "name-of-many", "name@of.many", "385911234567", hash, ramp.address, OUTSIDE],
     ...[withdrawal, account, realm.admin.identity, "%", "_", "zzz"],
   ];
-  const search = async () => {
-    for (const key of [realm.admin.key, stranger.key]) {
-      for (const q of texts) {
-        const path = `/v1/search?limit=20&q=${encodeURIComponent(q)}`;
-        const { status, text } = await process.send(key)("GET", path);
-        equal(status, 200, text);
-      }
-    }
-  };
-  await search();
-  const grown = await grow(plans, schema);
-  for (
-    const name of ["users", "identities", "aliases", "accounts", "deposits", "withdrawals"]
-  ) ok(grown.has(name), name);
-  // As if all had the same names, keys and addresses, and all but a few belonged to others.
-  await plans.sql.unsafe(`
-    update ${schema}.accounts set reference = 'name-of-many' where type <> 'system';
-    update ${schema}.addresses set address = id::text where chain like '%-%' or network like '%-%';
-    update ${schema}.external_addresses set address = id::text
-      where chain like '%-%' or network like '%-%';
-    update ${schema}.withdrawals set destination = '${OUTSIDE}', hash = '${hash}';
-    update ${schema}.users set email = 'name@of.many' where scopes = '{own}'`);
-  await plans.forget();
-  await search();
-  const runs = await plans.read();
-  equal(wideOf(grownReads(runs, schema, grown)), "");
-  const searches = runs.filter(({ text }) => /subtitle/.test(text));
-  ok(searches.length > texts.length);
-  ok(searches.every((run) => readsOf(run).length <= READS_MAX));
-});
-
-async function grow({ sql }: PlanLog, schema: string): Promise<Set<string>> {
-  const others = await sql<{ name: string }[]>`
-    select relname as name from pg_class where relnamespace = ${schema}::regnamespace
-      and relkind = 'r' and relname <> all (${ASKED})`;
-  return await copyRows(sql, schema, ROWS, others.map(({ name }) => name));
+  const about = [
+    `/v1/deposits/explain?hash=${hash}`,
+    `/v1/deposits/explain?address=${ramp.address}`,
+    `/v1/addresses/${ramp.address}`,
+    `/v1/addresses/${OUTSIDE}`,
+  ];
+  return { stranger, texts, about };
 }
 
 function grownReads(runs: RunPlan[], schema: string, grown: ReadonlySet<string>): TableRead[] {

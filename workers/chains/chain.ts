@@ -37,6 +37,7 @@ import type {
   Evidence,
   Head,
   Holding,
+  Location,
   Scanned,
   TokenDetails,
   Transfer,
@@ -120,6 +121,8 @@ export interface Chain {
     watch: WatchList,
     enough?: bigint,
   ): Promise<Transfer[]>;
+  /** Tells what one node knows of a transaction: to show it to people, nothing is decided by it. */
+  locate(hash: string): Promise<Location>;
   /** Reads transactions that wait to be mined; empty where the chain or its node does not show them. */
   mempool(watch: WatchList): Promise<Transfer[]>;
   /**

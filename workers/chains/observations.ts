@@ -70,6 +70,12 @@ export interface Transfer {
   readonly maturesAt: number | null;
 }
 
+/** What a node knows of a transaction. */
+export type Location =
+  /** Of a coin that is spent, a node without an index knows nothing either. */
+  | { readonly state: "unknown" | "pending" }
+  | { readonly state: "failed" | "mined"; readonly height: number };
+
 /** One block of a scan. */
 export interface Scanned {
   /** The block read. */

@@ -3,11 +3,30 @@ import { selectCursor } from "../../db/chains/cursors.ts";
 import { reading } from "../../db/transaction.ts";
 import type { JobPayloads } from "../../domain/jobs.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
+import { hashFormOf } from "../../domain/chains/text_forms.ts";
+import {
+  finishRescan,
+  FOUND_MAX,
+  noteLocation,
+  noteRescanError,
+  type RescanTally,
+} from "../../domain/deposits/rescans.ts";
 import { recordTransfers, resume } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
-import type { Chain } from "../chains/chain.ts";
+import { type Chain, ChainError, type ChainFault } from "../chains/chain.ts";
 import { verifyCoins } from "../sending/utxos.ts";
 import { loadWatch } from "./scanner.ts";
+
+/** What is told of a failure: the messages themselves may name nodes. */
+const TOLD: Readonly<Partial<Record<ChainFault, string>>> = {
+  unavailable: "no node gave an answer that counts",
+  wrong_chain: "a node is of another chain or network",
+  refused: "the nodes refused to answer, or contradict each other",
+  unsupported: "the nodes of this chain cannot search that",
+};
+
+/** The chain does not have the block that a halted network would be followed from. */
+class NoBlock extends TypeError {}
 
 /**
  * Searches one transaction, or a range of blocks, as deep as the node permits. Known transfers
@@ -17,6 +36,21 @@ export async function rescanJob(
   context: WorkerContext,
   payload: JobPayloads["deposit.rescan"],
 ): Promise<void> {
+  const { rescan } = payload;
+  if (rescan === undefined) return void await search(context, payload);
+  try {
+    const { place, tally } = await search(context, payload);
+    await context.step((tx) => finishRescan(tx, context.actor, rescan, { place, tally }));
+  } catch (error) {
+    await noteFailure(context, rescan, error);
+    throw error;
+  }
+}
+
+async function search(
+  context: WorkerContext,
+  payload: JobPayloads["deposit.rescan"],
+): Promise<{ place: ChainNetwork; tally: RescanTally }> {
   const { chain: id, testnet, hash, from, to } = payload;
   const chain = await context.chains.open({ chain: id, testnet });
   const place = { chain: id, network: context.chains.network({ chain: id, testnet }) };
@@ -25,14 +59,46 @@ export async function rescanJob(
   const wanted = hash !== undefined
     ? [{ hash }]
     : Array.from({ length: to! - from! + 1 }, (_, step) => ({ height: from! + step }));
+  const tally: RescanTally = { first: [], count: 0 };
   for (const where of wanted) {
     if (context.signal.aborted) throw new TypeError("the process is leaving");
     const transfers = await chain.search(where, watch);
     const seen = { transfers, coins: chain.traits.coins };
     await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
+    tally.count += transfers.length;
+    tally.first.push(...transfers.slice(0, FOUND_MAX - tally.first.length));
     // A coin of the range may be spent by a transaction outside of it.
     const made = transfers.map((one) => `${one.hash}:${one.index}`);
     if (chain.traits.coins) await verifyCoins(context, chain, place, made);
+  }
+  if (hash !== undefined) await locate(context, chain, payload);
+  return { place, tally };
+}
+
+/** Notes what a node knows of the transaction, also where it brought nothing to the realm. */
+async function locate(
+  context: WorkerContext,
+  chain: Chain,
+  { rescan, chain: id, hash }: JobPayloads["deposit.rescan"],
+): Promise<void> {
+  if (rescan === undefined || hash === undefined || hashFormOf(id, hash) !== hash) return;
+  const known = await chain.locate(hash);
+  await context.step((tx) => noteLocation(tx, context.actor, rescan, known));
+}
+
+/** Notes why an attempt failed; an attempt that lost its lease, or ends with the process, notes nothing. */
+async function noteFailure(context: WorkerContext, rescan: string, error: unknown): Promise<void> {
+  if (context.signal.aborted) return;
+  const told = error instanceof ChainError
+    ? TOLD[error.fault]
+    : error instanceof NoBlock
+    ? error.message
+    : undefined;
+  const detail = told ?? "the search could not be completed";
+  try {
+    await context.step((tx) => noteRescanError(tx, context.actor, rescan, detail));
+  } catch (failure) {
+    context.log("warn", "the failure of a rescan was not noted", { rescan, error: failure });
   }
 }
 
@@ -45,7 +111,7 @@ async function resumeAt(
   const cursor = await reading(context.pool, (db) => selectCursor(db, at));
   if (cursor === null || cursor.halted === null) return;
   const ancestor = await chain.block(Math.min(cursor.height, Math.max(0, at.from - 1)));
-  if (ancestor === null) throw new TypeError("the chain does not have the block to begin at");
+  if (ancestor === null) throw new NoBlock("the chain does not have the block to begin at");
   const to = { from: cursor, ancestor };
   await context.step((tx) => resume(tx, context.actor, cursor, to), { lockLedger: true });
 }

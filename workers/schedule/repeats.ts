@@ -3,6 +3,7 @@ import type { Pool, Tx } from "../../db/database.ts";
 import { compactRowCounts } from "../../db/collections/collection.ts";
 import { deleteOldPlatformAnswers, deleteStale } from "../../db/housekeeping.ts";
 import type { Migrations } from "../../db/migrate.ts";
+import { deleteOldRescans } from "../../db/deposits/rescans.ts";
 import { deleteOldAnswers, deleteOldLogins } from "../../db/records.ts";
 import { replaceRealmFaults } from "../../db/realms/installation.ts";
 import { deleteExpiredSigningKeys } from "../../db/realms/realms.ts";
@@ -54,6 +55,8 @@ export interface Repeat<P> {
 /** Rows that one statement deletes. */
 const PURGE_SLICE = 20_000;
 const HOUR_MS = 3_600_000;
+/** Days that rescans are kept. */
+const RESCANS_DAYS = 90;
 
 /** Repeated in every realm. */
 export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
@@ -157,6 +160,8 @@ async function purgeRealm(
   // An hour late, so that a reader whose cursor was accepted finds what follows it.
   const before = idBound(actor.at - keptMs(actor.realm.eventDays) - HOUR_MS);
   await purge(pool, (tx, limit) => forgetEvents(tx, before, limit), signal);
+  const rescanned = idBound(actor.at - RESCANS_DAYS * 24 * HOUR_MS);
+  await purge(pool, (tx, limit) => deleteOldRescans(tx, rescanned, limit), signal);
   for (const remove of [deleteOldAnswers, deleteOldLogins]) await purge(pool, remove, signal);
   await locking(pool, deleteStale);
 }

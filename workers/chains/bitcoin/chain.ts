@@ -22,7 +22,14 @@ import { readPool } from "./mempool.ts";
 import { readBlockAt, readHead, scanRange } from "./scan.ts";
 import { rawOf } from "./raw_transaction.ts";
 import { openScripts } from "./scripts.ts";
-import { balancesAt, fundsAt, recheck, searchBlock, searchTransaction } from "./search.ts";
+import {
+  balancesAt,
+  fundsAt,
+  locateTransaction,
+  recheck,
+  searchBlock,
+  searchTransaction,
+} from "./search.ts";
 import { inspectRaw, signPlan } from "./sign.ts";
 import { openSpends } from "./spend_index.ts";
 
@@ -71,6 +78,7 @@ export async function openCoins(
     head: () => headOf(chain),
     block: (height) => followedBlock(chain.nodes, height, readBlockAt),
     scan: (from, to, watch) => scanRange(chain, from, to, watch),
+    locate: (hash) => locateTransaction(chain, hash),
     mempool: (watch) => readPool(chain, watch),
     funds: (holdings) => fundsAt(chain, holdings),
     recheck: (transfer, evidence) => recheck(chain, transfer, evidence),

@@ -15,6 +15,7 @@ import type {
   Checked,
   Evidence,
   Holding,
+  Location,
   Transfer,
   WatchList,
 } from "../observations.ts";
@@ -59,6 +60,16 @@ export async function searchTransaction(
     const found = transactions.find((one) => one.hash === hash);
     if (!found) throw new ChainError("unavailable", `${peer.name} is changing around ${hash}`);
     return transfersOf(chain, found, block, index);
+  });
+}
+
+/** Tells what a node knows of a transaction. */
+export async function locateTransaction(chain: CoinChain, hash: string): Promise<Location> {
+  return await chain.nodes.ask(async (peer) => {
+    const block = await minedIn(peer, hash);
+    if (block !== null) return { state: "mined", height: block.height };
+    const [waiting] = await peer.batch([{ method: "getmempoolentry", params: [hash] }]);
+    return { state: waiting instanceof RpcError ? "unknown" : "pending" };
   });
 }
 

@@ -22,7 +22,7 @@ import { inspectRaw, planDraft, signPlan } from "./payment.ts";
 import { rawOf } from "./raw_transaction.ts";
 import { scanRange, searchBlock } from "./scan_range.ts";
 import { bare } from "./scan.ts";
-import { balancesAt, balancesOf, searchTransaction } from "./search.ts";
+import { balancesAt, balancesOf, locateTransaction, searchTransaction } from "./search.ts";
 import { countsAt, spentBetween } from "./outflow.ts";
 import { tokenDetails } from "./token_details.ts";
 import { recheck } from "./transfer_proof.ts";
@@ -64,6 +64,7 @@ export async function openEvm(
     ...reader(evm),
     through: (turn) => reader({ ...evm, nodes: { ...evm.nodes, ...evm.nodes.from(turn) } }),
     reports: () => evm.nodes.reports(),
+    locate: (hash) => locateTransaction(evm, hash),
     mempool: () => Promise.resolve([]),
     balance: (holding, height) => agreedBalance(evm.nodes, holding, height, balancesOf),
     funds: (holdings) => agreedFunds(evm.nodes, holdings, balancesOf),

@@ -7,7 +7,15 @@ import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { type Call, RpcError } from "../rpc.ts";
-import type { Balances, Block, Checked, Holding, Transfer, WatchList } from "../observations.ts";
+import type {
+  Balances,
+  Block,
+  Checked,
+  Holding,
+  Location,
+  Transfer,
+  WatchList,
+} from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { balanceCall, readNumber } from "./erc20.ts";
 import {
@@ -96,6 +104,18 @@ export async function findTransaction(
   const trace = calls ? await traced(peer, "debug_traceTransaction", [hash, TRACER]) : null;
   const within = trace === null ? [] : inside(evm, block, { hash, trace, index });
   return { block: bare(block), transfers: [...direct, ...within], traced: trace !== null };
+}
+
+/** Tells what a node knows of a transaction. */
+export async function locateTransaction(evm: Evm, hash: string): Promise<Location> {
+  return await evm.nodes.ask(async (peer) => {
+    const receipt = readReceipt(await peer.call("eth_getTransactionReceipt", [hash]));
+    if (receipt !== null) {
+      return { state: receipt.success ? "mined" : "failed", height: receipt.height };
+    }
+    const given = await peer.call("eth_getTransactionByHash", [hash]);
+    return { state: given === null ? "unknown" : "pending" };
+  });
 }
 
 /** Reads balances, all of one block. */

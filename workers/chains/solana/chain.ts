@@ -22,7 +22,7 @@ import { quote } from "./fees.ts";
 import { inspectRaw, PAYMENTS_MAX, planDraft, signPlan } from "./payment.ts";
 import { rawOf } from "./raw_transaction.ts";
 import { statusOf } from "./status.ts";
-import { recheck, searchTransaction } from "./recheck.ts";
+import { locateTransaction, recheck, searchTransaction } from "./recheck.ts";
 import { scanRange, searchBlock } from "./scan.ts";
 import { tokenDetails } from "./token_details.ts";
 
@@ -59,6 +59,7 @@ export async function openSolana(
     head: () => headOf(solana),
     block: (height) => followedBlock(nodes, height, readBlockAt),
     reports: () => nodes.reports(),
+    locate: (hash) => locateTransaction(solana, hash),
     mempool: () => Promise.resolve([]),
     close: () => nodes.close(),
     ...reader(solana, nodes),

@@ -3,14 +3,15 @@
  * the transaction in the same final block, with the same balances before and after it.
  * @module
  */
+import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import type { Call } from "../rpc.ts";
-import type { Block, Checked, Evidence, Transfer, WatchList } from "../observations.ts";
+import type { Block, Checked, Evidence, Location, Transfer, WatchList } from "../observations.ts";
 import { finalSlot, readBlockAt, VERSIONS } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { lacksAccounts, type Movement, readFound, transfersOf } from "./movements.ts";
-import { FINALIZED } from "./node_answers.ts";
+import { FINALIZED, hasFailed, readNumber } from "./node_answers.ts";
 
 /** Most reported transfers of one searched transaction; more are a node's invention. */
 const TOLD_MAX = 256;
@@ -90,6 +91,20 @@ export async function findTransaction(
   const block = await readBlockAt(peer, found.slot);
   if (block !== null) return { block, movement: found.movement };
   throw new ChainError("unavailable", `${peer.name} does not have block ${found.slot}`);
+}
+
+/** Tells what a node knows of a transaction. */
+export async function locateTransaction({ nodes }: Solana, hash: string): Promise<Location> {
+  return await nodes.ask(async (peer) => {
+    const how = { searchTransactionHistory: true };
+    const answer = readRecord(await peer.call("getSignatureStatuses", [[hash], how]), "statuses");
+    const [told] = readList(answer.value);
+    if (told === null || told === undefined) return { state: "unknown" };
+    const status = readRecord(told, "a status");
+    if (status.confirmationStatus !== "finalized") return { state: "pending" };
+    const height = readNumber(status.slot, "a slot");
+    return { state: hasFailed(status) ? "failed" : "mined", height };
+  });
 }
 
 /**

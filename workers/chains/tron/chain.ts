@@ -19,7 +19,7 @@ import { inspectRaw, planDraft, signPlan } from "./payment.ts";
 import { rawOf } from "./raw_transaction.ts";
 import { recheck } from "./recheck.ts";
 import { scanRange } from "./scan.ts";
-import { search } from "./search.ts";
+import { locateTransaction, search } from "./search.ts";
 import { statusOf } from "./status.ts";
 import { tokenDetails } from "./token_details.ts";
 
@@ -57,6 +57,7 @@ export async function openTron(
     head: () => headOf(tron),
     block: (height) => followedBlock(tron.nodes, height, readBlockAt),
     reports: () => tron.nodes.reports(),
+    locate: (hash) => locateTransaction(tron, hash),
     mempool: () => Promise.resolve([]),
     scan: (from, to, watch) => scanRange(tron, from, to, watch),
     ...readerOf(tron),

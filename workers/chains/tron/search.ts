@@ -4,8 +4,10 @@
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
-import type { Transfer, WatchList } from "../observations.ts";
+import type { Location, Transfer, WatchList } from "../observations.ts";
+import { readTransaction } from "./block.ts";
 import type { Tron } from "./context.ts";
+import { askRecord, count } from "./node_answers.ts";
 import { recheck } from "./recheck.ts";
 import { scanRange } from "./scan.ts";
 import { findTransaction } from "./transfers.ts";
@@ -22,6 +24,18 @@ export async function search(
   if ("hash" in where) return await searchTransaction(tron, where.hash, watch);
   const scanned = await Array.fromAsync(scanRange(tron, where.height, where.height, watch));
   return scanned.flatMap(({ transfers }) => transfers);
+}
+
+/** Tells what a node knows of a transaction. */
+export async function locateTransaction({ nodes }: Tron, hash: string): Promise<Location> {
+  return await nodes.ask(async (peer) => {
+    const told = await askRecord(peer, "wallet/gettransactionbyid", { value: hash });
+    if (Object.keys(told).length === 0) return { state: "unknown" };
+    const info = await askRecord(peer, "wallet/gettransactioninfobyid", { value: hash });
+    if (Object.keys(info).length === 0) return { state: "pending" };
+    const { success } = readTransaction(told, info);
+    return { state: success ? "mined" : "failed", height: count(info.blockNumber, "a height") };
+  });
 }
 
 /**
