@@ -193,18 +193,18 @@ async function knownOf(
     rows.filter((row) => chain === undefined || row.chain === chain);
   const deposits = isKnown ? here(await selectDepositsAbout(db, asked)) : [];
   const unmatched = isKnown ? here(await selectUnmatchedAbout(db, asked)) : [];
-  const places = new Set([...deposits, ...unmatched, ...uses].map(placeOf));
+  const places = new Set([...deposits, ...unmatched, ...uses].map(networkName));
   return {
     ...{ deposits, unmatched, uses },
     payments: hashes === null ? [] : await paymentsOf(db, actor, { ...asked, hashes }),
     rescan: hashes === null || !isRealmAdmin(actor) ? [] : await rescanOf(db, hashes),
     cursors: (await selectCursors(db)).filter((one) =>
-      places.has(placeOf(one)) || one.chain === chain
+      places.has(networkName(one)) || one.chain === chain
     ),
   };
 }
 
-function placeOf({ chain, network }: { chain: string; network: string }): string {
+function networkName({ chain, network }: { chain: string; network: string }): string {
   return `${chain} ${network}`;
 }
 
@@ -302,12 +302,12 @@ function addressFact(use: AddressUseRow): Fact {
       : "linked to an account, and watched no more",
     reserved: "an address of a ramp that was not given out yet",
   }[use.kind];
-  const detail = `${use.address} on ${placeOf(use)}: ${what}, for ${use.asset}`;
+  const detail = `${use.address} on ${networkName(use)}: ${what}, for ${use.asset}`;
   return { fact: "address", id: use.account, detail };
 }
 
 function chainFact(cursor: CursorRow): Fact {
   const halted = cursor.halted === null ? "" : "; it waits for an operator";
-  const detail = `${placeOf(cursor)} is read up to block ${cursor.height} of ${cursor.head}`;
+  const detail = `${networkName(cursor)} is read up to block ${cursor.height} of ${cursor.head}`;
   return { fact: "chain", id: null, detail: detail + halted };
 }

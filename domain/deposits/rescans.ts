@@ -156,7 +156,7 @@ function stateOf({ finished_at, job_state }: RescanRow): z.infer<typeof RescanVi
 }
 
 /** Transfers that a rescan read: all are counted, the first are kept. */
-export interface RescanTally {
+export interface FoundTransfers {
   first: Pick<SeenTransfer, "hash" | "index" | "to">[];
   count: number;
 }
@@ -166,9 +166,9 @@ export async function finishRescan(
   tx: Tx,
   actor: Actor,
   id: string,
-  of: { place: NetworkKey; tally: RescanTally },
+  of: { place: NetworkKey; read: FoundTransfers },
 ): Promise<void> {
-  const { first, count } = of.tally;
+  const { first, count } = of.read;
   const keys = first.map(({ hash, index, to }) => ({ hash, index, address: to }));
   const found = keys.length === 0 ? [] : await selectFound(tx, of.place, keys);
   await markRescanned(tx, id, { found, count, at: actor.at });

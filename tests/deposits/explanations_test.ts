@@ -19,11 +19,8 @@ Deno.test("GET /v1/deposits/explain says why a payment was not credited, or as w
   const ramp = await fixture.ramp();
   const at = { type: "virtual", asset: "ETH", testnet: true };
   const target = (await send("POST", "/v1/accounts", { ...at, ramp: ramp.id })).body.id;
-  const linked = (await send("POST", "/v1/accounts", at)).body.id;
   await realm.drain();
-  const { id: account, address } = await fixture.address(target);
-  const outside = rich(3).address;
-  equal((await send("POST", `/v1/accounts/${linked}/assign/${outside}`)).status, 200);
+  const { address } = await fixture.address(target);
   await fixture.mine(2);
   const verdict = async (asked: Record<string, string>) => (await explain(send, asked)).verdict;
   equal(await verdict({ hash: `0x${"12".repeat(32)}` }), "not_seen");
@@ -64,7 +61,23 @@ Deno.test("GET /v1/deposits/explain says why a payment was not credited, or as w
   const own = await explain(send, { hash: sweep.hash });
   equal(own.verdict, "own_payment");
   match(own.facts[0].detail, /the realm itself sent the transaction: sweep/);
+});
 
+Deno.test("GET /v1/deposits/explain tells an unmatched deposit, an address that is paused, and a chain that waits", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { send } = realm.admin;
+  const ramp = await fixture.ramp();
+  const at = { type: "virtual", asset: "ETH", testnet: true };
+  const linked = (await send("POST", "/v1/accounts", at)).body.id;
+  await realm.drain();
+  const { id: account, address } = await fixture.address(ramp.id);
+  const outside = rich(3).address;
+  equal((await send("POST", `/v1/accounts/${linked}/assign/${outside}`)).status, 200);
+  await fixture.mine(2);
+  const hash = await anvil.pool({ to: address, value: ETHER });
+  await fixture.mine(2);
+  const verdict = async (asked: Record<string, string>) => (await explain(send, asked)).verdict;
   await rowsOf(realm, `update external_addresses set paused_at = now()`);
   equal(await verdict({ address: outside }), "paused");
   await rowsOf(
@@ -79,7 +92,6 @@ Deno.test("GET /v1/deposits/explain says why a payment was not credited, or as w
   match(unmatched.facts[0].detail, /is for ETH, and the token 0x1 arrived/);
   equal(await verdict({ address }), "unmatched");
   equal(await verdict({ address, hash }), "credited");
-  await rowsOf(realm, "update deposits set status = 'ORPHANED' where false");
   // A chain that waits for an operator may have more than was read.
   await rowsOf(realm, "update chain_cursors set halted = '{}'");
   equal(await verdict({ hash: `0x${"12".repeat(32)}`, chain: "ETHEREUM" }), "not_scanned");

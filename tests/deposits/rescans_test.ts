@@ -66,20 +66,12 @@ Deno.test("a rescan whose node is away says so, names no node, and goes on when 
   let proxy: Deno.HttpServer<Deno.NetAddr> | null = null;
   await using fixture = await openRampFixture({
     through: (url) => {
-      proxy = Deno.serve(
-        { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-        async (request) => {
-          if (away) {
-            return new Response("the node at http://user:secret@node.internal is down", {
-              status: 502,
-            });
-          }
-          const answer = await fetch(url, { method: "POST", body: await request.text() });
-          return new Response(await answer.text(), {
-            headers: { "content-type": "application/json" },
-          });
-        },
-      );
+      proxy = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (asked) => {
+        if (away) return new Response("http://user:secret@node.internal is down", { status: 502 });
+        const headers = { "content-type": "application/json" };
+        const answer = await fetch(url, { method: "POST", headers, body: await asked.text() });
+        return new Response(await answer.text(), { headers });
+      });
       return `http://someone:secret@127.0.0.1:${proxy.addr.port}/key-of-provider`;
     },
   });

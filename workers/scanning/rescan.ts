@@ -7,9 +7,9 @@ import { hashFormOf } from "../../domain/chains/text_forms.ts";
 import {
   finishRescan,
   FOUND_MAX,
+  type FoundTransfers,
   noteLocation,
   noteRescanError,
-  type RescanTally,
 } from "../../domain/deposits/rescans.ts";
 import { recordTransfers, resume } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -39,8 +39,8 @@ export async function rescanJob(
   const { rescan } = payload;
   if (rescan === undefined) return void await search(context, payload);
   try {
-    const { place, tally } = await search(context, payload);
-    await context.step((tx) => finishRescan(tx, context.actor, rescan, { place, tally }));
+    const { place, read } = await search(context, payload);
+    await context.step((tx) => finishRescan(tx, context.actor, rescan, { place, read }));
   } catch (error) {
     await noteFailure(context, rescan, error);
     throw error;
@@ -50,7 +50,7 @@ export async function rescanJob(
 async function search(
   context: WorkerContext,
   payload: JobPayloads["deposit.rescan"],
-): Promise<{ place: ChainNetwork; tally: RescanTally }> {
+): Promise<{ place: ChainNetwork; read: FoundTransfers }> {
   const { chain: id, testnet, hash, from, to } = payload;
   const chain = await context.chains.open({ chain: id, testnet });
   const place = { chain: id, network: context.chains.network({ chain: id, testnet }) };
@@ -59,20 +59,20 @@ async function search(
   const wanted = hash !== undefined
     ? [{ hash }]
     : Array.from({ length: to! - from! + 1 }, (_, step) => ({ height: from! + step }));
-  const tally: RescanTally = { first: [], count: 0 };
+  const read: FoundTransfers = { first: [], count: 0 };
   for (const where of wanted) {
     if (context.signal.aborted) throw new TypeError("the process is leaving");
     const transfers = await chain.search(where, watch);
     const seen = { transfers, coins: chain.traits.coins };
     await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
-    tally.count += transfers.length;
-    tally.first.push(...transfers.slice(0, FOUND_MAX - tally.first.length));
+    read.count += transfers.length;
+    read.first.push(...transfers.slice(0, FOUND_MAX - read.first.length));
     // A coin of the range may be spent by a transaction outside of it.
     const made = transfers.map((one) => `${one.hash}:${one.index}`);
     if (chain.traits.coins) await verifyCoins(context, chain, place, made);
   }
   if (hash !== undefined) await locate(context, chain, payload);
-  return { place, tally };
+  return { place, read };
 }
 
 /** Notes what a node knows of the transaction, also where it brought nothing to the realm. */
