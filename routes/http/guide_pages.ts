@@ -51,6 +51,7 @@ const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
   "guide/paging_and_filters.md": () =>
     import("../../docs/guide/paging_and_filters.md", { with: { type: "text" } }),
   "guide/persons.md": () => import("../../docs/guide/persons.md", { with: { type: "text" } }),
+  "guide/search.md": () => import("../../docs/guide/search.md", { with: { type: "text" } }),
   "guide/transactions.md": () =>
     import("../../docs/guide/transactions.md", { with: { type: "text" } }),
   "guide/webhooks.md": () => import("../../docs/guide/webhooks.md", { with: { type: "text" } }),
