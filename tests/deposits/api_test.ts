@@ -50,7 +50,9 @@ Deno.test("POST /v1/deposits/rescan finds transfers that a scan does not show, a
   equal((await fixture.deposits()).length, 0);
   const wanted = { chain: "ETHEREUM", testnet: true, hash };
   const asked = await realm.admin.send("POST", "/v1/deposits/rescan", wanted);
-  deepEqual([asked.status, asked.body], [200, { queued: true, ...wanted }]);
+  const { id, ...queued } = asked.body;
+  deepEqual([asked.status, queued], [200, { queued: true, ...wanted }]);
+  equal((await realm.admin.send("GET", `/v1/deposits/rescans/${id}`)).body.state, "queued");
   await realm.drain();
   await fixture.mine();
   await realm.admin.send("POST", "/v1/deposits/rescan", wanted);
