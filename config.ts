@@ -97,6 +97,8 @@ export interface Config extends MessagesConfig, ExchangeSettings {
   metricsNetworks: readonly string[];
   /** Origins whose pages may call the API from a browser. */
   corsOrigins: readonly string[];
+  /** Whether the audit trail shows whom those who work for a realm looked at. */
+  auditReads: boolean;
   chains: Readonly<Record<ChainName, ChainConfig>>;
   /** A withdrawal never costs more than its charge times this factor. */
   hotFeeMaxFactor: number;
@@ -235,6 +237,7 @@ function configOf(
     trustedProxies: listOf(read.text("TRUSTED_PROXIES")),
     metricsNetworks: readMetricsNetworks(read, baseUrl),
     corsOrigins: readOrigins(read),
+    auditReads: read.choice("AUDIT_READS", ["on", "off"], "on") === "on",
     chains: readChains(read, env),
     hotFeeMaxFactor: read.whole("HOT_FEE_MAX_FACTOR", 1, 100, 3),
     ...readExchanges(read, env),

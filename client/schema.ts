@@ -2933,6 +2933,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/solvency/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how chain and ledger compared over time
+         * @description For administrators: the last comparison until each of up to 500 evenly spaced moments of the last 30 days. Workers compare once a minute; ask for a shorter range to see each comparison.
+         */
+        get: operations["getSolvencyHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/solvency/cover": {
         parameters: {
             query?: never;
@@ -3103,6 +3123,30 @@ export interface paths {
          * @description For administrators of the realm. Only jobs that are asked for again or repeat by themselves: `exchange.check`, `message.send`, `persons.sync`. Value waits for all others, such as payments to be sent and deposits to be credited or swept: `condition.failed`.
          */
         post: operations["discardJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the notes about an entity
+         * @description For users with role manage or admin and scope realm. The latest first.
+         */
+        get: operations["listNotes"];
+        put?: never;
+        /**
+         * Add a note about an entity
+         * @description For users with role manage or admin and scope realm, who alone see notes. A note is never changed or deleted; forgetting a person erases the texts of the notes about it.
+         */
+        post: operations["createNote"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5455,6 +5499,10 @@ export interface components {
             default?: boolean;
             ramp?: components["schemas"]["Id"] | null;
         };
+        AccountStateChange: {
+            /** @description Kept as a note about the account, of the kind `freeze` for a freeze. It takes role manage or admin and scope realm; customers do not see it. */
+            reason?: string;
+        };
         NewConsolidation: {
             /** @default slow */
             speed?: components["schemas"]["Speed"];
@@ -6750,6 +6798,23 @@ export interface components {
             }[];
             checked_at: number;
         };
+        SolvencyHistory: {
+            asset: string;
+            testnet: boolean;
+            from: number;
+            to: number;
+            points: {
+                checked_at: number;
+                height: number;
+                assets: components["schemas"]["Decimal"];
+                liabilities: components["schemas"]["Decimal"];
+                fees: components["schemas"]["Decimal"];
+                pending: components["schemas"]["Decimal"];
+                sending: components["schemas"]["Decimal"];
+                drift: components["schemas"]["Decimal"];
+                solvent: boolean;
+            }[];
+        };
         Cover: {
             /** @description A ramp or virtual account whose owner and holder run the realm. */
             account: components["schemas"]["Id"];
@@ -6868,6 +6933,29 @@ export interface components {
         };
         DiscardJob: {
             reason: string;
+        };
+        NewNote: {
+            /** @description The id of an account, identity, user, transaction, deposit or withdrawal. */
+            entity: components["schemas"]["Id"];
+            text: string;
+            /**
+             * @description A word of the realm's own. A reason given with `freeze`, `unfreeze`, `deactivate` or `activate` is a note of that kind.
+             * @default note
+             */
+            kind?: string;
+        };
+        Note: {
+            id: string;
+            /** @enum {string} */
+            collection: "accounts" | "deposits" | "identities" | "transactions" | "users" | "withdrawals";
+            entity: string;
+            kind: string;
+            /** @description Null after the person that it was about was forgotten. */
+            text: string | null;
+            /** @description The user who wrote it. */
+            owner: string;
+            created_at: number;
+            erased_at?: number;
         };
         NewWebhook: {
             /**
@@ -7391,6 +7479,10 @@ export interface components {
         from2: number;
         /** @description Milliseconds since the epoch. */
         to2: number;
+        /** @description Milliseconds since the epoch, included; the present unless given. */
+        to3: number;
+        /** @description How many moments, the first at `from` and the last at `to`. */
+        points: number;
         block: string;
         /** @description Fields that are searched; those of text unless given. */
         searchFields8: string[];
@@ -10340,7 +10432,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AccountStateChange"];
+            };
+        };
         responses: {
             200: components["responses"]["Account"];
         };
@@ -10359,7 +10455,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AccountStateChange"];
+            };
+        };
         responses: {
             200: components["responses"]["Account"];
         };
@@ -10378,7 +10478,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AccountStateChange"];
+            };
+        };
         responses: {
             200: components["responses"]["Account"];
         };
@@ -10397,7 +10501,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AccountStateChange"];
+            };
+        };
         responses: {
             200: components["responses"]["Account"];
         };
@@ -10635,9 +10743,9 @@ export interface operations {
                 /** @description Milliseconds since the epoch, included; when the account was made unless given. */
                 from?: number;
                 /** @description Milliseconds since the epoch, included; the present unless given. */
-                to?: number;
+                to?: components["parameters"]["to3"];
                 /** @description How many moments, the first at `from` and the last at `to`. */
-                points?: number;
+                points?: components["parameters"]["points"];
             };
             header?: never;
             path: {
@@ -12678,6 +12786,36 @@ export interface operations {
             };
         };
     };
+    getSolvencyHistory: {
+        parameters: {
+            query: {
+                asset: string;
+                /** @description A boolean; its name as a string is taken too. */
+                testnet?: boolean;
+                /** @description Milliseconds since the epoch, included; a day before `to` unless given. */
+                from?: number;
+                /** @description Milliseconds since the epoch, included; the present unless given. */
+                to?: components["parameters"]["to3"];
+                /** @description How many moments, the first at `from` and the last at `to`. */
+                points?: components["parameters"]["points"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SolvencyHistory"];
+                };
+            };
+        };
+    };
     createCover: {
         parameters: {
             query?: {
@@ -12975,6 +13113,59 @@ export interface operations {
         };
         responses: {
             200: components["responses"]["Job"];
+        };
+    };
+    listNotes: {
+        parameters: {
+            query?: {
+                /** @description The id of an entity; the realm's latest notes unless given. */
+                entity?: string;
+                limit?: number;
+                /** @description The last note of the page before. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Note"][];
+                };
+            };
+        };
+    };
+    createNote: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key gets the same answer and changes nothing; also a refusal is kept. Kept for 7 days. */
+                "idempotency-key"?: components["parameters"]["idempotency-key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewNote"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Note"];
+                };
+            };
         };
     };
     listWebhooks: {

@@ -99,6 +99,44 @@ export async function insertAudit(tx: Tx, line: NewAuditRow): Promise<void> {
   await tx`insert into audit ${tx({ ...line })}`;
 }
 
+/** A read that the audit trail is to show. */
+export interface ReadRow {
+  id: string;
+  actor: string;
+  action: string;
+  /** The entity that was read; null for a list. */
+  entity: string | null;
+  request_id: string;
+  address: string | null;
+  api_key: string | null;
+  api_key_name: string | null;
+}
+
+/**
+ * Adds lines about reads, with the identity of the customer whose entity was read: one for each reader, customer and
+ * hour. There is none for what belongs to the reader itself, or to no customer.
+ */
+export async function insertReads(db: Db, rows: readonly ReadRow[]): Promise<void> {
+  await db`
+    insert into audit (id, actor, action, entity, request_id, address, api_key, api_key_name, created_at)
+    select g.id, g.actor, g.action, n.identity, g.request_id, g.address, g.api_key, g.api_key_name,
+      ms_time(id_ms(g.id))
+    from jsonb_to_recordset(${
+    JSON.stringify(rows)
+  }::text::jsonb) g(id uuid, actor uuid, action text, entity uuid,
+      request_id text, address text, api_key uuid, api_key_name text)
+    left join lateral (
+      select holder as identity from accounts where id = g.entity
+      union all select id from identities where id = g.entity
+      union all select identity from users where id = g.entity
+      union all select a.holder from deposits d join accounts a on a.id = d.account where d.id = g.entity
+      union all select a.holder from withdrawals w join accounts a on a.id = w.account where w.id = g.entity
+    ) n on true
+    left join lateral (select u.identity from users u where u.id = g.actor offset 0) me on true
+    where g.entity is null or (n.identity is not null and n.identity is distinct from me.identity)
+    on conflict do nothing`;
+}
+
 /** Adds a line to the audit trail, and stores the answer under the key that this transaction claimed. */
 export async function insertAuditAndAnswer(
   tx: Tx,

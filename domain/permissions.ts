@@ -130,6 +130,20 @@ export function isRealmAdmin(actor: Actor): boolean {
 }
 
 /**
+ * Refuses everyone but those who work for the realm: managers and administrators with scope realm.
+ *
+ * @throws {DomainError} permission.role, permission.scope
+ */
+export function assertManagesRealm(actor: Actor): void {
+  if (roleOf(actor) === "user") {
+    throw new DomainError("permission.role", "this takes the role manage or admin");
+  }
+  if (!reachesRealm(actor)) {
+    throw new DomainError("permission.scope", "this takes the scope realm");
+  }
+}
+
+/**
  * Refuses everyone but an administrator of the realm.
  *
  * @throws {DomainError} permission.role, permission.scope

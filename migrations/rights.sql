@@ -63,6 +63,9 @@ grant insert (user_id, secret, created_at), update (secret, confirmed_at, last_s
 grant insert (key, fingerprint), update (status, body, profile) on idempotency to :role;
 grant insert, update, delete on persons, person_contacts, companies, company_domains to :role;
 grant insert on person_events to :role;
+-- A note stays; its text is erased with the person that it is about.
+grant insert (id, collection, entity, identity, person, kind, text, owner, created_at), update (text, erased_at)
+  on notes to :role;
 grant insert (one, wrapped, created_at), update (wrapped) on profile_keys to :role;
 grant insert (id, parameters, owner, created_at), update (parameters, state, error, updated_at, finished_at)
   on person_syncs to :role;
@@ -92,7 +95,7 @@ grant update on order_lock to :worker;
 grant :role to :worker;
 grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, unmatched_deposits,
   coins, coin_rounds, coin_searches, onchain_balances, unexplained_gains, fee_quotes, reserved_inputs, sweeps, deposit_apps, nonces,
-  ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, chain_orders, order_attempts, attestations,
+  ramp_costs, withdrawals, fungible_tokens, solvency, solvency_samples, consolidations, chain_orders, order_attempts, attestations,
   login_attempts, jobs, leases, rates, external_ramps, ramp_transfers to :worker;
 grant update (parameters, step, cursor, read, linked, completed, created, state, error, updated_at, finished_at)
   on person_syncs to :worker;
@@ -105,7 +108,7 @@ grant insert on secrets, exchange_keys to :worker;
 grant delete on chain_blocks, deposits, unmatched_deposits, coins, unexplained_gains, reserved_inputs, row_counts, login_attempts, revocations,
   jobs to :worker;
 grant update (seq, hash) on audit to :worker;
-grant delete on ledger_commits, idempotency, batches, logins, incidents to :worker;
+grant delete on ledger_commits, idempotency, batches, logins, incidents, solvency_samples to :worker;
 
 do $rights$
 declare

@@ -9,7 +9,9 @@ import {
   nameAccount,
   removeAccount,
   restoreAccount,
+  type SetState,
   setState,
+  StateChange,
 } from "../domain/accounts/account_collection.ts";
 import { AccountView, createAccount, NewAccount } from "../domain/accounts/accounts.ts";
 import { createNamedDepositAccount } from "../domain/deposits/deposit_accounts.ts";
@@ -110,7 +112,7 @@ export const accountRoutes: readonly AnyRoute[] = [
 ];
 
 function stateRoute(
-  state: "freeze" | "unfreeze" | "deactivate" | "activate",
+  state: SetState,
   summary: string,
 ): AnyRoute {
   return route({
@@ -120,10 +122,22 @@ function stateRoute(
     summary,
     access: "user",
     params: ById,
+    body: StateChange,
     status: 200,
     answer: AccountView,
-    errors: ["account.not_found", "permission.owner", "account.not_empty", "account.not_enabled"],
+    errors: [
+      "account.not_found",
+      "permission.owner",
+      "permission.role",
+      "permission.scope",
+      "account.not_empty",
+      "account.not_enabled",
+    ],
     handle: (call) =>
-      command(call, (tx) => setState(tx, call.actor, call.params.id, state), { lockLedger: true }),
+      command(
+        call,
+        (tx) => setState(tx, call.actor, call.params.id, { ...call.body, state }),
+        { lockLedger: true },
+      ),
   });
 }

@@ -3,6 +3,11 @@ import { z } from "zod";
 import { DryRun } from "../domain/entity.ts";
 import { findSolvency, SolvencyView } from "../domain/audit/solvency.ts";
 import { Cover, coverLoss, CoverView } from "../domain/audit/solvency_cover.ts";
+import {
+  SolvencyHistoryOf,
+  SolvencyHistoryView,
+  solvencyOver,
+} from "../domain/audit/solvency_history.ts";
 import { command, query } from "./http/execution.ts";
 import { namedRealm } from "./http/named_realm.ts";
 import { type AnyRoute, route } from "./http/route.ts";
@@ -23,6 +28,22 @@ export const solvencyRoutes: readonly AnyRoute[] = [
     answer: z.array(SolvencyView),
     errors: ["permission.role", "permission.scope"],
     handle: (call) => query(call, (db) => findSolvency(db, call.actor, call.query.asset)),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/solvency/history",
+    tag: "Solvency",
+    operation: "getSolvencyHistory",
+    summary: "Read how chain and ledger compared over time",
+    description:
+      "For administrators: the last comparison until each of up to 500 evenly spaced moments of the last 30 " +
+      "days. Workers compare once a minute; ask for a shorter range to see each comparison.",
+    access: "user",
+    query: SolvencyHistoryOf,
+    status: 200,
+    answer: SolvencyHistoryView,
+    errors: ["permission.role", "permission.scope"],
+    handle: (call) => query(call, (db) => solvencyOver(db, call.actor, call.query)),
   }),
   route({
     method: "POST",

@@ -32,6 +32,7 @@ import {
 import { Flag, FreeForm, Id } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
 import { compare } from "../money.ts";
+import { addNote, NoteText } from "../notes.ts";
 import { assertMayAssign, notFound, rightsOf } from "../permissions.ts";
 import { resolveRamp } from "./ramps.ts";
 
@@ -43,6 +44,18 @@ export const AccountChange = z.strictObject({
   }),
   ramp: Id.nullable().optional(),
 }).meta({ id: "AccountChange" });
+
+/** The body of a change of an account's state. */
+export const StateChange = z.strictObject({
+  reason: NoteText.optional().meta({
+    description:
+      "Kept as a note about the account, of the kind `freeze` for a freeze. It takes role manage or " +
+      "admin and scope realm; customers do not see it.",
+  }),
+}).meta({ id: "AccountStateChange" });
+
+/** A state of an account that a caller sets. */
+export type SetState = "freeze" | "unfreeze" | "deactivate" | "activate";
 
 /** The reasons why an account cannot be deleted yet. */
 const TIES: Readonly<Record<AccountTie, string>> = {
@@ -193,15 +206,16 @@ export async function changeAccount(
 
 /**
  * Changes an account's state; asking for the present state is no error. An account that the realm
- * or the service has frozen is unfrozen by the realm alone.
+ * or the service has frozen is unfrozen by the realm alone. A reason becomes a note about the account.
  *
- * @throws {DomainError} account.not_found, permission.owner, account.not_empty
+ * @throws {DomainError} account.not_found, permission.owner, account.not_empty; with a reason permission.role,
+ *   permission.scope
  */
 export async function setState(
   tx: LedgerTx,
   actor: Actor,
   id: string,
-  state: "freeze" | "unfreeze" | "deactivate" | "activate",
+  { state, reason }: z.infer<typeof StateChange> & { state: SetState },
 ): Promise<Record<string, unknown>> {
   const row = await accountFor(tx, actor, id, "write");
   if (state === "deactivate") assertEmpty(row);
@@ -216,6 +230,7 @@ export async function setState(
   if (state === "freeze") await freezeAccount(tx, row.id, { user, realm, at: actor.at });
   else if (state === "unfreeze") await unfreezeAccount(tx, row.id, { realm, at: actor.at });
   else await markActive(tx, row.id, state === "activate", actor.at);
+  if (reason !== undefined) await addNote(tx, actor, { entity: row.id, kind: state, text: reason });
   return await showAccount(tx, actor, (await selectAccount(tx, row.id))!);
 }
 

@@ -36,6 +36,7 @@ import {
   upsertSolvency,
   type Verdict,
 } from "../../db/audit/solvency.ts";
+import { insertSolvencySample } from "../../db/audit/solvency_samples.ts";
 import type { Actor } from "../actor.ts";
 import { emit } from "../events.ts";
 import { add, compare, DecimalText, fromUnits, subtract, toUnits, trim } from "../money.ts";
@@ -123,6 +124,7 @@ export async function concludeSolvency(
   const row = compareFigures(actor, found);
   const before = await selectVerdict(tx, row);
   await upsertSolvency(tx, row);
+  await insertSolvencySample(tx, row);
   const news = toneOf(row) !== (before === null ? CALM : toneOf(before));
   if (news) {
     const view = viewSolvency(row);

@@ -9,24 +9,19 @@ import { closePast, selectPastBalances } from "../../db/ledger/entries.ts";
 import { findAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { invalidQuery } from "../collections/filter.ts";
+import { assertOrder, momentsOf, Points, Until } from "../collections/moments.ts";
 import { Timestamp } from "../entity.ts";
 import { idBound } from "../ids.ts";
 import { DecimalText } from "../money.ts";
 import { viewPast } from "./entries.ts";
-
-const POINTS_MAX = 500;
 
 /** The moments of a balance over time. */
 export const BalancesOf = z.strictObject({
   from: Timestamp.optional().meta({
     description: "Milliseconds since the epoch, included; when the account was made unless given.",
   }),
-  to: Timestamp.optional().meta({
-    description: "Milliseconds since the epoch, included; the present unless given.",
-  }),
-  points: z.coerce.number().int().min(2).max(POINTS_MAX).default(100).meta({
-    description: "How many moments, the first at `from` and the last at `to`.",
-  }),
+  to: Until,
+  points: Points,
 });
 /** The moments of a balance over time. */
 export type BalancesOf = z.infer<typeof BalancesOf>;
@@ -56,9 +51,7 @@ export async function balancesOver(
   input: BalancesOf & { account: string },
 ): Promise<z.infer<typeof BalancesView>> {
   const account = await findAccount(db, actor, input.account);
-  if (input.from !== undefined && input.to !== undefined && input.to < input.from) {
-    throw invalidQuery("/to", "a time not before from is expected");
-  }
+  assertOrder(input);
   const to = await closePast(db, input.to ?? null);
   if (input.from !== undefined && input.from > to) {
     throw invalidQuery("/from", "a time that has passed is expected");
@@ -69,12 +62,4 @@ export async function balancesOver(
   const rows = await selectPastBalances(db, account.id, bounds);
   const points = rows.map((row, i) => ({ at: moments[i], ...viewPast(account, row) }));
   return { account: account.id, asset: account.asset, from, to, points };
-}
-
-/** Evenly spaced moments from one to another, in whole milliseconds; none of them twice. */
-function momentsOf(from: number, to: number, points: number): number[] {
-  const step = (to - from) / (points - 1);
-  const moments = Array.from({ length: points }, (_, i) => from + Math.floor(step * i));
-  moments[points - 1] = to;
-  return [...new Set(moments)];
 }

@@ -9,6 +9,7 @@ import {
 } from "../../db/identity/identities.ts";
 import { reduceMessageEvents } from "../../db/events.ts";
 import { eraseMessagesOf } from "../../db/messages/messages.ts";
+import { eraseNotesOf } from "../../db/notes.ts";
 import { replaceAnswers } from "../../db/people/persons.ts";
 import type { Actor } from "../actor.ts";
 import { rowFor } from "../collections/collection.ts";
@@ -196,7 +197,7 @@ export function unassignPerson(
 }
 
 /**
- * Forgets the person of an identity with its events, the messages to it, and the stored answers that
+ * Forgets the person of an identity with its events, the messages to it, the notes about it, and the stored answers that
  * show it, whichever identity had it then. The ledger keeps ids that say nothing any more.
  *
  * @param erased the answer to repeats of requests that showed the person
@@ -213,6 +214,7 @@ export function forgetPerson(
       await replaceAnswers(tx, person, input.erased);
       await reduceMessageEvents(tx, person);
       await eraseMessagesOf(tx, person, actor.at);
+      await eraseNotesOf(tx, { identity: identity.id, person, at: actor.at });
       return await shown(tx, await updateIdentityPerson(tx, identity.id, null, actor.at));
     },
     person: () => null,

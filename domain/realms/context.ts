@@ -8,11 +8,12 @@ import type { AccountSummary } from "../../db/accounts/account_lookup.ts";
 import { openPostingQueue, type PostingQueue } from "../../db/ledger/posting_queue.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
-import type { RealmDefaults } from "../actor.ts";
+import type { Actor, RealmDefaults } from "../actor.ts";
 import type { ApiKeyGrant } from "../identity/api_keys.ts";
 import { isId } from "../ids.ts";
 import { locationOf } from "./realm_locations.ts";
 import { openLoginUses } from "./login_uses.ts";
+import { openReadNotes, type ReadSubject } from "./read_notes.ts";
 import { openRevocationCache } from "./revocation_cache.ts";
 import type { Claims } from "../security/user_keys.ts";
 import type { AccountCache } from "../ledger/transactions.ts";
@@ -42,6 +43,8 @@ export interface RealmContext {
   noteUse(grant: ApiKeyGrant, at: number): void;
   /** Records that a login's key was used. */
   noteLogin(claims: Claims, at: number): void;
+  /** Notes in the audit trail whom an actor read about. */
+  noteRead(actor: Actor, subject: ReadSubject): void;
   /** Makes the next use of revocations, or of the row, wait for a refresh. */
   refresh(): void;
 }
@@ -136,6 +139,7 @@ function createContext(
     knowsKey: (key) => cache.apiKeys.known(key) !== undefined,
     noteUse: (grant, at) => cache.apiKeys.used(grant, at),
     noteLogin: ({ jti }, at) => noteLogin(jti, at),
+    noteRead: openReadNotes(() => database.realm(locate())),
     refresh: () => cache.invalidate(),
   };
 }

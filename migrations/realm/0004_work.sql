@@ -130,6 +130,9 @@ create index audit_unchained on audit (id) where seq is null;
 create index audit_actor on audit (actor, id);
 create index audit_entity on audit (entity, id);
 create index audit_api_key on audit (api_key, id) where api_key is not null;
+-- Whom a user looked at: a line for each user, customer and hour, or list and hour.
+create unique index audit_views on audit (actor, action, coalesce(entity, '00000000-0000-0000-0000-000000000000'),
+  (id_ms(id) / 3600000)) where action like '%.view';
 comment on column audit.actor is 'The user; null for the operator of the installation, and for failed logins.';
 comment on column audit.api_key is 'The machine key that acted as the user; api_key_name is its name then.';
 comment on column audit.fields is 'Names of the fields that the request gave; never their values.';

@@ -273,6 +273,25 @@ create table solvency (
   constraint solvency_covered check (not solvent or (assets - pending - sending >= liabilities and drift >= 0)),
   constraint solvency_missing check (stopped or drift >= 0)
 );
+
+-- Each comparison is kept for 30 days.
+create table solvency_samples (
+  asset text not null,
+  testnet boolean not null,
+  checked_at timestamptz not null,
+  assets numeric not null,
+  liabilities numeric not null,
+  fees numeric not null,
+  pending numeric not null,
+  sending numeric not null,
+  drift numeric not null,
+  solvent boolean not null,
+  height integer not null,
+  primary key (asset, testnet, checked_at),
+  constraint solvency_samples_drift check (drift = assets - pending - sending - liabilities - fees)
+);
+create index solvency_samples_old on solvency_samples (checked_at);
+
 comment on column solvency.assets is 'At the addresses of the ramps and their deposit accounts, at the height.';
 comment on column solvency.liabilities is 'Owed to accounts up to the position, without those of the system, linked value, and payments on their way.';
 comment on column solvency.fees is 'Earned by the house, or below 0 lost; never counted as cover.';

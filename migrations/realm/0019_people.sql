@@ -1,4 +1,5 @@
--- What:     profiles of persons and companies, custom events of persons, and synchronisations of persons with identities.
+-- What:     profiles of persons and companies, custom events of persons, synchronisations of persons with identities, and
+--           notes of those who work for the realm.
 -- Why:      service.md, Persons and companies; contract, section 12.4 and 12.5.
 -- Locks:    none, all tables are new.
 -- Backfill: none.
@@ -119,3 +120,36 @@ begin
 end $$;
 create trigger person_syncs_forward before update on person_syncs
   for each row execute function person_syncs_forward();
+
+create table notes (
+  id uuid primary key,
+  collection text not null
+    check (collection in ('accounts', 'deposits', 'identities', 'transactions', 'users', 'withdrawals')),
+  entity uuid not null,
+  identity uuid,
+  person text,
+  kind text not null check (kind ~ '^[a-z][a-z0-9_.-]{0,39}$'),
+  text text check (length(text) between 1 and 2000),
+  owner uuid not null references users (id),
+  erased_at timestamptz,
+  created_at timestamptz not null,
+  constraint notes_erased check ((text is null) = (erased_at is not null))
+);
+create index notes_entity on notes (entity, id);
+create index notes_identity on notes (identity) where person is null;
+create index notes_person on notes (person) where person is not null;
+comment on column notes.identity is 'The customer that the entity belongs to; null for a transaction, which has two sides.';
+comment on column notes.person is 'The person that the identity had when the note was written: forgetting it erases the text.';
+
+-- A note stays as it was written; its text is erased once.
+create function notes_stay() returns trigger language plpgsql as $$
+begin
+  if new.text is not null or old.text is null
+    or (to_jsonb(new) - 'text' - 'erased_at') is distinct from (to_jsonb(old) - 'text' - 'erased_at') then
+    raise exception 'notes are append-only' using errcode = 'restrict_violation';
+  end if;
+  return new;
+end $$;
+create trigger notes_stay before update on notes for each row execute function notes_stay();
+create trigger notes_append_only before delete or truncate on notes
+  for each statement execute function refuse_change();

@@ -20,6 +20,7 @@ import { claimOf } from "./execution.ts";
 import { PROBLEMS } from "./problems.ts";
 import { assertSigned } from "./provider_authentication.ts";
 import { uncoverBody } from "./get_request_body.ts";
+import { withReadNotes } from "./read_notes.ts";
 import { isTracing, traced } from "../../tracing.ts";
 import { watchLeaving } from "./shutdown.ts";
 import { logRequest } from "./request_log.ts";
@@ -158,6 +159,7 @@ function createServer(
   const elsewhere = adminHost(services);
   const types = [route.type ?? [], route.alternatives ?? []].flat();
   const counts = requestMetricsOf(services).of(route.method, route.path);
+  const handle = withReadNotes(services, route);
   const cost = route.cost ?? (route.method === "GET" ? "read" : "write");
 
   async function answer(request: Request, address: string, params: Record<string, string>) {
@@ -198,7 +200,7 @@ function createServer(
         actorNow: () => callerNow(authenticator, headers, route, { ...meta, at: services.now() }),
       });
       assertFresh(call);
-      const reply = await finished(await route.handle(call), call);
+      const reply = await finished(await handle(call), call);
       status = reply.status;
       return send(reply, requestId, limits);
     } catch (error) {

@@ -52,6 +52,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   "Chains": "Assets, and the chains that this installation follows.",
   "Solvency": "The balances on the chains, compared with the ledger's liabilities.",
   "Stops": "Emergency stops.",
+  "Notes": "Notes of those who work for the realm about its entities.",
   "Events": "What happened: sent to webhooks, streamed, and listed.",
   "Operations": "Health, the trail of changes, and this reference.",
 };

@@ -25,6 +25,7 @@ import { identityRoutes } from "../identities.ts";
 import { issuanceRoutes } from "../issuance.ts";
 import { jobRoutes } from "../jobs.ts";
 import { metricsRoutes } from "./metrics.ts";
+import { noteRoutes } from "../notes.ts";
 import { personRoutes } from "../persons.ts";
 import { openapiRoutes } from "./openapi.ts";
 import { hashChainRoutes } from "../hash_chain.ts";
@@ -83,6 +84,7 @@ export function allRoutes(): AnyRoute[] {
     ...solvencyRoutes,
     ...stopRoutes,
     ...jobRoutes,
+    ...noteRoutes,
     ...webhookRoutes,
     ...eventRoutes,
     ...openapiRoutes(allRoutes),

@@ -30,6 +30,11 @@ Deno.test("assets and liabilities agree before, while and after a withdrawal is 
   const after = await compared(funded);
   deepEqual([after.drift, after.sending, after.solvent], ["0", "0", true]);
   equal(after.ramps[0].ramp, funded.ramp);
+  const path = "/v1/solvency/history?asset=ETH&points=500";
+  const { points } = (await funded.realm.admin.send("GET", path)).body;
+  const { position: _, ramps: __, asset: ___, testnet: ____, ...last } = after;
+  deepEqual(points.at(-1), last);
+  deepEqual(points.map(({ drift }: { drift: string }) => drift), Array(points.length).fill("0"));
 });
 
 Deno.test("at every step that is written down of a withdrawal, chain and ledger agree to the last unit", async () => {

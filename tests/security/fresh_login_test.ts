@@ -103,6 +103,7 @@ const ORDINARY = [
   "POST /v1/accounts/{id}/unfreeze",
   "POST /v1/accounts/{id}/deactivate",
   "POST /v1/accounts/{id}/activate",
+  "POST /v1/notes",
   "POST /v1/accounts/{id}/consolidate",
   "POST /v1/accounts/{id}/consolidations/{consolidation}/speed-up",
   "POST /v1/accounts/{id}/blocks",

@@ -24,6 +24,7 @@ const PAGES = [
   "docs/guide/limits.md",
   "docs/guide/webhooks.md",
   "docs/guide/messages.md",
+  "docs/guide/notes.md",
   "docs/operations/stops.md",
   "docs/operations/costs.md",
   "docs/operations/monitoring.md",

@@ -1,6 +1,7 @@
 /** Repeated work of each realm and of the installation, with its intervals. @module */
 import type { Pool, Tx } from "../../db/database.ts";
 import { compactRowCounts } from "../../db/collections/collection.ts";
+import { deleteOldSamples } from "../../db/audit/solvency_samples.ts";
 import { deleteOldPlatformAnswers, deleteStale } from "../../db/housekeeping.ts";
 import type { Migrations } from "../../db/migrate.ts";
 import { deleteOldRescans } from "../../db/deposits/rescans.ts";
@@ -164,6 +165,7 @@ async function purgeRealm(
   await purge(pool, (tx, limit) => deleteOldRescans(tx, rescanned, limit), signal);
   for (const remove of [deleteOldAnswers, deleteOldLogins]) await purge(pool, remove, signal);
   await locking(pool, deleteStale);
+  await locking(pool, deleteOldSamples);
 }
 
 async function purgePlatform(platform: Pool, { signal }: RepeatDependencies): Promise<void> {

@@ -1,0 +1,52 @@
+/** Statements on samples of the comparisons of chains with the ledger. @module */
+import type { Db, Tx } from "../database.ts";
+import type { AssetName, SolvencyRow } from "./solvency.ts";
+
+/** What is kept of a comparison; amounts in whole units of the asset. */
+export type SolvencySampleRow = Pick<
+  SolvencyRow,
+  | "assets"
+  | "liabilities"
+  | "fees"
+  | "pending"
+  | "sending"
+  | "drift"
+  | "solvent"
+  | "height"
+  | "checked_at"
+>;
+
+/** Keeps a comparison as a sample. */
+export async function insertSolvencySample(tx: Tx, row: SolvencyRow): Promise<void> {
+  await tx`
+    insert into solvency_samples (asset, testnet, checked_at, assets, liabilities, fees, pending, sending, drift,
+      solvent, height)
+    values (${row.asset}, ${row.testnet}, ${row.checked_at}, ${row.assets}, ${row.liabilities}, ${row.fees},
+      ${row.pending}, ${row.sending}, ${row.drift}, ${row.solvent}, ${row.height})
+    on conflict do nothing`;
+}
+
+/**
+ * Reads the last sample of an asset at each of some moments, in their order: one statement, a look-up for each. There is
+ * none where that sample is the one of the moment before.
+ */
+export async function selectSolvencySamples(
+  db: Db,
+  of: AssetName,
+  moments: readonly number[],
+): Promise<SolvencySampleRow[]> {
+  return await db<SolvencySampleRow[]>`
+    select distinct on (s.checked_at) s.assets, s.liabilities, s.fees, s.pending, s.sending, s.drift, s.solvent,
+      s.height, s.checked_at
+    from unnest(${`{${moments.join(",")}}`}::text::bigint[]) m(ms)
+    cross join lateral (select x.* from solvency_samples x
+      where x.asset = ${of.asset} and x.testnet = ${of.testnet} and x.checked_at <= ms_time(m.ms)
+        and x.checked_at >= ms_time(${moments[0]}::bigint)
+      order by x.checked_at desc limit 1) s
+    order by s.checked_at`;
+}
+
+/** Deletes samples after their time. */
+export async function deleteOldSamples(db: Db): Promise<void> {
+  await db`delete from solvency_samples where checked_at < now() - interval '30 days'`;
+}

@@ -1,0 +1,43 @@
+/** Which reads are noted in the audit trail: those of a customer's data, and lists of all customers'. @module */
+import { isId } from "../../domain/ids.ts";
+import type { ReadSubject } from "../../domain/realms/read_notes.ts";
+import type { AnyRoute, Call } from "./route.ts";
+import type { Services } from "./services.ts";
+
+/** Routes below one entity of a customer. */
+const OF_ONE = /^\/v1\/(accounts|deposits|identities|users|withdrawals)\/\{id\}/;
+/** Lists of what customers have. */
+const LISTS =
+  /^\/v1\/(accounts|deposits|identities|messages|transactions|users|withdrawals)(\/all)?$/;
+
+/** The handler of a route, with a note of each read that is noted. */
+export function withReadNotes({ config }: Services, route: AnyRoute): AnyRoute["handle"] {
+  const find = config.auditReads ? subjectOf(route) : null;
+  if (find === null) return (call) => route.handle(call);
+  return async (call) => {
+    const reply = await route.handle(call);
+    const subject = reply.status < 400 ? find(call) : null;
+    if (subject !== null) call.realm?.noteRead(call.actor, subject);
+    return reply;
+  };
+}
+
+/** Tells what a request of a route looks at; null where no request of it is noted. */
+function subjectOf(
+  { method, path }: AnyRoute,
+): ((call: Call<unknown, unknown, unknown>) => ReadSubject | null) | null {
+  if (method !== "GET") return null;
+  if (OF_ONE.test(path)) return ({ params }) => ofEntity((params as { id: string }).id);
+  if (path === "/v1/notes") return ({ query }) => ofEntity((query as { entity?: string }).entity);
+  if (path === "/v1/identities/persons") return () => ({ list: "persons" });
+  const [, list] = LISTS.exec(path) ?? [];
+  if (list === undefined) return null;
+  return ({ query }) => {
+    const { scope = [] } = query as { scope?: string | string[] };
+    return [scope].flat().some((words) => /(^|[\s,])all\b/.test(words)) ? { list } : null;
+  };
+}
+
+function ofEntity(id: string | undefined): ReadSubject | null {
+  return id !== undefined && isId(id) ? { entity: id } : null;
+}

@@ -1,0 +1,132 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { insertReads } from "../../db/records.ts";
+import { randomId } from "../../domain/ids.ts";
+import { until } from "../support/eventually.ts";
+import type { TestRealm, TestUser } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("reads in the audit trail of one realm");
+
+interface Line {
+  actor: string;
+  action: string;
+  entity: string | null;
+  created_at: number;
+}
+
+/** The lines about what a user looked at. */
+async function viewsOf(realm: TestRealm, user: TestUser): Promise<Line[]> {
+  const { body } = await realm.admin.send("GET", `/v1/audit?actor=${user.id}&sort=created_at`);
+  return body.filter(({ action }: Line) => action.endsWith(".view"));
+}
+
+/** What a user looked at; no two lines in an hour say the same. */
+async function seen(realm: TestRealm, user: TestUser): Promise<[string, string | null][]> {
+  const lines = await viewsOf(realm, user);
+  const hourly = lines.map(({ action, entity, created_at }) =>
+    `${action} ${entity} ${Math.floor(created_at / 3_600_000)}`
+  );
+  equal(new Set(hourly).size, lines.length);
+  const once = new Map(lines.map((line) => [`${line.action} ${line.entity}`, line]));
+  return [...once.values()].map(({ action, entity }) => [action, entity]);
+}
+
+async function customer(realm: TestRealm) {
+  const { name } = await realm.currency("10");
+  const user = await realm.user();
+  return { user, account: await realm.account({ asset: name, by: user }) };
+}
+
+/** Reads what is noted last, and waits until it is. */
+async function caughtUp(realm: TestRealm, user: TestUser): Promise<void> {
+  await user.send("GET", "/v1/messages?scope=all");
+  await until(async () => (await seen(realm, user)).some(([action]) => action === "messages.view"));
+}
+
+test("a manager who looks at a customer leaves one line an hour, however much is read", async (realm) => {
+  const { user, account } = await customer(realm);
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  for (
+    const path of [
+      ...["", "/entries", "/balance", "/balances", "/statement", "/blocks"]
+        .map((one) => `accounts/${account}${one}`),
+      ...[`identities/${user.identity}`, `users/${user.id}`, `notes?entity=${account}`],
+      `accounts/${account}`,
+    ]
+  ) equal((await manager.send("GET", `/v1/${path}`)).status, 200, path);
+  await caughtUp(realm, manager);
+  deepEqual(await seen(realm, manager), [
+    ["customer.view", user.identity],
+    ["messages.view", null],
+  ]);
+  const whole = (await realm.admin.send("GET", `/v1/audit?entity=${user.identity}`)).body;
+  deepEqual(new Set(whole.map(({ actor }: Line) => actor)), new Set([manager.id]));
+});
+
+test("another process, and one that was started again, adds no second line in the hour", async (realm) => {
+  const { user, account } = await customer(realm);
+  const reader = await realm.user({ role: "user", scope: "realm" });
+  await using other = realm.another();
+  const send = other.send(reader.key);
+  equal((await send("GET", `/v1/accounts/${account}`)).status, 200);
+  equal((await reader.send("GET", `/v1/users/${user.id}`)).status, 200);
+  await caughtUp(realm, reader);
+  await until(async () => {
+    await send("GET", "/v1/identities?scope=all");
+    return (await seen(realm, reader)).some(([action]) => action === "identities.view");
+  });
+  const views = await seen(realm, reader);
+  deepEqual(views.filter(([action]) => action === "customer.view"), [
+    ["customer.view", user.identity],
+  ]);
+  const row = {
+    ...{ actor: reader.id, action: "customer.view", entity: account, request_id: "r" },
+    ...{ address: null, api_key: null, api_key_name: null },
+  };
+  const before = (await viewsOf(realm, reader)).length;
+  const hours = [1, 1, 2].map((one) => randomId(Date.now() + one * 3_600_000));
+  await insertReads(realm.pool.sql, hours.map((id) => ({ ...row, id })));
+  equal((await viewsOf(realm, reader)).length, before + 2, "each hour has a line of its own");
+});
+
+test("nothing is noted of customers, of one's own, of what was not found, and of plain lists", async (realm) => {
+  const { user, account } = await customer(realm);
+  await user.send("GET", `/v1/accounts/${account}`);
+  await user.send("GET", "/v1/accounts/all");
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const { name } = await realm.currency("1");
+  const own = await realm.account({ asset: name, by: manager });
+  for (const path of [`accounts/${own}`, `users/${manager.id}`, "accounts/all", "auth/me"]) {
+    equal((await manager.send("GET", `/v1/${path}`)).status, 200, path);
+  }
+  equal((await manager.send("GET", `/v1/accounts/${crypto.randomUUID()}`)).status, 404);
+  const customerKey = await user.send("GET", `/v1/accounts/${own}`);
+  equal(customerKey.status, 404);
+  await caughtUp(realm, manager);
+  deepEqual(await seen(realm, manager), [["messages.view", null]]);
+  deepEqual(await seen(realm, user), []);
+  for (const path of ["accounts/all?scope=all&limit=1", "transactions?scope=all"]) {
+    equal((await manager.send("GET", `/v1/${path}`)).status, 200);
+  }
+  await until(async () => (await seen(realm, manager)).length === 3);
+});
+
+test("a read does not wait for its line, and succeeds where it cannot be written; AUDIT_READS=off writes none", async (realm) => {
+  const { account } = await customer(realm);
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const statements: string[] = [];
+  await using off = realm.another({ AUDIT_READS: "off" }, (text) => statements.push(text));
+  const path = `/v1/accounts/${account}`;
+  equal((await off.send(manager.key)("GET", path)).status, 200);
+  equal((await off.send(manager.key)("GET", path)).status, 200);
+  ok(!statements.some((text) => /insert into audit/.test(text)));
+  const sql = realm.database.platform.sql;
+  const { schema } = (await realm.services.realms.find(realm.id))!.location;
+  await sql.begin(async (tx) => {
+    await tx.unsafe(`lock table ${schema}.audit in exclusive mode`);
+    equal((await manager.send("GET", path)).status, 200);
+    equal((await manager.send("GET", `${path}/entries`)).status, 200);
+  });
+  await caughtUp(realm, manager);
+  equal((await seen(realm, manager)).length, 2);
+});
