@@ -207,6 +207,7 @@ CREATE INDEX audit_actor ON audit USING btree (actor, id)
 CREATE INDEX audit_api_key ON audit USING btree (api_key, id) WHERE (api_key IS NOT NULL)
 CREATE INDEX audit_entity ON audit USING btree (entity, id)
 CREATE INDEX audit_unchained ON audit USING btree (id) WHERE (seq IS NULL)
+CREATE UNIQUE INDEX audit_views ON audit USING btree (actor, action, COALESCE(entity, '00000000-0000-0000-0000-000000000000'::uuid), ((id_ms(id) / 3600000))) WHERE (action ~~ '%.view'::text)
 CREATE TRIGGER audit_append_only BEFORE DELETE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 CREATE TRIGGER audit_stays BEFORE UPDATE ON audit FOR EACH ROW EXECUTE FUNCTION keep_line()
 
@@ -1124,6 +1125,30 @@ constraint nonces_next_check CHECK ((next >= 0))
 constraint nonces_pkey PRIMARY KEY (chain, network, address)
 CREATE TRIGGER nonces_step BEFORE INSERT OR UPDATE ON nonces FOR EACH ROW EXECUTE FUNCTION check_nonce()
 
+table notes (
+  id uuid not null
+  collection text not null
+  entity uuid not null
+  identity uuid
+  person text
+  kind text not null
+  text text
+  owner uuid not null
+  erased_at timestamp with time zone
+  created_at timestamp with time zone not null
+)
+constraint notes_collection_check CHECK ((collection = ANY (ARRAY['accounts'::text, 'deposits'::text, 'identities'::text, 'transactions'::text, 'users'::text, 'withdrawals'::text])))
+constraint notes_erased CHECK (((text IS NULL) = (erased_at IS NOT NULL)))
+constraint notes_kind_check CHECK ((kind ~ '^[a-z][a-z0-9_.-]{0,39}$'::text))
+constraint notes_owner_fkey FOREIGN KEY (owner) REFERENCES users(id)
+constraint notes_pkey PRIMARY KEY (id)
+constraint notes_text_check CHECK (((length(text) >= 1) AND (length(text) <= 2000)))
+CREATE INDEX notes_entity ON notes USING btree (entity, id)
+CREATE INDEX notes_identity ON notes USING btree (identity) WHERE (person IS NULL)
+CREATE INDEX notes_person ON notes USING btree (person) WHERE (person IS NOT NULL)
+CREATE TRIGGER notes_append_only BEFORE DELETE OR TRUNCATE ON notes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+CREATE TRIGGER notes_stay BEFORE UPDATE ON notes FOR EACH ROW EXECUTE FUNCTION notes_stay()
+
 table onchain_balances (
   chain text not null
   network text not null
@@ -1552,6 +1577,23 @@ constraint solvency_drift CHECK ((drift = ((((assets - pending) - sending) - lia
 constraint solvency_missing CHECK ((stopped OR (drift >= (0)::numeric)))
 constraint solvency_pkey PRIMARY KEY (asset, testnet)
 constraint solvency_ramps_check CHECK ((jsonb_typeof(ramps) = 'array'::text))
+
+table solvency_samples (
+  asset text not null
+  testnet boolean not null
+  checked_at timestamp with time zone not null
+  assets numeric not null
+  liabilities numeric not null
+  fees numeric not null
+  pending numeric not null
+  sending numeric not null
+  drift numeric not null
+  solvent boolean not null
+  height integer not null
+)
+constraint solvency_samples_drift CHECK ((drift = ((((assets - pending) - sending) - liabilities) - fees)))
+constraint solvency_samples_pkey PRIMARY KEY (asset, testnet, checked_at)
+CREATE INDEX solvency_samples_old ON solvency_samples USING btree (checked_at)
 
 table stops (
   id uuid not null
@@ -3981,6 +4023,19 @@ AS $function$
       p_blocked, p_frozen)
 $function$;
 
+CREATE OR REPLACE FUNCTION notes_stay()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if new.text is not null or old.text is null
+    or (to_jsonb(new) - 'text' - 'erased_at') is distinct from (to_jsonb(old) - 'text' - 'erased_at') then
+    raise exception 'notes are append-only' using errcode = 'restrict_violation';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION open_webhook_queue()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4403,6 +4458,7 @@ realm may insert (action, actor, address, api_key, api_key_name, created_at, ent
 realm may insert (active, asset, country, created_at, currency, currency_places, data, decimals, enabled, holder, id, is_default, owner, ramp, reference, system, testnet, type) on accounts
 realm may insert (address, chain, contract, height, network, nonce, seen_at) on onchain_balances
 realm may insert (chain, created_at, from_height, hash, id, network, owner, to_height) on rescans
+realm may insert (collection, created_at, entity, id, identity, kind, owner, person, text) on notes
 realm may insert (created_at, credentials, credentials_at, data, hint, id, identity, key, owner, ramp) on external_ramps
 realm may insert (created_at, data, events, id, owner, secret, url) on webhooks
 realm may insert (created_at, entity, others, owner, payload, type) on events
@@ -4488,6 +4544,7 @@ realm may select on logins
 realm may select on messages
 realm may select on migrations
 realm may select on nonces
+realm may select on notes
 realm may select on onchain_balances
 realm may select on order_lock
 realm may select on order_transitions
@@ -4508,6 +4565,7 @@ realm may select on revocations
 realm may select on row_counts
 realm may select on second_factors
 realm may select on solvency
+realm may select on solvency_samples
 realm may select on stops
 realm may select on sweeps
 realm may select on token_proofs
@@ -4536,6 +4594,7 @@ realm may update (deleted_at) on external_addresses
 realm may update (deleted_at, last_used_at, updated_at) on api_keys
 realm may update (deposit, error, next_at, reason, reference, state, tries, updated_at) on ramp_transfers
 realm may update (ended_at, last_used_at) on logins
+realm may update (erased_at, text) on notes
 realm may update (error, finished_at, parameters, state, updated_at) on person_syncs
 realm may update (failing_since, failures, lease_owner, lease_until, resume_at) on webhook_queues
 realm may update (max_fee, max_fee_rate, speed, updated_at) on consolidations
@@ -4572,6 +4631,7 @@ realm_worker may delete on rescans
 realm_worker may delete on reserved_inputs
 realm_worker may delete on revocations
 realm_worker may delete on row_counts
+realm_worker may delete on solvency_samples
 realm_worker may delete on unexplained_gains
 realm_worker may delete on unmatched_deposits
 realm_worker may execute on forget_events(uuid,integer)
@@ -4612,6 +4672,7 @@ realm_worker may insert on revocations
 realm_worker may insert on row_counts
 realm_worker may insert on secrets
 realm_worker may insert on solvency
+realm_worker may insert on solvency_samples
 realm_worker may insert on sweeps
 realm_worker may insert on token_proofs
 realm_worker may insert on unexplained_gains
@@ -4669,6 +4730,7 @@ realm_worker may select on logins
 realm_worker may select on messages
 realm_worker may select on migrations
 realm_worker may select on nonces
+realm_worker may select on notes
 realm_worker may select on onchain_balances
 realm_worker may select on order_attempts
 realm_worker may select on order_lock
@@ -4691,6 +4753,7 @@ realm_worker may select on row_counts
 realm_worker may select on second_factors
 realm_worker may select on secrets
 realm_worker may select on solvency
+realm_worker may select on solvency_samples
 realm_worker may select on stops
 realm_worker may select on sweeps
 realm_worker may select on token_proofs
@@ -4739,6 +4802,7 @@ realm_worker may update on rates
 realm_worker may update on reserved_addresses
 realm_worker may update on reserved_inputs
 realm_worker may update on solvency
+realm_worker may update on solvency_samples
 realm_worker may update on sweeps
 realm_worker may update on unexplained_gains
 realm_worker may update on unmatched_deposits
