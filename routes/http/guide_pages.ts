@@ -50,6 +50,7 @@ const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
   "guide/messages.md": () => import("../../docs/guide/messages.md", { with: { type: "text" } }),
   "guide/paging_and_filters.md": () =>
     import("../../docs/guide/paging_and_filters.md", { with: { type: "text" } }),
+  "guide/notes.md": () => import("../../docs/guide/notes.md", { with: { type: "text" } }),
   "guide/persons.md": () => import("../../docs/guide/persons.md", { with: { type: "text" } }),
   "guide/search.md": () => import("../../docs/guide/search.md", { with: { type: "text" } }),
   "guide/transactions.md": () =>
