@@ -97,7 +97,10 @@ test("accounts, deposits and withdrawals are exported with columns that stay, an
     notes.find((line) => line.startsWith(account)),
     `${account},"'-1+""2""","{""note"":""-1+\\""2\\""""}"`,
   );
-  match((await csv("deposits/all?format=csv"))[0], /^id,created_at,account,address,asset,amount,/);
+  match(
+    (await csv("deposits/all?format=csv"))[0],
+    /^id,created_at,account,beneficiary,address,asset,/,
+  );
   match((await csv("withdrawals/all?format=csv"))[0], /^id,created_at,status,asset,value,amount,/);
   match(
     (await csv("transactions/all?format=csv"))[0],
