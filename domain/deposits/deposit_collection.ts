@@ -17,7 +17,6 @@ export const DEPOSITS: Collection<DepositRow> = {
     "id",
     "created_at",
     "account",
-    "beneficiary",
     "address",
     "asset",
     "amount",
