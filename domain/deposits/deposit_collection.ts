@@ -17,6 +17,7 @@ export const DEPOSITS: Collection<DepositRow> = {
     "id",
     "created_at",
     "account",
+    "beneficiary",
     "address",
     "asset",
     "amount",
