@@ -1,5 +1,6 @@
 /** A realm that is ten thousand blocks behind, and chains that take another course meanwhile. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { enqueue } from "../../domain/jobs.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
@@ -147,6 +148,11 @@ Deno.test("a reorganisation deeper than the stored blocks halts a chain, and a r
   const top = await chain.extend(3);
   for (let pass = 0; pass < 3; pass++) equal(await applyDue.pass(), "more");
   equal(await applyDue.total(), "2");
+  // Asked for before the halt, and one that the search of coins queues: neither decides about it.
+  const range = { chain: "ETHEREUM", testnet: true, from: 490, to: 491 } as const;
+  equal((await send("POST", "/v1/deposits/rescan", range)).status, 200);
+  const { actor } = fixture.realm.admin;
+  await fixture.realm.command((tx) => enqueue(tx, actor, "deposit.rescan", range));
   chain.fork(500);
   equal(await applyDue.pass(), "stuck");
   const halted = await applyDue.shown();
@@ -156,7 +162,6 @@ Deno.test("a reorganisation deeper than the stored blocks halts a chain, and a r
   equal((await applyDue.shown()).scanned, halted.scanned, "nothing goes on by itself");
   equal(await applyDue.total(), "2");
   // The operator has checked, and names blocks at which the chain is unchanged.
-  const range = { chain: "ETHEREUM", testnet: true, from: 490, to: 491 };
   equal((await send("POST", "/v1/deposits/rescan", range)).status, 200);
   await fixture.poller.follow(2);
   const { lag, healthy, scanned } = await applyDue.shown();

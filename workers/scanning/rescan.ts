@@ -4,6 +4,7 @@ import { reading } from "../../db/transaction.ts";
 import type { JobPayloads } from "../../domain/jobs.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { hashFormOf } from "../../domain/chains/text_forms.ts";
+import { idTime } from "../../domain/ids.ts";
 import {
   finishRescan,
   FOUND_MAX,
@@ -51,10 +52,13 @@ async function search(
   context: WorkerContext,
   payload: JobPayloads["deposit.rescan"],
 ): Promise<{ place: ChainNetwork; read: FoundTransfers }> {
-  const { chain: id, testnet, hash, from, to } = payload;
+  const { rescan, chain: id, testnet, hash, from, to } = payload;
   const chain = await context.chains.open({ chain: id, testnet });
   const place = { chain: id, network: context.chains.network({ chain: id, testnet }) };
-  if (from !== undefined) await resumeAt(context, chain, { ...place, from });
+  // The search of coins queues rescans by itself: only one that somebody asked for ends a halt.
+  if (from !== undefined && rescan !== undefined) {
+    await resumeAt(context, chain, { ...place, from, askedAt: idTime(rescan) });
+  }
   const watch = { ...await loadWatch(context, place), contracts: null };
   const wanted = hash !== undefined
     ? [{ hash }]
@@ -71,8 +75,22 @@ async function search(
     const made = transfers.map((one) => `${one.hash}:${one.index}`);
     if (chain.traits.coins) await verifyCoins(context, chain, place, made);
   }
-  if (hash !== undefined) await locate(context, chain, payload);
+  if (hash !== undefined) await tryToLocate(context, chain, payload);
   return { place, read };
+}
+
+/** What a node knows is for people: the search stands without it. */
+async function tryToLocate(
+  context: WorkerContext,
+  chain: Chain,
+  payload: JobPayloads["deposit.rescan"],
+): Promise<void> {
+  try {
+    await locate(context, chain, payload);
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    context.log("warn", "a transaction that was searched again was not located", { error });
+  }
 }
 
 /** Notes what a node knows of the transaction, also where it brought nothing to the realm. */
@@ -106,10 +124,12 @@ async function noteFailure(context: WorkerContext, rescan: string, error: unknow
 async function resumeAt(
   context: WorkerContext,
   chain: Chain,
-  at: ChainNetwork & { from: number },
+  at: ChainNetwork & { from: number; askedAt: number },
 ): Promise<void> {
   const cursor = await reading(context.pool, (db) => selectCursor(db, at));
   if (cursor === null || cursor.halted === null) return;
+  // What was asked for before the halt, a late or repeated attempt, decides nothing about it.
+  if (at.askedAt < Number(cursor.halted.at)) return;
   const ancestor = await chain.block(Math.min(cursor.height, Math.max(0, at.from - 1)));
   if (ancestor === null) throw new NoBlock("the chain does not have the block to begin at");
   const to = { from: cursor, ancestor };

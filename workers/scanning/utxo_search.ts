@@ -120,7 +120,7 @@ async function fruitlessOnes(db: Db, place: ChainNetwork): Promise<number> {
 async function readAgain(context: WorkerContext, place: ChainNetwork): Promise<null> {
   await context.step(async (tx) => {
     const cursor = await selectCursor(tx, place);
-    if (cursor === null) return;
+    if (cursor === null || cursor.halted !== null) return;
     const again = {
       chain: place.chain,
       testnet: place.network !== "main",
