@@ -36,6 +36,7 @@ export const depositRoutes: readonly AnyRoute[] = [
       "for an operator (GET /v1/chains has the reason) is followed again from the range given.",
     access: "user",
     body: Rescan,
+    cost: "chain",
     status: 200,
     answer: RescanQueued,
     errors: ["permission.role", "permission.scope", "chain.not_configured"],
