@@ -282,6 +282,20 @@ export async function visibilityOf(
   };
 }
 
+function wordsOf(given: unknown): string[] {
+  return [given ?? []].flat().flatMap((part) => `${part}`.split(/[\s,]+/))
+    .filter((word) => word !== "" && word !== "true");
+}
+
+/** Whether `scope` asks for all that its reader may see: by name, or by words that leave no reach. */
+export function asksForAll(given: unknown): boolean {
+  const words = wordsOf(given);
+  const left = words.filter((word) => {
+    return /^(own|all|incoming|outgoing)$/.test(word) && !words.includes(`-${word}`);
+  });
+  return left.includes("all") || (left.length === 0 && words.length > 0);
+}
+
 /**
  * Reads `scope`. Names of reaches (own, all, incoming, outgoing) take the place of the default, a
  * leading minus removes one; `deleted` shows deleted entities only, `false` those too. Without any
@@ -295,8 +309,7 @@ function scopeOf(
   reaches: Set<Visibility["reaches"][number]>;
   deleted: Visibility["deleted"];
 } {
-  const words = [given ?? []].flat().flatMap((part) => `${part}`.split(/[\s,]+/))
-    .filter((word) => word !== "" && word !== "true");
+  const words = wordsOf(given);
   const reaches = new Set<Visibility["reaches"][number]>();
   let deleted: Visibility["deleted"] = "no";
   for (const word of words) {

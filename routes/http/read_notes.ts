@@ -1,4 +1,5 @@
 /** Which reads are noted in the audit trail: those of a customer's data, and lists of all customers'. @module */
+import { asksForAll } from "../../domain/collections/collection.ts";
 import { isId } from "../../domain/ids.ts";
 import type { ReadSubject } from "../../domain/realms/read_notes.ts";
 import type { AnyRoute, Call } from "./route.ts";
@@ -8,7 +9,13 @@ import type { Services } from "./services.ts";
 const OF_ONE = /^\/v1\/(accounts|deposits|identities|users|withdrawals)\/\{id\}/;
 /** Lists of what customers have. */
 const LISTS =
-  /^\/v1\/(accounts|deposits|identities|messages|transactions|users|withdrawals)(\/all)?$/;
+  /^\/v1\/(accounts|aliases|deposits|identities|messages|transactions|users|withdrawals)(\/all)?$/;
+/** Routes that find among what all customers have, and what the trail calls them. */
+const FINDERS: ReadonlyMap<string, string> = new Map([
+  ["/v1/search", "search"],
+  ["/v1/addresses/{address}", "addresses"],
+  ["/v1/deposits/explain", "explanations"],
+]);
 
 /** The handler of a route, with a note of each read that is noted. */
 export function withReadNotes({ config }: Services, route: AnyRoute): AnyRoute["handle"] {
@@ -28,13 +35,20 @@ function subjectOf(
 ): ((call: Call<unknown, unknown, unknown>) => ReadSubject | null) | null {
   if (method !== "GET") return null;
   if (OF_ONE.test(path)) return ({ params }) => ofEntity((params as { id: string }).id);
-  if (path === "/v1/notes") return ({ query }) => ofEntity((query as { entity?: string }).entity);
+  if (path === "/v1/notes") {
+    return ({ query }) => {
+      const { entity } = query as { entity?: string };
+      return entity === undefined ? { list: "notes" } : ofEntity(entity);
+    };
+  }
+  const finder = FINDERS.get(path);
+  if (finder !== undefined) return () => ({ list: finder });
   if (path === "/v1/identities/persons") return () => ({ list: "persons" });
   const [, list] = LISTS.exec(path) ?? [];
   if (list === undefined) return null;
   return ({ query }) => {
-    const { scope = [] } = query as { scope?: string | string[] };
-    return [scope].flat().some((words) => /(^|[\s,])all\b/.test(words)) ? { list } : null;
+    const { scope } = query as { scope?: string | string[] };
+    return asksForAll(scope) ? { list } : null;
   };
 }
 

@@ -130,3 +130,29 @@ test("a read does not wait for its line, and succeeds where it cannot be written
   await caughtUp(realm, manager);
   equal((await seen(realm, manager)).length, 2);
 });
+
+test("finding, notes of all and lists without a reach are noted, whatever words ask for them", async (realm) => {
+  const { user } = await customer(realm);
+  const paths = {
+    "search.view": ["search?q=user", "search?q=nobody"],
+    "addresses.view": ["addresses/0x00000000000000000000000000000000000000aa"],
+    "explanations.view": [`deposits/explain?hash=0x${"ab".repeat(32)}`],
+    "notes.view": ["notes"],
+    "aliases.view": ["aliases/all?scope=all"],
+    "users.view": ["users/all?scope=-own", "users/all?scope=own,-own"],
+    "identities.view": ["identities?scope=false"],
+    "accounts.view": ["accounts/all?scope=deleted"],
+  };
+  for (const [action, ways] of Object.entries(paths)) {
+    for (const way of ways) {
+      const manager = await realm.user({ role: "manage", scope: "realm" });
+      const { status, text } = await manager.send("GET", `/v1/${way}`);
+      ok(status === 200 || action === "addresses.view", text);
+      await caughtUp(realm, manager);
+      const found = (await seen(realm, manager)).map(([one]) => one);
+      equal(found.includes(action), status === 200, way);
+      await user.send("GET", `/v1/${way}`);
+    }
+  }
+  deepEqual(await seen(realm, user), []);
+});
