@@ -130,6 +130,17 @@ export async function recordFailure(tx: Tx, actor: Actor, failed: FailedAttempt)
   });
 }
 
+/** Ends a message whose job an administrator gave up. */
+export async function recordDiscarded(
+  tx: Tx,
+  actor: Actor,
+  { message, attempt }: { message: string; attempt: number },
+): Promise<void> {
+  const row = await lockMessage(tx, message);
+  if (row === null || !isOpen(row, attempt)) return;
+  await endMessage(tx, actor, row, { status: GIVEN_UP, error: "an administrator gave it up" });
+}
+
 /** Notes that no provider is configured for a message: it waits until there is one. */
 export async function recordWaiting(
   tx: Tx,

@@ -213,6 +213,25 @@ test("a job is discarded with its reason only where no value waits for it", asyn
   }
 });
 
+test("a message whose job is discarded ends, and keeps no content", async (realm) => {
+  const body = { to: "+491701234567", content: { text: "one-time code 123456" } };
+  const sent = await realm.admin.send("POST", "/v1/apps/message/sms", body);
+  equal(sent.status, 201, sent.text);
+  const message = sent.body.messages[0].messageId;
+  await rowsOf(realm, "delete from jobs where name = 'message.send'");
+  const job = await add(realm, { name: "message.send", payload: { message, attempt: 1 } });
+  equal((await post(realm, job, "discard", { reason: "too late" })).status, 200);
+  const [row] = await rowsOf<Record<string, unknown>>(
+    realm,
+    "select content, error from messages where id = $1",
+    [message],
+  );
+  const error = { code: "upstream.failed", detail: "an administrator gave it up" };
+  deepEqual([row.content, row.error], [null, error]);
+  const shown = (await realm.admin.send("GET", `/v1/messages/${message}`)).body;
+  notEqual(shown.status.name, sent.body.messages[0].status.name);
+});
+
 test("of two administrators at once one changes a dead job, and the other is told", async (realm) => {
   const second = await realm.user({ role: "admin", scope: "realm" });
   for (const act of ["retry", "discard"]) {
