@@ -8,7 +8,7 @@ import { operationsOf } from "./document.ts";
 import { type Findings, fuzz } from "./fuzzer.ts";
 import { openFuzzFixture } from "./fixture.ts";
 
-const REQUESTS = Number(Deno.env.get("FUZZ_REQUESTS") ?? 2000);
+const REQUESTS = Number(Deno.env.get("FUZZ_REQUESTS") ?? 3200);
 const SEED = Number(Deno.env.get("FUZZ_SEED") ?? 1);
 
 Deno.test("every operation answers as the OpenAPI document says, whatever is asked", async () => {
