@@ -9,6 +9,8 @@ import {
   listJobs,
   viewJob,
 } from "../domain/jobs/job_views.ts";
+import type { JobPayloads } from "../domain/jobs.ts";
+import { recordDiscarded } from "../domain/messages/sending.ts";
 import { command, query, search } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 
@@ -81,7 +83,14 @@ export const jobRoutes: readonly AnyRoute[] = [
     errors: [...ADMIN, "job.not_found", "version.conflict", "condition.failed"],
     handle: (call) => {
       const input = { ...call.params, ...call.body };
-      return command(call, async (tx) => viewJob(await discardJob(tx, call.actor, input)));
+      return command(call, async (tx) => {
+        const job = await discardJob(tx, call.actor, input);
+        // Its message would keep its content, and wait for ever.
+        if (job.name === "message.send") {
+          await recordDiscarded(tx, call.actor, job.payload as JobPayloads["message.send"]);
+        }
+        return viewJob(job);
+      });
     },
   }),
 ];

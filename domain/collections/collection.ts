@@ -16,7 +16,7 @@ import {
 } from "../../db/collections/collection.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import type { Columns, Condition, ListQuery } from "../../db/collections/filter.ts";
-import { type Actor, reachesRealm } from "../actor.ts";
+import type { Actor } from "../actor.ts";
 import { answerable, openAnswer } from "../answers.ts";
 import { DomainError, type ErrorCode } from "../errors.ts";
 import { type Detail, withDetail } from "./detail.ts";
@@ -31,8 +31,9 @@ import {
   parseWindow,
   pick,
 } from "./list_parameters.ts";
-import { assertMay, notFound, rightsOf } from "../permissions.ts";
+import { assertMay, notFound } from "../permissions.ts";
 import { putRelations } from "./relations.ts";
+import { scopeOf } from "./scope.ts";
 
 /** Shows rows; `populate` names the relations that are shown in full. */
 export type Shower<R> = (
@@ -280,58 +281,6 @@ export async function visibilityOf(
       shown: isAsked && concealed.maySee(actor),
     },
   };
-}
-
-function wordsOf(given: unknown): string[] {
-  return [given ?? []].flat().flatMap((part) => `${part}`.split(/[\s,]+/))
-    .filter((word) => word !== "" && word !== "true");
-}
-
-/** Whether `scope` asks for all that its reader may see: by name, or by words that leave no reach. */
-export function asksForAll(given: unknown): boolean {
-  const words = wordsOf(given);
-  const left = words.filter((word) => {
-    return /^(own|all|incoming|outgoing)$/.test(word) && !words.includes(`-${word}`);
-  });
-  return left.includes("all") || (left.length === 0 && words.length > 0);
-}
-
-/**
- * Reads `scope`. Names of reaches (own, all, incoming, outgoing) take the place of the default, a
- * leading minus removes one; `deleted` shows deleted entities only, `false` those too. Without any
- * reach left, it is all that the actor may see; lists begin with the actor's own rows.
- */
-function scopeOf(
-  actor: Actor,
-  given: unknown,
-  { flows, shared, one }: { flows: boolean; shared: boolean; one: boolean },
-): {
-  reaches: Set<Visibility["reaches"][number]>;
-  deleted: Visibility["deleted"];
-} {
-  const words = wordsOf(given);
-  const reaches = new Set<Visibility["reaches"][number]>();
-  let deleted: Visibility["deleted"] = "no";
-  for (const word of words) {
-    const name = word.replace(/^-/, "");
-    const isReach = name === "own" || name === "all" ||
-      (flows && (name === "incoming" || name === "outgoing"));
-    if (word === "false") deleted = "too";
-    else if (name === "deleted") deleted = word === name ? "only" : "no";
-    else if (!isReach) {
-      throw invalidQuery("/scope", `unknown scope ${JSON.stringify(word.slice(0, 60))}`);
-    } else if (word === name) reaches.add(name);
-  }
-  for (const word of words) if (word.startsWith("-")) reaches.delete(word.slice(1) as "own");
-  if (reaches.has("all") && !reachesRealm(actor)) {
-    throw new DomainError("permission.scope", "the scope all takes a user of scope realm");
-  }
-  if (reaches.size > 0) return { reaches, deleted };
-  if (shared) return { reaches: new Set(["all"]), deleted };
-  if (words.length === 0 && !one) return { reaches: new Set(["own"]), deleted };
-  if (rightsOf(actor).read === "all") return { reaches: new Set(["all"]), deleted };
-  const seen = flows ? ["own", "incoming", "outgoing"] as const : ["own"] as const;
-  return { reaches: new Set(seen), deleted };
 }
 
 /** Rows that are read at once: each may come with several free-form objects. */

@@ -12,8 +12,7 @@ import type { Actor } from "../actor.ts";
 import { text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { emitAll } from "../events.ts";
-import type { JobName, JobPayloads } from "../jobs.ts";
-import { recordDiscarded } from "../messages/sending.ts";
+import type { JobName } from "../jobs.ts";
 import { findJob, viewDeadJob } from "./job_views.ts";
 
 /** Why a job is discarded. */
@@ -87,11 +86,7 @@ export async function discardJob(
     throw new DomainError("condition.failed", why);
   }
   assertDead(row);
-  const discarded = await discardDeadJob(tx, id, { by: actor.user, reason });
-  if (discarded && row.name === "message.send") {
-    // It would keep its content, and wait for ever.
-    await recordDiscarded(tx, actor, row.payload as JobPayloads["message.send"]);
-  }
+  await discardDeadJob(tx, id, { by: actor.user, reason });
   return await findJob(tx, actor, id);
 }
 

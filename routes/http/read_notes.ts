@@ -1,5 +1,5 @@
 /** Which reads are noted in the audit trail: those of a customer's data, and lists of all customers'. @module */
-import { asksForAll } from "../../domain/collections/collection.ts";
+import { asksForAll } from "../../domain/collections/scope.ts";
 import { isId } from "../../domain/ids.ts";
 import type { ReadSubject } from "../../domain/realms/read_notes.ts";
 import type { AnyRoute, Call } from "./route.ts";
