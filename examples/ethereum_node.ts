@@ -50,10 +50,20 @@ export function outsider(): string {
 
 function asking(url: string): Omit<EthereumNode, keyof AsyncDisposable> {
   const { rpc, pool } = anvilAt(url);
+  // All pay from one account. Of two at the same moment both may get one nonce; the node then refuses the second.
+  const send: typeof pool = async (sent) => {
+    for (let tries = 1;; tries++) {
+      try {
+        return await pool(sent);
+      } catch (error) {
+        if (tries >= 100 || !/underpriced|nonce too low/.test(`${error}`)) throw error;
+      }
+    }
+  };
   return {
     url,
     pay: (asset, to, amount) =>
-      asset === "ETH" ? pool({ to, value: parseEther(amount) }) : pool({
+      asset === "ETH" ? send({ to, value: parseEther(amount) }) : send({
         to: USDC,
         data: TOKEN.encodeFunctionData("transfer", [to, parseUnits(amount, USDC_DECIMALS)]),
       }),
