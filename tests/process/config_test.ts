@@ -254,3 +254,18 @@ Deno.test("secrets are taken out of the environment where they were read, and se
   for (const name of names) equal(env[name], `value of ${name}`);
   deepEqual([...held.keys()], ["BASE_URL", "PORT", "DENO_DIR"]);
 });
+
+Deno.test("every setting of the documentation is in .env.example", async () => {
+  const read = (path: string) => Deno.readTextFile(new URL(`../../${path}`, import.meta.url));
+  const [page, example] = [
+    await read("docs/operations/configuration.md"),
+    await read(".env.example"),
+  ];
+  const cells = page.split("\n").filter((line) => line.startsWith("| `")).map((line) =>
+    line.split("|")[1]
+  );
+  const names = cells.flatMap((cell) => cell.match(/(?<=`)[A-Z][A-Z0-9_]*(?=`)/g) ?? []);
+  equal(names.includes("AUDIT_READS"), true);
+  const known = new Set([...example.matchAll(/^#? ?([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name));
+  deepEqual(names.filter((name) => !known.has(name)), []);
+});
