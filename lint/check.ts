@@ -1,6 +1,6 @@
 /**
  * `deno task check`: format, lint, types, dropped promises, docstrings, the lock files, licences, the
- * OpenAPI document and known advisories, side by side, with every fault of all nine reported in one run.
+ * OpenAPI document, the drawn diagrams and known advisories, side by side, with every fault of all ten reported in one run.
  *
  * @module
  */
@@ -43,6 +43,11 @@ const CHECKS: Readonly<Record<string, () => Promise<string | null>>> = {
     await deno(
       ...["run", ...AROUND_CONFIG, "--allow-read", "--allow-env"],
       ...["tests/support/openapi.ts", "--check"],
+    ),
+  drawings: async () =>
+    await deno(
+      ...["run", ...AROUND_CONFIG, "--allow-read", "--allow-env"],
+      ...["tests/support/drawings.ts", "--check"],
     ),
   advisories: advisoryFaults,
 };

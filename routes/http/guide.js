@@ -1,7 +1,7 @@
 /** The search of the guides: the words of all pages come with the first letter that is typed. */
 const FOUND_MAX = 12;
-const field = document.getElementById("search");
-const list = document.getElementById("found");
+const field = document.getElementById("search_field");
+const list = document.getElementById("search_found");
 let index = null;
 
 async function openIndex() {

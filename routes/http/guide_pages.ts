@@ -28,6 +28,7 @@ export function nameOf(file: string): string {
 const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
   "guide/blocks.md": () => import("../../docs/guide/blocks.md", { with: { type: "text" } }),
   "guide/client.md": () => import("../../docs/guide/client.md", { with: { type: "text" } }),
+  "guide/concepts.md": () => import("../../docs/guide/concepts.md", { with: { type: "text" } }),
   "guide/consolidations.md": () =>
     import("../../docs/guide/consolidations.md", { with: { type: "text" } }),
   "guide/conventions.md": () =>
@@ -41,6 +42,7 @@ const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
     import("../../docs/guide/external_ramps.md", { with: { type: "text" } }),
   "guide/getting_started.md": () =>
     import("../../docs/guide/getting_started.md", { with: { type: "text" } }),
+  "guide/going_live.md": () => import("../../docs/guide/going_live.md", { with: { type: "text" } }),
   "guide/hash_chain.md": () => import("../../docs/guide/hash_chain.md", { with: { type: "text" } }),
   "guide/idempotency.md": () =>
     import("../../docs/guide/idempotency.md", { with: { type: "text" } }),
@@ -48,11 +50,13 @@ const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
     import("../../docs/guide/keys_and_roles.md", { with: { type: "text" } }),
   "guide/limits.md": () => import("../../docs/guide/limits.md", { with: { type: "text" } }),
   "guide/messages.md": () => import("../../docs/guide/messages.md", { with: { type: "text" } }),
+  "guide/money.md": () => import("../../docs/guide/money.md", { with: { type: "text" } }),
   "guide/paging_and_filters.md": () =>
     import("../../docs/guide/paging_and_filters.md", { with: { type: "text" } }),
   "guide/notes.md": () => import("../../docs/guide/notes.md", { with: { type: "text" } }),
   "guide/persons.md": () => import("../../docs/guide/persons.md", { with: { type: "text" } }),
   "guide/search.md": () => import("../../docs/guide/search.md", { with: { type: "text" } }),
+  "guide/states.md": () => import("../../docs/guide/states.md", { with: { type: "text" } }),
   "guide/transactions.md": () =>
     import("../../docs/guide/transactions.md", { with: { type: "text" } }),
   "guide/webhooks.md": () => import("../../docs/guide/webhooks.md", { with: { type: "text" } }),

@@ -4,6 +4,7 @@
  * @module
  */
 import { Marked, type Token, type Tokens } from "marked";
+import drawings from "../../docs/drawings.json" with { type: "json" };
 import { nameOf, PAGES } from "./guide_pages.ts";
 
 /** A page as it is shown. */
@@ -77,13 +78,21 @@ function targetOf(file: string, href: string, base: string): string | null {
   return pathname.startsWith("/docs/") && PAGES.has(name) ? `${base}/docs/${name}${hash}` : null;
 }
 
-/** Draws a diagram of states, or a sequence, as a table that every reader has; shows others as they are written. */
+/** Shows a diagram as it was drawn (`deno task drawings`), and in words for a reader who does not see it. */
 function diagramOf(text: string): string {
+  const drawing = (drawings as Readonly<Record<string, string>>)[text] ?? "";
+  return `<figure class="diagram"><div tabindex="0">${drawing}</div><details><summary>In words</summary>${
+    inWords(text)
+  }</details></figure>\n`;
+}
+
+/** A diagram of states, or a sequence, as a table; others as they are written. */
+function inWords(text: string): string {
   const [kind, ...lines] = text.split("\n").map((line) => line.trim()).filter((line) =>
     line !== ""
   );
   const isStates = kind === "stateDiagram-v2";
-  if (!isStates && kind !== "sequenceDiagram") return `<pre><code>${escape(text)}</code></pre>\n`;
+  if (!isStates && kind !== "sequenceDiagram") return `<pre><code>${escape(text)}</code></pre>`;
   const names = new Map<string, string>();
   const rows: string[] = [];
   for (const line of lines) {
@@ -92,9 +101,9 @@ function diagramOf(text: string): string {
     else if (line !== "end") rows.push(isStates ? transition(line) : message(line, names));
   }
   const head = isStates ? ["from", "to", "when"] : ["from", "to", "what"];
-  return `<div class="table diagram" tabindex="0"><table><thead><tr>${
+  return `<div class="table" tabindex="0"><table><thead><tr>${
     head.map((one) => `<th>${one}</th>`).join("")
-  }</tr></thead><tbody>${rows.join("")}</tbody></table></div>\n`;
+  }</tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
 }
 
 function transition(line: string): string {

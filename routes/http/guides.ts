@@ -145,8 +145,8 @@ async function pageOf(file: string, base: string): Promise<string> {
 <body>
 <header>
 <a class="home" href="${base}/docs/guide">Purser</a>
-<search><input type="search" id="search" aria-label="Search" placeholder="Search" autocomplete="off"
- data-index="${base}/docs/assets/search.json" hidden><ol id="found" hidden></ol></search>
+<search><input type="search" id="search_field" aria-label="Search" placeholder="Search" autocomplete="off"
+ data-index="${base}/docs/assets/search.json" hidden><ol id="search_found" hidden></ol></search>
 <a href="${base}/docs">API reference</a>
 </header>
 <nav aria-label="Pages">${sections.join("\n")}</nav>

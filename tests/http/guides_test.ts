@@ -10,12 +10,19 @@ import { findBrowser, startBrowser } from "../support/browser.ts";
 import { serve } from "../support/client_fixture.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
-import { stateDiagramIn } from "../support/state_diagram.ts";
+import { stateDiagramsIn } from "../support/state_diagram.ts";
 
 const DOCS = new URL("../../docs/", import.meta.url);
 const FOLDERS = ["guide", "operations", "internals", "adr"];
 /** Shown elsewhere, or for machines to compare. */
 const LEFT_OUT = ["README.md", "licences.md"];
+
+/** What has a state that is set from outside, and no path through states. */
+const SWITCHES = ["Asset", "Health"];
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, { readonly enum?: readonly string[] }>>;
+}
 
 const test = sharing("the guides");
 
@@ -37,7 +44,7 @@ test("every page is rendered, and every link on it leads to a page and a heading
     match(text, /<main>\n<h1 id="[\w-]+">/, path);
     ok(!/undefined|\[object/.test(text.replace(/<code>.*?<\/code>/gs, "")), path);
     equal(
-      /<(?!\/?(a|b|i|em|strong|code|del|p|pre|h[1-6]|[uo]l|li|div|table|t(head|body|r|h|d)|br|hr|blockquote)\b)[^>]*>/
+      /<(?!\/?(a|b|i|em|strong|code|del|p|pre|h[1-6]|[uo]l|li|div|table|t(head|body|r|h|d)|br|hr|blockquote|figure|details|summary|svg|defs|marker|poly(gon|line)|rect|circle|ellipse|path|line|g|text|tspan)\b)[^>]*>/
         .exec(text.slice(text.indexOf("<main>") + 6, text.indexOf("</main>")))?.[0],
       undefined,
       path,
@@ -97,23 +104,43 @@ test("nothing but the listed pages is shown", async (realm) => {
   }
 });
 
-test("what a text says is no HTML, and diagrams are tables", async (realm) => {
+test("what a text says is no HTML, and a diagram is drawn and told in words", async (realm) => {
   const { text } = await realm.nobody("GET", "/docs/guide/external_ramps");
   match(text, /<td><i>begin<\/i><\/td><td>→ <code>PROCESSING<\/code><\/td>/);
   const { text: flow } = await realm.nobody("GET", "/docs/internals/withdrawal");
   match(flow, /<td>Caller<\/td><td>→ routes\/withdrawals<\/td><td>POST \/v1\/withdrawals<\/td>/);
   const { text: start } = await realm.nobody("GET", "/docs/guide/getting_started");
   match(start, /&quot;id&quot;: &quot;&lt;currency&gt;&quot;/);
+  for (const name of PAGES.keys()) {
+    const { text } = await realm.nobody("GET", `/docs/${name}`);
+    const figures = text.split('<figure class="diagram">').slice(1);
+    for (const figure of figures) match(figure, /^<div tabindex="0"><svg [^>]*aria-hidden="true">/);
+    const ids = [...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    deepEqual(ids, [...new Set(ids)], name);
+  }
 });
 
-test("the diagrams of the guides have the very states of the document", async (realm) => {
+test("every state of the document is in the list of states, and drawn where the list says", async (realm) => {
   const { schemas } = (await realm.nobody("GET", "/v1/openapi.json")).body.components;
-  const pages = { deposits: "Deposit", withdrawals: "Withdrawal", blocks: "Block" };
-  for (const [page, schema] of Object.entries({ ...pages, external_ramps: "RampTransfer" })) {
-    const diagram = stateDiagramIn(await Deno.readTextFile(new URL(`guide/${page}.md`, DOCS)))!;
-    const drawn = new Set(diagram.match(/\b[A-Z]{4,}\b(?=:| -->|$)/gm));
-    deepEqual([...drawn].sort(), schemas[schema].properties.status.enum.toSorted(), page);
+  const list = await Deno.readTextFile(new URL("guide/states.md", DOCS));
+  const told = new Map<string, string[]>();
+  for (
+    const [, names, states, href] of list.matchAll(/^\| (`.*?`) \| (`.*?`) \| \[.*?\]\((.*?)\)/gm)
+  ) {
+    const set = codesOf(states).sort();
+    for (const name of codesOf(names)) told.set(name, set);
+    const page = await Deno.readTextFile(new URL(href, new URL("guide/", DOCS)));
+    const drawn = stateDiagramsIn(page).map((one) => [...statesOf(one)].sort().join());
+    ok(drawn.includes(set.join()), `${names}: ${drawn.join(" | ")}`);
   }
+  const found = new Map<string, string[]>();
+  for (const [name, { properties = {} }] of Object.entries<Schema>(schemas)) {
+    const states = (properties.status ?? properties.state)?.enum;
+    if (states !== undefined && !SWITCHES.includes(name) && !name.endsWith("Part")) {
+      found.set(name, states.toSorted());
+    }
+  }
+  deepEqual([...found].sort(), [...told].sort());
 });
 
 test("a service below a path of a proxy has its links there", async (realm) => {
@@ -139,18 +166,42 @@ Deno.test({
     await page.prefer("dark");
     notEqual(await ground(), light);
     await page.evaluate(`new Promise((resolve) => {
-      new MutationObserver(resolve).observe(found, { childList: true });
-      search.value = "covering a loss";
-      search.dispatchEvent(new Event("input"));
+      new MutationObserver(resolve).observe(search_found, { childList: true });
+      search_field.value = "covering a loss";
+      search_field.dispatchEvent(new Event("input"));
     })`);
-    equal(await page.evaluate("found.hidden"), false);
+    equal(await page.evaluate("search_found.hidden"), false);
     const [href, title] = await page.evaluate<string[]>(
-      "[found.querySelector('a').pathname + found.querySelector('a').hash, found.innerText]",
+      "((a) => [a.pathname + a.hash, search_found.innerText])(search_found.querySelector('a'))",
     );
     equal(href, "/docs/operations/solvency#covering-a-loss");
     match(title, /^Covering a loss/);
     await page.open(`${service.url}${href}`);
     equal(await page.evaluate("document.querySelector('[aria-current]').innerText"), "Solvency");
+    await page.open(`${service.url}/docs/guide/withdrawals`);
+    const [labels, wide, ink, text] = await page.evaluate<[number, string[], string, string]>(
+      `(() => {
+      const labels = [...document.querySelectorAll(".diagram .edge-label")];
+      const isWide = (label) =>
+        label.querySelector("text").getBBox().width > label.querySelector("rect").getBBox().width;
+      const wide = labels.filter(isWide).map(({ textContent }) => textContent);
+      const ink = getComputedStyle(document.querySelector(".diagram .edge-label text")).fill;
+      return [labels.length, wide, ink, getComputedStyle(document.body).color];
+    })()`,
+    );
+    equal(labels, 4);
+    deepEqual(wide, []);
+    equal(ink, text);
     deepEqual(page.faults, []);
   },
 });
+
+function codesOf(cell: string): string[] {
+  return [...cell.matchAll(/`(\w+)`/g)].map(([, code]) => code);
+}
+
+/** The states between beginning and end that a diagram draws. */
+function statesOf(diagram: string): Set<string> {
+  const arrows = [...diagram.matchAll(/^ *(\S+) --> ([^\s:]+)/gm)];
+  return new Set(arrows.flatMap(([, from, to]) => [from, to]).filter((one) => one !== "[*]"));
+}

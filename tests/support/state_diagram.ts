@@ -16,5 +16,10 @@ export function stateDiagram(begins: Readonly<Record<string, string>>, table: Tr
 
 /** Reads the first state diagram of a page; null if it has none. */
 export function stateDiagramIn(page: string): string | null {
-  return /```mermaid\n(stateDiagram-v2\n[^`]*?)\n```/.exec(page)?.[1] ?? null;
+  return stateDiagramsIn(page)[0] ?? null;
+}
+
+/** Reads all state diagrams of a page. */
+export function stateDiagramsIn(page: string): string[] {
+  return [...page.matchAll(/```mermaid\n(stateDiagram-v2\n[^`]*?)\n```/g)].map(([, text]) => text);
 }
