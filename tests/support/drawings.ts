@@ -51,7 +51,7 @@ export function draw(text: string, number: number): string {
 /** Keeps a label within its box, whatever the reader's font is. */
 function narrowed(svg: string): string {
   return svg.replaceAll(
-    /(<rect [^>]*width="([\d.]+)"[^>]*\/>)<text ([^>]*font-size="11"[^>]*)>([^<]*)</g,
+    /(<rect [^>]* width="([\d.]+)"[^>]*\/>)<text ([^>]*font-size="11"[^>]*)>([^<]*)</g,
     (whole, box, width, attributes, label) => {
       const room = Number(width) - BOX_EDGE;
       if (plain(label).length * LETTER <= room) return whole;
