@@ -3,7 +3,8 @@ import { type Field, measure } from "./measure.ts";
 import { median } from "./processes.ts";
 import type { Figures } from "./report.ts";
 
-import { freePort, waitUntilAnswers } from "./stand.ts";
+import { freePort } from "../tests/support/ports.ts";
+import { waitUntilAnswers } from "./stand.ts";
 
 /** The accounts of the yardstick. */
 const ACCOUNTS = Array.from(

@@ -1,6 +1,7 @@
 /** A PostgreSQL that the machine has, in the place of the one that the service brings. @module */
 import { output } from "./processes.ts";
-import { freePort, type Server } from "./stand.ts";
+import { freePort } from "../tests/support/ports.ts";
+import type { Server } from "./stand.ts";
 
 const BIN = "/usr/lib/postgresql/15/bin";
 /** PostgreSQL does not run as root; nobody owns its files then. */

@@ -7,6 +7,7 @@
 import postgres from "postgres";
 import { type EmbeddedPostgres, startEmbedded } from "../db/embedded/embedded.ts";
 import { newIds } from "../domain/ids.ts";
+import { freePort } from "../tests/support/ports.ts";
 
 /** A realm on the stand. */
 export interface BenchRealm {
@@ -286,10 +287,4 @@ async function answers(url: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** Finds a port that nobody listens on. */
-export function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }

@@ -66,10 +66,17 @@ export async function startInstallation(settings: Record<string, string>): Promi
   };
 }
 
-/** Finds a free port. */
+/** Finds a free port, below those that systems hand out: no connection is given it before the program listens there. */
 export function freePort(): number {
-  using listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
-  return listener.addr.port;
+  while (true) {
+    const port = 20_000 + Math.floor(Math.random() * 12_768);
+    try {
+      using _listener = Deno.listen({ port, hostname: "127.0.0.1" });
+      return port;
+    } catch (error) {
+      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    }
+  }
 }
 
 function welcomeOf(text: string): Welcome {

@@ -5,7 +5,8 @@
  */
 import type { RequestForm } from "../generator.ts";
 import { output } from "../processes.ts";
-import { freePort, type Stand, waitUntilAnswers } from "../stand.ts";
+import { freePort } from "../../tests/support/ports.ts";
+import { type Stand, waitUntilAnswers } from "../stand.ts";
 
 /** A ledger of others that answers. */
 export interface Subject extends AsyncDisposable {
