@@ -10,6 +10,7 @@ import { createProblemWriter, problemSchema } from "./openapi_problems.ts";
 import { createSchemaWriter, type Json, type SchemaWriter } from "./openapi_schemas.ts";
 import { HEADERS, SECURITY, SECURITY_SCHEMES, SERVICE, TAGS } from "./openapi_texts.ts";
 import { basePathOf } from "./request_targets.ts";
+import { exampleOf, type Examples, exemplifyParameters, readExamples } from "./openapi_examples.ts";
 import { breathe, prepare, type Prepared, replyPrepared } from "./prepared_texts.ts";
 import { type AnyRoute, route } from "./route.ts";
 import { describeWebhooks } from "./openapi_webhooks.ts";
@@ -27,8 +28,7 @@ export function openapiRoutes(routes: () => AnyRoute[]): AnyRoute[] {
   function documentFor(services: Services): Promise<Prepared> {
     let document = documents.get(services);
     if (document === undefined) {
-      const text = inSlices(printing(routes(), basePathOf(services.config.baseUrl)));
-      document = text.then(prepare);
+      document = makeText(routes(), basePathOf(services.config.baseUrl)).then(prepare);
       documents.set(services, document);
       document.catch(() => documents.delete(services));
     }
@@ -50,9 +50,22 @@ export function openapiRoutes(routes: () => AnyRoute[]): AnyRoute[] {
   ];
 }
 
+/** Makes the document's text, with the examples. */
+async function makeText(routes: readonly AnyRoute[], basePath: string): Promise<string> {
+  const examples = await readExamples();
+  return await inSlices(printing(routes, { basePath, examples }));
+}
+
+/** What a document has besides routes. */
+export interface Surroundings {
+  /** The path under which the service is reached. */
+  basePath?: string;
+  examples?: Examples;
+}
+
 /** Describes routes as an OpenAPI 3.1 document. */
-export function describe(routes: readonly AnyRoute[], basePath = ""): Json {
-  const steps = describing(routes, basePath);
+export function describe(routes: readonly AnyRoute[], surroundings: Surroundings = {}): Json {
+  const steps = describing(routes, surroundings);
   for (;;) {
     const { done, value } = steps.next();
     if (done) return value;
@@ -71,8 +84,11 @@ async function inSlices<T>(steps: Generator<void, T>): Promise<T> {
 }
 
 /** Prints a description as {@link describe} gives it. */
-function* printing(routes: readonly AnyRoute[], basePath: string): Generator<void, string> {
-  return yield* print(yield* describing(routes, basePath), 3);
+function* printing(
+  routes: readonly AnyRoute[],
+  surroundings: Surroundings,
+): Generator<void, string> {
+  return yield* print(yield* describing(routes, surroundings), 3);
 }
 
 /** Prints an object, its members in steps down to a depth. */
@@ -89,14 +105,17 @@ function* print(value: unknown, depth: number): Generator<void, string> {
 }
 
 /** Describes one route in a few steps. */
-function* describing(routes: readonly AnyRoute[], basePath: string): Generator<void, Json> {
+function* describing(
+  routes: readonly AnyRoute[],
+  { basePath = "", examples = {} }: Surroundings,
+): Generator<void, Json> {
   const schemas = createSchemaWriter();
   const problems = createProblemWriter(headersOf);
   const paths: Record<string, Json> = {};
   for (const each of routes) {
-    const asked = operation(each, schemas);
+    const asked = operation(each, schemas, examples);
     yield;
-    const answered = successes(each, schemas);
+    const answered = successes(each, schemas, examples);
     yield;
     const { [each.path]: before } = paths;
     const responses = { ...answered, ...problems.write(each) };
@@ -106,6 +125,8 @@ function* describing(routes: readonly AnyRoute[], basePath: string): Generator<v
   const webhooks = describeWebhooks(schemas);
   yield;
   const parameters = yield* shareParameters(paths);
+  exemplifyParameters(paths, examples);
+  yield;
   const responses = yield* shareResponses(paths);
   return {
     openapi: "3.1.0",
@@ -125,9 +146,10 @@ function* describing(routes: readonly AnyRoute[], basePath: string): Generator<v
   };
 }
 
-function operation(each: AnyRoute, schemas: SchemaWriter): Json {
+function operation(each: AnyRoute, schemas: SchemaWriter, examples: Examples): Json {
+  const name = operationId(each);
   return {
-    operationId: operationId(each),
+    operationId: name,
     tags: [each.tag],
     summary: each.summary,
     ...(each.description === undefined ? {} : { description: each.description }),
@@ -141,20 +163,29 @@ function operation(each: AnyRoute, schemas: SchemaWriter): Json {
     ...(each.body === undefined ? {} : {
       requestBody: {
         required: each.method !== "GET" && !each.body.safeParse({}).success,
-        content: { "application/json": { schema: schemas.write(each.body, "input") } },
+        content: {
+          "application/json": {
+            schema: schemas.write(each.body, "input"),
+            ...exampleOf(examples[name]?.body),
+          },
+        },
       },
     }),
   };
 }
 
 /** The answers that are no refusals. */
-function successes(each: AnyRoute, schemas: SchemaWriter): Json {
+function successes(each: AnyRoute, schemas: SchemaWriter, examples: Examples): Json {
+  const name = operationId(each);
   const reduced = each.query !== undefined && "fields" in schemas.members(each.query).properties;
   const schema = reduced ? schemas.writeReduced(each.answer) : schemas.write(each.answer, "output");
   const content = {
-    [each.type ?? "application/json"]: { schema },
+    [each.type ?? "application/json"]: { schema, ...exampleOf(examples[name]?.answer) },
     ...Object.fromEntries(
-      (each.alternatives ?? []).map((type) => [type, { schema: { type: "string" } }]),
+      (each.alternatives ?? []).map((type) => [type, {
+        schema: { type: "string" },
+        ...exampleOf(examples[`${name} ${type}`]?.answer),
+      }]),
     ),
   };
   const headers = headersOf(successHeaders(each));
@@ -164,7 +195,12 @@ function successes(each: AnyRoute, schemas: SchemaWriter): Json {
       description,
       headers,
       ...(answer === undefined ? {} : {
-        content: { "application/json": { schema: schemas.write(answer, "output") } },
+        content: {
+          "application/json": {
+            schema: schemas.write(answer, "output"),
+            ...exampleOf(examples[`${name} ${status}`]?.answer),
+          },
+        },
       }),
     };
   }

@@ -8,6 +8,7 @@
  */
 import { breakingChanges } from "../../lint/openapi_changes.ts";
 import { describe } from "../../routes/http/openapi.ts";
+import { readExamples } from "../../routes/http/openapi_examples.ts";
 import { allRoutes } from "../../routes/http/route_list.ts";
 import { printFacts, printTypes } from "./client_schema.ts";
 
@@ -15,8 +16,10 @@ const FOLDER = new URL("../../client/", import.meta.url);
 
 /** Writes the document and what is made of it, or compares them; gives the exit code. */
 export async function openapi(args: readonly string[]): Promise<number> {
+  const examples = await readExamples();
+  const text = `${JSON.stringify(describe(allRoutes(), { examples }), null, 2)}\n`;
+  // Types need no examples, and share more without them.
   const document = JSON.parse(JSON.stringify(describe(allRoutes())));
-  const text = `${JSON.stringify(document, null, 2)}\n`;
   const files = {
     "openapi.json": text,
     "schema.ts": await printTypes(document),
