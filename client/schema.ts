@@ -1830,6 +1830,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chains/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how far a chain was scanned over time
+         * @description The last sample until each of up to 500 evenly spaced moments. Workers take one a minute; they are kept for 30 days, one of each hour for two years.
+         */
+        get: operations["getChainHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/accounts/{id}/entries": {
         parameters: {
             query?: never;
@@ -2942,7 +2962,7 @@ export interface paths {
         };
         /**
          * Read how chain and ledger compared over time
-         * @description For administrators: the last comparison until each of up to 500 evenly spaced moments of the last 30 days. Workers compare once a minute; ask for a shorter range to see each comparison.
+         * @description For administrators: the last comparison until each of up to 500 evenly spaced moments. Workers compare once a minute; comparisons are kept for 30 days, one of each hour for two years. Ask for a shorter range to see each comparison.
          */
         get: operations["getSolvencyHistory"];
         put?: never;
@@ -2967,6 +2987,66 @@ export interface paths {
          * @description Moves value of a ramp or virtual account to the account `fees`, at most the sum by which that is below zero. For administrators of the realm, and for the operator, who names the realm. Owner and holder of the account are users with role manage or admin and scope realm: value of customers covers nothing. It is not reverted.
          */
         post: operations["createCover"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/stats/flows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how much came in, went out and moved, by the hour or the day
+         * @description For administrators: counts, amounts and fiat values of transactions by asset and type. They are sums that are kept beside the hash chain, by the ledger's time; `complete_to` and `unsealed` tell what they lack. A withdrawal out of a virtual account is two transactions: `inside` to its ramp, and `out` when it is paid.
+         */
+        get: operations["getFlows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/stats/withdrawals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how many withdrawals there are by status, and how long their steps take
+         * @description For administrators: of the withdrawals that were created in a range. Of more than 20000 the newest 20000 are read, and `complete` is false.
+         */
+        get: operations["getWithdrawalStatistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/stats/deposits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how many deposits there are by status, and how long their steps take
+         * @description For administrators: of the deposits that were first seen in a range. Of more than 20000 the newest 20000 are read, and `complete` is false.
+         */
+        get: operations["getDepositStatistics"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -5647,6 +5727,29 @@ export interface components {
             /** @description Balances of the realm's addresses that rose without a transfer that explains it. */
             unexplained: number;
         };
+        ChainHistory: {
+            /**
+             * @description Identifier of the chain.
+             * @example ETHEREUM
+             */
+            chain: string;
+            network: string;
+            testnet: boolean;
+            from: number;
+            to: number;
+            points: {
+                sampled_at: number;
+                /** @description The newest block seen until then. */
+                height: number;
+                /** @description The last block scanned. */
+                scanned: number;
+                /** @description Blocks seen and not yet scanned. */
+                lag: number;
+                /** @description When a node last answered. Where that is long before, `lag` tells nothing. */
+                scanned_at: number;
+                healthy: boolean;
+            }[];
+        };
         EntryPage: {
             rows: components["schemas"]["Entry"][];
             total: number;
@@ -6835,6 +6938,112 @@ export interface components {
             reason: string;
             created_at: number;
         };
+        Flows: {
+            testnet: boolean;
+            /** @enum {string} */
+            step: "hour" | "day";
+            from: number;
+            to: number;
+            /** @description All transactions of earlier times are counted. Later ones may wait for their link in the hash chain, and count with it. Null while there is no transaction. */
+            complete_to: number | null;
+            /** @description Transactions of the realm that wait for their link, and are not counted yet. */
+            unsealed: number;
+            /** @description In the order of time. Where there were no transactions there is no flow. */
+            flows: {
+                /**
+                 * @description The beginning of the hour or the day (UTC).
+                 * @example 1790002800000
+                 */
+                at: number;
+                /** @example BTC */
+                asset?: string;
+                /** @enum {string} */
+                type?: "transfer" | "deposit" | "forward" | "withdrawal" | "return" | "fee" | "issue" | "destroy" | "capture" | "revert";
+                /**
+                 * @description Into the ledger (deposits, issues), out of it (payments, fees of a network, destructions), or between its accounts.
+                 * @enum {string}
+                 */
+                direction: "in" | "out" | "inside";
+                /** @description Transactions. */
+                count: number;
+                amount?: components["schemas"]["Decimal"];
+                /** @description Sums of the fiat values that the transactions have, by currency, and how many have one. A transaction without a rate has none. */
+                fiat: {
+                    currency: string;
+                    value: components["schemas"]["Decimal"];
+                    count: number;
+                }[];
+            }[];
+        };
+        WithdrawalStatistics: {
+            testnet: boolean;
+            asset: string | null;
+            from: number;
+            to: number;
+            /** @description Whether all of the range are counted; otherwise the newest are, from `counted_from` on. */
+            complete: boolean;
+            counted_from: number;
+            count: number;
+            statuses: {
+                PROCESSING: number;
+                DONE: number;
+                FAILED: number;
+                CANCELED: number;
+            };
+            /** @description `sent`: from its creation until it was sent to the chain; `mined`: from then until it was in a block; `done`: from then until it was deep enough; `total`: all of these. A step that none took is left out. */
+            steps: {
+                step: string;
+                /** @description How many took it. */
+                count: number;
+                /** @description Milliseconds. */
+                p50: number;
+                /** @description Milliseconds. */
+                p90: number;
+                /** @description Milliseconds. */
+                p99: number;
+                /** @description Milliseconds. */
+                max: number;
+            }[];
+        };
+        DepositStatistics: {
+            testnet: boolean;
+            asset: string | null;
+            from: number;
+            to: number;
+            /** @description Whether all of the range are counted; otherwise the newest are, from `counted_from` on. */
+            complete: boolean;
+            counted_from: number;
+            count: number;
+            statuses: {
+                PENDING: number;
+                CONFIRMED: number;
+                ORPHANED: number;
+            };
+            /**
+             * @description Of those that are forwarded or wait for it, by the status of `forward`.
+             * @example {
+             *       "DONE": 3,
+             *       "WAITING": 1
+             *     }
+             */
+            forwards: {
+                [key: string]: number;
+            };
+            /** @description `confirmed`: from when it was first seen until it was credited; `forwarded`: from then until it was forwarded; `total`: both. A step that none took is left out. */
+            steps: {
+                step: string;
+                /** @description How many took it. */
+                count: number;
+                /** @description Milliseconds. */
+                p50: number;
+                /** @description Milliseconds. */
+                p90: number;
+                /** @description Milliseconds. */
+                p99: number;
+                /** @description Milliseconds. */
+                max: number;
+            }[];
+        };
         NewStop: {
             /** @enum {string} */
             what: "moves" | "signing";
@@ -7475,14 +7684,18 @@ export interface components {
         dry_run: boolean;
         consolidation: string;
         limit5: number;
-        /** @description Milliseconds since the epoch. */
+        /** @description A boolean; its name as a string is taken too. */
+        testnet: boolean;
+        /** @description Milliseconds since the epoch, included; a day before `to` unless given. */
         from2: number;
-        /** @description Milliseconds since the epoch. */
-        to2: number;
         /** @description Milliseconds since the epoch, included; the present unless given. */
-        to3: number;
+        to2: number;
         /** @description How many moments, the first at `from` and the last at `to`. */
         points: number;
+        /** @description Milliseconds since the epoch. */
+        from3: number;
+        /** @description Milliseconds since the epoch. */
+        to3: number;
         block: string;
         /** @description Fields that are searched; those of text unless given. */
         searchFields8: string[];
@@ -7531,6 +7744,8 @@ export interface components {
         /** @description Relations that are shown whole in place of their ids. */
         populate8: ("identity" | "false")[];
         transfer: string;
+        /** @description Those of one asset alone, among the newest 20000 of the range. */
+        asset: string;
         /** @description Fields that are searched; those of text unless given. */
         searchFields14: string[];
         /** @description Fields to answer with, dotted into objects; all unless given. */
@@ -10675,13 +10890,43 @@ export interface operations {
             };
         };
     };
+    getChainHistory: {
+        parameters: {
+            query: {
+                chain: "BITCOIN" | "LITECOIN" | "BITCOIN_CASH" | "DOGECOIN" | "ETHEREUM" | "POLYGON" | "CELO" | "BSC" | "SOLANA" | "TRON";
+                /** @description A boolean; its name as a string is taken too. */
+                testnet?: components["parameters"]["testnet"];
+                /** @description Milliseconds since the epoch, included; a day before `to` unless given. */
+                from?: components["parameters"]["from2"];
+                /** @description Milliseconds since the epoch, included; the present unless given. */
+                to?: components["parameters"]["to2"];
+                /** @description How many moments, the first at `from` and the last at `to`. */
+                points?: components["parameters"]["points"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChainHistory"];
+                };
+            };
+        };
+    };
     listAccountEntries: {
         parameters: {
             query?: {
                 /** @description Milliseconds since the epoch. */
-                from?: components["parameters"]["from2"];
+                from?: components["parameters"]["from3"];
                 /** @description Milliseconds since the epoch. */
-                to?: components["parameters"]["to2"];
+                to?: components["parameters"]["to3"];
                 /** @description The number of an entry: those that follow it in the order asked for, instead of a page. */
                 after?: string;
                 sort?: "created_at" | "-created_at" | "seq" | "-seq";
@@ -10743,7 +10988,7 @@ export interface operations {
                 /** @description Milliseconds since the epoch, included; when the account was made unless given. */
                 from?: number;
                 /** @description Milliseconds since the epoch, included; the present unless given. */
-                to?: components["parameters"]["to3"];
+                to?: components["parameters"]["to2"];
                 /** @description How many moments, the first at `from` and the last at `to`. */
                 points?: components["parameters"]["points"];
             };
@@ -10770,9 +11015,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Milliseconds since the epoch. */
-                from?: components["parameters"]["from2"];
+                from?: components["parameters"]["from3"];
                 /** @description Milliseconds since the epoch. */
-                to?: components["parameters"]["to2"];
+                to?: components["parameters"]["to3"];
                 /** @description As `accept` says unless given. */
                 format?: components["parameters"]["format"];
             };
@@ -12791,11 +13036,11 @@ export interface operations {
             query: {
                 asset: string;
                 /** @description A boolean; its name as a string is taken too. */
-                testnet?: boolean;
+                testnet?: components["parameters"]["testnet"];
                 /** @description Milliseconds since the epoch, included; a day before `to` unless given. */
-                from?: number;
+                from?: components["parameters"]["from2"];
                 /** @description Milliseconds since the epoch, included; the present unless given. */
-                to?: components["parameters"]["to3"];
+                to?: components["parameters"]["to2"];
                 /** @description How many moments, the first at `from` and the last at `to`. */
                 points?: components["parameters"]["points"];
             };
@@ -12842,6 +13087,99 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CoveredLoss"];
+                };
+            };
+        };
+    };
+    getFlows: {
+        parameters: {
+            query?: {
+                /** @description Milliseconds since the epoch; the flows begin with the hour or the day (UTC) of this moment. Unless given, an answer by the hour has 24 hours, one by the day 30 days. */
+                from?: number;
+                /** @description Milliseconds since the epoch, included; the present unless given. */
+                to?: components["parameters"]["to2"];
+                /** @description A range has at most 744 hours, or 366 days (UTC). */
+                step?: "hour" | "day";
+                /** @description What is told apart; the rest is added up. Without `asset` no flow has an amount, since amounts of several assets have no sum. */
+                by?: "asset,type" | "type,asset" | "asset" | "type";
+                /** @description Of one asset alone. */
+                asset?: string;
+                /** @description Transactions of one type alone. */
+                type?: "transfer" | "deposit" | "forward" | "withdrawal" | "return" | "fee" | "issue" | "destroy" | "capture" | "revert";
+                /** @description A boolean; its name as a string is taken too. */
+                testnet?: components["parameters"]["testnet"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Flows"];
+                };
+            };
+        };
+    };
+    getWithdrawalStatistics: {
+        parameters: {
+            query?: {
+                /** @description Milliseconds since the epoch, included; a day before `to` unless given. */
+                from?: components["parameters"]["from2"];
+                /** @description Milliseconds since the epoch, included; the present unless given. */
+                to?: components["parameters"]["to2"];
+                /** @description Those of one asset alone, among the newest 20000 of the range. */
+                asset?: components["parameters"]["asset"];
+                /** @description A boolean; its name as a string is taken too. */
+                testnet?: components["parameters"]["testnet"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WithdrawalStatistics"];
+                };
+            };
+        };
+    };
+    getDepositStatistics: {
+        parameters: {
+            query?: {
+                /** @description Milliseconds since the epoch, included; a day before `to` unless given. */
+                from?: components["parameters"]["from2"];
+                /** @description Milliseconds since the epoch, included; the present unless given. */
+                to?: components["parameters"]["to2"];
+                /** @description Those of one asset alone, among the newest 20000 of the range. */
+                asset?: components["parameters"]["asset"];
+                /** @description A boolean; its name as a string is taken too. */
+                testnet?: components["parameters"]["testnet"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DepositStatistics"];
                 };
             };
         };

@@ -394,6 +394,19 @@ CREATE CONSTRAINT TRIGGER chain_orders_reason AFTER INSERT ON chain_orders DEFER
 CREATE TRIGGER chain_orders_served BEFORE INSERT OR UPDATE ON chain_orders FOR EACH ROW EXECUTE FUNCTION check_served_order()
 CREATE TRIGGER chain_orders_stay BEFORE DELETE OR TRUNCATE ON chain_orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
+table chain_samples (
+  chain text not null
+  network text not null
+  sampled_at timestamp with time zone not null
+  hourly boolean not null
+  height bigint not null
+  scanned bigint not null
+  scanned_at timestamp with time zone not null
+  healthy boolean not null
+)
+constraint chain_samples_pkey PRIMARY KEY (chain, network, sampled_at)
+CREATE INDEX chain_samples_old ON chain_samples USING btree (hourly, sampled_at)
+
 table coin_rounds (
   chain text not null
   network text not null
@@ -886,6 +899,25 @@ table holder_losses (
 )
 constraint holder_losses_pkey PRIMARY KEY (holder, asset, testnet, day)
 CREATE TRIGGER holder_losses_kin AFTER INSERT OR UPDATE ON holder_losses FOR EACH ROW EXECUTE FUNCTION note_kin_loss()
+
+table hourly_flows (
+  testnet boolean not null
+  hour timestamp with time zone not null
+  asset text not null
+  type text not null
+  direction text not null
+  currency text not null default ''::text
+  count bigint not null
+  amount numeric not null
+  value numeric not null default 0
+)
+constraint hourly_flows_amount_check CHECK ((amount > (0)::numeric))
+constraint hourly_flows_count_check CHECK ((count > 0))
+constraint hourly_flows_direction CHECK ((direction = ANY (ARRAY['in'::text, 'out'::text, 'inside'::text])))
+constraint hourly_flows_hour CHECK ((mod(EXTRACT(epoch FROM hour), (3600)::numeric) = (0)::numeric))
+constraint hourly_flows_pkey PRIMARY KEY (testnet, hour, asset, type, direction, currency)
+constraint hourly_flows_value CHECK (((currency <> ''::text) OR (value = (0)::numeric)))
+constraint hourly_flows_value_check CHECK ((value >= (0)::numeric))
 
 table idempotency (
   key uuid not null
@@ -1582,6 +1614,7 @@ table solvency_samples (
   asset text not null
   testnet boolean not null
   checked_at timestamp with time zone not null
+  hourly boolean not null
   assets numeric not null
   liabilities numeric not null
   fees numeric not null
@@ -1593,7 +1626,7 @@ table solvency_samples (
 )
 constraint solvency_samples_drift CHECK ((drift = ((((assets - pending) - sending) - liabilities) - fees)))
 constraint solvency_samples_pkey PRIMARY KEY (asset, testnet, checked_at)
-CREATE INDEX solvency_samples_old ON solvency_samples USING btree (checked_at)
+CREATE INDEX solvency_samples_old ON solvency_samples USING btree (hourly, checked_at)
 
 table stops (
   id uuid not null
@@ -4509,6 +4542,7 @@ realm may select on chain_cursors
 realm may select on chain_head
 realm may select on chain_links
 realm may select on chain_orders
+realm may select on chain_samples
 realm may select on coin_rounds
 realm may select on coin_searches
 realm may select on coins
@@ -4529,6 +4563,7 @@ realm may select on external_addresses
 realm may select on fee_quotes
 realm may select on fungible_tokens
 realm may select on holder_losses
+realm may select on hourly_flows
 realm may select on idempotency
 realm may select on identities
 realm may select on incidents
@@ -4619,6 +4654,7 @@ realm may usage on schema
 realm_worker is a member of realm
 realm_worker may delete on batches
 realm_worker may delete on chain_blocks
+realm_worker may delete on chain_samples
 realm_worker may delete on coins
 realm_worker may delete on deposits
 realm_worker may delete on idempotency
@@ -4643,6 +4679,7 @@ realm_worker may insert on chain_blocks
 realm_worker may insert on chain_cursors
 realm_worker may insert on chain_links
 realm_worker may insert on chain_orders
+realm_worker may insert on chain_samples
 realm_worker may insert on coin_rounds
 realm_worker may insert on coin_searches
 realm_worker may insert on coins
@@ -4655,6 +4692,7 @@ realm_worker may insert on external_addresses
 realm_worker may insert on external_ramps
 realm_worker may insert on fee_quotes
 realm_worker may insert on fungible_tokens
+realm_worker may insert on hourly_flows
 realm_worker may insert on incidents
 realm_worker may insert on jobs
 realm_worker may insert on leases
@@ -4694,6 +4732,7 @@ realm_worker may select on chain_cursors
 realm_worker may select on chain_head
 realm_worker may select on chain_links
 realm_worker may select on chain_orders
+realm_worker may select on chain_samples
 realm_worker may select on coin_rounds
 realm_worker may select on coin_searches
 realm_worker may select on coins
@@ -4715,6 +4754,7 @@ realm_worker may select on external_ramps
 realm_worker may select on fee_quotes
 realm_worker may select on fungible_tokens
 realm_worker may select on holder_losses
+realm_worker may select on hourly_flows
 realm_worker may select on idempotency
 realm_worker may select on identities
 realm_worker may select on incidents
@@ -4767,6 +4807,7 @@ realm_worker may select on webhook_deliveries
 realm_worker may select on webhook_queues
 realm_worker may select on webhooks
 realm_worker may select on withdrawals
+realm_worker may update (amount, count, value) on hourly_flows
 realm_worker may update (completed, created, cursor, error, finished_at, linked, parameters, read, state, step, updated_at) on person_syncs
 realm_worker may update (error, finished_at, found, found_count, node, node_height, updated_at) on rescans
 realm_worker may update (hash, seq) on audit
@@ -4802,7 +4843,6 @@ realm_worker may update on rates
 realm_worker may update on reserved_addresses
 realm_worker may update on reserved_inputs
 realm_worker may update on solvency
-realm_worker may update on solvency_samples
 realm_worker may update on sweeps
 realm_worker may update on unexplained_gains
 realm_worker may update on unmatched_deposits

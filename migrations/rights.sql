@@ -95,12 +95,14 @@ grant update on order_lock to :worker;
 grant :role to :worker;
 grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, unmatched_deposits,
   coins, coin_rounds, coin_searches, onchain_balances, unexplained_gains, fee_quotes, reserved_inputs, sweeps, deposit_apps, nonces,
-  ramp_costs, withdrawals, fungible_tokens, solvency, solvency_samples, consolidations, chain_orders, order_attempts, attestations,
+  ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, chain_orders, order_attempts, attestations,
   login_attempts, jobs, leases, rates, external_ramps, ramp_transfers to :worker;
 grant update (parameters, step, cursor, read, linked, completed, created, state, error, updated_at, finished_at)
   on person_syncs to :worker;
 grant update (found, found_count, node, node_height, error, finished_at, updated_at), delete on rescans to :worker;
-grant insert on addresses, token_proofs, row_counts, revocations, events, chain_links, webhook_deliveries, incidents to :worker;
+grant insert on addresses, token_proofs, row_counts, revocations, events, chain_links, webhook_deliveries, incidents,
+  solvency_samples, chain_samples, hourly_flows to :worker;
+grant update (count, amount, value) on hourly_flows to :worker;
 grant update (id) on events to :worker;
 grant update on chain_head, event_head, webhook_queues, webhook_deliveries to :worker;
 -- A lost seed is lost for ever: only the owner wraps it again.
@@ -108,7 +110,7 @@ grant insert on secrets, exchange_keys to :worker;
 grant delete on chain_blocks, deposits, unmatched_deposits, coins, unexplained_gains, reserved_inputs, row_counts, login_attempts, revocations,
   jobs to :worker;
 grant update (seq, hash) on audit to :worker;
-grant delete on ledger_commits, idempotency, batches, logins, incidents, solvency_samples to :worker;
+grant delete on ledger_commits, idempotency, batches, logins, incidents, solvency_samples, chain_samples to :worker;
 
 do $rights$
 declare

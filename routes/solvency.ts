@@ -36,8 +36,9 @@ export const solvencyRoutes: readonly AnyRoute[] = [
     operation: "getSolvencyHistory",
     summary: "Read how chain and ledger compared over time",
     description:
-      "For administrators: the last comparison until each of up to 500 evenly spaced moments of the last 30 " +
-      "days. Workers compare once a minute; ask for a shorter range to see each comparison.",
+      "For administrators: the last comparison until each of up to 500 evenly spaced moments. Workers compare once a " +
+      "minute; comparisons are kept for 30 days, one of each hour for two years. Ask for a shorter range to " +
+      "see each comparison.",
     access: "user",
     query: SolvencyHistoryOf,
     status: 200,

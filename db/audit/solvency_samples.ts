@@ -16,13 +16,17 @@ export type SolvencySampleRow = Pick<
   | "checked_at"
 >;
 
-/** Keeps a comparison as a sample. */
+/** Keeps a comparison as a sample; one of an hour (UTC) is marked. */
 export async function insertSolvencySample(tx: Tx, row: SolvencyRow): Promise<void> {
   await tx`
-    insert into solvency_samples (asset, testnet, checked_at, assets, liabilities, fees, pending, sending, drift,
-      solvent, height)
-    values (${row.asset}, ${row.testnet}, ${row.checked_at}, ${row.assets}, ${row.liabilities}, ${row.fees},
-      ${row.pending}, ${row.sending}, ${row.drift}, ${row.solvent}, ${row.height})
+    insert into solvency_samples (asset, testnet, checked_at, hourly, assets, liabilities, fees, pending, sending,
+      drift, solvent, height)
+    select ${row.asset}, ${row.testnet}, ${row.checked_at}, (select true from solvency_samples s
+        where s.asset = ${row.asset} and s.testnet = ${row.testnet} and s.checked_at >= h.hour
+          and s.checked_at < h.hour + interval '1 hour' limit 1) is null,
+      ${row.assets}, ${row.liabilities}, ${row.fees}, ${row.pending}, ${row.sending}, ${row.drift}, ${row.solvent},
+      ${row.height}
+    from (select date_trunc('hour', ${row.checked_at}::timestamptz, 'UTC') as hour) h
     on conflict do nothing`;
 }
 
@@ -46,7 +50,13 @@ export async function selectSolvencySamples(
     order by s.checked_at`;
 }
 
-/** Deletes samples after their time. */
-export async function deleteOldSamples(db: Db): Promise<void> {
-  await db`delete from solvency_samples where checked_at < now() - interval '30 days'`;
+/** Deletes some samples after their time; gives their number. */
+export async function deleteOldSamples(db: Db, limit: number): Promise<number> {
+  const most = await db`
+    delete from solvency_samples where ctid = any(array(select ctid from solvency_samples
+      where not hourly and checked_at < now() - interval '30 days' limit ${limit}))`;
+  const hourly = await db`
+    delete from solvency_samples where ctid = any(array(select ctid from solvency_samples
+      where hourly and checked_at < now() - interval '2 years' limit ${limit}))`;
+  return most.count + hourly.count;
 }

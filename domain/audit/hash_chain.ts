@@ -18,6 +18,7 @@ import {
   selectLinks,
   selectUnlinked,
 } from "../../db/audit/hash_chain.ts";
+import { addFlows } from "../../db/audit/hourly_flows.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { openAnswer } from "../answers.ts";
 import { chainTrail } from "./trail_chain.ts";
@@ -113,9 +114,10 @@ export async function appendLinks(
     (row, i) => link(linkText(row, { seq: ++seq, salt: saltAt(salts, i) })),
   );
   await insertLinks(tx, { from, rows, hashes, salts, commits, owners: ownersOf(rows) });
+  const moved = rows.flatMap((row) => row.event === null ? [row.id] : []);
+  await addFlows(tx, moved);
   if (heard) await announce(tx, by, { from, rows: rows as Announced[], hashes });
-  const transactions = rows.filter((row) => row.event === null).length;
-  return { links: rows.length, transactions };
+  return { links: rows.length, transactions: moved.length };
 }
 
 function saltAt(salts: string, i: number): string {

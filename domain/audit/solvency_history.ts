@@ -1,4 +1,8 @@
-/** Solvency over time: samples of the comparisons that workers make, kept for 30 days. @module */
+/**
+ * Solvency over time: samples of the comparisons that workers make. They are kept for 30 days, one of each hour for
+ * two years.
+ * @module
+ */
 import { z } from "zod";
 import type { Db } from "../../db/database.ts";
 import { selectSolvencySamples, type SolvencySampleRow } from "../../db/audit/solvency_samples.ts";

@@ -117,6 +117,11 @@ function told(
   return { ...progress, healthy: false, error, quarantined: quarantine.ramps };
 }
 
+/** Blocks seen and not yet scanned. */
+export function lagOf(head: number, scanned: number): number {
+  return Math.max(0, head - scanned);
+}
+
 function progressOf(cursor: CursorRow | undefined) {
   if (cursor === undefined) {
     return {
@@ -134,7 +139,7 @@ function progressOf(cursor: CursorRow | undefined) {
     height: cursor.head,
     finalized: cursor.finalized,
     scanned: cursor.height,
-    lag: Math.max(0, cursor.head - cursor.height),
+    lag: lagOf(cursor.head, cursor.height),
     scanned_at: cursor.scanned_at,
     healthy: cursor.error === null && cursor.warning === null && halted === null,
     error: halted ?? cursor.error ?? cursor.warning,

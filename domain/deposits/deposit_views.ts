@@ -50,7 +50,7 @@ export const DepositView = z.object({
 }).meta({ id: "Deposit" });
 
 /** The states of a sweep as a deposit's `forward` shows them. */
-const FORWARD: Readonly<Record<SweepRow["state"], string>> = {
+export const FORWARD: Readonly<Record<SweepRow["state"], string>> = {
   new: "PENDING",
   waiting: "WAITING",
   topping: "PROCESSING",

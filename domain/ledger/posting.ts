@@ -50,7 +50,8 @@ const PartyView = z.object({
   holder: z.string().nullable(),
 });
 
-const TypeView = z.enum([
+/** The type of a transaction as shown. */
+export const TypeView = z.enum([
   "transfer",
   "deposit",
   "forward",

@@ -1,6 +1,7 @@
 -- What:     blocks with their rules, the history of blocking and freezing, links of the hash chain and their head,
---           leases of repeated work, and listeners to transactions.
--- Why:      contract, section 8: blocks (7), balance at a time (6), the hash chain (2).
+--           sums of transactions by the hour, leases of repeated work, and listeners to transactions.
+-- Why:      contract, section 8: blocks (7), balance at a time (6), the hash chain (2). A chart of a year must not read
+--           each transaction.
 -- Locks:    share row exclusive on accounts for one trigger; the other tables are new.
 -- Backfill: the head of an empty chain.
 -- Undo:     forward only.
@@ -164,6 +165,27 @@ create table chain_head (
 comment on table chain_head is 'The last link; the process that appends locks its row.';
 comment on column chain_head.transactions is 'How many of the links are those of transactions.';
 insert into chain_head (seq, hash) values (0, decode(repeat('00', 32), 'hex'));
+
+-- Sums of the transactions in the hash chain, by the hour of the ledger's time. The database transaction that appends
+-- their links adds them, so each counts once; posting never touches a row. Days are sums of hours, in UTC.
+create table hourly_flows (
+  testnet boolean not null,
+  hour timestamptz not null,
+  asset text not null,
+  type text not null,
+  direction text not null,
+  currency text not null default '',
+  count bigint not null check (count > 0),
+  amount numeric not null check (amount > 0),
+  value numeric not null default 0 check (value >= 0),
+  primary key (testnet, hour, asset, type, direction, currency),
+  constraint hourly_flows_hour check (mod(extract(epoch from hour), 3600) = 0),
+  constraint hourly_flows_direction check (direction in ('in', 'out', 'inside')),
+  constraint hourly_flows_value check (currency <> '' or value = 0)
+) with (fillfactor = 80);
+comment on column hourly_flows.direction is 'In from the counterparty world, out to it, or between other accounts.';
+comment on column hourly_flows.currency is 'Of the fiat values; empty where the transactions have none.';
+comment on column hourly_flows.value is 'Sum of the fiat values.';
 
 create table event_listeners (
   type text primary key,

@@ -1,6 +1,6 @@
--- What:     encrypted secrets (seeds), ramps, addresses, scan results of the chains: cursors, blocks, deposits,
---           unmatched deposits, coins, balances; prices of sending; reserved inputs; sweeps; deposit applications;
---           watched addresses.
+-- What:     encrypted secrets (seeds), ramps, addresses, scan results of the chains: cursors with samples, blocks,
+--           deposits, unmatched deposits, coins, balances; prices of sending; reserved inputs; sweeps; deposit
+--           applications; watched addresses.
 -- Why:      contract, sections 9 and 10; design, section 5. A place in comments is (chain, network).
 -- Locks:    none, all tables are new.
 -- Backfill: none.
@@ -187,6 +187,24 @@ comment on column chain_cursors.finalized is 'The newest block that as many node
 comment on column chain_cursors.warning is 'A warning to the operator while the chain is scanned: nodes that contradict each other, deposits that too few confirm.';
 comment on column chain_cursors.balances_height is 'The height of the last comparison of balances.';
 comment on column chain_cursors.halted is 'Why nothing is credited here until an operator acts: a reorganisation beyond the depth.';
+
+-- Samples of the cursors, one each minute.
+create table chain_samples (
+  chain text not null,
+  network text not null,
+  sampled_at timestamptz not null,
+  hourly boolean not null,
+  height bigint not null,
+  scanned bigint not null,
+  scanned_at timestamptz not null,
+  healthy boolean not null
+);
+create index chain_samples_old on chain_samples (hourly, sampled_at);
+-- Made last: of indexes that cost the same while a table is empty, PostgreSQL takes the newest, and keeps the plan.
+alter table chain_samples add primary key (chain, network, sampled_at);
+comment on column chain_samples.hourly is 'The one of its hour (UTC) that is kept for two years; the others are kept for 30 days.';
+comment on column chain_samples.height is 'The newest block that the node had shown.';
+comment on column chain_samples.scanned is 'The last block whose transfers were all recorded.';
 
 create table chain_blocks (
   chain text not null,

@@ -274,11 +274,12 @@ create table solvency (
   constraint solvency_missing check (stopped or drift >= 0)
 );
 
--- Each comparison is kept for 30 days.
+-- Each comparison is kept for 30 days, one of each hour for two years.
 create table solvency_samples (
   asset text not null,
   testnet boolean not null,
   checked_at timestamptz not null,
+  hourly boolean not null,
   assets numeric not null,
   liabilities numeric not null,
   fees numeric not null,
@@ -287,10 +288,11 @@ create table solvency_samples (
   drift numeric not null,
   solvent boolean not null,
   height integer not null,
-  primary key (asset, testnet, checked_at),
   constraint solvency_samples_drift check (drift = assets - pending - sending - liabilities - fees)
 );
-create index solvency_samples_old on solvency_samples (checked_at);
+create index solvency_samples_old on solvency_samples (hourly, checked_at);
+alter table solvency_samples add primary key (asset, testnet, checked_at); -- made last, so that plans take it
+comment on column solvency_samples.hourly is 'The one of its hour (UTC) that is kept for two years.';
 
 comment on column solvency.assets is 'At the addresses of the ramps and their deposit accounts, at the height.';
 comment on column solvency.liabilities is 'Owed to accounts up to the position, without those of the system, linked value, and payments on their way.';

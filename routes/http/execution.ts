@@ -174,6 +174,15 @@ export async function search<P, Q extends Asked, B>(
     if (!(Number(limit ?? pageSize) > ROWS_FEW)) return await read();
     return await listing(pool, read, call.signal());
   }
+  return await readMany(call, work);
+}
+
+/** Runs reads of very many rows: each waits for its turn among others of its kind, and ends after seconds. */
+export async function readMany<P, Q, B>(
+  call: Call<P, Q, B>,
+  work: (db: Db) => Promise<unknown>,
+): Promise<Reply> {
+  const pool = poolOf(call);
   const signal = call.signal();
   const find = () => runSearch(pool, SEARCH_MS, work, signal);
   const view = await searching(pool, find, signal).catch((error) => {

@@ -98,6 +98,8 @@ const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
     import("../../docs/operations/scaling.md", { with: { type: "text" } }),
   "operations/solvency.md": () =>
     import("../../docs/operations/solvency.md", { with: { type: "text" } }),
+  "operations/statistics.md": () =>
+    import("../../docs/operations/statistics.md", { with: { type: "text" } }),
   "operations/stops.md": () => import("../../docs/operations/stops.md", { with: { type: "text" } }),
   "operations/two_halves.md": () =>
     import("../../docs/operations/two_halves.md", { with: { type: "text" } }),

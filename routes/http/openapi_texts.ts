@@ -51,6 +51,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   "Messages": "E-mails, texts and WhatsApp messages.",
   "Chains": "Assets, and the chains that this installation follows.",
   "Solvency": "The balances on the chains, compared with the ledger's liabilities.",
+  "Statistics": "What a realm moved over time, and how long it took.",
   "Stops": "Emergency stops.",
   "Notes": "Notes of those who work for the realm about its entities.",
   "Events": "What happened: sent to webhooks, streamed, and listed.",

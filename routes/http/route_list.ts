@@ -39,6 +39,7 @@ import { searchRoutes } from "../search.ts";
 import { secondFactorRoutes } from "../second_factors.ts";
 import { sessionRoutes } from "../sessions.ts";
 import { solvencyRoutes } from "../solvency.ts";
+import { statisticsRoutes } from "../statistics.ts";
 import { stopRoutes } from "../stops.ts";
 import { transactionRoutes } from "../transactions.ts";
 import { userRoutes } from "../users.ts";
@@ -82,6 +83,7 @@ export function allRoutes(): AnyRoute[] {
     ...externalRampRoutes,
     ...searchRoutes,
     ...solvencyRoutes,
+    ...statisticsRoutes,
     ...stopRoutes,
     ...jobRoutes,
     ...noteRoutes,

@@ -25,6 +25,7 @@ const TABLES = [
   "batches",
   "ledger_commits",
   "row_counts",
+  "hourly_flows",
   "aliases",
   "audit",
   "rates",
@@ -81,6 +82,9 @@ const OF: Record<string, string[]> = {
   "batches.transactions": ["c[2:]", "array[gen_random_uuid()]"],
   "batches.refusals": ["array[null, null]::text[]"],
   "ledger_commits.transactions": ["c[2:]", "array[gen_random_uuid()]"],
+  "hourly_flows.hour": ["c + interval '1 hour'", "c - interval '30 days'"],
+  "hourly_flows.type": ["'issue'", "'fee'"],
+  "hourly_flows.direction": ["'in'", "'out'", "'inside'"],
   "ledger_commits.events": ["array[99999]::bigint[]"],
 };
 

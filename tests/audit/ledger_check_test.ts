@@ -315,6 +315,21 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     "idempotency.transaction",
     "update idempotency set transaction = gen_random_uuid() where transaction is not null",
   ],
+  [
+    "flow.sum",
+    "update hourly_flows set amount = amount + 0.000000000000000001 where type = 'transfer'",
+  ],
+  ["flow.sum", "update hourly_flows set count = count + 1 where type = 'revert'"],
+  ["flow.sum", "update hourly_flows set value = value + 0.01 where currency = 'USD'"],
+  ["flow.sum", "update hourly_flows set hour = hour - interval '1 hour'"],
+  ["flow.sum", "update hourly_flows set testnet = true where type = 'issue'"],
+  ["flow.sum", "update hourly_flows set direction = 'in' where type = 'capture'"],
+  ["flow.sum", "delete from hourly_flows where type = 'destroy'"],
+  [
+    "flow.sum",
+    "insert into hourly_flows (testnet, hour, asset, type, direction, count, amount) " +
+    "select testnet, hour, 'SILVER', type, direction, 1, 1 from hourly_flows limit 1",
+  ],
   ["tally.count", "delete from row_counts where collection = 'accounts'"],
   ["tally.count", "update row_counts set living = living + 1 where collection = 'transactions'"],
   ["idempotency.transaction", "update batches set transactions = array[gen_random_uuid()]"],

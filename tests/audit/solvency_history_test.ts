@@ -74,14 +74,35 @@ test("solvency over time is for administrators of the realm, and refuses what is
   }
 });
 
-test("comparisons are kept for 30 days, and the database refuses figures that do not add up", async (realm) => {
+test("comparisons are kept for 30 days, one of each hour for two years, and never changed", async (realm) => {
   const now = Date.now();
-  const day = 86_400_000;
-  await sample(realm, "LTC", now - 31 * day, "0");
-  await sample(realm, "LTC", now - 29 * day, "1");
-  await realm.command((tx) => deleteOldSamples(tx));
-  const path = `/v1/solvency/history?asset=LTC&from=0&to=${now}&points=500`;
-  const { points } = (await realm.admin.send("GET", path)).body;
-  deepEqual(points.map(({ drift }: Point) => drift), ["1"]);
+  const hour = (days: number) => Math.floor((now - days * 86_400_000) / 3_600_000) * 3_600_000;
+  for (const days of [800, 700, 31, 29]) {
+    await sample(realm, "LTC", hour(days), `${days}`);
+    for (const drift of ["0", "9"]) {
+      await sample(realm, "LTC", hour(days) + MINUTE, drift);
+    }
+  }
+  let gone = 0;
+  for (let some = 1; some > 0; gone += some) {
+    some = await realm.command((tx) => deleteOldSamples(tx, 2));
+  }
+  equal(gone, 4);
+  const drifts: string[] = [];
+  for (const days of [800, 700, 31, 29]) {
+    const range = `from=${hour(days)}&to=${hour(days) + MINUTE}&points=2`;
+    const { points } =
+      (await realm.admin.send("GET", `/v1/solvency/history?asset=LTC&${range}`)).body;
+    drifts.push(...points.map(({ drift }: Point) => drift));
+  }
+  deepEqual(drifts, ["700", "31", "29", "0"]);
+  for (const table of ["solvency_samples", "chain_samples"]) {
+    const changed = realm.command((tx) => tx.unsafe(`update ${table} set hourly = false`));
+    await rejects(changed, /permission denied/);
+  }
+});
+
+test("the database refuses figures of a comparison that do not add up", async (realm) => {
+  const now = Date.now();
   await rejects(sample(realm, "LTC", now, "1", { assets: "9" }), { code: "23514" });
 });

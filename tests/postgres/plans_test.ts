@@ -112,7 +112,11 @@ const ENDLESS = "/v1/events";
 const DAY_MS = 86_400_000;
 
 /** Parameters that a route does not answer without. */
-const ASKED: Readonly<Record<string, string>> = { "/v1/search": "q=a" };
+const ASKED: Readonly<Record<string, string>> = {
+  "/v1/search": "q=a",
+  "/v1/chains/history": "chain=ETHEREUM&testnet=true",
+  "/v1/solvency/history": "asset=ETH&testnet=true",
+};
 
 /** Reads every collection of the API, and one of each; exports, and a balance over time. */
 async function readAll(send: Send): Promise<void> {
@@ -192,9 +196,12 @@ Deno.test("no statement that was prepared on empty tables reads through a table 
   await plans.sql.unsafe(
     `update ${schema}.chain_head set seq = (select max(seq) from ${schema}.chain_links)`,
   );
-  for (const name of ["accounts", "transactions", "entries", "deposits", "jobs", "chain_links"]) {
-    ok(grown.has(name), `${name} grew`);
-  }
+  for (
+    const name of [
+      ...["accounts", "transactions", "entries", "deposits", "jobs", "chain_links"],
+      ...["hourly_flows", "chain_samples"],
+    ]
+  ) ok(grown.has(name), `${name} grew`);
   await attest(realm); // a million rows take longer than a worker's word counts, and none runs beside
   await plans.forget();
   await all();

@@ -134,6 +134,10 @@ test("a statement injected into a worker deletes no seed, order, address or reco
       "update secrets set wrapped = ''",
       "update addresses set address = 'mine'",
       "update row_counts set living = 0",
+      "delete from hourly_flows",
+      "update hourly_flows set hour = hour",
+      "update solvency_samples set drift = 0",
+      "update chain_samples set healthy = true",
       ...[
         "secrets",
         "chain_orders",

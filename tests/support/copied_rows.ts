@@ -73,7 +73,8 @@ async function uniqueColumns(sql: postgres.Sql, table: string): Promise<Set<stri
     where i.indrelid = ${table}::regclass and i.indisunique
       and a.attrelid = i.indrelid and a.attnum = k.number
     order by i.indexrelid, a.attname <> 'id',
-      array_position(array['uuid', 'bigint', 'integer', 'text'], a.atttypid::regtype::text)`;
+      array_position(array['uuid', 'bigint', 'integer', 'text'], a.atttypid::regtype::text),
+      a.attnum`;
   return new Set(rows.map(({ name }) => name));
 }
 

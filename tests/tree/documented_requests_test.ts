@@ -28,6 +28,7 @@ const PAGES = [
   "docs/operations/stops.md",
   "docs/operations/costs.md",
   "docs/operations/monitoring.md",
+  "docs/operations/statistics.md",
 ];
 
 /** The documented answers, in the order of the requests; accounts by their references. */

@@ -1,6 +1,7 @@
 /** Repeated work of each realm and of the installation, with its intervals. @module */
 import type { Pool, Tx } from "../../db/database.ts";
 import { compactRowCounts } from "../../db/collections/collection.ts";
+import { deleteOldChainSamples, insertChainSamples } from "../../db/chains/chain_samples.ts";
 import { deleteOldSamples } from "../../db/audit/solvency_samples.ts";
 import { deleteOldPlatformAnswers, deleteStale } from "../../db/housekeeping.ts";
 import type { Migrations } from "../../db/migrate.ts";
@@ -10,7 +11,7 @@ import { replaceRealmFaults } from "../../db/realms/installation.ts";
 import { deleteExpiredSigningKeys } from "../../db/realms/realms.ts";
 import { selectSeedNeeded } from "../../db/security/secrets.ts";
 import { selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
-import { locking, reading } from "../../db/transaction.ts";
+import { locking, reading, writing } from "../../db/transaction.ts";
 import { migrateRealms } from "../../domain/realms/migrations.ts";
 import { keepMeasurement } from "../../domain/realms/measurements.ts";
 import { noteSettings } from "../../domain/realms/realm_events.ts";
@@ -69,6 +70,7 @@ export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
     run: (context) => refreshFees(context),
   },
   { name: "check solvency", everyMs: 60_000, leaseMs: 120_000, run: checkSolvency },
+  { name: "sample chains", everyMs: 60_000, leaseMs: 60_000, run: sampleChains },
   { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
   { name: "send waiting messages", everyMs: 60_000, leaseMs: 60_000, run: sendWaitingMessages },
   { name: "follow exchanges", everyMs: 15_000, leaseMs: 60_000, run: followReachedExchanges },
@@ -149,6 +151,10 @@ async function sumRowCounts({ pool }: WorkerContext): Promise<void> {
   await locking(pool, compactRowCounts);
 }
 
+async function sampleChains({ pool, actor }: WorkerContext): Promise<void> {
+  await writing(pool, (db) => insertChainSamples(db, actor.at));
+}
+
 /** Makes a realm's seed moments after the realm, long before its first address is needed. */
 async function ensureSeed({ realm, pool, signer }: WorkerContext): Promise<void> {
   await signer.ensureSeed({ realm: realm.id, pool });
@@ -163,9 +169,9 @@ async function purgeRealm(
   await purge(pool, (tx, limit) => forgetEvents(tx, before, limit), signal);
   const rescanned = idBound(actor.at - RESCANS_DAYS * 24 * HOUR_MS);
   await purge(pool, (tx, limit) => deleteOldRescans(tx, rescanned, limit), signal);
-  for (const remove of [deleteOldAnswers, deleteOldLogins]) await purge(pool, remove, signal);
+  const removals = [deleteOldAnswers, deleteOldLogins, deleteOldSamples, deleteOldChainSamples];
+  for (const remove of removals) await purge(pool, remove, signal);
   await locking(pool, deleteStale);
-  await locking(pool, deleteOldSamples);
 }
 
 async function purgePlatform(platform: Pool, { signal }: RepeatDependencies): Promise<void> {
