@@ -159,7 +159,7 @@ function merged(rows: readonly FlowRow[]): z.infer<typeof FlowView>[] {
     let flow = flows[flows.length - 1];
     if (last === null || !isSameFlow(last, row)) flows.push(flow = viewFlow(row));
     flow.count += count;
-    if (row.asset !== null) flow.amount = trim(add(flow.amount ?? "0", row.amount));
+    if (flow.amount !== undefined) flow.amount = trim(add(flow.amount, row.amount));
     if (currency !== "") flow.fiat.push({ currency, value: trim(value), count });
     last = row;
   }
@@ -188,6 +188,7 @@ function viewFlow({ at, asset, type, direction }: FlowRow): z.infer<typeof FlowV
     ...(type === null ? {} : { type: type as z.infer<typeof TypeView> }),
     direction,
     count: 0,
+    ...(asset === null ? {} : { amount: "0" }),
     fiat: [],
   };
 }

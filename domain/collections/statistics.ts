@@ -87,6 +87,8 @@ export function viewStatistics(
     ...{ testnet, asset, from, to, complete },
     counted_from: complete || oldest === null ? from : oldest,
     count,
-    steps: order.flatMap((name) => steps.filter(({ step }) => step === name)),
+    steps: order.flatMap((name) => steps.filter(({ step }) => step === name)).map((
+      { step, count, p50, p90, p99, max },
+    ) => ({ step, count, p50, p90, p99, max })),
   };
 }

@@ -6,6 +6,7 @@ import { walkIdentity } from "./identity.ts";
 import { walkLedger } from "./ledger.ts";
 import { walkMessages } from "./messages.ts";
 import { walkOperations } from "./operations.ts";
+import { walkStatistics } from "./statistics.ts";
 import { openWorld } from "./world.ts";
 
 /** What a walk has shown. */
@@ -23,6 +24,7 @@ export async function walkAll(): Promise<Walked> {
   await walkMessages(world);
   await walkChains(world);
   await walkSolvency(world);
+  await walkStatistics(world);
   await walkTokens(world);
   await walkExchanges(world);
   const isWhole = world.coins !== null;
