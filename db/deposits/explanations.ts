@@ -55,11 +55,16 @@ export async function selectAddressUses(
 export interface Asked {
   /** The forms of a transaction's hash; null: any. */
   hashes: readonly string[] | null;
-  /** The forms of an address; null: any. One of the two is given. */
+  /** The forms of an address; null: any. */
   addresses: readonly string[] | null;
+  /** Without a hash: where the address is used. */
+  uses: readonly (NetworkKey & { address: string })[];
+  /** With a hash: the chain, and whether its main network; null: any. */
+  chain: string | null;
+  testnet: boolean | null;
   /** Whose entities are read; null: everybody's. */
   owner: string | null;
-  /** Most rows of each kind. */
+  /** Most rows of each kind: of a transaction, or at an address on a network. */
   limit: number;
 }
 
@@ -80,7 +85,7 @@ export interface ExplainedRow extends NetworkKey {
   sweep: string | null;
 }
 
-/** Reads the deposits of a transaction, or the latest at an address. */
+/** Reads the deposits of a transaction, or the latest at an address on each of its networks. */
 export async function selectDepositsAbout(db: Db, asked: Asked): Promise<ExplainedRow[]> {
   const { owner, limit } = asked;
   const own = owner === null ? db`true` : db`d.owner = ${owner}`;
@@ -93,8 +98,7 @@ export async function selectDepositsAbout(db: Db, asked: Asked): Promise<Explain
     from ${aboutOf(db, asked)}, lateral (select id, chain, network, account, beneficiary, address,
         asset, credited, amount, block::float8 as block, confirmations, status, held, error, sweep
       from deposits d where ${isAbout(db, asked)} and ${own}
-      order by ${asked.hashes === null ? db`d.block desc` : db`d.index`} limit ${limit}) d
-    limit ${limit}`);
+      order by ${asked.hashes === null ? db`d.block desc` : db`d.index`} limit ${limit}) d`);
 }
 
 /** An unmatched deposit, with the asset of its address. */
@@ -106,7 +110,7 @@ export interface ExplainedUnmatchedRow extends NetworkKey {
   contract: string | null;
 }
 
-/** Reads the unmatched deposits of a transaction, or the latest at an address. */
+/** Reads the unmatched deposits of a transaction, or the latest at an address on each network. */
 export async function selectUnmatchedAbout(
   db: Db,
   asked: Asked,
@@ -114,43 +118,65 @@ export async function selectUnmatchedAbout(
   const { owner, limit } = asked;
   const own = owner === null ? db`true` : db`a.owner = ${owner}`;
   return await unprepared(db<ExplainedUnmatchedRow[]>`
-    select d.id, d.chain, d.network, d.address, d.asset, d.contract, a.asset as wanted
-    from ${aboutOf(db, asked)}, lateral (select * from unmatched_deposits d
-        where ${isAbout(db, asked)}
-        order by ${asked.hashes === null ? db`d.id desc` : db`d.index`} limit ${limit}) d,
-      lateral (select a.asset, a.owner from accounts a where a.id = d.account offset 0) a
-    where ${own} limit ${limit}`);
+    select d.id, d.chain, d.network, d.address, d.asset, d.contract, d.wanted
+    from ${aboutOf(db, asked)}, lateral (select d.id, d.chain, d.network, d.address, d.asset,
+        d.contract, a.asset as wanted
+      from unmatched_deposits d,
+        lateral (select a.asset, a.owner from accounts a where a.id = d.account offset 0) a
+      where ${isAbout(db, asked)} and ${own}
+      order by ${asked.hashes === null ? db`d.id desc` : db`d.index`} limit ${limit}) d`);
 }
 
 /** Reads the withdrawals that a transaction paid. */
 export async function selectWithdrawalsAbout(
   db: Db,
-  { hashes, owner, limit }: Asked & { hashes: readonly string[] },
+  asked: Asked & { hashes: readonly string[] },
 ): Promise<{ id: string; status: string }[]> {
+  const { hashes, owner, limit } = asked;
   const own = owner === null ? db`true` : db`w.owner = ${owner}`;
   return await unprepared(db<{ id: string; status: string }[]>`
     select w.id, w.status from withdrawals w
-    where w.hash = any (${hashes as string[]}::text[]) and ${own} limit ${limit}`);
+    where w.hash = any (${hashes as string[]}::text[]) and ${isThere(db, "w", asked)} and ${own}
+    limit ${limit}`);
 }
 
 /** Tells what orders of the realm a transaction was sent for. */
-export async function selectPurposes(db: Db, hashes: readonly string[]): Promise<string[]> {
+export async function selectPurposes(
+  db: Db,
+  asked: Asked & { hashes: readonly string[] },
+): Promise<string[]> {
   const rows = await db<{ purpose: string }[]>`
-    select o.purpose from unnest(${hashes as string[]}::text[]) g(hash),
+    select o.purpose from unnest(${asked.hashes as string[]}::text[]) g(hash),
       lateral (select c.order_id from order_attempts c where c.hash = g.hash offset 0) c,
-      lateral (select o.purpose from chain_orders o where o.id = c.order_id offset 0) o`;
+      lateral (select o.purpose, o.chain, o.network from chain_orders o
+        where o.id = c.order_id offset 0) o
+    where ${isThere(db, "o", asked)}`;
   return rows.map(({ purpose }) => purpose);
 }
 
-/** The forms that are asked about, one by one: so the index of each gives its rows in order. */
-function aboutOf(db: Db, { hashes, addresses }: Asked): Fragment {
-  return db`unnest(${(hashes ?? addresses) as string[]}::text[]) g(form)`;
+/** What is asked about, one by one: so the index of each gives its rows in order. */
+function aboutOf(db: Db, { hashes, uses }: Asked): Fragment {
+  if (hashes !== null) return db`unnest(${hashes as string[]}::text[]) g(form)`;
+  const column = (name: keyof typeof uses[number]) => uses.map((use) => use[name]);
+  return db`(select distinct * from unnest(${column("address")}::text[],
+    ${column("chain")}::text[], ${column("network")}::text[]) g(address, chain, network)) g`;
 }
 
-function isAbout(db: Db, { hashes, addresses }: Asked): Fragment {
-  if (hashes === null) return db`d.address = g.form`;
+function isAbout(db: Db, asked: Asked): Fragment {
+  const { hashes, addresses } = asked;
+  if (hashes === null) {
+    return db`d.address = g.address and d.chain = g.chain and d.network = g.network`;
+  }
   const address = addresses === null
     ? db`true`
     : db`d.address = any (${addresses as string[]}::text[])`;
-  return db`d.hash = g.form and ${address}`;
+  return db`d.hash = g.form and ${address} and ${isThere(db, "d", asked)}`;
+}
+
+/** Whether a row is of the chain and network that are asked about. */
+function isThere(db: Db, table: "d" | "o" | "w", { chain, testnet }: Asked): Fragment {
+  const [onChain, network] = [db(`${table}.chain`), db(`${table}.network`)];
+  const isChain = chain === null ? db`true` : db`${onChain} = ${chain}`;
+  const isNetwork = testnet === null ? db`true` : db`(${network} <> 'main') = ${testnet}`;
+  return db`${isChain} and ${isNetwork}`;
 }

@@ -50,15 +50,22 @@ export async function selectRescan(db: Db, id: string): Promise<RescanRow | null
   return row ?? null;
 }
 
-/** Reads the last rescan of a transaction, in any of the forms of its hash. */
+/** Reads the last rescan of a transaction, in any of the forms of its hash; null: on any chain. */
 export async function selectLastRescan(
   db: Db,
-  hashes: readonly string[],
+  { hashes, chain, testnet }: {
+    hashes: readonly string[];
+    chain: string | null;
+    testnet: boolean | null;
+  },
 ): Promise<RescanRow | null> {
   const [row] = await db<RescanRow[]>`
     select ${columns(db)}, (select j.state from jobs j where j.id = r.id) as job_state
     from unnest(${hashes as string[]}::text[]) g(hash),
-      lateral (select * from rescans r where r.hash = g.hash order by r.id desc limit 1) r
+      lateral (select * from rescans r where r.hash = g.hash
+        and ${chain === null ? db`true` : db`r.chain = ${chain}`}
+        and ${testnet === null ? db`true` : db`(r.network <> 'main') = ${testnet}`}
+        order by r.id desc limit 1) r
     order by r.id desc limit 1`;
   return row ?? null;
 }

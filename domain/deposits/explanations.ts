@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { type CursorRow, selectCursors } from "../../db/chains/cursors.ts";
+import { type CursorRow, type NetworkKey, selectCursors } from "../../db/chains/cursors.ts";
 import type { Db } from "../../db/database.ts";
 import {
   type AddressUseRow,
@@ -21,7 +21,8 @@ import { selectLastRescan } from "../../db/deposits/rescans.ts";
 import { type Actor, reachesRealm, type RequestActor, roleOf } from "../actor.ts";
 import { type ChainId, CHAINS } from "../assets.ts";
 import { depthOf } from "../chains/networks.ts";
-import { addressForms, hashForms } from "../chains/text_forms.ts";
+import { addressForms, hashFormOf, hashForms } from "../chains/text_forms.ts";
+import { Flag } from "../entity.ts";
 import { mayRead, notFound, rightsOf } from "../permissions.ts";
 import { viewRescan } from "./rescans.ts";
 
@@ -56,6 +57,9 @@ export const ExplainQuery = z.strictObject({
   hash: z.string().min(1).max(128).optional(),
   address: z.string().min(1).max(128).optional(),
   chain: z.enum(CHAINS.map((chain) => chain.id) as [ChainId, ...ChainId[]]).optional(),
+  testnet: Flag.optional().meta({
+    description: "Whether it was on a test network; either, unless given.",
+  }),
 }).refine(
   ({ hash, address }) => hash !== undefined || address !== undefined,
   "a hash or an address is expected",
@@ -103,7 +107,7 @@ export const ExplanationView = z.object({
   })),
 }).meta({ id: "DepositExplanation" });
 
-/** Most payments that an explanation reads. */
+/** Most payments that an explanation reads: of a transaction, or at an address on a network. */
 const ROWS_MAX = 20;
 
 /**
@@ -179,32 +183,36 @@ export async function explainDeposit(
 async function knownOf(
   db: Db,
   actor: Actor,
-  { hash, address, chain }: z.infer<typeof ExplainQuery>,
+  { hash, address, chain, testnet }: z.infer<typeof ExplainQuery>,
 ): Promise<Known> {
   const hashes = hash === undefined ? null : hashForms(hash);
   const addresses = address === undefined ? null : await addressForms(address, chain);
-  const uses = (await usesOf(db, actor, addresses ?? []))
-    .filter((use) => chain === undefined || use.chain === chain);
+  const isMeant = (one: NetworkKey) =>
+    (chain === undefined || one.chain === chain) &&
+    (testnet === undefined || (one.network !== "main") === testnet);
+  const uses = (await usesOf(db, actor, addresses ?? [])).filter(isMeant);
   const owner = rightsOf(actor).read === "all" ? null : actor.user;
-  const asked: Asked = { hashes, addresses, owner, limit: ROWS_MAX };
+  const at = { chain: chain ?? null, testnet: testnet ?? null };
+  const asked: Asked = { hashes, addresses, uses, ...at, owner, limit: ROWS_MAX };
   // What lies at an address that is not the actor's is not looked through.
   const isKnown = hashes === null ? uses.length > 0 : hashes.length > 0;
-  const here = <R extends { chain: string }>(rows: R[]) =>
-    rows.filter((row) => chain === undefined || row.chain === chain);
-  const deposits = isKnown ? here(await selectDepositsAbout(db, asked)) : [];
-  const unmatched = isKnown ? here(await selectUnmatchedAbout(db, asked)) : [];
+  const deposits = isKnown ? await selectDepositsAbout(db, asked) : [];
+  const unmatched = isKnown ? await selectUnmatchedAbout(db, asked) : [];
+  const payments = hashes === null ? [] : await paymentsOf(db, actor, { ...asked, hashes });
   const places = new Set([...deposits, ...unmatched, ...uses].map(networkName));
+  // Of a transaction that nothing is known of, each chain that it may be on counts.
+  const isAnywhere = hash !== undefined && places.size === 0 && payments.length === 0;
+  const counts = (one: CursorRow) =>
+    places.has(networkName(one)) || one.chain === chain ||
+    (isAnywhere && hashFormOf(one.chain as ChainId, hash) !== null);
   return {
-    ...{ deposits, unmatched, uses },
-    payments: hashes === null ? [] : await paymentsOf(db, actor, { ...asked, hashes }),
-    rescan: hashes === null || !isRealmAdmin(actor) ? [] : await rescanOf(db, hashes),
-    cursors: (await selectCursors(db)).filter((one) =>
-      places.has(networkName(one)) || one.chain === chain
-    ),
+    ...{ deposits, unmatched, uses, payments },
+    rescan: hashes === null || !isRealmAdmin(actor) ? [] : await rescanOf(db, { ...asked, hashes }),
+    cursors: (await selectCursors(db)).filter((one) => isMeant(one) && counts(one)),
   };
 }
 
-function networkName({ chain, network }: { chain: string; network: string }): string {
+function networkName({ chain, network }: NetworkKey): string {
   return `${chain} ${network}`;
 }
 
@@ -219,13 +227,16 @@ async function paymentsOf(
       ...{ fact: "payment", id, detail: `the transaction pays this withdrawal: ${status}` },
     }));
   }
-  return (await selectPurposes(db, asked.hashes)).map((purpose) => ({
+  return (await selectPurposes(db, asked)).map((purpose) => ({
     ...{ fact: "payment", id: null, detail: `the realm itself sent the transaction: ${purpose}` },
   }));
 }
 
-async function rescanOf(db: Db, hashes: readonly string[]): Promise<Fact[]> {
-  const row = await selectLastRescan(db, hashes);
+async function rescanOf(
+  db: Db,
+  asked: Asked & { hashes: readonly string[] },
+): Promise<Fact[]> {
+  const row = await selectLastRescan(db, asked);
   if (row === null) return [];
   const { id, state, node, found_count } = viewRescan(row);
   const told = node === null
@@ -255,14 +266,15 @@ const UNREAD_MS = 600_000;
 /** Why nothing is known. */
 function absence(
   { uses, cursors }: Known,
-  { address }: z.infer<typeof ExplainQuery>,
+  { hash, address }: z.infer<typeof ExplainQuery>,
   at: number,
 ): Verdict {
   if (address !== undefined && uses.length === 0) return "no_such_address";
   if (uses.length > 0 && uses.every((use) => use.kind === "reserved")) return "not_given_out";
   if (uses.length > 0 && uses.every((use) => use.paused_at !== null)) return "paused";
   const unread = cursors.some((one) =>
-    one.halted !== null || one.height < one.head || at - one.scanned_at > UNREAD_MS
+    (hash === undefined || hashFormOf(one.chain as ChainId, hash) !== null) &&
+    (one.halted !== null || one.height < one.head || at - one.scanned_at > UNREAD_MS)
   );
   return unread ? "not_scanned" : "not_seen";
 }

@@ -303,6 +303,7 @@ create index deposits_block on deposits (chain, network, block);
 create index deposits_sweep on deposits (sweep) where sweep is not null;
 create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
 create index deposits_address on deposits (address, block);
+create index deposits_place on deposits (address, chain, network, block);
 create index deposits_detached on deposits (chain, network, id) where block is null;
 -- Made last, so that plans made on an empty table take it for what is pending.
 create index deposits_open on deposits (chain, network, block) where status = 'PENDING';
@@ -337,7 +338,7 @@ create table unmatched_deposits (
 );
 create unique index unmatched_deposits_source on unmatched_deposits (hash, index, chain, network,
   (case when index = -2 then address else '' end));
-create index unmatched_deposits_address on unmatched_deposits (address, id);
+create index unmatched_deposits_address on unmatched_deposits (address, chain, network, id);
 create index unmatched_deposits_block on unmatched_deposits (chain, network, block);
 comment on column unmatched_deposits.asset is 'The asset of this contract; null for a token that the realm does not know.';
 comment on column unmatched_deposits.amount_base is 'Base units, as the chain''s log or value states.';

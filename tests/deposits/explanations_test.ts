@@ -92,12 +92,78 @@ Deno.test("GET /v1/deposits/explain tells an unmatched deposit, an address that 
   match(unmatched.facts[0].detail, /is for ETH, and the token 0x1 arrived/);
   equal(await verdict({ address }), "unmatched");
   equal(await verdict({ address, hash }), "credited");
-  // A chain that waits for an operator may have more than was read.
+  // A chain that waits for an operator may have more than was read; a hash may be on any that has it.
+  const nowhere = `0x${"12".repeat(32)}`;
+  equal(await verdict({ hash: nowhere }), "not_seen");
   await rowsOf(realm, "update chain_cursors set halted = '{}'");
-  equal(await verdict({ hash: `0x${"12".repeat(32)}`, chain: "ETHEREUM" }), "not_scanned");
+  equal(await verdict({ hash: nowhere, chain: "ETHEREUM" }), "not_scanned");
+  const anywhere = await explain(send, { hash: nowhere.slice(2) });
+  equal(anywhere.verdict, "not_scanned");
+  match(anywhere.facts[0].detail, /^ETHEREUM testnet is read up to .*; it waits for an operator$/);
+  equal(await verdict({ hash: nowhere, testnet: "true" }), "not_scanned");
+  equal(await verdict({ hash: nowhere, testnet: "false" }), "not_seen");
+  equal(await verdict({ hash: "5".repeat(88) }), "not_seen");
+  equal(await verdict({ hash: "5".repeat(88), chain: "ETHEREUM" }), "not_seen");
+  equal(await verdict({ address: outside, testnet: "false" }), "no_such_address");
+  await rowsOf(realm, "update chain_cursors set halted = null, height = height - 1");
+  equal(await verdict({ hash: nowhere }), "not_scanned");
   equal((await send("GET", "/v1/deposits/explain")).status, 400);
   equal((await send("GET", "/v1/deposits/explain?chain=ETHEREUM")).status, 400);
   equal((await send("GET", `/v1/deposits/explain?hash=${"a".repeat(129)}`)).status, 400);
+});
+
+Deno.test("an explanation finds a payment among many others of its transaction and of its address", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { send } = realm.admin;
+  const ramp = await fixture.ramp();
+  await realm.drain();
+  const customer = await realm.user();
+  const at = { type: "virtual", asset: "ETH", testnet: true };
+  const linked = (await customer.send("POST", "/v1/accounts", at)).body.id;
+  await realm.drain();
+  const outside = rich(3).address;
+  equal((await customer.send("POST", `/v1/accounts/${linked}/assign/${outside}`)).status, 200);
+  await fixture.mine(2);
+  const hash = await anvil.pool({ to: ramp.address, value: ETHER });
+  await fixture.mine();
+  // 25 more of the same transaction come before each: others' or of another network, and later ones.
+  const copies = (table: string, of: number, from: number, changed: string) =>
+    rowsOf(
+      realm,
+      `insert into ${table} select (jsonb_populate_record(d, jsonb_build_object(
+        'id', gen_random_uuid(), 'index', ${from} + n) || ${changed})).*
+      from ${table} d, generate_series(1, 25) n where d.index = ${of} and d.network = 'testnet'`,
+    );
+  const { send: ask } = customer;
+  const verdict = async (send: Send, asked: Record<string, string>) =>
+    (await explain(send, asked)).verdict;
+  const elsewhere = `'{"chain": "BSC", "network": "main", "block": 90000000}'::jsonb`;
+  const theirs =
+    `jsonb_build_object('index', 99 + n, 'account', '${linked}', 'address', '${outside}')`;
+  const [{ id: deposit }] = await fixture.deposits();
+  await rowsOf(realm, "alter table deposits disable trigger user");
+  await rowsOf(realm, "update deposits set index = 98");
+  await copies("deposits", 98, 0, elsewhere);
+  equal(await verdict(send, { hash, testnet: "true" }), "too_shallow");
+  equal(await verdict(send, { hash, chain: "ETHEREUM" }), "too_shallow");
+  equal((await explain(send, { hash, chain: "BSC", testnet: "false" })).facts.length, 20);
+  const there = await explain(send, { address: ramp.address });
+  ok(there.facts.some((one: { id: string }) => one.id === deposit));
+  equal(await verdict(ask, { hash }), "not_seen");
+  await rowsOf(
+    realm,
+    `insert into unmatched_deposits (id, chain, network, hash, index, account, address, contract,
+      amount_base, block, created_at)
+    values (gen_random_uuid(), 'ETHEREUM', 'testnet', '${hash}', 0, '${ramp.id}',
+      '${ramp.address}', '0x1', 5, 1, now())`,
+  );
+  await copies("unmatched_deposits", 0, 1, elsewhere);
+  await copies("unmatched_deposits", 0, 40, "'{}'::jsonb");
+  await copies("unmatched_deposits", 0, 0, theirs);
+  equal(await verdict(ask, { hash }), "unmatched");
+  equal(await verdict(ask, { hash, address: outside }), "unmatched");
+  equal(await verdict(ask, { hash, address: ramp.address }), "no_such_address");
 });
 
 Deno.test("an address tells whose it is to those who may see it, and others learn nothing", async () => {
@@ -142,7 +208,8 @@ Deno.test("an address tells whose it is to those who may see it, and others lear
   await fixture.mine();
   for (const someone of [customer.send, other.admin.send]) {
     const told = await explain(someone, { hash });
-    deepEqual([told.verdict, told.facts], ["not_seen", []]);
+    equal(told.verdict, "not_seen");
+    ok(told.facts.every((one: { fact: string }) => one.fact === "chain"));
     const there = await explain(someone, { address });
     deepEqual([there.verdict, there.facts], ["no_such_address", []]);
   }
