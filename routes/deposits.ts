@@ -11,6 +11,7 @@ import {
 import { explainDeposit, ExplainQuery, ExplanationView } from "../domain/deposits/explanations.ts";
 import {
   findRescan,
+  OPEN_MAX,
   requestRescan,
   Rescan,
   RescanQueued,
@@ -33,13 +34,14 @@ export const depositRoutes: readonly AnyRoute[] = [
     description:
       "For operators: finds transfers that the scanner could not see, such as coins that a " +
       "contract paid inside a call. A known transfer changes nothing. A chain that waits " +
-      "for an operator (GET /v1/chains has the reason) is followed again from the range given.",
+      "for an operator (GET /v1/chains has the reason) is followed again from the range given. At most " +
+      `${OPEN_MAX} rescans of a network wait or run at once.`,
     access: "user",
     body: Rescan,
     cost: "chain",
     status: 200,
     answer: RescanQueued,
-    errors: ["permission.role", "permission.scope", "chain.not_configured"],
+    errors: ["permission.role", "permission.scope", "chain.not_configured", "rate.limited"],
     handle: (call) => command(call, (tx) => requestRescan(tx, call.actor, call.body)),
   }),
   route({

@@ -42,6 +42,15 @@ export async function insertRescan(tx: Tx, row: NewRescanRow): Promise<void> {
   await tx`insert into rescans ${tx({ ...row })}`;
 }
 
+/** Counts the rescans of a network that wait or run. */
+export async function countOpenRescans(db: Db, place: NetworkKey): Promise<number> {
+  const [row] = await db<{ n: number }[]>`
+    select count(*)::integer as n from rescans r
+    where r.chain = ${place.chain} and r.network = ${place.network} and r.finished_at is null
+      and (select j.state from jobs j where j.id = r.id) in ('ready', 'running')`;
+  return row.n;
+}
+
 /** Reads a rescan with the state of its job. */
 export async function selectRescan(db: Db, id: string): Promise<RescanRow | null> {
   const [row] = await db<RescanRow[]>`

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Db, Tx } from "../../db/database.ts";
 import {
+  countOpenRescans,
   insertRescan,
   markLocated,
   markRescanError,
@@ -18,13 +19,17 @@ import { chainNetworkFor } from "../chains/networks.ts";
 import { hashFormOf } from "../chains/text_forms.ts";
 import type { SeenTransfer } from "../chains/observed_transfers.ts";
 import { Failure, Flag } from "../entity.ts";
-import { errorField, invalidField } from "../errors.ts";
+import { DomainError, errorField, invalidField } from "../errors.ts";
 import { isId, newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import { assertRealmAdmin, notFound } from "../permissions.ts";
 
 /** Most blocks that one rescan searches. */
 const RANGE_MAX = 1000;
+/** Most rescans of a network that wait or run at once: each may ask the nodes for a thousand blocks. */
+export const OPEN_MAX = 20;
+/** When one may have ended. */
+const RETRY_S = 10;
 /** Most transfers that a rescan lists. */
 export const FOUND_MAX = 100;
 const Height = z.number().int().min(0).max(2 ** 31 - 1);
@@ -90,7 +95,8 @@ export const RescanView = z.object({
 /**
  * Queues a rescan of a transaction or of a range of blocks, which searches deeper than the scanner.
  *
- * @throws {DomainError} permission.role, permission.scope, chain.not_configured, request.invalid
+ * @throws {DomainError} permission.role, permission.scope, chain.not_configured, request.invalid,
+ *   rate.limited where too many wait
  */
 export async function requestRescan(
   tx: Tx,
@@ -104,6 +110,7 @@ export async function requestRescan(
     const name = chainInfo(wanted.chain).name;
     throw invalidField("/hash", `this is no hash of a transaction on ${name}`);
   }
+  await assertFewOpen(tx, place);
   const id = newId(actor.at);
   await enqueue(tx, actor, "deposit.rescan", { ...wanted, hash, rescan: id }, { id });
   await insertRescan(tx, {
@@ -112,6 +119,13 @@ export async function requestRescan(
     ...{ owner: actor.user, created_at: actor.at },
   });
   return { queued: true, id, ...wanted };
+}
+
+/** Refuses a rescan too many. Of two at the same moment the isolation of transactions has one count again. */
+async function assertFewOpen(tx: Tx, place: NetworkKey): Promise<void> {
+  if (await countOpenRescans(tx, place) < OPEN_MAX) return;
+  const why = `${OPEN_MAX} rescans of this network wait or run: ask again when one has ended`;
+  throw new DomainError("rate.limited", why, { retryAfterS: RETRY_S });
 }
 
 /**

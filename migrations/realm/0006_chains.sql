@@ -363,6 +363,7 @@ create table rescans (
   constraint rescans_what check ((hash is null) = (from_height is not null) and (hash is null) = (to_height is not null)),
   constraint rescans_node check ((node in ('failed', 'mined')) is true = (node_height is not null))
 );
+create index rescans_open on rescans (chain, network) where finished_at is null;
 create index rescans_hash on rescans (hash, id) where hash is not null;
 comment on table rescans is 'A row is kept for 90 days. Its job has the same id.';
 comment on column rescans.found is 'The first transfers to our addresses: the deposit or unmatched deposit that each is, or the transfer itself.';

@@ -133,3 +133,36 @@ Deno.test("rescans are for administrators of the realm, and take hashes of their
   const rows = await rowsOf(realm, "select hash, found_count from rescans");
   deepEqual(rows, [{ hash, found_count: 0 }]);
 });
+
+Deno.test("20 rescans of a network wait or run at once, however many are asked for at the same moment", async () => {
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const { send } = realm.admin;
+  const wanted = (n: number) => ({ ...AT, hash: `0x${`${n}`.padStart(64, "0")}` });
+  const key = { "idempotency-key": "one-of-them" };
+  const ask = (n: number) =>
+    send("POST", "/v1/deposits/rescan", wanted(n), n === 0 ? key : undefined);
+  const first = await ask(0);
+  equal(first.status, 200, first.text);
+  const open = async () => {
+    const [{ n }] = await rowsOf<{ n: number }>(
+      realm,
+      "select count(*)::integer as n from rescans",
+    );
+    return n;
+  };
+  for (let n = 1; n < 15; n++) equal((await ask(n)).status, 200);
+  const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => ask(15 + n)));
+  const refused = answers.filter(({ status }) => status !== 200);
+  deepEqual(refused.map(({ body }) => body.code), Array(7).fill("rate.limited"));
+  ok(refused.every(({ status, headers }) => status === 429 && headers.get("retry-after") === "10"));
+  equal(await open(), 20);
+  const again = await ask(0);
+  deepEqual([again.status, again.body.id], [200, first.body.id]);
+  // One that ended, and one that died, make room.
+  await rowsOf(realm, `update jobs set state = 'dead' where id = '${first.body.id}'`);
+  equal((await ask(40)).status, 200);
+  equal((await ask(41)).status, 429);
+  await realm.drain();
+  equal((await ask(41)).status, 200);
+});
