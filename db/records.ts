@@ -131,6 +131,12 @@ export async function insertReads(db: Db, rows: readonly ReadRow[]): Promise<voi
       union all select identity from users where id = g.entity
       union all select a.holder from deposits d join accounts a on a.id = d.account where d.id = g.entity
       union all select a.holder from withdrawals w join accounts a on a.id = w.account where w.id = g.entity
+      union all select coalesce(x.identity, a.holder) from aliases x left join accounts a on a.id = x.account
+        where x.id = g.entity
+      union all select a.holder from deposit_apps p join accounts a on a.id = p.destination where p.id = g.entity
+      union all select coalesce(m.identity, u.identity) from messages m left join users u on u.id = m.user_id
+        where m.id = g.entity
+      union all select identity from external_ramps where id = g.entity
     ) n on true
     left join lateral (select u.identity from users u where u.id = g.actor offset 0) me on true
     where g.entity is null or (n.identity is not null and n.identity is distinct from me.identity)

@@ -13,16 +13,13 @@ import {
 import type { Db } from "../domain/command.ts";
 import { DepositAppView, findDepositApp } from "../domain/deposits/deposit_apps.ts";
 import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
-import { COLLECTIONS } from "./http/collections.ts";
-import { collectionRoutes, pageView } from "./http/collection_routes.ts";
+import { amongOf, collectionRoutes, pageView } from "./http/collection_routes.ts";
 import { command, query, search } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const Paged = queriesOf(DEPOSIT_APPS).find.extend(PageFields);
 const LIST = "/v1/apps/deposit";
-
-const AMONG = { collection: DEPOSIT_APPS, all: COLLECTIONS };
 
 /** The routes of deposit applications. */
 export const depositAppRoutes: readonly AnyRoute[] = [
@@ -69,11 +66,12 @@ export const depositAppRoutes: readonly AnyRoute[] = [
     errors: ["permission.scope"],
     handle: (call) => {
       const { page, pageSize, ...rest } = call.query;
+      const among = amongOf(call, DEPOSIT_APPS);
       if (page === undefined && pageSize === undefined) {
-        const find = (db: Db) => findEntities(db, call.actor, AMONG, rest);
+        const find = (db: Db) => findEntities(db, call.actor, among, rest);
         return search(call, find, false, LIMIT_MAX);
       }
-      return search(call, (db) => listEntities(db, call.actor, AMONG, call.query), true);
+      return search(call, (db) => listEntities(db, call.actor, among, call.query), true);
     },
   }),
   ...collectionRoutes({

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import {
   type AnyCollection,
+  type CollectionAmong,
   countEntities,
   findEntities,
   getEntity,
@@ -23,6 +24,7 @@ import type { ErrorCode } from "../../domain/errors.ts";
 import { COLLECTIONS } from "./collections.ts";
 import { type Asked, command, type ExecutionOptions, query, search } from "./execution.ts";
 import { type ReadPart, sendExport } from "./exports.ts";
+import { noteLooks } from "./read_notes.ts";
 import { type AnyRoute, type Call, PAGES, type Reply, route } from "./route.ts";
 import { acceptsJson } from "./validation.ts";
 
@@ -73,6 +75,14 @@ export function pageView(view: z.ZodType): z.ZodType {
   }).meta({ id: `${view.meta()?.id}Page` });
 }
 
+/** A collection among all; what `populate` shows of others is noted. */
+export function amongOf<P, Q extends object, B>(
+  call: Call<P, Q, B>,
+  collection: AnyCollection,
+): CollectionAmong {
+  return { collection, all: COLLECTIONS, looked: (ids) => noteLooks(call, ids) };
+}
+
 /** Makes find, list, count, get, and delete and undelete where the collection has them. */
 export function collectionRoutes<Locked extends boolean = false>(
   of: CollectionRoutes<Locked>,
@@ -85,7 +95,6 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
   const shared = { method: "GET", tag, access: "user", status: 200 } as const;
   const errors = ["permission.scope"] as const;
   const queries = queriesOf(collection);
-  const among = { collection, all: COLLECTIONS };
   const counts = collection.counted === false;
   return [
     findRoute({ collection, tag, one, view }),
@@ -98,7 +107,11 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
       continues: PAGES,
       errors,
       handle: (call) =>
-        search(call, (db) => listEntities(db, call.actor, among, call.query), counts),
+        search(
+          call,
+          (db) => listEntities(db, call.actor, amongOf(call, collection), call.query),
+          counts,
+        ),
     }),
     route({
       ...shared,
@@ -119,7 +132,10 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
       answer: view,
       errors: [...errors, collection.notFound],
       handle: (call) =>
-        query(call, (db) => getEntity(db, call.actor, among, call.params.id, call.query)),
+        query(call, (db) => {
+          const among = amongOf(call, collection);
+          return getEntity(db, call.actor, among, call.params.id, call.query);
+        }),
     }),
   ];
 }
@@ -127,7 +143,6 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
 /** Finds entities; as CSV, where the collection is exported. */
 function findRoute({ collection, tag, one, view }: ReadingRoutes): AnyRoute {
   const queries = queriesOf(collection);
-  const among = { collection, all: COLLECTIONS };
   const declared = {
     method: "GET",
     path: `/v1/${collection.name}/all`,
@@ -139,8 +154,10 @@ function findRoute({ collection, tag, one, view }: ReadingRoutes): AnyRoute {
     continues: { cursor: "id", usual: LIMIT_MAX },
   } as const;
   const errors = ["permission.scope"] as const;
-  const find = <Q extends Asked>(call: Call<unknown, Q, undefined>, given: Given) =>
-    search(call, (db) => findEntities(db, call.actor, among, given), false, LIMIT_MAX);
+  const find = <Q extends Asked>(call: Call<unknown, Q, undefined>, given: Given) => {
+    const among = amongOf(call, collection);
+    return search(call, (db) => findEntities(db, call.actor, among, given), false, LIMIT_MAX);
+  };
   if (collection.exported === undefined) {
     return route({
       ...declared,

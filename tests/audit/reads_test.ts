@@ -142,6 +142,9 @@ test("finding, notes of all and lists without a reach are noted, whatever words 
     "users.view": ["users/all?scope=-own", "users/all?scope=own,-own"],
     "identities.view": ["identities?scope=false"],
     "accounts.view": ["accounts/all?scope=deleted"],
+    "events.view": ["events/all"],
+    "apps_deposit.view": ["apps/deposit?scope=all", "apps/deposit/all?scope=all"],
+    "ramps.view": ["ramps?scope=all"],
   };
   for (const [action, ways] of Object.entries(paths)) {
     for (const way of ways) {
@@ -155,4 +158,61 @@ test("finding, notes of all and lists without a reach are noted, whatever words 
     }
   }
   deepEqual(await seen(realm, user), []);
+});
+
+test("what populate shows in the place of an id is noted, and whose alias or message was read", async (realm) => {
+  const { name, account: issuer } = await realm.currency("10");
+  const [one, other] = [await realm.user(), await realm.user()];
+  const source = await realm.account({ asset: name, by: one, from: issuer, total: "2" });
+  const destination = await realm.account({ asset: name, by: other });
+  const { send } = realm.admin;
+  const made = async (by: TestUser, path: string, body: unknown) => {
+    const answer = await by.send("POST", `/v1/${path}`, body);
+    equal(answer.status, 201, answer.text);
+    return answer.body.id;
+  };
+  const parties = { source: { account: source }, destination: { account: destination } };
+  const transaction = await made(realm.admin, "transactions", { ...parties, value: "1" });
+  const alias = await made(one, "aliases", {
+    alias: "one-of-them",
+    type: "account",
+    account: source,
+  });
+  equal(
+    (await send("PATCH", `/v1/users/${other.id}`, { channel: { email: "o@x.test" } })).status,
+    200,
+  );
+  const mail = { content: { subject: "x", text: "x" } };
+  const sent = await send("POST", `/v1/users/${other.id}/message/email`, mail);
+  equal(sent.status, 201, sent.text);
+  const message = sent.body.messages[0].messageId;
+  const both = "source.account,destination.account";
+  const ways: [string, TestUser[]][] = [
+    [`transactions/${transaction}`, []],
+    [`transactions/${transaction}?populate=source.account`, [one]],
+    [`transactions/${transaction}?populate=${both}&fields=id`, [one, other]],
+    [`transactions/all?populate=${both}&scope=all&limit=1`, []],
+    [`aliases/${alias}`, [one]],
+    [`messages/${message}`, [other]],
+    [`events/all?entity=${source}`, [one]],
+  ];
+  for (const [path, whom] of ways) {
+    const reader = await realm.user({ role: "manage", scope: "realm" });
+    const { status, text } = await reader.send("GET", `/v1/${path}`);
+    equal(status, 200, text);
+    await caughtUp(realm, reader);
+    const found = await seen(realm, reader);
+    const customers = found.flatMap(([action, id]) => action === "customer.view" ? [id] : []);
+    deepEqual(new Set(customers), new Set(whom.map(({ identity }) => identity)), path);
+  }
+  // A list of one's own rows has no line of its own: whom it shows has.
+  const reader = await realm.user({ role: "manage", scope: "realm" });
+  const own = await realm.account({ asset: name, by: reader, from: issuer, total: "2" });
+  const paid = { source: { account: own }, destination: { account: destination }, value: "1" };
+  await made(reader, "transactions", paid);
+  equal((await reader.send("GET", `/v1/transactions?populate=${both}`)).body.rows.length, 1);
+  await caughtUp(realm, reader);
+  const last = (await seen(realm, reader)).filter(([action]) => action !== "messages.view");
+  deepEqual(last, [["customer.view", other.identity]]);
+  deepEqual([await seen(realm, one), await seen(realm, other)], [[], []]);
 });
