@@ -67,7 +67,8 @@ export interface Note {
 }
 
 /**
- * Adds a note about an entity of the realm.
+ * Adds a note about an entity of the realm. `profile` is the person that it is about, or the identity while that has
+ * no person: with it the note is erased.
  *
  * @throws {DomainError} permission.role, permission.scope, request.invalid
  */
@@ -75,7 +76,7 @@ export async function addNote(
   tx: Tx,
   actor: Actor,
   note: Note,
-): Promise<{ view: z.infer<typeof NoteView>; person: string | null }> {
+): Promise<{ view: z.infer<typeof NoteView>; profile: string | null }> {
   assertManagesRealm(actor);
   const noted = isId(note.entity) ? await selectNoted(tx, note.entity) : null;
   if (noted === null) throw invalidField("/entity", "there is no such entity");
@@ -85,7 +86,7 @@ export async function addNote(
     owner: actor.user,
     created_at: actor.at,
   });
-  return { view: viewNote(row), person: noted.person };
+  return { view: viewNote(row), profile: noted.person ?? noted.identity };
 }
 
 /**

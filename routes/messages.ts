@@ -126,10 +126,14 @@ export const messageRoutes: readonly AnyRoute[] = [
     answer: MessageView,
     errors: ["message.not_found", "permission.owner", "permission.role"],
     handle: (call) =>
-      command(
-        call,
-        (tx) => changeMessage(tx, call.actor, { ...call.body, id: call.params.id }),
-      ),
+      command(call, async (tx) => {
+        const change = { ...call.body, id: call.params.id };
+        const { view, person } = await changeMessage(tx, call.actor, change);
+        if (person !== null && call.idempotency !== null) {
+          await markProfile(tx, call.idempotency.key, person); // the answer shows the person's address
+        }
+        return view;
+      }),
   }),
 ];
 

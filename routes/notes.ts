@@ -22,9 +22,9 @@ export const noteRoutes: readonly AnyRoute[] = [
     errors: ["permission.role", "permission.scope"],
     handle: (call) =>
       command(call, async (tx) => {
-        const { view, person } = await addNote(tx, call.actor, call.body);
-        if (person !== null && call.idempotency !== null) {
-          await markProfile(tx, call.idempotency.key, person); // the answer shows what is erased with it
+        const { view, profile } = await addNote(tx, call.actor, call.body);
+        if (profile !== null && call.idempotency !== null) {
+          await markProfile(tx, call.idempotency.key, profile); // the answer shows what is erased with it
         }
         return view;
       }),

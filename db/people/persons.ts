@@ -200,20 +200,20 @@ function conditionOf(db: Db, filter: PersonFilter): postgres.PendingQuery<postgr
   }
 }
 
-/** Says which person an idempotent answer shows, so that it can be erased with the person. */
-export async function markAnswer(tx: Tx, key: string, person: string): Promise<void> {
-  await tx`update idempotency set profile = ${person} where key = ${key}`;
+/** Says which person or identity an idempotent answer shows, so that it can be erased with the person. */
+export async function markAnswer(tx: Tx, key: string, profile: string): Promise<void> {
+  await tx`update idempotency set profile = ${profile} where key = ${key}`;
 }
 
-/** Replaces the stored answers that show a person. */
+/** Replaces the stored answers that show a person, or its identity from before it had any. */
 export async function replaceAnswers(
   tx: Tx,
-  person: string,
+  { identity, person }: { identity: string; person: string },
   answer: { status: number; body: string },
 ): Promise<void> {
   await tx`
     update idempotency set status = ${answer.status}, body = ${answer.body}, profile = null
-    where profile = ${person}`;
+    where profile in (${person}, ${identity})`;
 }
 
 /** Deletes a person with its events and digests; false where there is none. */

@@ -202,7 +202,7 @@ export async function tellMessage(tx: Tx, actor: Actor, row: MessageRow): Promis
 export const MessageChange = z.strictObject({ data: FreeForm }).meta({ id: "MessageChange" });
 
 /**
- * Changes the data of a message.
+ * Changes the data of a message. `person` is the one that it was sent to, whose address it shows.
  *
  * @throws {DomainError} message.not_found, permission.role, permission.owner
  */
@@ -210,9 +210,9 @@ export async function changeMessage(
   tx: Tx,
   actor: Actor,
   { id, data }: z.infer<typeof MessageChange> & { id: string },
-): Promise<Record<string, unknown>> {
-  const row = await rowFor(tx, actor, MESSAGES, id, "write");
-  return viewMessage(await updateMessageData(tx, row.id, { data, at: actor.at }));
+): Promise<{ view: Record<string, unknown>; person: string | null }> {
+  const { id: found, person } = await rowFor(tx, actor, MESSAGES, id, "write");
+  return { view: viewMessage(await updateMessageData(tx, found, { data, at: actor.at })), person };
 }
 
 /** Messages to a person that one part of an export shows. */

@@ -2,7 +2,7 @@
 import type { Tx } from "../../db/database.ts";
 import { markAnswer } from "../../db/people/persons.ts";
 
-/** Notes which person the answer under an idempotency key shows. */
-export async function markProfile(tx: Tx, key: string, person: string): Promise<void> {
-  await markAnswer(tx, key, person);
+/** Notes which person the answer under an idempotency key shows, or which identity that had no person then. */
+export async function markProfile(tx: Tx, key: string, profile: string): Promise<void> {
+  await markAnswer(tx, key, profile);
 }

@@ -211,7 +211,7 @@ export function forgetPerson(
     check: (db) => holderFor(db, actor, input.identity, "write"),
     prepare: ({ person }) => people.persons.remove(actor, person),
     async finish(tx, { identity, person }) {
-      await replaceAnswers(tx, person, input.erased);
+      await replaceAnswers(tx, { identity: identity.id, person }, input.erased);
       await reduceMessageEvents(tx, person);
       await eraseMessagesOf(tx, person, actor.at);
       await eraseNotesOf(tx, { identity: identity.id, person, at: actor.at });

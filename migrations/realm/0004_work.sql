@@ -19,7 +19,7 @@ comment on column idempotency.key is 'First 128 bits of the SHA-256 of user and 
 comment on column idempotency.fingerprint is 'First 128 bits of the SHA-256 of method, path and body.';
 comment on column idempotency.transaction is 'The move whose answer is rebuilt from the ledger''s own rows.';
 
-comment on column idempotency.profile is 'The person that the answer shows: forgetting the person erases the answer.';
+comment on column idempotency.profile is 'The person that the answer shows, or the identity that had no person then: forgetting the person erases the answer.';
 
 create table jobs (
   id uuid primary key,

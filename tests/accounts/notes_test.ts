@@ -142,6 +142,39 @@ test("forgetting a person erases the texts of the notes about it, and the stored
   deepEqual(await texts(realm.admin, one.account), ["after that", null]);
 });
 
+test("forgetting a person erases stored answers from before its identity had it, and of its messages", async (realm) => {
+  const post = (path: string, body: unknown, headers?: Record<string, string>) =>
+    realm.admin.send("POST", `/v1/${path}`, body, headers);
+  const { body: { id: identity } } = await post("identities", { type: "person" });
+  const keyed = () => ({ "idempotency-key": crypto.randomUUID() });
+  const noted = { entity: identity, text: "Ana Novak, not a customer yet" };
+  const before = keyed();
+  equal((await post("notes", noted, before)).status, 201);
+  const { body: { id: other } } = await post("identities", { type: "person" });
+  const others = keyed();
+  equal((await post("notes", { ...noted, entity: other }, others)).status, 201);
+  const email = [{ address: "ana@novak.test" }];
+  const person = { firstName: "Ana", contactInformation: { email } };
+  const made = await post(`identities/${identity}/person`, person);
+  equal(made.status, 201, made.text);
+  const mail = { content: { subject: "x", text: "x" } };
+  const sent = await post(`identities/${identity}/person/message/email`, mail);
+  equal(sent.status, 201, sent.text);
+  const change = keyed();
+  const patch = () => {
+    const path = `/v1/messages/${sent.body.messages[0].messageId}`;
+    return realm.admin.send("PATCH", path, { data: { of: "Ana" } }, change);
+  };
+  equal((await patch()).body.destination, "ana@novak.test");
+  equal((await realm.admin.send("DELETE", `/v1/identities/${identity}/person`)).status, 200);
+  for (const again of [await post("notes", noted, before), await patch()]) {
+    deepEqual([again.status, again.body.code], [404, "person.not_found"]);
+    ok(!/Ana|ana@/.test(again.text));
+  }
+  equal((await post("notes", { ...noted, entity: other }, others)).status, 201);
+  deepEqual(await texts(realm.admin, identity), [null]);
+});
+
 test("a note is added and never changed: the database refuses, its text may be erased once", async (realm) => {
   const { account } = await customer(realm);
   const { id } = (await note(realm.admin, account, "as it was")).body;
