@@ -165,8 +165,8 @@ async function selectionOf(
 }
 
 /**
- * The ids of the next part. A condition of the caller's is tried on so many rows at once as a part may have, so that
- * one which nothing meets reads no further in one statement.
+ * The ids of the next part. A condition of the caller's, and whether a row is deleted, are tried on so many rows at once
+ * as a part may have, so that what few rows meet reads no further in one statement.
  */
 async function partOf(db: Db, asked: Export, selection: Selection, after: string) {
   const { collection } = asked;
@@ -181,8 +181,9 @@ async function partOf(db: Db, asked: Export, selection: Selection, after: string
     op: "and",
     of: [...conditions, { op: "lte", at: { field: "id", path: [] }, value: end }],
   });
-  const plain = { ...selection, condition: within(asked.last, []), search: null };
-  if (isPlain(selection)) {
+  const visibility = { ...selection.visibility, deleted: "too" } as const;
+  const plain = { visibility, condition: within(asked.last, []), search: null };
+  if (isPlain(collection, selection)) {
     const ids = await selectIds(db, collection, plain, slice(0, size)) ?? [];
     return { ids, next: ids.length < size ? null : ids.at(-1)! };
   }
@@ -192,7 +193,11 @@ async function partOf(db: Db, asked: Export, selection: Selection, after: string
   return { ids: ids ?? [], next: end ?? null };
 }
 
-function isPlain({ condition, search }: Selection): boolean {
+function isPlain(
+  { deletable }: AnyCollection,
+  { condition, search, visibility }: Selection,
+): boolean {
+  if (deletable && visibility.deleted !== "too") return false;
   return search === null && JSON.stringify(condition) === JSON.stringify(ALL);
 }
 

@@ -80,6 +80,37 @@ test("an export reads as many rows at once as a slice has, whatever it is asked 
   );
 });
 
+test("an export of deleted accounts tries as many rows at once as a slice has", async (realm) => {
+  const { name } = await realm.currency("1");
+  const user = await realm.user();
+  const ids: string[] = [];
+  for (let i = 0; i < 105; i++) {
+    const made = await user.send("POST", "/v1/accounts", { type: "virtual", asset: name });
+    equal(made.status, 201, made.text);
+    ids.push(made.body.id);
+  }
+  const gone = [ids[1], ids[49], ids[50], ids[104]];
+  const deleter = await realm.user({ role: "manage", scope: "realm" });
+  for (const id of gone) {
+    equal((await deleter.send("DELETE", `/v1/accounts/${id}`)).status, 200);
+  }
+  const statements: string[] = [];
+  await using other = realm.another({}, (text) => statements.push(text));
+  const path = `/v1/accounts/all?format=csv&${today()}&fields=id,data`;
+  for (
+    const [scope, found] of [["deleted,own", gone], ["own", null], ["false,own", ids]] as const
+  ) {
+    statements.length = 0;
+    const { status, text } = await other.send(user.key)("GET", `${path}&scope=${scope}`);
+    equal(status, 200, text);
+    const kept = found ?? ids.filter((id) => !gone.includes(id));
+    deepEqual(text.split("\r\n").slice(1, -1), kept.map((id) => `${id},{}`));
+    const lists = statements.filter((one) => /select id from "?accounts.* limit \d/s.test(one));
+    equal(lists.length, scope === "false,own" ? 3 : 6, scope);
+    ok(lists.every((one) => /limit (50|1)\b/.test(one)));
+  }
+});
+
 test("accounts, deposits and withdrawals are exported with columns that stay, and texts are no formulas", async (realm) => {
   const { asset } = await moved(realm, 1);
   const holder = { asset, type: "virtual", reference: `=cmd|${asset}`, data: { note: '-1+"2"' } };
@@ -183,6 +214,33 @@ test("a caller that leaves ends the reading and frees its place; two exports of 
   equal(again.status, 200, "the places are free again");
   await again.body!.cancel();
   equal(slices(), read, "nothing more was read for those who left");
+});
+
+test("customers that hold all places of theirs leave some to those who work for the realm", async (realm) => {
+  await using process = realm.another();
+  const path = `http://purser.test/v1/transactions/all?format=csv&${today()}`;
+  const held: Response[] = [];
+  const ask = async ({ key }: TestUser) => {
+    const answer = await process.app(
+      new Request(path, { headers: { "x-api-key": key } }),
+      "127.0.0.1",
+    );
+    if (answer.status === 200) held.push(answer);
+    return answer.status;
+  };
+  for (let i = 0; i < 3; i++) {
+    const customer = await realm.user();
+    deepEqual([await ask(customer), await ask(customer)], [200, 200]);
+  }
+  const late = await realm.user({ role: "admin", scope: "own" });
+  equal(await ask(late), 503);
+  const staff = [await realm.user({ role: "user", scope: "realm" }), realm.admin];
+  for (const one of staff) deepEqual([await ask(one), await ask(one)], [200, 200]);
+  equal(await ask(await realm.user({ role: "manage", scope: "realm" })), 503);
+  // A place that is given back is a customer's again once those of all are few enough.
+  for (const answer of held.splice(-5)) await answer.body!.cancel();
+  equal(await ask(late), 200);
+  for (const answer of held) await answer.body!.cancel();
 });
 
 test("an export ends with its key, broken off and not as if it were whole", async (realm) => {
