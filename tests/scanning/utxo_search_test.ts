@@ -189,3 +189,40 @@ Deno.test("BCH: where no node lists its coins, the latest blocks are read again,
     for (const one of faultyNodes) await one.abort();
   }
 });
+
+Deno.test("BCH: the search of coins leaves a halted network alone, and what it queued before ends no halt", async () => {
+  const faultyNodes: FaultyNode[] = [];
+  let lists = true;
+  const start = async () => {
+    const node = await CASH.start();
+    faultyNodes.push(throughNode(node, ({ method }) => {
+      if (method === "scantxoutset" && !lists) throw new NodeError(-32601, "Method not found");
+    }));
+    return { ...node, url: faultyNodes[0].url };
+  };
+  try {
+    await using funded = await openUtxoRamp({ ...CASH, start });
+    await funded.deposit(2n * COIN);
+    await funded.until(async () => await totalOf(funded) !== "0");
+    await funded.deposit(5n * COIN);
+    await passOver(funded);
+    const context = { ...funded.context, log: () => {} };
+    const halt = "update chain_cursors set halted = '{\"at\": 1}'";
+    for (const way of [true, false]) {
+      lists = way;
+      await rowsOf(funded.realm, "delete from jobs where name = 'deposit.rescan'");
+      await rowsOf(funded.realm, halt);
+      await searchCoins(context);
+      deepEqual([...await queued(funded)], []);
+      await rowsOf(funded.realm, "update chain_cursors set halted = null");
+      await searchCoins(context);
+      equal((await queued(funded)).length, 1, "a network that is followed is searched");
+      await rowsOf(funded.realm, halt);
+      await funded.realm.drain();
+      const [cursor] = await rowsOf(funded.realm, "select halted from chain_cursors");
+      deepEqual(cursor, { halted: { at: 1 } });
+    }
+  } finally {
+    for (const one of faultyNodes) await one.abort();
+  }
+});

@@ -59,6 +59,9 @@ export async function searchNetwork(
   place: ChainNetwork,
 ): Promise<readonly string[] | null> {
   if (chain.coins === null) return null;
+  // What a halted network's blocks hold is for an operator to say.
+  const found = await reading(context.pool, (db) => selectCursor(db, place));
+  if (found !== null && found.halted !== null) return null;
   const addresses = await reading(
     context.pool,
     (db) => selectNextAddresses(db, place, ADDRESSES_AT_ONCE),
