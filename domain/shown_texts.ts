@@ -19,9 +19,23 @@ const CREDENTIALS =
 const BYTES = /[0-9a-z+/=_-]{130,}/gi;
 /** Addresses of e-mail, and telephone numbers: of whom a message was for. */
 const PERSONS = /[^\s<>"'(),;:]{1,100}@[^\s<>"'(),;:]{1,253}|\+\d[\d ()-]{5,18}\d/g;
-const ADDRESSES = /\[[0-9a-f:.]{2,45}\](?::\d{1,5})?|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/gi;
-const NAMES =
-  /(?<![\w.-])(?:[a-z0-9](?:[\w-]{0,61}\w)?(?:\.[\w-]{1,63})*\.[a-z][a-z0-9-]{1,62}(?::\d{1,5})?|[a-z][\w-]{0,39}:\d{2,5})(?![\w.-]*\w)/gi;
+/** What follows a host may hold a credential too. */
+const PATH = String.raw`(?:[/?#][^\s"'<>)\]]*)?`;
+/** All eight groups, or some and `::`: a time of day has neither. */
+const IPV6 =
+  /(?<![\w:.[])(?=(?:[0-9a-f]{0,4}:){1,7}:|(?:[0-9a-f]{1,4}:){7})[0-9a-f:]*[0-9a-f](?:\.\d{1,3}){0,3}(?!\w)(?:%[\w.-]+)?/gi;
+const ADDRESSES = new RegExp(
+  String
+    .raw`(?:\[[0-9a-f:.%]{2,60}\](?::\d{1,5})?|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b)${PATH}`,
+  "gi",
+);
+/** Names with a dot whose last part begins with a letter and has another, and names with a port. */
+const LABEL = String.raw`[\p{L}\p{N}_-]{1,63}`;
+const NAMES = new RegExp(
+  String.raw`(?<![\p{L}\p{N}_-])(?:(?:${LABEL}\.)+\p{L}[\p{L}\p{N}-]{1,62}(?::\d{1,5})?` +
+    String.raw`|\p{L}[\p{L}\p{N}_-]{0,39}:\d{2,5})(?![\p{L}\p{N}_.-]*[\p{L}\p{N}_])${PATH}`,
+  "giu",
+);
 
 /** Prepares the text of a failure to be shown: without addresses of hosts and persons, and without credentials. */
 export function shownText(text: string): string {
@@ -30,6 +44,7 @@ export function shownText(text: string): string {
     .replace(CREDENTIALS, LEFT_OUT)
     .replace(BYTES, LEFT_OUT)
     .replace(PERSONS, LEFT_OUT)
+    .replace(IPV6, LEFT_OUT)
     .replace(ADDRESSES, LEFT_OUT)
     .replace(NAMES, (name) => WORDS.has(name) ? name : LEFT_OUT)
     .slice(0, SHOWN_MAX);

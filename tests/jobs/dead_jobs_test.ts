@@ -310,10 +310,38 @@ test("a job shows no address of a host, no credential, and of its payload ids al
   for (const shown of [text, list.text, other.text]) {
     for (const secret of [...secrets, "Ana", "ana@"]) ok(!shown.includes(secret), secret);
   }
-  const hash = `0x${"ab".repeat(32)}`;
-  for (const plain of ["no route to 0.5", `${hash} took its place`, `${"cd".repeat(32)}:0 spent`]) {
-    equal(shownText(plain), plain);
+});
+
+Deno.test("shown texts name no host in any of its forms, nor what follows it, and ordinary words stay", () => {
+  const hosts = [
+    ...[
+      "evil.example",
+      "evil.example/v3/key",
+      "*.evil.example",
+      "-evil.example",
+      "evil.example?k=v",
+    ],
+    ...["_http._tcp.evil.example", "müller.example", "xn--e1aw.xn--p1ai", "geth:8545/key"],
+    ...["::1", "fe80::1%eth0", "2001:db8::1", "2001:db8:0:0:0:0:0:1", "::ffff:10.0.0.1"],
+    ...["[2001:db8::1]:8545/key", "10.0.0.1:80/key", "https://evil.example/key"],
+  ];
+  for (const host of hosts) {
+    for (const [before, after] of [["", ""], ["to ", " refused"], ["(", ") failed"]]) {
+      const shown = shownText(`${before}${host}${after}`);
+      ok(
+        !/evil|example|key|geth|xn--|ller|db8|fe80|ffff|\d|eth0|:1/.test(shown),
+        `${host}: ${shown}`,
+      );
+      ok(shown.startsWith(before) && shown.endsWith(after), shown);
+    }
   }
+  const hash = `0x${"ab".repeat(32)}`;
+  const plain = [
+    ...["no route to 0.5", `${hash} took its place`, `${"cd".repeat(32)}:0 spent`],
+    ...["Mr. Smith", "3.5 kg", "U.S.A.", "at 7 a.m.", "v1.2.3", "invoice 12.03.2026", "12:30:15"],
+    ...["withdrawal.fee_exceeded: x", "chain.stale", "1/2 of 3", "at 2026-01-01T10:20:30Z", "a: b"],
+  ];
+  for (const text of plain) equal(shownText(text), text);
 });
 
 test("a death is told in the transaction of the death, if anybody listens", async (realm) => {
