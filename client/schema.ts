@@ -1312,7 +1312,7 @@ export interface paths {
         put?: never;
         /**
          * Search a transaction or a range of blocks again
-         * @description For operators: finds transfers that the scanner could not see, such as coins that a contract paid inside a call. A known transfer changes nothing. A chain that waits for an operator (GET /v1/chains has the reason) is followed again from the range given.
+         * @description For operators: finds transfers that the scanner could not see, such as coins that a contract paid inside a call. A known transfer changes nothing. A chain that waits for an operator (GET /v1/chains has the reason) is followed again from the range given. At most 20 rescans of a network wait or run at once.
          */
         post: operations["rescanDeposits"];
         delete?: never;
@@ -10008,6 +10008,8 @@ export interface operations {
                 hash?: string;
                 address?: string;
                 chain?: "BITCOIN" | "LITECOIN" | "BITCOIN_CASH" | "DOGECOIN" | "ETHEREUM" | "POLYGON" | "CELO" | "BSC" | "SOLANA" | "TRON";
+                /** @description Whether it was on a test network; either, unless given. */
+                testnet?: boolean;
             };
             header?: never;
             path?: never;

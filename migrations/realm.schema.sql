@@ -698,6 +698,7 @@ CASE
 END IS NOT NULL)
 CREATE INDEX deposits_open ON deposits USING btree (chain, network, block) WHERE (status = 'PENDING'::text)
 CREATE INDEX deposits_owner ON deposits USING btree (owner, id)
+CREATE INDEX deposits_place ON deposits USING btree (address, chain, network, block)
 CREATE INDEX deposits_served ON deposits USING btree (beneficiary, id) WHERE (beneficiary IS NOT NULL)
 CREATE UNIQUE INDEX deposits_source ON deposits USING btree (hash, index, chain, network, (
 CASE
@@ -1502,6 +1503,7 @@ constraint rescans_node_height_check CHECK ((node_height >= 0))
 constraint rescans_pkey PRIMARY KEY (id)
 constraint rescans_what CHECK ((((hash IS NULL) = (from_height IS NOT NULL)) AND ((hash IS NULL) = (to_height IS NOT NULL))))
 CREATE INDEX rescans_hash ON rescans USING btree (hash, id) WHERE (hash IS NOT NULL)
+CREATE INDEX rescans_open ON rescans USING btree (chain, network) WHERE (finished_at IS NULL)
 
 table reserved_addresses (
   address text not null
@@ -1814,7 +1816,7 @@ table unmatched_deposits (
 )
 constraint unmatched_deposits_amount_base_check CHECK ((amount_base > (0)::numeric))
 constraint unmatched_deposits_pkey PRIMARY KEY (id)
-CREATE INDEX unmatched_deposits_address ON unmatched_deposits USING btree (address, id)
+CREATE INDEX unmatched_deposits_address ON unmatched_deposits USING btree (address, chain, network, id)
 CREATE INDEX unmatched_deposits_block ON unmatched_deposits USING btree (chain, network, block)
 CREATE UNIQUE INDEX unmatched_deposits_source ON unmatched_deposits USING btree (hash, index, chain, network, (
 CASE
