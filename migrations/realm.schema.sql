@@ -698,7 +698,6 @@ CASE
 END IS NOT NULL)
 CREATE INDEX deposits_open ON deposits USING btree (chain, network, block) WHERE (status = 'PENDING'::text)
 CREATE INDEX deposits_owner ON deposits USING btree (owner, id)
-CREATE INDEX deposits_place ON deposits USING btree (address, chain, network, block)
 CREATE INDEX deposits_served ON deposits USING btree (beneficiary, id) WHERE (beneficiary IS NOT NULL)
 CREATE UNIQUE INDEX deposits_source ON deposits USING btree (hash, index, chain, network, (
 CASE

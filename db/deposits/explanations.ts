@@ -110,6 +110,9 @@ export interface ExplainedUnmatchedRow extends NetworkKey {
   contract: string | null;
 }
 
+/** Unmatched deposits of a transaction among which those of one owner are found. */
+const AMONG_MAX = 100;
+
 /** Reads the unmatched deposits of a transaction, or the latest at an address on each network. */
 export async function selectUnmatchedAbout(
   db: Db,
@@ -117,14 +120,14 @@ export async function selectUnmatchedAbout(
 ): Promise<ExplainedUnmatchedRow[]> {
   const { owner, limit } = asked;
   const own = owner === null ? db`true` : db`a.owner = ${owner}`;
+  const order = asked.hashes === null ? db`d.id desc` : db`d.index`;
   return await unprepared(db<ExplainedUnmatchedRow[]>`
     select d.id, d.chain, d.network, d.address, d.asset, d.contract, d.wanted
-    from ${aboutOf(db, asked)}, lateral (select d.id, d.chain, d.network, d.address, d.asset,
-        d.contract, a.asset as wanted
-      from unmatched_deposits d,
+    from ${aboutOf(db, asked)}, lateral (select d.*, a.asset as wanted
+      from (select * from unmatched_deposits d where ${isAbout(db, asked)}
+        order by ${order} limit ${owner === null ? limit : AMONG_MAX}) d,
         lateral (select a.asset, a.owner from accounts a where a.id = d.account offset 0) a
-      where ${isAbout(db, asked)} and ${own}
-      order by ${asked.hashes === null ? db`d.id desc` : db`d.index`} limit ${limit}) d`);
+      where ${own} order by ${order} limit ${limit}) d`);
 }
 
 /** Reads the withdrawals that a transaction paid. */

@@ -100,7 +100,7 @@ export interface CollectionAmong {
   collection: AnyCollection;
   all: Collections;
   /** Is told the ids of entities of others that `populate` shows. */
-  looked: (ids: readonly string[]) => void;
+  viewed: (ids: readonly string[]) => void;
 }
 
 /** The parameters of a request, as its query string gives them. */
@@ -338,12 +338,12 @@ function howToShow(collection: AnyCollection, given: Given) {
 async function showRows(
   db: Db,
   actor: Actor,
-  { collection, all, looked }: CollectionAmong,
+  { collection, all, viewed }: CollectionAmong,
   rows: { id: string }[],
   { fields, populate, hasRoom }: ReturnType<typeof howToShow>,
 ): Promise<Record<string, unknown>[]> {
   const views = await collection.show(db, actor, rows as never, populate);
-  await putRelations(db, actor, { collection, all, looked, populate }, { rows, views });
+  await putRelations(db, actor, { collection, all, viewed, populate }, { rows, views });
   const kept = fields === null ? views : views.map((view) => pick(view, fields));
   return answerable(kept, hasRoom);
 }

@@ -35,7 +35,7 @@ export interface RelatedAmong {
   collection: Related;
   all: ReadonlyMap<string, Related>;
   /** Is told the ids of entities of others that are shown whole. */
-  looked: (ids: readonly string[]) => void;
+  viewed: (ids: readonly string[]) => void;
 }
 
 /** Rows with their views, in the same order. */
@@ -48,7 +48,7 @@ export interface Shown {
 export async function putRelations(
   db: Db,
   actor: Actor,
-  { collection, all, looked, populate }: RelatedAmong & { populate: ReadonlySet<string> },
+  { collection, all, viewed, populate }: RelatedAmong & { populate: ReadonlySet<string> },
   { rows, views }: Shown,
 ): Promise<void> {
   const relations: [string, Relation][] = Object.entries(collection.relations ?? {});
@@ -59,7 +59,7 @@ export async function putRelations(
     const target = all.get(name);
     if (target === undefined) throw new TypeError(`there is no collection ${name}`);
     const whole = await readWhole(db, actor, target, [...ids]);
-    looked([...whole].flatMap(([id, { owner }]) => owner === actor.user ? [] : [id]));
+    viewed([...whole].flatMap(([id, { owner }]) => owner === actor.user ? [] : [id]));
     for (const [field, { id }] of ofOne) {
       rows.forEach((row, i) => {
         const entity = whole.get(id(row) ?? "");

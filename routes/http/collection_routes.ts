@@ -24,7 +24,7 @@ import type { ErrorCode } from "../../domain/errors.ts";
 import { COLLECTIONS } from "./collections.ts";
 import { type Asked, command, type ExecutionOptions, query, search } from "./execution.ts";
 import { type ReadPart, sendExport } from "./exports.ts";
-import { noteLooks } from "./read_notes.ts";
+import { noteViews } from "./read_notes.ts";
 import { type AnyRoute, type Call, PAGES, type Reply, route } from "./route.ts";
 import { acceptsJson } from "./validation.ts";
 
@@ -80,7 +80,7 @@ export function amongOf<P, Q extends object, B>(
   call: Call<P, Q, B>,
   collection: AnyCollection,
 ): CollectionAmong {
-  return { collection, all: COLLECTIONS, looked: (ids) => noteLooks(call, ids) };
+  return { collection, all: COLLECTIONS, viewed: (ids) => noteViews(call, ids) };
 }
 
 /** Makes find, list, count, get, and delete and undelete where the collection has them. */

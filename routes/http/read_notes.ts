@@ -43,7 +43,7 @@ export function withReadNotes({ config }: Services, route: AnyRoute): AnyRoute["
 }
 
 /** Notes entities that a request shows in the place of their ids; a list of all is noted as such. */
-export function noteLooks<P, Q, B>(call: Call<P, Q, B>, ids: readonly string[]): void {
+export function noteViews<P, Q, B>(call: Call<P, Q, B>, ids: readonly string[]): void {
   if (!call.services.config.auditReads || ids.length === 0) return;
   const subject = subjectOf(call.route)?.(call as Call<unknown, unknown, unknown>) ?? null;
   if (subject !== null && "list" in subject) return;
