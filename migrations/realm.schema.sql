@@ -2328,8 +2328,8 @@ CREATE OR REPLACE FUNCTION check_deposit_booked()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if not exists (select from deposits d where d.transaction = new.id and d.status = 'CONFIRMED'
-      and d.account = new.destination and d.credited = new.amount) then
+  if not exists (select from (select * from deposits where transaction = new.id offset 0) d
+      where d.status = 'CONFIRMED' and d.account = new.destination and d.credited = new.amount) then
     raise exception 'no deposit stands behind transaction %', new.id
       using errcode = 'check_violation', constraint = 'transactions_deposit';
   end if;
