@@ -7483,15 +7483,6 @@ export interface components {
             };
         };
         /** @description Success */
-        Consolidation: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Consolidation"];
-            };
-        };
-        /** @description Success */
         Block: {
             headers: {
                 [name: string]: unknown;
@@ -9392,7 +9383,15 @@ export interface operations {
             };
         };
         responses: {
-            201: components["responses"]["PersonIdentity"];
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonIdentity"];
+                };
+            };
         };
     };
     getPerson: {
@@ -10748,7 +10747,15 @@ export interface operations {
             };
         };
         responses: {
-            201: components["responses"]["Consolidation"];
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Consolidation"];
+                };
+            };
         };
     };
     listConsolidations: {
@@ -10821,7 +10828,15 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["Consolidation"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Consolidation"];
+                };
+            };
         };
     };
     listRampOrders: {
@@ -12984,7 +12999,15 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["RampTransfer"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RampTransfer"];
+                };
+            };
         };
     };
     findEntities: {

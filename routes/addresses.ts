@@ -64,6 +64,7 @@ export const addressRoutes: readonly AnyRoute[] = [
     body: NewAddress,
     waits: true,
     status: 201,
+    makes: "/v1/accounts/{made}",
     answer: AccountView,
     errors: [
       "account.not_found",

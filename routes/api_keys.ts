@@ -26,6 +26,7 @@ export const apiKeyRoutes: readonly AnyRoute[] = [
     freshLogin: true,
     body: NewApiKey,
     status: 201,
+    makes: "/v1/keys/{made}",
     answer: NewApiKeyView,
     errors: ["permission.role", "permission.scope"],
     handle: (call) => {

@@ -56,6 +56,7 @@ export const consolidationRoutes: readonly AnyRoute[] = [
     query: DryRun,
     body: NewConsolidation,
     status: 201,
+    makes: "/v1/accounts/{id}/consolidations/{made}",
     answer: ConsolidationView,
     errors: [
       ...REFUSALS,

@@ -169,6 +169,7 @@ const transferRoutes: readonly AnyRoute[] = [
     query: DryRun,
     body: NewRampDeposit,
     status: 201,
+    makes: "/v1/ramps/{id}/transfers/{made}",
     answer: RampTransferView,
     errors: REFUSALS,
     handle: (call) =>
@@ -192,6 +193,7 @@ const transferRoutes: readonly AnyRoute[] = [
     query: DryRun,
     body: NewRampWithdraw,
     status: 201,
+    makes: "/v1/ramps/{id}/transfers/{made}",
     answer: RampTransferView,
     errors: [...REFUSALS, "account.frozen", "address.invalid", "balance.insufficient"],
     handle: (call) =>

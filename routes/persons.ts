@@ -122,6 +122,7 @@ export const personRoutes: readonly AnyRoute[] = [
     summary: "Create an identity with a person",
     body: NewPersonIdentity,
     status: 201,
+    makes: "/v1/identities/{made}",
     answer: PersonIdentityView,
     errors: [
       ...PLATFORM,

@@ -34,6 +34,7 @@ export const stopRoutes: readonly AnyRoute[] = [
     access: "platform or user",
     body: NewStop,
     status: 201,
+    makes: "/v1/stops/{made}",
     answer: StopView,
     errors: [
       "permission.role",

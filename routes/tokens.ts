@@ -52,6 +52,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
     body: NewToken,
     waits: true,
     status: 201,
+    makes: "/v1/fungible/token/{made}",
     answer: DeployedView,
     errors: [
       ...ERRORS,
@@ -78,6 +79,7 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
     body: TokenRegistration,
     waits: true,
     status: 201,
+    makes: "/v1/fungible/token/{made}",
     answer: RegisteredView,
     errors: [...ERRORS, "token.not_found", "token.pending", "token.invalid", "address.invalid"],
     handle: (call) =>

@@ -14,7 +14,9 @@ const ID_FIRST = /^\{"id":"([\w-]+)"/;
 export function described(reply: Reply, call: Call<unknown, unknown, unknown>): Reply {
   const { makes, deprecated } = call.route;
   const told = deprecated === undefined ? reply : withEnd(reply, deprecated);
-  return makes === undefined || reply.status !== 201 ? told : withLocation(told, call, makes);
+  const { dry_run: isDry } = (call.query ?? {}) as { dry_run?: boolean };
+  if (makes === undefined || reply.status !== 201 || isDry) return told;
+  return withLocation(told, call, makes);
 }
 
 /** `Location` (RFC 9110, 10.2.2), below the service's own prefix. */

@@ -103,7 +103,10 @@ export function beginWalk(way: Way): Walk {
     });
     equal(answer.status, asked.status ?? route.status, `${operation}: ${answer.text}`);
     if (route.makes !== undefined && answer.status === 201 && !("dry_run" in query)) {
-      ok(answer.location, `${operation} tells no location`);
+      const { location } = answer;
+      ok(location, `${operation} tells no location`);
+      const read = await send(way, { key: asked.key }, { method: "GET", target: location });
+      equal(read.body.id, answer.body.id, `${operation}: ${read.text}`);
     }
     const { show = (body) => body } = asked;
     keep(operation, asked, { status: answer.status, body: show(answer.body) });
