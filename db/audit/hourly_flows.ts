@@ -8,8 +8,12 @@ import type { Db, Tx } from "../database.ts";
 /** The way of value: into the ledger, out of it, or between accounts. */
 export type Direction = "in" | "out" | "inside";
 
-/** A transaction `x` by the parts that decide to which sum it belongs. The counterparty is no party of a transfer. */
-const PARTS = `x.testnet, date_trunc('hour', x.created_at, 'UTC') as hour, x.asset, x.type,
+/**
+ * A transaction `x` by the parts that decide to which sum it belongs. The counterparty is no party of a transfer. Hours are
+ * those of UTC; `date_trunc` would look the zone up for each transaction.
+ */
+const PARTS =
+  `x.testnet, date_bin('1 hour', x.created_at, '2000-01-01T00:00:00Z') as hour, x.asset, x.type,
   case when x.type = 'transfer' then 'inside'
     when (select a.system from accounts a where a.id = x.source) = 'world' then 'in'
     when (select a.system from accounts a where a.id = x.destination) = 'world' then 'out'
