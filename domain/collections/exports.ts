@@ -210,7 +210,9 @@ function hasObjects({ collection, columns }: Export): boolean {
 function cellOf({ columns }: AnyCollection, name: string, view: Record<string, unknown>): string {
   const value = valueAt(pick(view, [name]), name);
   if (value === undefined || value === null) return "";
-  if (typeof value === "number" && columns[name]?.type === "time") return csvTime(value);
+  if (typeof value === "number") {
+    return columns[name]?.type === "time" ? csvTime(value) : JSON.stringify(value);
+  }
   if (typeof value === "string") {
     const isNumber = columns[name]?.type === "decimal" && /^-?[\d.]+$/.test(value);
     return isNumber ? value : csvText(value);

@@ -113,7 +113,7 @@ test("an export of deleted accounts tries as many rows at once as a slice has", 
 
 test("accounts, deposits and withdrawals are exported with columns that stay, and texts are no formulas", async (realm) => {
   const { asset } = await moved(realm, 1);
-  const holder = { asset, type: "virtual", reference: `=cmd|${asset}`, data: { note: '-1+"2"' } };
+  const holder = { asset, type: "virtual", reference: `=cmd|${asset}`, data: { note: '-1+"2"', n: -1 } };
   const account = (await realm.admin.send("POST", "/v1/accounts", holder)).body.id;
   const csv = (path: string) => exported(realm.admin, `/v1/${path}&${today()}`);
   const [head, ...lines] = await csv("accounts/all?format=csv");
@@ -123,10 +123,10 @@ test("accounts, deposits and withdrawals are exported with columns that stay, an
       "balance.available,testnet,default,active,frozen,enabled,updated_at,deleted_at",
   );
   match(lines.find((line) => line.startsWith(account))!, new RegExp(`,'=cmd.${asset},`));
-  const [, ...notes] = await csv("accounts/all?format=csv&fields=id,data.note,data");
+  const [, ...notes] = await csv("accounts/all?format=csv&fields=id,data.note,data.n,data");
   equal(
     notes.find((line) => line.startsWith(account)),
-    `${account},"'-1+""2""","{""note"":""-1+\\""2\\""""}"`,
+    `${account},"'-1+""2""",-1,"{""n"":-1,""note"":""-1+\\""2\\""""}"`,
   );
   match(
     (await csv("deposits/all?format=csv"))[0],
