@@ -10,7 +10,13 @@ import { createProblemWriter, problemSchema } from "./openapi_problems.ts";
 import { createSchemaWriter, type Json, type SchemaWriter } from "./openapi_schemas.ts";
 import { HEADERS, SECURITY, SECURITY_SCHEMES, SERVICE, TAGS } from "./openapi_texts.ts";
 import { basePathOf } from "./request_targets.ts";
-import { exampleOf, type Examples, exemplifyParameters, readExamples } from "./openapi_examples.ts";
+import {
+  exampleOf,
+  type Examples,
+  exemplifyParameters,
+  readExamples,
+  shownIn,
+} from "./openapi_examples.ts";
 import { breathe, prepare, type Prepared, replyPrepared } from "./prepared_texts.ts";
 import { type AnyRoute, route } from "./route.ts";
 import { describeWebhooks } from "./openapi_webhooks.ts";
@@ -122,7 +128,7 @@ function* describing(
     paths[each.path] = { ...before, [each.method.toLowerCase()]: { ...asked, responses } };
     yield;
   }
-  const webhooks = describeWebhooks(schemas);
+  const webhooks = describeWebhooks(schemas, shownIn(paths));
   yield;
   const parameters = yield* shareParameters(paths);
   exemplifyParameters(paths, examples);

@@ -46,3 +46,30 @@ export function exemplifyParameters(
     }
   }
 }
+
+/** Finds what the example of an answer shows of a schema, alone or in a list, by the schema's name. */
+export function shownIn(paths: Readonly<Record<string, Json>>): (schema: Json) => unknown {
+  const shown = new Map<unknown, unknown>();
+  for (const path of Object.values(paths)) {
+    for (const { responses } of Object.values(path) as { responses: Record<string, Json> }[]) {
+      for (const { content } of Object.values(responses) as { content?: Record<string, Json> }[]) {
+        const { schema = {}, example } = content?.["application/json"] ?? {};
+        const value = Array.isArray(example) ? example[0] : example;
+        const name = entityOf(schema as Shape);
+        if (name !== undefined && value !== undefined && !shown.has(name)) shown.set(name, value);
+      }
+    }
+  }
+  return (schema) => shown.get(schema.$ref);
+}
+
+interface Shape {
+  readonly $ref?: string;
+  readonly items?: Shape;
+  readonly anyOf?: readonly Shape[];
+}
+
+/** The entity that an answer shows: where `fields` may reduce it, the whole one is the first. */
+function entityOf({ $ref, items, anyOf }: Shape): string | undefined {
+  return $ref ?? (items ? entityOf(items) : anyOf?.[0] && entityOf(anyOf[0]));
+}

@@ -29,6 +29,8 @@ const KEYED: readonly ErrorCode[] = [
 /** Of routes whose body is read. */
 const READING: readonly ErrorCode[] = ["request.too_large", "request.media_type"];
 
+const EXAMPLE_INSTANCE = "019b76da-a800-7000-8000-000000000001";
+
 const NAMES: Readonly<Record<number, string>> = {
   400: "BadRequest",
   401: "Unauthorized",
@@ -83,6 +85,7 @@ export function createProblemWriter(headersOf: (names: readonly string[]) => Jso
               allOf: [{ $ref: "#/components/schemas/Problem" }],
               properties: { status: { const: status }, code: { enum: codes } },
             },
+            example: problemExample(codes),
           },
         },
       };
@@ -102,6 +105,14 @@ export function createProblemWriter(headersOf: (names: readonly string[]) => Jso
       return Object.fromEntries(statuses.map(([status, codes]) => [status, share(status, codes)]));
     },
   };
+}
+
+/** A refusal by the code that says most of these routes. */
+function problemExample(codes: readonly ErrorCode[]): Json {
+  const code = codes.find((one) => !COMMON.includes(one) && !KEYED.includes(one)) ?? codes[0];
+  const { status, title, help } = PROBLEMS[code];
+  const type = `https://purser.example/problems/${code}`;
+  return { type, title, status, detail: help, code, instance: EXAMPLE_INSTANCE };
 }
 
 function codesOf(route: AnyRoute): Set<ErrorCode> {

@@ -1,7 +1,9 @@
 /** The part `webhooks` of the OpenAPI document: what the service sends to receivers. @module */
 import { EVENT_SCHEMAS } from "../../domain/webhooks/event_schemas.ts";
+import { exampleOf } from "./openapi_examples.ts";
 import type { Json, SchemaWriter } from "./openapi_schemas.ts";
 
+const EXAMPLE_TIME = "2026-01-01T00:00:00.000Z";
 const TEXT = { type: "string" };
 /** Headers of each delivery (Standard Webhooks). */
 const PARAMETERS: readonly Json[] = [
@@ -18,8 +20,11 @@ function header(name: string, description: string): Json {
   return { name, in: "header", required: true, description, schema: TEXT };
 }
 
-/** Describes what is sent for each event. */
-export function describeWebhooks(schemas: SchemaWriter): Json {
+/** Describes what is sent for each event. `shown` gives what a route's example shows of a schema, if any does. */
+export function describeWebhooks(
+  schemas: SchemaWriter,
+  shown: (schema: Json) => unknown = () => undefined,
+): Json {
   const described: Json = {};
   for (const [type, { summary, data }] of Object.entries(EVENT_SCHEMAS)) {
     const whole = schemas.write(data, "output");
@@ -31,13 +36,20 @@ export function describeWebhooks(schemas: SchemaWriter): Json {
         parameters: PARAMETERS,
         requestBody: {
           required: true,
-          content: { "application/json": { schema: bodyOf(type, whole) } },
+          content: {
+            "application/json": { schema: bodyOf(type, whole), ...exampleFor(type, shown(whole)) },
+          },
         },
         responses: RESPONSES,
       },
     };
   }
   return described;
+}
+
+/** An event of an entity that some route shows. */
+function exampleFor(type: string, data: unknown): Json {
+  return exampleOf(data === undefined ? undefined : { type, timestamp: EXAMPLE_TIME, data });
 }
 
 function bodyOf(type: string, data: Json): Json {

@@ -96,13 +96,18 @@ function mediaOf(document: Json): Media[] {
         found.push({ name: `${id} ${media.name}`, media, isAnswer: false });
       }
       for (const [status, answer] of Object.entries<Json>(responses)) {
-        if (!/^[23]/.test(status)) continue;
         const { content = {} } = answer.$ref === undefined ? answer : at(document, answer.$ref);
         for (const [type, media] of Object.entries<Json>(content)) {
-          found.push({ name: `${id} ${type}`, media, isAnswer: true });
+          const name = /^[23]/.test(status) ? `${id} ${type}` : `${id} ${status}`;
+          found.push({ name, media, isAnswer: true });
         }
       }
     }
+  }
+  for (const [type, { post }] of Object.entries<Json>(document.webhooks)) {
+    const media = post.requestBody.content["application/json"];
+    // What no route shows has none.
+    if ("example" in media) found.push({ name: type, media, isAnswer: true });
   }
   return found;
 }
