@@ -324,6 +324,7 @@ Deno.test("shown texts name no host in any of its forms, nor what follows it, an
     ...["_http._tcp.evil.example", "müller.example", "xn--e1aw.xn--p1ai", "geth:8545/key"],
     ...["::1", "fe80::1%eth0", "2001:db8::1", "2001:db8:0:0:0:0:0:1", "::ffff:10.0.0.1"],
     ...["[2001:db8::1]:8545/key", "10.0.0.1:80/key", "https://evil.example/key"],
+    ...["[fe80::1%25eth0]:8545/key", "::1/key", "geth_1.evil:8545/key", "evil.example.:8545/key"],
   ];
   for (const host of hosts) {
     for (const [before, after] of [["", ""], ["to ", " refused"], ["(", ") failed"]]) {
@@ -342,6 +343,12 @@ Deno.test("shown texts name no host in any of its forms, nor what follows it, an
     ...["withdrawal.fee_exceeded: x", "chain.stale", "1/2 of 3", "at 2026-01-01T10:20:30Z", "a: b"],
   ];
   for (const text of plain) equal(shownText(text), text);
+  for (const name of ["access_token", "client_secret", "x-api-key"]) {
+    ok(!shownText(`{"${name}":"abcdefgh1234"}`).includes("abcdefgh"), name);
+  }
+  // What a contract gives as its reason may be all dots, and no list of failures waits for it.
+  const dots = `${"abc.".repeat(499)}_-`;
+  for (let i = 0; i < 100; i++) equal(shownText(dots), dots.slice(0, 500));
 });
 
 test("a death is told in the transaction of the death, if anybody listens", async (realm) => {
