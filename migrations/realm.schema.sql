@@ -687,7 +687,7 @@ constraint deposits_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'C
 constraint deposits_taken_back TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint deposits_tries_check CHECK ((tries >= 0))
 CREATE INDEX deposits_account ON deposits USING btree (account, id)
-CREATE INDEX deposits_address ON deposits USING btree (address, block)
+CREATE INDEX deposits_address ON deposits USING btree (address, chain, network, block)
 CREATE INDEX deposits_block ON deposits USING btree (chain, network, block)
 CREATE INDEX deposits_denied ON deposits USING btree (chain, network, retry_at) WHERE ((status = 'ORPHANED'::text) AND (retry_at IS NOT NULL))
 CREATE INDEX deposits_detached ON deposits USING btree (chain, network, id) WHERE (block IS NULL)

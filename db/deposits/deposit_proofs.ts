@@ -147,10 +147,9 @@ export async function sumArrived(
 ): Promise<string[]> {
   const rows = await db<{ sum: string }[]>`
     select (select coalesce(sum(coalesce(d.credited, d.amount)), 0)
-      from (select * from deposits where address = g.address and block between g."from" and g."to"
-        offset 0) d
-      where d.chain = ${place.chain} and d.network = ${place.network}
-        and d.contract is not distinct from g.contract and d.status <> 'ORPHANED') as sum
+      from (select * from deposits where address = g.address and chain = ${place.chain}
+          and network = ${place.network} and block between g."from" and g."to" offset 0) d
+      where d.contract is not distinct from g.contract and d.status <> 'ORPHANED') as sum
     from rows from (jsonb_to_recordset(${db.json(ranges as never)})
       as (address text, contract text, "from" bigint, "to" bigint)) with ordinality
       g(address, contract, "from", "to", at)

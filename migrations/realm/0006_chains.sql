@@ -302,7 +302,7 @@ create index deposits_denied on deposits (chain, network, retry_at) where status
 create index deposits_block on deposits (chain, network, block);
 create index deposits_sweep on deposits (sweep) where sweep is not null;
 create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
-create index deposits_address on deposits (address, block);
+create index deposits_address on deposits (address, chain, network, block);
 create index deposits_detached on deposits (chain, network, id) where block is null;
 -- Made last, so that plans made on an empty table take it for what is pending.
 create index deposits_open on deposits (chain, network, block) where status = 'PENDING';

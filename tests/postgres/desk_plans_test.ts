@@ -112,6 +112,7 @@ Deno.test("searches and explanations read few rows, whoever asks and whoever own
       where chain like '%-%' or network like '%-%';
     update ${schema}.withdrawals set destination = '${OUTSIDE}';
     update ${schema}.users set email = 'name@of.many' where scopes = '{own}'`);
+  await farAndNear(plans, schema);
   await plans.forget();
   await search();
   const runs = await plans.read();
@@ -120,6 +121,19 @@ Deno.test("searches and explanations read few rows, whoever asks and whoever own
   ok(searches.length > texts.length);
   ok(searches.every((run) => readsOf(run).length <= READS_MAX));
 });
+
+/** Puts most deposits on another network, at the same address, and most of the rest at others. */
+async function farAndNear({ sql }: PlanLog, schema: string): Promise<void> {
+  await sql.unsafe(`
+    set session_replication_role = replica;
+    with n as (select id, row_number() over (order by id) as n from ${schema}.deposits)
+    update ${schema}.deposits d set network = case when n.n % 2 = 0 then 'main' else d.network end,
+      hash = md5(d.id::text),
+      address = case when n.n % 2 = 0 then d.address else d.id::text end
+    from n where n.id = d.id and n.n > 3;
+    reset session_replication_role;
+    analyze ${schema}.deposits`);
+}
 
 async function grow({ sql }: PlanLog, schema: string): Promise<Set<string>> {
   const others = await sql<{ name: string }[]>`
