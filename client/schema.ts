@@ -1312,7 +1312,7 @@ export interface paths {
         put?: never;
         /**
          * Search a transaction or a range of blocks again
-         * @description For operators: finds transfers that the scanner could not see, such as coins that a contract paid inside a call. A known transfer changes nothing. A chain that waits for an operator (GET /v1/chains has the reason) is followed again from the range given. At most 20 rescans of a network wait or run at once.
+         * @description For operators: finds transfers that the scanner could not see, such as coins that a contract paid inside a call. A known transfer changes nothing. A chain that waits for an operator (GET /v1/chains has the reason) is followed again from the range given. At most 20 rescans of a network run or wait for their first turn at once.
          */
         post: operations["rescanDeposits"];
         delete?: never;

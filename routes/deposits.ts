@@ -35,7 +35,7 @@ export const depositRoutes: readonly AnyRoute[] = [
       "For operators: finds transfers that the scanner could not see, such as coins that a " +
       "contract paid inside a call. A known transfer changes nothing. A chain that waits " +
       "for an operator (GET /v1/chains has the reason) is followed again from the range given. At most " +
-      `${OPEN_MAX} rescans of a network wait or run at once.`,
+      `${OPEN_MAX} rescans of a network run or wait for their first turn at once.`,
     access: "user",
     body: Rescan,
     cost: "chain",

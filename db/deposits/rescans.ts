@@ -42,12 +42,13 @@ export async function insertRescan(tx: Tx, row: NewRescanRow): Promise<void> {
   await tx`insert into rescans ${tx({ ...row })}`;
 }
 
-/** Counts the rescans of a network that wait or run. */
+/** Counts the rescans of a network that run, or wait for their first turn. */
 export async function countOpenRescans(db: Db, place: NetworkKey): Promise<number> {
   const [row] = await db<{ n: number }[]>`
     select count(*)::integer as n from rescans r
     where r.chain = ${place.chain} and r.network = ${place.network} and r.finished_at is null
-      and (select j.state from jobs j where j.id = r.id) in ('ready', 'running')`;
+      and (select j.state = 'running' or (j.state = 'ready' and j.attempts = 0)
+        from jobs j where j.id = r.id)`;
   return row.n;
 }
 

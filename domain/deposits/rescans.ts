@@ -26,7 +26,10 @@ import { assertRealmAdmin, notFound } from "../permissions.ts";
 
 /** Most blocks that one rescan searches. */
 const RANGE_MAX = 1000;
-/** Most rescans of a network that wait or run at once: each may ask the nodes for a thousand blocks. */
+/**
+ * Most rescans of a network that run, or wait for their first turn, at once: each may ask the nodes for a thousand blocks.
+ * One that failed and is repeated later does not count, so that a rescan which ends a halt finds room.
+ */
 export const OPEN_MAX = 20;
 /** When one may have ended. */
 const RETRY_S = 10;
@@ -124,7 +127,7 @@ export async function requestRescan(
 /** Refuses a rescan too many. Of two at the same moment the isolation of transactions has one count again. */
 async function assertFewOpen(tx: Tx, place: NetworkKey): Promise<void> {
   if (await countOpenRescans(tx, place) < OPEN_MAX) return;
-  const why = `${OPEN_MAX} rescans of this network wait or run: ask again when one has ended`;
+  const why = `${OPEN_MAX} rescans of this network run or wait for their turn: ask again soon`;
   throw new DomainError("rate.limited", why, { retryAfterS: RETRY_S });
 }
 

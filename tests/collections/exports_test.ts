@@ -113,7 +113,12 @@ test("an export of deleted accounts tries as many rows at once as a slice has", 
 
 test("accounts, deposits and withdrawals are exported with columns that stay, and texts are no formulas", async (realm) => {
   const { asset } = await moved(realm, 1);
-  const holder = { asset, type: "virtual", reference: `=cmd|${asset}`, data: { note: '-1+"2"', n: -1 } };
+  const holder = {
+    asset,
+    type: "virtual",
+    reference: `=cmd|${asset}`,
+    data: { note: '-1+"2"', n: -1 },
+  };
   const account = (await realm.admin.send("POST", "/v1/accounts", holder)).body.id;
   const csv = (path: string) => exported(realm.admin, `/v1/${path}&${today()}`);
   const [head, ...lines] = await csv("accounts/all?format=csv");

@@ -134,7 +134,7 @@ Deno.test("rescans are for administrators of the realm, and take hashes of their
   deepEqual(rows, [{ hash, found_count: 0 }]);
 });
 
-Deno.test("20 rescans of a network wait or run at once, however many are asked for at the same moment", async () => {
+Deno.test("20 rescans of a network run or wait for their turn at once, however many are asked for at the same moment", async () => {
   await using fixture = await openRampFixture();
   const { realm } = fixture;
   const { send } = realm.admin;
@@ -159,9 +159,15 @@ Deno.test("20 rescans of a network wait or run at once, however many are asked f
   equal(await open(), 20);
   const again = await ask(0);
   deepEqual([again.status, again.body.id], [200, first.body.id]);
-  // One that ended, and one that died, make room.
+  // One that died, one that failed and is repeated later, and those that ended make room.
   await rowsOf(realm, `update jobs set state = 'dead' where id = '${first.body.id}'`);
   equal((await ask(40)).status, 200);
+  await rowsOf(
+    realm,
+    `update jobs set attempts = 1 where id = (select id from jobs
+      where name = 'deposit.rescan' and state = 'ready' order by id limit 1)`,
+  );
+  equal((await ask(42)).status, 200);
   equal((await ask(41)).status, 429);
   await realm.drain();
   equal((await ask(41)).status, 200);
