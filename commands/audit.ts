@@ -1,9 +1,11 @@
 /** The command `audit`: recomputes the ledgers of realms and reports differences. @module */
 import { parseArgs } from "node:util";
+import { replaceFlows } from "../db/audit/hourly_flows.ts";
 import type { Database } from "../db/database.ts";
+import type { RealmLocation } from "../db/pool_types.ts";
 import { allRealms } from "../db/realms/realm_pages.ts";
 import { type RealmRow, selectRealm, selectRealms } from "../db/realms/realms.ts";
-import { reading } from "../db/transaction.ts";
+import { locking, reading } from "../db/transaction.ts";
 import {
   checkLedger,
   type KeptHead,
@@ -20,6 +22,8 @@ import type { CommandContext, Invocation } from "./context.ts";
 export interface AuditArguments {
   realm?: string;
   expect?: KeptHead;
+  /** Whether what is only derived, the sums of transactions by the hour, is computed anew first. */
+  rebuild?: boolean;
 }
 
 /** Findings of the checker in a realm. */
@@ -28,7 +32,7 @@ export interface RealmAudit extends LedgerAudit {
   name: string;
 }
 
-const USAGE = "usage: audit [--realm <id>] [--expect <seq>:<hash>]";
+const USAGE = "usage: audit [--realm <id>] [--expect <seq>:<hash>] [--rebuild]";
 
 /** Audits all realms, or one; the exit code is 1 if there is a mismatch. */
 export async function audit(
@@ -58,6 +62,7 @@ export async function checkRealms(
   only: Checking = {},
 ): Promise<void> {
   const check = async (row: RealmRow) => {
+    if (only.rebuild) await rebuildDerived(database, locationOf(row));
     const found = await checkLedger(
       database.realm(locationOf(row)),
       only.expect,
@@ -79,14 +84,28 @@ export async function checkRealms(
   for await (const row of allRealms(database.platform)) await check(row);
 }
 
+/** Computes anew what the rows of a realm derive from others; its owner alone may. */
+async function rebuildDerived(database: Database, location: RealmLocation): Promise<void> {
+  const owner = database.owner(location);
+  try {
+    await locking(owner, replaceFlows);
+  } finally {
+    await owner.sql.end();
+  }
+}
+
 /** Reads the arguments of the command. @throws {DomainError} request.invalid */
 export function readAuditArguments(args: readonly string[]): AuditArguments {
-  const options = { realm: { type: "string" }, expect: { type: "string" } } as const;
+  const options = {
+    realm: { type: "string" },
+    expect: { type: "string" },
+    rebuild: { type: "boolean" },
+  } as const;
   try {
-    const { values: { realm, expect } } = parseArgs({ args: [...args], options });
-    if (expect === undefined) return { realm };
+    const { values: { expect, ...rest } } = parseArgs({ args: [...args], options });
+    if (expect === undefined) return rest;
     const kept = /^(\d{1,16}):([0-9a-f]{64})$/.exec(expect);
-    if (kept !== null) return { realm, expect: { seq: BigInt(kept[1]), hash: kept[2] } };
+    if (kept !== null) return { ...rest, expect: { seq: BigInt(kept[1]), hash: kept[2] } };
   } catch (cause) {
     throw new DomainError("request.invalid", `${(cause as Error).message}\n${USAGE}`);
   }

@@ -44,6 +44,16 @@ export async function addFlows(tx: Tx, transactions: readonly string[]): Promise
   );
 }
 
+/** Computes all sums anew, for the owner of the tables. No link is appended meanwhile. */
+export async function replaceFlows(tx: Tx): Promise<void> {
+  await tx`select from chain_head for update`;
+  await tx`delete from hourly_flows`;
+  await tx.unsafe(
+    `insert into hourly_flows (testnet, hour, asset, type, direction, currency, count, amount, value)
+    ${RECOMPUTED_FLOWS}`,
+  );
+}
+
 /** How far the sums go. */
 export interface FlowsHead {
   /** The ledger's present. */

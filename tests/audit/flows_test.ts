@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { checkRealms, readAuditArguments, type RealmAudit } from "../../commands/audit.ts";
 import { countFlows } from "../../db/audit/hourly_flows.ts";
 import { appendLinks } from "../../domain/audit/hash_chain.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
@@ -230,4 +231,28 @@ Deno.test("an answer with too many flows is refused by name, and read in parts",
   const part = { testnet: false, from: hour - 47 * HOUR, to: hour };
   equal(await realm.command((tx) => countFlows(tx, part, 100)), 100, "no more than asked for");
   equal(await realm.command((tx) => countFlows(tx, part, 100_000)), 48 * 500);
+});
+
+Deno.test("the audit computes sums anew when it is asked to, and only then", async () => {
+  await using realm = await testRealm();
+  await realm.currency("10");
+  await link(realm);
+  const before = (await read(realm)).flows;
+  equal(before.length, 1);
+  await rowsOf(realm, "update hourly_flows set count = count + 1, amount = amount + 1");
+  await rowsOf(
+    realm,
+    `insert into hourly_flows (testnet, hour, asset, type, direction, count, amount)
+      select true, hour, asset, type, direction, 1, 1 from hourly_flows`,
+  );
+  const audited = async (...args: string[]) => {
+    const codes = new Set<string>();
+    const tell = ({ mismatches }: RealmAudit) => mismatches.forEach(({ code }) => codes.add(code));
+    await checkRealms(realm.database, tell, readAuditArguments(["--realm", realm.id, ...args]));
+    return [...codes];
+  };
+  deepEqual(await audited(), ["flow.sum"]);
+  deepEqual(await audited("--rebuild"), []);
+  deepEqual((await read(realm)).flows, before);
+  deepEqual(await audited(), []);
 });
