@@ -61,6 +61,9 @@ export interface Proxy {
   close(): Promise<void>;
 }
 
+/** How long an answer that is to join the next one is kept. */
+const ALONE_MS = 1000;
+
 /** Opens a way to the database's server. */
 export function openProxy(target: URL): Proxy {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -73,21 +76,29 @@ export function openProxy(target: URL): Proxy {
   async function copy(from: Deno.Conn, to: Deno.Conn, mutable: boolean): Promise<void> {
     const buffer = new Uint8Array(65_536);
     let kept: number[] = [];
+    let alone: ReturnType<typeof setTimeout> | undefined;
+    async function pass(more: Uint8Array): Promise<void> {
+      const bytes = new Uint8Array([...kept, ...more]);
+      kept = [];
+      for (let at = 0; at < bytes.length;) at += await to.write(bytes.subarray(at));
+    }
     try {
       for (;;) {
         const n = await from.read(buffer);
+        clearTimeout(alone);
         if (n === null) break;
         if (mutable && await onAnswer?.() === "joins the next") {
           kept = [...kept, ...buffer.subarray(0, n)];
+          // An answer may come in several reads, so that none follows the one that was kept.
+          alone = setTimeout(() => void pass(new Uint8Array()).catch(() => {}), ALONE_MS);
           continue;
         }
         if (mutable && muted) continue;
         if (!mutable) sent += n;
-        const bytes = new Uint8Array([...kept, ...buffer.subarray(0, n)]);
-        kept = [];
-        for (let at = 0; at < bytes.length;) at += await to.write(bytes.subarray(at));
+        await pass(buffer.subarray(0, n));
       }
     } catch { /* one of the two was cut */ }
+    clearTimeout(alone);
     for (const conn of [from, to]) if (pairs.delete(conn)) conn.close();
   }
 
