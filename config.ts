@@ -8,6 +8,7 @@ import { readMetricsNetworks, readOrigins } from "./config/callers.ts";
 import { type ExchangeSettings, readExchanges } from "./config/exchanges.ts";
 import { readAssets } from "./config/assets.ts";
 import { type BackupConfig, readBackups } from "./config/backups.ts";
+import { type DatabaseSettings, isOfTargets, readDatabases } from "./config/databases.ts";
 import { type MessagesConfig, readMessages } from "./config/messages.ts";
 import { type PeopleConfig, readPeople } from "./config/people.ts";
 import { listOf, type Reader, reader } from "./config/reader.ts";
@@ -55,15 +56,11 @@ export interface ChainConfig {
 }
 
 /** All settings of a process. */
-export interface Config extends MessagesConfig, ExchangeSettings {
+export interface Config extends MessagesConfig, ExchangeSettings, DatabaseSettings {
   port: number;
   host: string;
   baseUrl: string;
   adminUrl: string;
-  /** Null: the launcher runs a PostgreSQL of our own in `dataDir`. */
-  databaseUrl: string | null;
-  /** Further database servers, `host:port`, that realms may be given; the launcher lets them through. */
-  databaseHosts: readonly string[];
   dataDir: string;
   databasePrepare: boolean;
   /** Connections of the process, all realms together. */
@@ -180,7 +177,7 @@ export async function readEnvironment(
 
 /** Variables that hold secrets: keys, and addresses that may contain a password or a key. */
 const SECRET =
-  /^(DATABASE_URL|RATES_URL|PLATFORM_KEY(_PREVIOUS)?|(NEW_)?MASTER_KEY|\w+_RPC_URL|INFOBIP_API_KEY|INFOBIP_WEBHOOK_SECRET|SMTP_URL|SMTP_DKIM_KEY)$/;
+  /^(DATABASE_URL|REALM_DATABASE_URL(_\w+)?|RATES_URL|PLATFORM_KEY(_PREVIOUS)?|(NEW_)?MASTER_KEY|\w+_RPC_URL|INFOBIP_API_KEY|INFOBIP_WEBHOOK_SECRET|SMTP_URL|SMTP_DKIM_KEY)$/;
 
 /** Reads the environment and removes the secrets from it: later readers find none. */
 export async function takeEnvironment(
@@ -200,7 +197,8 @@ function configOf(
 ): Config {
   const port = read.whole("PORT", 0, 65535, 8080);
   const host = read.text("HOST") ?? "127.0.0.1";
-  const databaseUrl = databaseAddress(read);
+  const databases = readDatabases(read, env);
+  const ownServer = databases.databaseUrl !== null;
   const workers = read.choice("WORKERS", ["on", "off"], "on") === "on";
   const baseUrl = read.url("BASE_URL", ["http:", "https:"]) ??
     `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -209,16 +207,15 @@ function configOf(
     host,
     baseUrl: baseUrl.replace(/\/+$/, ""),
     adminUrl: (read.url("ADMIN_URL", ["http:", "https:"]) ?? baseUrl).replace(/\/+$/, ""),
-    databaseUrl,
-    databaseHosts: databaseHosts(read),
+    ...databases,
     dataDir: read.text("DATA_DIR") ?? ".data",
     databasePrepare: read.choice("DATABASE_PREPARE", ["on", "off"], "on") === "on",
     databaseConnections: read.whole("DATABASE_CONNECTIONS", 10, 10_000, 40),
     realmLogins: read.choice("REALM_LOGINS", ["on", "off"], "on") === "on",
     realmRoles: read.choice("REALM_ROLES", ["on", "off"], "on") === "on",
-    platformKey: platformKey(read, databaseUrl !== null),
+    platformKey: platformKey(read, ownServer),
     previousPlatformKey: read.text("PLATFORM_KEY_PREVIOUS"),
-    masterKey: masterKey(read, "MASTER_KEY", databaseUrl !== null && workers),
+    masterKey: masterKey(read, "MASTER_KEY", ownServer && workers),
     newMasterKey: masterKey(read, "NEW_MASTER_KEY", false),
     installationEpoch: installationEpoch(read),
     workers,
@@ -245,32 +242,6 @@ function configOf(
   };
 }
 
-const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\]|)$/;
-
-/** Passwords and money never cross a network in plain text by an oversight. */
-function databaseAddress(read: Reader): string | null {
-  const given = read.url("DATABASE_URL", ["postgres:", "postgresql:"]);
-  if (given === null) return null;
-  const { hostname, searchParams } = new URL(given);
-  if (LOOPBACK.test(hostname) || searchParams.has("sslmode") || searchParams.has("ssl")) {
-    return given;
-  }
-  read.faults.push(
-    "DATABASE_URL names another machine and no sslmode: sslmode=verify-full (or require) encrypts," +
-      " sslmode=disable says that the network between is your own",
-  );
-  return given;
-}
-
-function databaseHosts(read: Reader): string[] {
-  const hosts = listOf(read.text("DATABASE_HOSTS"));
-  for (const host of hosts) {
-    if (/^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/.test(host)) continue;
-    read.faults.push(`DATABASE_HOSTS: ${JSON.stringify(host)} is not a host with its port`);
-  }
-  return hosts;
-}
-
 function platformKey(read: Reader, required: boolean): string | null {
   const key = read.text("PLATFORM_KEY");
   if (key === null && required) {
@@ -287,7 +258,7 @@ function platformKey(read: Reader, required: boolean): string | null {
 
 /** The setting of which a name is a slip of the pen: one character, or two that changed places. */
 function misspelt(name: string, known: ReadonlySet<string>): string | null {
-  if (known.has(name) || LOOKS_LIKE_CHAIN.test(name)) return null;
+  if (known.has(name) || LOOKS_LIKE_CHAIN.test(name) || isOfTargets(name)) return null;
   return [...known].find((meant) => {
     if (meant.length < SHORTEST) return false; // HOST and PORT are too near to other words
     let from = 0;

@@ -4160,7 +4160,7 @@ export interface components {
             tier?: string;
             /**
              * Format: uri
-             * @description A PostgreSQL 15 or newer of the realm's own, on a server that the operator lets the service reach. On another machine sslmode must be said.
+             * @description A PostgreSQL 15 or newer of the realm's own, on a server that the operator lets the service reach. On another machine sslmode must be said. Without it the realm is made in the database that the operator has set for its zone, else in the platform's.
              */
             database_url?: string;
             admin: {

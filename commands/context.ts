@@ -7,6 +7,7 @@ import { DomainError } from "../domain/errors.ts";
 import { parseNetwork } from "../domain/ip_addresses.ts";
 import { parseStoredJson } from "../domain/json.ts";
 import type { ProvisioningOptions } from "../domain/realms/provisioning.ts";
+import { presentAddress } from "../domain/realms/realm_locations.ts";
 import { loginsUnder, openSecrets } from "../domain/security/serving_secrets.ts";
 import { bufferLines, createLog, type Log, type LogOptions } from "../log.ts";
 import { openProgress, type Progress, standardError } from "../progress.ts";
@@ -99,7 +100,8 @@ export async function openContext(serving: boolean): Promise<CommandContext> {
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
-    decryptUrl: (encryptedUrl, id) => secrets.decrypt("database_url", id, encryptedUrl),
+    decryptUrl: (encryptedUrl, id) =>
+      presentAddress(secrets.decrypt("database_url", id, encryptedUrl), config.realmTargets),
     logins: config.realmLogins ? loginsUnder(secrets) : undefined,
   });
   if (!config.realmRoles) {
@@ -113,7 +115,11 @@ export async function openContext(serving: boolean): Promise<CommandContext> {
     masterKey,
     database,
     migrations,
-    provisioning: { database, migrations, roles: config.realmRoles, secrets },
+    provisioning: {
+      ...{ database, migrations, secrets },
+      roles: config.realmRoles,
+      targets: config.realmTargets,
+    },
     async close() {
       progress.end();
       await database.close();

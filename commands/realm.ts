@@ -5,7 +5,7 @@ import type { Actor } from "../domain/actor.ts";
 import { runCommand } from "../domain/command.ts";
 import { newId } from "../domain/ids.ts";
 import { parseStoredJson } from "../domain/json.ts";
-import { prepareRealm } from "../domain/realms/provisioning.ts";
+import { abandonRealm, prepareRealm } from "../domain/realms/provisioning.ts";
 import { createRealm, NewRealm, viewCreatedRealm } from "../domain/realms/realms.ts";
 import { hashPassword } from "../domain/security/passwords.ts";
 import { check } from "../routes/http/validation.ts";
@@ -92,6 +92,9 @@ export async function makeRealm(
         return { status: 201, body: JSON.stringify(result.view) };
       },
     },
-  );
+  ).catch(async (error) => {
+    await abandonRealm(provisioning, prepared).catch(() => {}); // the next provisioning tries again
+    throw error;
+  });
   return JSON.parse(answer.body);
 }

@@ -9,7 +9,7 @@ import { readingBriefly } from "../db/transaction.ts";
 import type { OrderOptions } from "../workers/moves/move.ts";
 import { orderMove } from "../workers/moves/move_orders.ts";
 import { cancel, carryOn, dropOld } from "../workers/moves/moving.ts";
-import { DatabaseUrl, locationOf } from "../domain/realms/realms.ts";
+import { DatabaseUrl, locationOf } from "../domain/realms/realm_locations.ts";
 import type { CommandContext } from "./context.ts";
 
 const FLAGS = {

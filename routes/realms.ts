@@ -65,8 +65,8 @@ export const realmRoutes: readonly AnyRoute[] = [
       const { provisioning } = call.services;
       // The answer of a repeat is stored, so nothing is built for it.
       const again = await isKept(call.services.platform, call.idempotency);
-      const input = again ? { ...call.body, database_url: undefined } : call.body;
-      const verifier = again ? "" : await hashPassword(input.admin.password);
+      const input = call.body;
+      const verifier = again ? null : await hashPassword(input.admin.password);
       const prepared = await prepareRealm(provisioning, call.actor, input, verifier);
       try {
         const reply = await command(

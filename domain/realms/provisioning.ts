@@ -5,14 +5,14 @@
  * @module
  */
 import type { Database, RealmLocation } from "../../db/database.ts";
-import { codeOf, isOutOfReach } from "../../db/errors.ts";
+import { codeOf, isOutOfReach, mayBeDone } from "../../db/errors.ts";
 import { assertReachable, dropRealmSchema, findEncodingFault } from "../../db/migrate.ts";
 import {
   deleteProvisioning,
   insertProvisioning,
   lockAbandonedProvisionings,
 } from "../../db/realms/realms.ts";
-import { locking, reading, serializable } from "../../db/transaction.ts";
+import { locking, reading, serializable, using } from "../../db/transaction.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { idTime, newId } from "../ids.ts";
@@ -26,6 +26,7 @@ import {
 import { assertPlatformKey } from "../security/platform_key.ts";
 import { newLocation } from "./realm_locations.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
+import type { RealmTarget, RealmTargets } from "../zones.ts";
 
 /** The dependencies of provisioning. */
 export interface ProvisioningOptions {
@@ -34,6 +35,8 @@ export interface ProvisioningOptions {
   /** Whether each realm gets a role of its own. */
   roles: boolean;
   secrets: Secrets;
+  /** Where a realm is made that names no database of its own. */
+  targets: RealmTargets;
 }
 
 /** Age in milliseconds from which a realm that was not created counts as abandoned. */
@@ -41,26 +44,34 @@ const ABANDONED_MS = 3_600_000;
 /** Age in milliseconds from which an abandoned realm is forgotten, though its database is unreachable. */
 const FORGOTTEN_MS = 7 * 24 * ABANDONED_MS;
 
+/** How long a caller waits who finds that the database for new realms cannot be used. */
+const RETRY_AFTER_S = 30;
+
 /**
- * Prepares the creation of a realm; provisions it if it is to have a database of its own.
+ * Prepares the creation of a realm; provisions it if it is to live in another database than the platform's: the one
+ * that the request names, else the one that is set for its zone.
  *
- * @throws {DomainError} request.invalid when that database cannot be used; service.overloaded where the process has
- *   another platform key than the installation
+ * @param verifier null where the answer of an earlier request was kept: nothing is provisioned
+ * @throws {DomainError} request.invalid when the database of the request cannot be used; service.overloaded when that of
+ *   the zone cannot, or where the process has another platform key than the installation
  */
 export async function prepareRealm(
   options: ProvisioningOptions,
   actor: Actor,
   input: NewRealm,
-  verifier: string,
+  verifier: string | null,
 ): Promise<PreparedRealm> {
   const { migrations, roles, database: { logins, platform }, secrets } = options;
   await reading(platform, (db) => assertPlatformKey(db, secrets));
   const prepared = { migrations, roles, logins, verifier };
-  if (input.database_url === undefined) return prepared;
+  const target = input.database_url === undefined
+    ? options.targets[input.zone]
+    : { url: input.database_url, setting: null };
+  if (verifier === null || target === null) return prepared;
   // One that cannot be dropped now is tried again at the next provisioning.
   await dropAbandonedRealms(options, actor.at).catch(() => {});
   const id = newId(actor.at);
-  const encryptedUrl = secrets.encrypt("database_url", id, input.database_url);
+  const encryptedUrl = secrets.encrypt("database_url", id, target.url);
   const location = newLocation(id, prepared, encryptedUrl);
   await serializable(platform, (tx) =>
     insertProvisioning(tx, {
@@ -70,7 +81,10 @@ export async function prepareRealm(
     }));
   return {
     ...prepared,
-    provisioned: await build(options, actor, input, { ...prepared, location }),
+    provisioned: await build(options, actor, input, { ...prepared, verifier, location })
+      .catch((error) => {
+        throw error instanceof Unusable ? refusalOf(error, target.setting) : error;
+      }),
   };
 }
 
@@ -92,39 +106,66 @@ async function dropAbandonedRealms(options: ProvisioningOptions, now: number): P
   }
 }
 
+/** A database in which no realm can be made; the message says why. */
+class Unusable extends Error {
+  override readonly name = "Unusable";
+}
+
 async function build(
   options: ProvisioningOptions,
   actor: Actor,
   input: NewRealm,
-  prepared: PreparedRealm & { location: RealmLocation },
+  prepared: PreparedRealm & { location: RealmLocation; verifier: string },
 ): Promise<ProvisionedRealm> {
   const { location } = prepared;
   const owner = options.database.owner(location);
+  let begun = false;
   try {
     await assertReachable(owner);
     const fault = await findEncodingFault(owner.sql);
-    if (fault !== null) throw unusable(`the database cannot be used: ${fault}`);
-    const admin = await owner.sql.begin((tx) => provisionRealm(tx, actor, input, prepared));
+    if (fault !== null) throw new Unusable(`the database cannot be used: ${fault}`);
+    begun = true;
+    const admin = await using(
+      owner,
+      (sql) => sql.begin((tx) => provisionRealm(tx, actor, input, prepared)),
+    );
     return { location, admin };
   } catch (error) {
-    await dropRealm(options, location, 0).catch(() => {}); // else it is dropped as abandoned
-    if (error instanceof DomainError) throw error;
-    const code = codeOf(error);
-    const outside = isOutOfReach(error);
-    if (code === null && !outside) throw error;
-    throw unusable(
-      outside
-        ? "the database's server is not among those that the operator lets the service reach"
-        : `the database cannot be used (${code})`,
-    );
+    // A transaction that the server refused left nothing. One whose outcome is unknown may still be committed, so
+    // its realm is dropped later, as abandoned.
+    if (!begun || !mayBeDone(error)) await forget(options, location).catch(() => {});
+    throw error instanceof DomainError ? error : unusableBy(error);
   } finally {
     await owner.sql.end({ timeout: 5 });
   }
 }
 
-function unusable(message: string): DomainError {
-  const errors = [{ path: "/database_url", message }];
-  return new DomainError("request.invalid", message, { errors });
+/** Tells why a database could not be used, where it is not the service's own fault. */
+function unusableBy(error: unknown): unknown {
+  if (isOutOfReach(error)) {
+    const message =
+      "the database's server is not among those that the operator lets the service reach";
+    return new Unusable(message, { cause: error });
+  }
+  const code = codeOf(error);
+  if (code === null) return error;
+  return new Unusable(`the database cannot be used (${code})`, { cause: error });
+}
+
+/** The refusal of a request whose database cannot be used: the caller's fault, unless a setting names it. */
+function refusalOf({ message }: Unusable, setting: RealmTarget["setting"] | null): DomainError {
+  if (setting === null) {
+    const errors = [{ path: "/database_url", message }];
+    return new DomainError("request.invalid", message, { errors });
+  }
+  return new DomainError("service.overloaded", `no realm can be made by ${setting}: ${message}`, {
+    retryAfterS: RETRY_AFTER_S,
+  });
+}
+
+/** Deletes the record of a realm of which nothing was built. */
+async function forget({ database }: ProvisioningOptions, { id }: RealmLocation): Promise<void> {
+  await locking(database.platform, (tx) => deleteProvisioning(tx, id));
 }
 
 /** Drops a realm while its record is locked, so that no transaction can create it meanwhile. */

@@ -1,7 +1,24 @@
 /** Locations of realms: schema, role and database. @module */
+import { z } from "zod";
 import type { RealmLocation } from "../../db/database.ts";
 import type { Logins } from "../../db/realm_logins.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";
+import type { RealmTargets } from "../zones.ts";
+
+/**
+ * Address of a realm's own database. One on another machine, the operator's own too, must state its sslmode, so that passwords
+ * and money never cross a network in plain text by mistake.
+ */
+export const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).refine((text) => {
+  const url = URL.parse(text);
+  return url === null || /^(localhost|127(\.\d+){3}|\[::1\]|)$/.test(url.hostname) ||
+    url.searchParams.has("sslmode") || url.searchParams.has("ssl");
+}, "another machine is named and no sslmode (verify-full, require, or disable)").meta({
+  description:
+    "A PostgreSQL 15 or newer of the realm's own, on a server that the operator lets the " +
+    "service reach. On another machine sslmode must be said. Without it the realm is made in the " +
+    "database that the operator has set for its zone, else in the platform's.",
+});
 
 /** Where a new realm will live. */
 export function newLocation(
@@ -33,4 +50,22 @@ export function locationOf(row: RealmRow): RealmLocation {
     schemaVersion: row.schema_version,
     place: row.place,
   };
+}
+
+/**
+ * Gives the present address of a database whose address was stored with a realm: where a setting names the same login
+ * in the same database, that one counts, so that a new password reaches the realms that were made before it.
+ */
+export function presentAddress(stored: string | null, targets: RealmTargets): string | null {
+  if (stored === null) return null;
+  const same = Object.values(targets).find((target) =>
+    target !== null && loginOf(target.url) === loginOf(stored)
+  );
+  return same?.url ?? stored;
+}
+
+/** Server, database and login of an address. */
+function loginOf(address: string): string {
+  const { username, hostname, port, pathname } = new URL(address);
+  return `${username}@${hostname.toLowerCase()}:${port || "5432"}${pathname}`;
 }

@@ -37,9 +37,10 @@ import { AccountingCurrency, Country } from "../identity/identities.ts";
 import { idTime, isId, newId } from "../ids.ts";
 import { Password } from "../security/passwords.ts";
 import { assertRealmAdmin, notFound } from "../permissions.ts";
-import { newLocation } from "./realm_locations.ts";
+import { DatabaseUrl, newLocation } from "./realm_locations.ts";
 import { createUser, UserView, viewUser } from "../identity/users.ts";
 import { WithdrawalSettings } from "../withdrawal_settings.ts";
+import { ZONES } from "../zones.ts";
 
 export { locationOf } from "./realm_locations.ts";
 export type { Migrations };
@@ -48,26 +49,12 @@ const TierName = z.string().regex(/^[a-z][a-z0-9_]{1,39}$/, "a tier's name is ex
   description: "free, basic, pro, unlimited, or another that the operator has defined.",
   example: "unlimited",
 });
-/**
- * Address of a realm's own database. One on another machine, the operator's own too, must state its sslmode, so that passwords
- * and money never cross a network in plain text by mistake.
- */
-export const DatabaseUrl = z.url({ protocol: /^postgres(ql)?$/ }).max(2000).refine((text) => {
-  const url = URL.parse(text);
-  return url === null || /^(localhost|127(\.\d+){3}|\[::1\]|)$/.test(url.hostname) ||
-    url.searchParams.has("sslmode") || url.searchParams.has("ssl");
-}, "another machine is named and no sslmode (verify-full, require, or disable)").meta({
-  description:
-    "A PostgreSQL 15 or newer of the realm's own, on a server that the operator lets the " +
-    "service reach. On another machine sslmode must be said.",
-});
-
 /** The request to create a realm. */
 export const NewRealm = z.strictObject({
   name: Name,
   country: Country.default("US"),
   accounting_currency: AccountingCurrency.default("USD"),
-  zone: z.enum(["US", "EU"]).default("US"),
+  zone: z.enum(ZONES).default("US"),
   tier: TierName.default("unlimited"),
   database_url: DatabaseUrl.optional(),
   admin: z.strictObject({
@@ -138,8 +125,11 @@ export interface PreparedRealm {
   roles: boolean;
   /** The logins of these roles; without them they do not log in. */
   logins?: Logins;
-  /** The administrator's password verifier, made before the transaction. */
-  verifier: string;
+  /**
+   * The administrator's password verifier, made before the transaction. Null where the answer of an earlier request was
+   * kept: nothing was prepared.
+   */
+  verifier: string | null;
   /** The realm, where it was provisioned in a database of its own. */
   provisioned?: ProvisionedRealm;
 }
@@ -162,15 +152,14 @@ export async function createRealm(
   input: NewRealm,
   prepared: PreparedRealm,
 ): Promise<CreatedRealm> {
-  const { provisioned, migrations } = prepared;
+  const { provisioned, migrations, verifier } = prepared;
+  if (verifier === null) throw notPrepared("the earlier answer is not kept any more: try again");
   const location = provisioned?.location ?? newLocation(newId(actor.at), prepared);
   const admin = provisioned?.admin ??
-    await provisionRealm(tx, actor, input, { ...prepared, location });
+    await provisionRealm(tx, actor, input, { ...prepared, verifier, location });
   await enterSchema(tx, "platform");
   if (provisioned !== undefined && !await deleteProvisioning(tx, location.id)) {
-    throw new DomainError("service.overloaded", "making the realm took too long: try again", {
-      retryAfterS: 1,
-    });
+    throw notPrepared("making the realm took too long: try again");
   }
   const realm = await named(input.tier, () =>
     insertRealm(tx, {
@@ -192,12 +181,16 @@ export async function createRealm(
   return { realm, admin, applicationKey: (await addApplicationKey(tx, actor, realm.id)).key };
 }
 
+function notPrepared(message: string): DomainError {
+  return new DomainError("service.overloaded", message, { retryAfterS: 1 });
+}
+
 /** Provisions role, schema, tables and administrator of a realm. */
 export async function provisionRealm(
   tx: Tx,
   actor: Actor,
   input: NewRealm,
-  prepared: PreparedRealm & { location: RealmLocation },
+  prepared: PreparedRealm & { location: RealmLocation; verifier: string },
 ): Promise<UserRow> {
   const { location } = prepared;
   await createRealmSchema(tx, location, prepared.logins);

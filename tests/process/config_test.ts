@@ -1,4 +1,4 @@
-import { deepEqual, equal, throws } from "node:assert/strict";
+import { deepEqual, equal, match, throws } from "node:assert/strict";
 import { ConfigError, readConfig, takeEnvironment } from "../../config.ts";
 
 const KEYS = {
@@ -239,10 +239,80 @@ Deno.test("further database servers are named with their port", () => {
   }
 });
 
+const TARGETS = {
+  DATABASE_URL: "postgres://u:p@127.0.0.1/purser",
+  PLATFORM_KEY: "0123456789abcdef",
+  WORKERS: "off",
+  DATABASE_HOSTS: "eu.example:6432,All.example:5432",
+};
+
+Deno.test("new realms are made in the database of their zone, else in the one for all", () => {
+  const at = (env: Record<string, string>) =>
+    readConfig({ ...TARGETS, ...env }, false).realmTargets;
+  const eu = "postgres://u:p@eu.example:6432/realms?sslmode=verify-full";
+  const all = "postgresql://u:p@all.example/realms?sslmode=require";
+  const forAll = { url: all, setting: "REALM_DATABASE_URL" };
+  const forEu = { url: eu, setting: "REALM_DATABASE_URL_EU" };
+  deepEqual(at({}), { US: null, EU: null });
+  deepEqual(at({ REALM_DATABASE_URL: all }), { US: forAll, EU: forAll });
+  deepEqual(at({ REALM_DATABASE_URL: all, REALM_DATABASE_URL_EU: eu }), { US: forAll, EU: forEu });
+  deepEqual(at({ REALM_DATABASE_URL: all, REALM_DATABASE_URL_US: "platform" }), {
+    ...{ US: null, EU: forAll },
+  });
+  // Another database of the platform's server is reached without being named.
+  const beside = "postgres://u:p@127.0.0.1:5432/realms";
+  equal(at({ REALM_DATABASE_URL_EU: beside }).EU?.url, beside);
+});
+
+Deno.test("a database for new realms that cannot be meant is refused, and its password is not shown", () => {
+  const at = (env: Record<string, string>) => faultsOf({ ...TARGETS, ...env });
+  const secret = "p4ssw0rd";
+  const eu = `postgres://u:${secret}@eu.example:6432/realms?sslmode=verify-full`;
+  for (
+    const [env, expected] of [
+      [
+        { REALM_DATABASE_URL_ASIA: eu },
+        /^REALM_DATABASE_URL_ASIA names no zone: there are US and EU$/,
+      ],
+      [{ REALM_DATABASE_URL_UE: eu }, /^REALM_DATABASE_URL_UE names no zone/],
+      [
+        { REALM_DATABSE_URL: eu },
+        /^REALM_DATABSE_URL is not a setting: REALM_DATABASE_URL is meant/,
+      ],
+      [
+        { REALM_DATABASE_URL: `mysql://u:${secret}@eu.example` },
+        /^REALM_DATABASE_URL is not an address/,
+      ],
+      [
+        { REALM_DATABASE_URL_EU: eu.replace(/\?.*/, "") },
+        /^REALM_DATABASE_URL_EU names another machine and no sslmode/,
+      ],
+      [{ REALM_DATABASE_URL_EU: eu.replace("6432", "6433") }, /add eu\.example:6433 there$/],
+      [
+        { REALM_DATABASE_URL: `postgres://x:${secret}@127.0.0.1:5432/purser` },
+        /the platform's own database/,
+      ],
+    ] as const
+  ) {
+    const [fault, ...more] = at(env);
+    match(fault, expected);
+    deepEqual(more, []);
+    equal(fault.includes(secret), false);
+  }
+  // The same database by another name of this machine is not let through, nor is it another database.
+  const [own, host] = at({ REALM_DATABASE_URL_US: `postgres://x:${secret}@localhost/purser` });
+  match(
+    own,
+    /^REALM_DATABASE_URL_US names the platform's own database: leave it out, or say platform$/,
+  );
+  match(host, /add localhost:5432 there$/);
+});
+
 Deno.test("secrets are taken out of the environment where they were read, and settings stay", async () => {
   const secrets = [
     ...["DATABASE_URL", "PLATFORM_KEY", "PLATFORM_KEY_PREVIOUS", "MASTER_KEY", "NEW_MASTER_KEY"],
     ...["ETHEREUM_RPC_URL", "LITECOIN_TESTNET_RPC_URL", "RATES_URL"],
+    ...["REALM_DATABASE_URL", "REALM_DATABASE_URL_US", "REALM_DATABASE_URL_EU"],
   ];
   const names = [...secrets, "BASE_URL", "PORT", "DENO_DIR"];
   const held = new Map(names.map((name) => [name, `value of ${name}`]));

@@ -19,6 +19,7 @@ import { newId } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { openSigningKeys } from "../../domain/security/signing_keys.ts";
 import { openRealmContexts } from "../../domain/realms/context.ts";
+import { presentAddress } from "../../domain/realms/realm_locations.ts";
 import { type CreatedRealm, createRealm, locationOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 import { createUser } from "../../domain/identity/users.ts";
@@ -119,7 +120,8 @@ export function reach(config: Config, onStatement?: (text: string) => void): Dat
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
-    decryptUrl: (encryptedUrl, id) => secrets.decrypt("database_url", id, encryptedUrl),
+    decryptUrl: (encryptedUrl, id) =>
+      presentAddress(secrets.decrypt("database_url", id, encryptedUrl), config.realmTargets),
     logins: config.realmLogins ? loginsUnder(secrets) : undefined,
     onStatement,
   });
@@ -152,6 +154,7 @@ export async function testRealm(
 
 /** Wires a process around its pools. */
 export function wire(config: Config, database: Database, migrations: Migrations): Services {
+  const { realmTargets: targets } = config;
   const log = createLog({ level: config.logLevel, format: "pretty" });
   const secrets = openSecrets(PLATFORM_KEY);
   return {
@@ -159,7 +162,7 @@ export function wire(config: Config, database: Database, migrations: Migrations)
     log,
     platform: database.platform,
     migrations,
-    provisioning: { database, migrations, roles: config.realmRoles, secrets },
+    provisioning: { database, migrations, roles: config.realmRoles, secrets, targets },
     realms: openRealmContexts(database, Date.now),
     signingKeys: openSigningKeys({
       platform: database.platform,
