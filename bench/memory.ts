@@ -40,12 +40,13 @@ async function show({ service, stand }: Field, when: string): Promise<void> {
   );
 }
 
-async function residentMib(pid: number): Promise<number> {
+/** Resident memory of a process. */
+export async function residentMib(pid: number): Promise<number> {
   return await kibOf(pid, "status", "VmRSS") / 1024;
 }
 
 /** Memory of processes that share most of it: of what several have, each counts its part. */
-async function shareMib(pids: readonly number[]): Promise<number> {
+export async function shareMib(pids: readonly number[]): Promise<number> {
   const parts = await Promise.all(pids.map((pid) => kibOf(pid, "smaps_rollup", "Pss")));
   return parts.reduce((sum, kib) => sum + kib, 0) / 1024;
 }

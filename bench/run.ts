@@ -16,6 +16,7 @@
  * how fast they are; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
  * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
  * `people [--persons=N]`, synchronisation and lists of persons; `attacks [--name=text]`, transfers under attack;
+ * `soak --minutes=10 [--connections=64] [--picture=file.svg]`, both halves under load for long;
  * `parse`, the reading of bodies; `pauses`, for how long one request keeps others from the event loop.
  *
  * @module
@@ -42,6 +43,7 @@ import { type Figures, type Row, show } from "./report.ts";
 import { BASE, round, rowsOf } from "./rows.ts";
 import { benchHashChain } from "./hash_chain.ts";
 import { proveSound } from "./soundness.ts";
+import { benchSoak } from "./soak.ts";
 import { benchStalls } from "./stalls.ts";
 import { benchStatements } from "./statements.ts";
 import {
@@ -95,6 +97,8 @@ function options() {
       name: { type: "string" },
       keep: { type: "string" },
       minutes: { type: "string" },
+      connections: { type: "string" },
+      picture: { type: "string" },
       requests: { type: "string" },
       persons: { type: "string" },
       transactions: { type: "string" },
@@ -233,6 +237,9 @@ async function runAlone(asked: Asked): Promise<boolean> {
       return true;
     case "kills":
       await benchKills(asked.minutes || 10);
+      return true;
+    case "soak":
+      await benchSoak(asked);
       return true;
     case "lies":
       await benchLies(asked.rounds);

@@ -99,12 +99,16 @@ export async function startService(
     flags?: string[];
     /** The module that is run in the place of main.ts. */
     entry?: string;
+    command?: "start" | "worker";
     env?: Record<string, string>;
   } = {},
 ): Promise<Service> {
   const port = freePort();
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", V8_FLAGS, ...PERMISSIONS, ...options.flags ?? [], options.entry ?? MAIN, "start"],
+    args: [
+      ...["run", V8_FLAGS, ...PERMISSIONS, ...options.flags ?? []],
+      ...[options.entry ?? MAIN, options.command ?? "start"],
+    ],
     env: {
       ...settingsOf(stand),
       PORT: String(port),
@@ -115,6 +119,11 @@ export async function startService(
     stderr: "inherit",
   }).spawn();
   return await serviceOf(child, port);
+}
+
+/** Starts a process that only works, and waits until it answers that it lives. */
+export async function startWorker(stand: Stand, folder: string): Promise<Service> {
+  return await startService(stand, { command: "worker", env: { DATA_DIR: `${folder}/records` } });
 }
 
 /** Starts the service as users do: by the task of their command line, with its default settings. */

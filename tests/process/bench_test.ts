@@ -1,5 +1,6 @@
 /** The realm that the bench leaves behind, examined as its readers are told to. @module */
-import { equal, match } from "node:assert/strict";
+import { equal, match, ok } from "node:assert/strict";
+import { reportOf, type Sample } from "../../bench/soak.ts";
 import { freePort } from "../support/ports.ts";
 import { taskArgs } from "../support/tasks.ts";
 
@@ -83,6 +84,58 @@ Deno.test("audit and verify find the realm of the bench sound", async () => {
         new RegExp(`^ok: ${kept} transactions and \\d+ events recomputed\nhead \\d+:`),
       );
     });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+/** Samples of eight moments, the same but for what is given by their number. */
+function samplesOf(differing: (i: number) => Partial<Sample>): Sample[] {
+  const same = { rate: 5000, failed: 0, p50: 8, p99: 30, postgres: 200, unlinked: 5, dead: 100 };
+  return Array.from({ length: 8 }, (_, i) => ({
+    ...{ ...same, minute: i + 1, serving: 150, working: 120, accounts: 3 },
+    ...{ transactions: i * 1000, database: 100 + i },
+    ...differing(i),
+  }));
+}
+
+Deno.test("a long run misses its aim where memory or the table of accounts keeps growing", () => {
+  const steady = reportOf(
+    samplesOf((i) => ({ rate: 5000 - 100 * i, serving: i < 2 ? 90 : 150 })),
+    "",
+  );
+  match(steady, /\nNothing that must stay as it is has grown/);
+  match(steady, /: 7000 transactions, 0 requests failed; 1049 bytes of database for each/);
+  for (
+    const [differing, missed] of [
+      [(i: number) => ({ serving: 150 + 8 * i }), "serving half, MiB"],
+      [(i: number) => ({ working: 120 + 8 * i }), "working half, MiB"],
+      [(i: number) => ({ accounts: 3 + i }), "accounts with indexes, MiB"],
+      [(i: number) => ({ failed: i === 3 ? 1 : 0 }), "failed requests"],
+    ] as const
+  ) {
+    equal(reportOf(samplesOf(differing), "").split("\n").at(-1), `**MISSED**: ${missed}`);
+  }
+});
+
+Deno.test("a long run loads both halves, and leaves a sound realm and a picture", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "purser-test-bench-" });
+  try {
+    const picture = `${folder}/soak.svg`;
+    const soak = ["--only=soak", "--minutes=0.1", "--own", "--connections=8"];
+    const bench = await task("bench", [...soak, `--picture=${picture}`]);
+    equal(bench.code, 0, bench.text);
+    const [, transactions, failed] = /: (\d+) transactions, (\d+) requests failed/.exec(
+      bench.text,
+    )!;
+    equal(failed, "0");
+    // The rest: what its accounts got at first.
+    const [, sound] = /^what the rows left, (\d+) .*: audit and verify find it sound/m.exec(
+      bench.text,
+    )!;
+    ok(Number(transactions) > 0 && Number(sound) >= Number(transactions), bench.text);
+    const drawn = await Deno.readTextFile(picture);
+    match(drawn, /^<svg .*>99th percentile<\/text>.*<\/svg>\n$/s);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
