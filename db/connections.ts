@@ -28,7 +28,13 @@ const IDLE_S = 30;
 /** The owner's connections are closed soon, because their login owns all schemas. */
 const OWNER_IDLE_S = 5;
 /** The connection of a posting queue must not end between two batches. */
-const IDLE_OF: Readonly<Record<string, number>> = { posting: 0, owner: OWNER_IDLE_S };
+const IDLE_OF: Readonly<Record<string, number>> = {
+  posting: 0,
+  owner: OWNER_IDLE_S,
+  migration: OWNER_IDLE_S,
+};
+/** A session that works in realm after realm caches every table that it meets, and grows slow and large. */
+const LIFETIME_OF: Readonly<Record<string, number>> = { migration: 2 };
 
 /** Opens connections to an address on their first use, as another login where one is given. */
 export function connect(
@@ -44,7 +50,7 @@ export function connect(
     max,
     prepare: options.prepare,
     idle_timeout: IDLE_OF[as.name] ?? IDLE_S,
-    max_lifetime: null as unknown as number,
+    max_lifetime: LIFETIME_OF[as.name] ?? null as unknown as number,
     connect_timeout: 10,
     backoff: () => 0.1, // the default leaves an API silent for 20 s after a database restart
     fetch_types: false,

@@ -14,7 +14,6 @@ import {
 } from "./database.ts";
 import { admitWatch } from "./platform_login.ts";
 import { type Logins, openLogin, passwordsOf, resetSettings } from "./realm_logins.ts";
-import { isContention, isTimeout } from "./errors.ts";
 
 /** One file of a sequence. */
 export interface Migration {
@@ -39,9 +38,6 @@ export interface Migrations {
 const LOCK_WAIT_MAX = "set local lock_timeout = '2s'; set local statement_timeout = 0";
 /** A test parses the functions' bodies; parsing them for each realm is a third of the cost of making it. */
 const TRUST_BODIES = "set local check_function_bodies = off";
-/** Most tries of a migration that finds a table in use; the pauses grow. */
-const TRIES_MAX = 5;
-const PAUSE_MS = 250;
 const FILE = /^(\d{4})_([a-z0-9_]+)\.sql$/;
 const TRACK = `create table if not exists migrations (
   number integer primary key, name text not null, checksum text not null,
@@ -175,20 +171,6 @@ async function stateRoles(tx: Tx, location: RealmLocation, logins?: Logins): Pro
   }
   // Also in a process whose roles do not log in: those of others do.
   if (location.encryptedUrl === null) await admitWatch(tx, location.role);
-}
-
-/** Runs a migration, and repeats it where its tables were in use. */
-export async function whileTablesAreFree<T>(work: () => Promise<T>): Promise<T> {
-  for (let tries = 1;; tries++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (tries >= TRIES_MAX || !(isTimeout(error) || isContention(error))) throw error;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      setTimeout(resolve, PAUSE_MS * 2 ** tries);
-      await promise;
-    }
-  }
 }
 
 /** Makes the roles and the schema of a realm, empty. */

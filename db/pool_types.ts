@@ -98,6 +98,10 @@ export interface Database {
   postingPool(location: RealmLocation): Pool;
   /** One connection with all rights to a realm's database, to build with. The caller ends it. */
   owner(location: RealmLocation): Pool;
+  /** A few connections with all rights to a realm's database, which the realms there share while they are migrated. */
+  migrating(location: RealmLocation): Pool;
+  /** Names the server of a realm's database: host and port. */
+  serverOf(location: RealmLocation): string;
   /** The logins of realms; undefined where their roles do not log in. */
   readonly logins: Logins | undefined;
   /** Number of connections in use by realms and posting queues now, for measurement. */

@@ -24,6 +24,14 @@ import { selectPlace } from "./realm_places.ts";
 import { reading } from "./transaction.ts";
 
 const REALM_MAX = 4;
+/** Most realms of a server that are migrated at once. */
+export const MIGRATIONS_AT_ONCE = 4;
+const MIGRATION: Session = {
+  searchPath: "pg_catalog",
+  role: null,
+  location: null,
+  name: "migration",
+};
 /** Longest wait for the end of a move; its pause is a fraction of a second. */
 const MOVE_WAIT_MAX_MS = 10_000;
 const MOVE_POLL_MS = 20;
@@ -44,6 +52,8 @@ interface State extends RealmPoolParts {
   searches: Map<string, Promise<boolean>>;
   /** Shared connections to realms whose roles do not log in, by address. */
   shared: Map<string, Pool>;
+  /** Connections that migrate realms, by address. */
+  migrating: Map<string, Pool>;
 }
 
 /** Opens the pools of a place. */
@@ -52,8 +62,17 @@ type Open = (state: State, location: RealmLocation) => Pool;
 /** Prepares the pools of realms. */
 export function openRealmPools(
   parts: RealmPoolParts,
-): Pick<Database, "realm" | "working" | "sharedPool" | "postingPool"> {
-  const state: State = { ...parts, places: new Map(), searches: new Map(), shared: new Map() };
+): Pick<
+  Database,
+  "realm" | "working" | "sharedPool" | "postingPool" | "migrating" | "serverOf"
+> {
+  const state: State = {
+    ...parts,
+    places: new Map(),
+    searches: new Map(),
+    shared: new Map(),
+    migrating: new Map(),
+  };
   const { options } = parts;
   const kept = (open: Open) => {
     const pools = new Map<string, Pool>();
@@ -75,6 +94,8 @@ export function openRealmPools(
       note(state, location);
       return following(state, location.id, (_, at) => bounded(state, sessionOf(at, "posting"), 1));
     },
+    migrating: (location) => openMigrating(state, location),
+    serverOf: (location) => serverOfPlace(options, location),
   };
 }
 
@@ -171,6 +192,22 @@ function openShared(state: State, location: RealmLocation): Pool {
   const all = shared.get(url) ?? unbounded(saidBy(options, WATCH), open, alive);
   shared.set(url, all);
   return actingAs(all, asWorker(location));
+}
+
+/** Connections with all rights to a database, which the realms that are migrated there share. */
+function openMigrating(state: State, location: RealmLocation): Pool {
+  const { options, quotas, alive, migrating } = state;
+  const url = urlOf(options, location);
+  const known = migrating.get(url);
+  if (known !== undefined) return known;
+  const pool = underQuota(quotas.of(serverOf(url)), {
+    open: (size) => plain(state, url, MIGRATION, size),
+    alive,
+    max: MIGRATIONS_AT_ONCE,
+    settings: saidBy(options, MIGRATION),
+  });
+  migrating.set(url, pool);
+  return pool;
 }
 
 function plain({ options, alive }: State, url: string, as: Session, max: number): Sql {

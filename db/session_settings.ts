@@ -12,6 +12,7 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 const SILENCE_MS = 4_000;
 /** Sessions that build a realm may pause for longer; no request waits for their locks. */
 const BUILD_SILENCE_MS = 60_000;
+const BUILDING = ["owner", "migration"];
 /** A peer that acknowledges nothing for this long counts as gone. */
 const PEER_TIMEOUT_MS = 10_000;
 
@@ -41,7 +42,7 @@ function limitsOf(as: Session): [name: string, value: string][] {
     ["statement_timeout", `${STATEMENT_TIMEOUT_MS}`],
     [
       "idle_in_transaction_session_timeout",
-      `${as.name === "owner" ? BUILD_SILENCE_MS : SILENCE_MS}`,
+      `${BUILDING.includes(as.name) ? BUILD_SILENCE_MS : SILENCE_MS}`,
     ],
     ["synchronous_commit", "on"], // a server, database or role may have been set to less
   ];

@@ -168,13 +168,31 @@ export async function countRealms(db: Db): Promise<number> {
   return Number(row.n);
 }
 
+/** The migrations of a realm: the number of the last, and the checksum of all. */
+export interface MigrationStand {
+  schema_version: number;
+  migrations_checksum: string;
+}
+
 /** Records the schema version of a realm. */
 export async function markSchemaVersion(
   tx: Tx,
   id: string,
-  { schema_version, migrations_checksum }: { schema_version: number; migrations_checksum: string },
+  { schema_version, migrations_checksum }: MigrationStand,
 ): Promise<void> {
   await tx`update platform.realms set schema_version = ${schema_version}, migrations_checksum = ${migrations_checksum} where id = ${id}`;
+}
+
+/** Records the schema version of a realm that was migrated in a place; false where it lives in another by now. */
+export async function markMigrated(
+  tx: Tx,
+  { id, place }: { id: string; place: number },
+  { schema_version, migrations_checksum }: MigrationStand,
+): Promise<boolean> {
+  const rows = await tx`
+    update platform.realms set schema_version = ${schema_version}, migrations_checksum = ${migrations_checksum}
+    where id = ${id} and place = ${place} returning id`;
+  return rows.length > 0;
 }
 
 /** A change of a realm. */

@@ -5,6 +5,7 @@
  * @module
  */
 import type { Database, Tx } from "../../db/database.ts";
+import { Contention } from "../../db/errors.ts";
 import { isSuperuser } from "../../db/health.ts";
 import {
   checksumOf,
@@ -13,14 +14,14 @@ import {
   migrateRealm,
   type Migrations,
   restateRights,
-  whileTablesAreFree,
 } from "../../db/migrate.ts";
 import { allRealms, type PageOptions } from "../../db/realms/realm_pages.ts";
+import { passOver } from "../../db/realms/realm_passes.ts";
 import {
   countRealms,
   countRealmsBehind,
   lockRealm,
-  markSchemaVersion,
+  markMigrated,
   type RealmRow,
   selectRealm,
   selectRealmMigratedOtherwise,
@@ -78,7 +79,7 @@ export async function migrateAll(
   return [...failed, ...await restateAll(database, migrations, tell, { progress })];
 }
 
-/** Migrates the realms that are behind; gives those that could not be. */
+/** Migrates the realms that are behind, some at once on each server; gives those that could not be. */
 export async function migrateRealms(
   database: Database,
   migrations: Migrations,
@@ -93,16 +94,21 @@ export async function migrateRealms(
     const count = await reading(database.platform, (db) => countRealmsBehind(db, version));
     if (count > 0) progress.part("Migrating", count, "realms");
   }
-  for await (const row of allRealms(database.platform, { select })) {
-    try {
-      const count = await whileTablesAreFree(() => migrateOne(database, migrations, row));
-      tell("info", "migrated a realm", { realm: row.id, applied: count });
-    } catch (error) {
+  await passOver(allRealms(database.platform, { select }), {
+    serverOf: (row) => database.serverOf(locationOf(row)),
+    async work({ id }) {
+      // Since its page was read it may have moved, or another process may have migrated it.
+      const row = await reading(database.platform, (db) => selectRealm(db, id));
+      if (row === null || row.schema_version >= version) return;
+      const applied = await migrateOne(database, migrations, row);
+      tell("info", "migrated a realm", { realm: id, applied });
+    },
+    fail(row, error) {
       failed.push(row.id);
       tell("error", "a realm could not be migrated", { realm: row.id, error });
-    }
-    progress?.add(1);
-  }
+    },
+    settle: () => progress?.add(1),
+  });
   progress?.end();
   return failed;
 }
@@ -147,22 +153,24 @@ export async function restateAll(
   const select = every ? selectRealms : selectRealmsWithoutRights;
   const count = every && progress ? await reading(database.platform, countRealms) : null;
   let begun = false;
-  for await (const row of allRealms(database.platform, { select })) {
+  function begin(): void {
     if (!begun) progress?.part("Granting rights", count, "realms");
     begun = true;
-    if (row.role_name === null || await isMoving(database, row)) {
-      progress?.add(1);
-      continue;
-    }
-    try {
+  }
+  await passOver(allRealms(database.platform, { select }), {
+    serverOf: (row) => database.serverOf(locationOf(row)),
+    async work(row) {
+      begin();
+      if (row.role_name === null || await isMoving(database, row)) return;
       await restateOne(database, migrations, await withLogin(database, row, newLogins));
       tell("info", "a realm has its rights again", { realm: row.id });
-    } catch (error) {
+    },
+    fail(row, error) {
       failed.push(row.id);
       tell("error", "a realm has no rights", { realm: row.id, error });
-    }
-    progress?.add(1);
-  }
+    },
+    settle: () => progress?.add(1),
+  });
   progress?.end();
   return failed;
 }
@@ -194,14 +202,10 @@ async function restateOne(
   row: RealmRow,
 ): Promise<void> {
   const location = locationOf(row);
-  const work = (tx: Tx) => restateRights(tx, migrations, location, database.logins);
-  if (row.database_url_encrypted === null) return await locking(database.builder, work);
-  const owner = database.owner(location);
-  try {
-    await locking(owner, work);
-  } finally {
-    await owner.sql.end();
-  }
+  await building(
+    database.migrating(location),
+    (sql) => sql.begin((tx) => restateRights(tx, migrations, location, database.logins)),
+  );
 }
 
 async function migrateOne(
@@ -214,24 +218,21 @@ async function migrateOne(
     migrations_checksum: checksumOf(migrations.realm),
   };
   const location = locationOf(row);
-  if (row.database_url_encrypted === null) {
-    return await building(database.builder, (sql) =>
-      sql.begin(async (tx) => {
+  const mark = async (tx: Tx) => {
+    if (await markMigrated(tx, row, stand)) return;
+    throw new Contention("the realm has moved since its place was read");
+  };
+  return await building(database.migrating(location), async (sql) => {
+    if (location.encryptedUrl === null) {
+      return await sql.begin(async (tx) => {
         const done = await migrateRealm(tx, migrations, location);
-        await markSchemaVersion(tx, row.id, stand);
+        await mark(tx);
         return done;
-      }));
-  }
-  // Two databases, two transactions: the second is repeated if the process ends between them.
-  const owner = database.owner(location);
-  try {
-    const done = await owner.sql.begin((tx) => migrateRealm(tx, migrations, location));
-    await building(
-      database.builder,
-      (sql) => sql.begin((tx) => markSchemaVersion(tx, row.id, stand)),
-    );
+      });
+    }
+    // Two databases, two transactions: the second is repeated if the process ends between them.
+    const done = await sql.begin((tx) => migrateRealm(tx, migrations, location));
+    await building(database.builder, (own) => own.begin(mark));
     return done;
-  } finally {
-    await owner.sql.end();
-  }
+  });
 }

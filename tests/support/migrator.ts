@@ -1,0 +1,16 @@
+/**
+ * Migrates the realms of a database in a process of its own, which a test kills. Arguments: the text of one more
+ * migration of realms.
+ *
+ * @module
+ */
+import { readMigrations } from "../../db/migrate.ts";
+import { migrateRealms } from "../../domain/realms/migrations.ts";
+import { oneMore } from "./one_more_migration.ts";
+import { reach, testConfig } from "./realm.ts";
+
+if (import.meta.main) {
+  const database = reach(testConfig());
+  await migrateRealms(database, oneMore(await readMigrations(), Deno.args[0]), () => {});
+  await database.close();
+}
