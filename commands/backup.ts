@@ -2,16 +2,21 @@
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
+import type { RealmPart } from "../domain/backup/manifests.ts";
 import { isId, newId } from "../domain/ids.ts";
+import { nameServer } from "../domain/realms/realm_locations.ts";
+import type { Secrets } from "../domain/security/serving_secrets.ts";
 import { encryptTo, newKey } from "../workers/backup/envelope.ts";
 import { beginFile, type Draft, keepNewest, nameOf, scopeOf } from "../workers/backup/files.ts";
 import { dump, type Dumped } from "../workers/backup/dump.ts";
 import { writeFrames } from "../workers/backup/frames.ts";
 import type { CommandContext, Invocation } from "./context.ts";
 
-const USAGE = "usage: backup [--realm <id>] [--keep <count>], or backup --new-key > <file>";
+const USAGE =
+  "usage: backup [--realm <id> | --without <id> …] [--keep <count>], or backup --new-key > <file>";
 const FLAGS = {
   realm: { type: "string" },
+  without: { type: "string", multiple: true },
   keep: { type: "string" },
   "new-key": { type: "boolean" },
 } as const;
@@ -19,22 +24,24 @@ const KEEP_MAX = 10_000;
 
 interface BackupArguments {
   realm: string | null;
+  without: readonly string[];
   keep: number | null;
   newKey: boolean;
 }
 
 /** Writes a backup and prints its manifest; or draws a key for backups. */
 export async function backup(context: CommandContext, { args }: Invocation): Promise<void> {
-  const { realm, keep, newKey: draws } = argumentsOf(args);
+  const { realm, without, keep, newKey: draws } = argumentsOf(args);
   if (draws) return await printKey();
   const { folder, recipients } = context.config.backup;
   if (recipients.length === 0) {
     throw new ConfigError(["BACKUP_RECIPIENTS is missing; `backup --new-key` draws a key"]);
   }
   const into = folder ?? join(context.config.dataDir, "backups");
-  const { path, dumped } = await writeBackup(context, { realm, into });
-  const { header: { backup, kind, installation, made_at }, trailer, heads } = dumped;
-  const scope = scopeOf(kind, realm ?? installation);
+  const { path, dumped } = await writeBackup(context, { realm, without, into });
+  const { header, trailer, realms } = dumped;
+  const { backup, kind, made_at } = header;
+  const scope = scopeOf(header, realm);
   const removed = keep === null
     ? []
     : await keepNewest(into, { scope, count: keep, made: basename(path) });
@@ -42,13 +49,14 @@ export async function backup(context: CommandContext, { args }: Invocation): Pro
   const { is: _, ...sums } = trailer;
   const size = (await Deno.stat(path)).size;
   const report = { path, backup, kind, made_at: made, size, ...sums };
-  console.log(JSON.stringify({ ...report, heads: Object.fromEntries(heads), removed }, null, 2));
+  const listed = listRealms(realms, context.provisioning.secrets);
+  console.log(JSON.stringify({ ...report, ...listed, without, removed }, null, 2));
 }
 
 /** Writes a file that has its name only once it is whole. */
 async function writeBackup(
   { database, provisioning: { secrets }, config, progress }: CommandContext,
-  { realm, into }: { realm: string | null; into: string },
+  { realm, without, into }: Pick<BackupArguments, "realm" | "without"> & { into: string },
 ): Promise<{ path: string; dumped: Dumped }> {
   const at = Date.now();
   const id = newId(at);
@@ -56,12 +64,14 @@ async function writeBackup(
   try {
     const dumped = await dump({
       database,
+      secrets,
       backup: id,
       realm,
+      without,
       at,
       progress,
-      async begin({ kind, installation }) {
-        const name = nameOf(scopeOf(kind, realm ?? installation), at, id);
+      async begin(header) {
+        const name = nameOf(scopeOf(header, realm), at, id);
         const draft = file.draft = await beginFile(into, name);
         const pipe = file.pipe = await encryptTo(config.backup.recipients, draft.sink);
         return writeFrames(pipe.writer, secrets, id);
@@ -79,6 +89,20 @@ async function writeBackup(
   }
 }
 
+/** Heads of realms, and host, port and database of those that have one of their own. */
+export function listRealms(
+  realms: readonly RealmPart[],
+  secrets: Secrets,
+): { heads: Record<string, string>; elsewhere: Record<string, string> } {
+  const away = realms.filter(({ address }) => address !== null);
+  return {
+    heads: Object.fromEntries(realms.map(({ id, head }) => [id, head])),
+    elsewhere: Object.fromEntries(
+      away.map(({ id, address }) => [id, nameServer(secrets, id, Uint8Array.fromBase64(address!))]),
+    ),
+  };
+}
+
 /** The key goes to the output, whose file the operator chooses; the recipient is for the settings. */
 async function printKey(): Promise<void> {
   const { file, recipient } = await newKey();
@@ -89,13 +113,16 @@ async function printKey(): Promise<void> {
 function argumentsOf(args: readonly string[]): BackupArguments {
   try {
     const { values } = parseArgs({ args: [...args], options: FLAGS });
-    const { realm = null, keep = null, "new-key": draws = false } = values;
-    if (realm !== null && !isId(realm)) throw new TypeError(`${realm} is no id of a realm`);
+    const { realm = null, without = [], keep = null, "new-key": draws = false } = values;
+    for (const id of [realm ?? [], without].flat()) {
+      if (!isId(id)) throw new TypeError(`${id} is no id of a realm`);
+    }
+    if (realm !== null && without.length > 0) throw new TypeError("--realm stands alone");
     const count = keep === null ? null : Number(keep);
     if (count !== null && !(/^[1-9]\d*$/.test(keep!) && count <= KEEP_MAX)) {
       throw new TypeError(`--keep is a number from 1 to ${KEEP_MAX}`);
     }
-    return { realm, keep: count, newKey: draws };
+    return { realm, without: [...new Set(without)], keep: count, newKey: draws };
   } catch (error) {
     throw new ConfigError([(error as Error).message, USAGE]);
   }

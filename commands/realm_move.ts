@@ -9,7 +9,7 @@ import { readingBriefly } from "../db/transaction.ts";
 import type { OrderOptions } from "../workers/moves/move.ts";
 import { orderMove } from "../workers/moves/move_orders.ts";
 import { cancel, carryOn, dropOld } from "../workers/moves/moving.ts";
-import { DatabaseUrl, locationOf } from "../domain/realms/realm_locations.ts";
+import { DatabaseUrl, locationOf, nameServer, serverOf } from "../domain/realms/realm_locations.ts";
 import type { CommandContext } from "./context.ts";
 
 const FLAGS = {
@@ -94,7 +94,7 @@ export async function listRealms(context: CommandContext): Promise<void> {
       id: row.id,
       name: row.name,
       zone: row.zone,
-      server: serverOf(context, row),
+      server: serverOfRealm(context, row),
       schema_version: row.schema_version,
       ...await sizeOf(context, row),
       ...over ? {} : { moving: step },
@@ -103,13 +103,9 @@ export async function listRealms(context: CommandContext): Promise<void> {
 }
 
 /** Host, port and database of a realm; never its password. */
-function serverOf({ provisioning, config }: CommandContext, row: RealmRow): string {
-  const url = row.database_url_encrypted === null
-    ? config.databaseUrl
-    : provisioning.secrets.decrypt("database_url", row.id, row.database_url_encrypted);
-  if (url === null) return "unknown: encrypted under another key";
-  const { hostname, port, pathname } = new URL(url);
-  return `${hostname || "localhost"}:${port || "5432"}${pathname}`;
+function serverOfRealm({ provisioning, config }: CommandContext, row: RealmRow): string {
+  if (row.database_url_encrypted === null) return serverOf(config.databaseUrl!);
+  return nameServer(provisioning.secrets, row.id, row.database_url_encrypted);
 }
 
 async function sizeOf(

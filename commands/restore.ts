@@ -7,26 +7,26 @@ import { refuse } from "../domain/backup/manifests.ts";
 import { isId } from "../domain/ids.ts";
 import { STEPS } from "../domain/audit/ledger_check.ts";
 import { assertEncoding, restateAll } from "../domain/realms/migrations.ts";
+import { DatabaseUrl } from "../domain/realms/realm_locations.ts";
 import { refuseOtherKey } from "../domain/security/platform_key.ts";
 import { decryptFrom } from "../workers/backup/envelope.ts";
 import { type FrameReader, readFrames } from "../workers/backup/frames.ts";
-import {
-  checkBackup,
-  haltOf,
-  readHeader,
-  type Restored,
-  restoreInstallation,
-  type RestoreOptions,
-  restoreRealm,
-} from "../workers/backup/restore.ts";
+import { checkBackup, haltOf, readHeader, type Restored } from "../workers/backup/building.ts";
+import type { Destination } from "../workers/backup/destinations.ts";
+import { restoreInstallation } from "../workers/backup/restore.ts";
+import { type RealmOptions, restoreRealm } from "../workers/backup/restore_realm.ts";
 import { quarantineAll } from "../workers/installation/quarantine_all.ts";
 import { type AuditArguments, checkRealms, formatAudit, readAuditArguments } from "./audit.ts";
+import { listRealms } from "./backup.ts";
 import { type CommandContext, failStart, type Invocation, StartError } from "./context.ts";
 
 const USAGE =
-  "usage: restore <file> [--realm <id>] [--expect <seq>:<hash>], or restore <file> --check";
+  "usage: restore <file> [--realm <id> | --without <id> …] [--to platform|origin|postgres://…]" +
+  " [--expect <seq>:<hash>], or restore <file> --check";
 const FLAGS = {
   realm: { type: "string" },
+  without: { type: "string", multiple: true },
+  to: { type: "string" },
   expect: { type: "string" },
   check: { type: "boolean" },
 } as const;
@@ -34,37 +34,38 @@ const FLAGS = {
 interface RestoreArguments {
   file: string;
   realm: string | null;
+  without: readonly string[];
+  to: Destination | undefined;
   expect: AuditArguments["expect"];
   check: boolean;
 }
 
 /** Restores a backup; the exit code is 1 where its audit finds a mismatch. */
 export async function restore(context: CommandContext, { args }: Invocation): Promise<void> {
-  const { file, realm, expect, check } = argumentsOf(args);
+  const { file, realm, without, to, expect, check } = argumentsOf(args);
   context.progress.part(check ? "Reading" : "Restoring", (await Deno.stat(file)).size, "bytes");
   const frames = await openBackup(context, file);
   const header = await readHeader(frames);
   if (check) {
     const read = await checkBackup(frames);
     context.progress.end();
-    return report(read, "whole");
+    const lacks = header.without.length > 0 ? `, without the realms ${header.without}` : "";
+    return report(context, read, `whole${lacks}`);
   }
   const whole = header.kind === "installation" && realm === null;
-  const { database, migrations, log, progress } = context;
+  if (!whole && without.length > 0) refuse("one realm is restored: there is none to leave out");
+  const { database, migrations, log, progress, provisioning: { secrets } } = context;
   const tell = progress.note;
-  const options = { database, migrations, frames, header, at: Date.now(), tell };
+  const options = { database, secrets, migrations, frames, header, at: Date.now(), tell };
   await assertEncoding(database).catch(failStart);
   const restored = whole
-    ? await restoreInstallation(options)
-    : await intoInstallation(context, options, realm);
-  if (whole) {
-    const left = await restateAll(database, migrations, log, { every: true, progress });
-    if (left.length > 0) throw new StartError(`restored, but without rights: ${left}`);
-  }
+    ? await restoreInstallation({ ...options, to: to ?? "platform", without })
+    : await intoInstallation(context, { ...options, to }, realm);
+  if (whole) await grantRights(context, without);
   await quarantineAll(database, log, haltOf(header), restored.realms.map(({ id }) => id));
   await auditRestored(context, restored, expect);
   progress.end();
-  report(restored, "restored; nothing is sent until `deno task reconcile` has ended");
+  report(context, restored, "restored; nothing is sent until `deno task reconcile` has ended");
 }
 
 /** Opens a file as a backup of a holder of the platform key. */
@@ -87,9 +88,19 @@ async function openBackup(
   return readFrames(await decryptFrom(counted, identities), secrets);
 }
 
+/** States the rights of all realms. One that was not restored, and is not reached, gets its own when it is migrated. */
+async function grantRights(
+  { database, migrations, log, progress }: CommandContext,
+  without: readonly string[],
+): Promise<void> {
+  const failed = await restateAll(database, migrations, log, { every: true, progress });
+  const left = failed.filter((id) => !without.includes(id));
+  if (left.length > 0) throw new StartError(`restored, but without rights: ${left}`);
+}
+
 async function intoInstallation(
   { database, provisioning: { secrets } }: CommandContext,
-  options: RestoreOptions,
+  options: RealmOptions,
   realm: string | null,
 ): Promise<Restored> {
   if (!await reading(database.builder, isInstalled)) {
@@ -119,12 +130,16 @@ async function auditRestored(
   }
 }
 
-function report({ realms, trailer }: Restored, verdict: string): void {
+function report(
+  { provisioning: { secrets } }: CommandContext,
+  { realms, trailer }: Restored,
+  verdict: string,
+): void {
   const { is: _, ...sums } = trailer;
-  const heads = Object.fromEntries(realms.map(({ id, head }) => [id, head]));
   const sound = Deno.exitCode === 0;
   const verdicts = sound ? verdict : `${verdict}; the audit FAILED`;
-  console.log(JSON.stringify({ verdict: verdicts, ...sums, heads }, null, 2));
+  const listed = listRealms(realms, secrets);
+  console.log(JSON.stringify({ verdict: verdicts, ...sums, ...listed }, null, 2));
 }
 
 function argumentsOf(args: readonly string[]): RestoreArguments {
@@ -134,14 +149,26 @@ function argumentsOf(args: readonly string[]): RestoreArguments {
       options: FLAGS,
       allowPositionals: true,
     });
-    const { realm = null, expect, check = false } = values;
+    const { realm = null, without = [], to, expect, check = false } = values;
     if (positionals.length !== 1 || args[0] !== positionals[0]) {
       throw new TypeError("the file is named first");
     }
-    if (realm !== null && !isId(realm)) throw new TypeError(`${realm} is no id of a realm`);
+    for (const id of [realm ?? [], without].flat()) {
+      if (!isId(id)) throw new TypeError(`${id} is no id of a realm`);
+    }
+    if (realm !== null && without.length > 0) throw new TypeError("--realm stands alone");
     const kept = expect === undefined ? undefined : readAuditArguments(["--expect", expect]).expect;
-    return { file: positionals[0], realm, expect: kept, check };
+    const [file] = positionals;
+    return { file, realm, without, to: destinationOf(to), expect: kept, check };
   } catch (error) {
     throw new ConfigError([(error as Error).message, USAGE]);
   }
+}
+
+/** Reads a destination; no message shows the address, which has a password. */
+function destinationOf(text: string | undefined): Destination | undefined {
+  if (text === undefined || text === "platform" || text === "origin") return text;
+  const read = DatabaseUrl.safeParse(text);
+  if (read.success) return { address: read.data };
+  throw new TypeError(`--to: ${read.error.issues.map(({ message }) => message).join("; ")}`);
 }

@@ -54,6 +54,15 @@ export async function markShared(tx: Tx, addresses: readonly string[]): Promise<
     where address in (select jsonb_array_elements_text(${tx.json([...addresses])}))`;
 }
 
+/** Forgets of some addresses that the directory of the installation has them; gives their number. */
+export async function unmarkShared(tx: Tx, limit: number): Promise<number> {
+  const rows = await tx`
+    update reserved_addresses set shared = false
+    where address in (select address from reserved_addresses where shared limit ${limit})
+    returning 1`;
+  return rows.length;
+}
+
 /** A deposit that was booked as linked value; amount in whole units of the asset. */
 export interface LinkedDeposit {
   account: string;

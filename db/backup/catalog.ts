@@ -32,7 +32,10 @@ export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Lists the tables of a schema with their columns, without those of partitions and generated columns. */
+/**
+ * Lists the tables of a schema with their columns, without those of partitions, generated columns, and the tables that a
+ * move of the realm keeps there while it is under way.
+ */
 export async function selectTables(
   tx: Tx,
   schema: string,
@@ -43,10 +46,23 @@ export async function selectTables(
         pg_table_size(c.oid))::text as bytes
     from pg_class c join pg_attribute a on a.attrelid = c.oid
     where c.relnamespace = (select oid from pg_namespace where nspname = ${schema})
-      and c.relkind in ('r', 'p') and not c.relispartition
+      and c.relkind in ('r', 'p') and not c.relispartition and c.relname not like 'move\\_%'
       and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
     group by c.oid, c.relname order by c.relname`;
   return rows.map((row) => ({ ...row, bytes: Number(row.bytes) }));
+}
+
+/**
+ * Keeps the tables of a schema from being dropped, emptied or changed in form until the transaction ends; their rows are
+ * read and written on.
+ */
+export async function holdTables(
+  tx: Tx,
+  schema: string,
+  tables: readonly TableShape[],
+): Promise<void> {
+  const names = tables.map(({ name }) => `${identifier(schema)}.${identifier(name)}`);
+  await tx.unsafe(`lock table ${names.join(", ")} in access share mode`);
 }
 
 /** Sums up the bytes of the rows of several schemas, roughly. */

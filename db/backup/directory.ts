@@ -8,6 +8,8 @@ export interface BackedRealm {
   schema_name: string;
   role_name: string | null;
   database_url_encrypted: Uint8Array | null;
+  /** Number of its place, which grows with each move. */
+  place: number;
 }
 
 /** Reads the id of the installation, and the fingerprint of its master key. */
@@ -25,12 +27,14 @@ export async function selectBackedRealms(
   only: string | null,
 ): Promise<BackedRealm[]> {
   return await tx<BackedRealm[]>`
-    select id, name, schema_name, role_name, database_url_encrypted from realms
+    select id, name, schema_name, role_name, database_url_encrypted, place from realms
     where ${only === null ? tx`true` : tx`id = ${only}`} order by id`;
 }
 
 /** Where a realm's rows are, for the login that owns them. */
-export function ownedLocation(realm: BackedRealm): RealmLocation {
+export function ownedLocation(
+  realm: Pick<BackedRealm, "id" | "schema_name" | "database_url_encrypted">,
+): RealmLocation {
   return {
     id: realm.id,
     schema: realm.schema_name,

@@ -19,6 +19,9 @@ import {
 
 /** Schema that exists from the beginning of the restore of an installation to its end. */
 const MARKER = "purser_restore";
+const NOTE = "purser restore ";
+/** No realm moves so often between a backup and its restore: processes that knew a later place follow as well. */
+const PLACES_PASSED = 1_000;
 
 /** Keeps every process from migrating this database meanwhile. */
 export async function lockTarget(tx: Tx): Promise<void> {
@@ -30,9 +33,31 @@ export async function selectUnfinished(db: Db): Promise<boolean> {
   return await schemaExists(db, MARKER);
 }
 
+/** Reads which restore was begun in this database and has not ended. */
+export async function selectRun(db: Db): Promise<string | null> {
+  return await commentOn(db, MARKER);
+}
+
 /** Notes that a restore is begun. */
-export async function markUnfinished(tx: Tx): Promise<void> {
+export async function markUnfinished(tx: Tx, run: string): Promise<void> {
   await tx`create schema ${tx(MARKER)}`;
+  await markSchema(tx, MARKER, run);
+}
+
+/** Names the restore that made a schema. */
+export async function markSchema(tx: Tx, schema: string, run: string): Promise<void> {
+  await tx.unsafe(`comment on schema ${identifier(schema)} is '${NOTE}${run}'`);
+}
+
+/** Tells whether a restore that has not ended made a schema: no installation knows it yet. */
+export async function isOfRun(db: Db, schema: string, run: string): Promise<boolean> {
+  return await commentOn(db, schema) === run;
+}
+
+async function commentOn(db: Db, schema: string): Promise<string | null> {
+  const [row] = await db<{ note: string | null }[]>`
+    select obj_description(oid, 'pg_namespace') as note from pg_namespace where nspname = ${schema}`;
+  return row?.note?.startsWith(NOTE) ? row.note.slice(NOTE.length) : null;
 }
 
 /** Notes that a restore has ended. */
@@ -141,16 +166,18 @@ async function analyze(tx: Tx, table: string): Promise<void> {
 
 /**
  * Gives a realm's schema a token that no worker wrote: until a worker has compared it, and put every ramp into
- * quarantine, no address is handed out and no withdrawal canceled; until it is reconciled, nothing is sent.
+ * quarantine, no address is handed out and no withdrawal canceled; until it is reconciled, nothing is sent. Its
+ * addresses are entered anew into the directory of the installation, which may be older, or another one's.
  */
 export async function estrangeRealm(tx: Tx): Promise<void> {
   await tx`
     insert into attestations (token, apart) values (gen_random_uuid(), true)
     on conflict (singleton) do update
       set token = excluded.token, place = null, seen_at = '-infinity', apart = true`;
+  await tx`update reserved_addresses set shared = false where shared`;
 }
 
-/** Halts an installation until it is reconciled; the realms' databases of their own are in this one now. */
+/** Halts an installation until it is reconciled. */
 export async function haltInstallation(
   tx: Tx,
   detail: string,
@@ -159,9 +186,34 @@ export async function haltInstallation(
   await tx`update installation set halted = ${tx.json({ detail, at })}`;
 }
 
-/** States that all realms are in this database. */
-export async function bringRealmsHome(tx: Tx): Promise<void> {
-  await tx`update realms set database_url_encrypted = null where database_url_encrypted is not null`;
+/** States where a realm lives from now on. Its number is greater than any that a process may know. */
+export async function settlePlace(
+  tx: Tx,
+  { id, place, address }: { id: string; place: number; address: Uint8Array | null },
+): Promise<void> {
+  await tx`
+    update platform.realms set place = greatest(place, ${place}) + ${PLACES_PASSED},
+      database_url_encrypted = ${address} where id = ${id}`;
+}
+
+/** Gives a realm that was not restored a later number of its place. */
+export async function passPlaces(tx: Tx, id: string): Promise<void> {
+  await tx`update platform.realms set place = place + ${PLACES_PASSED} where id = ${id}`;
+}
+
+/** Makes the platform expect a realm's schema at a step that it is not at, wherever it is. */
+export async function expectNone(tx: Tx, id: string): Promise<void> {
+  await tx`
+    insert into platform.realm_steps (realm, now, next) values (${id}, gen_random_uuid(), '[]')
+    on conflict (realm) do update set now = excluded.now, next = excluded.next`;
+}
+
+/** Lists the realms of the directory beside some. */
+export async function selectOthers(tx: Tx, realms: readonly string[]): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    select id from platform.realms
+    where not id = any (${`{${realms.join(",")}}`}::text::uuid[]) order by id limit 10`;
+  return rows.map(({ id }) => id);
 }
 
 /** Makes a table that takes rows for another one of the platform's, until the transaction ends. */

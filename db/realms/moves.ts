@@ -90,3 +90,11 @@ export async function updateMoveAddresses(
 ): Promise<void> {
   await tx`update platform.realm_moves set ${tx(addresses)} where realm = ${realm}`;
 }
+
+/** Ends a move that is under way, whichever run carries it on: its realm was restored from a backup. */
+export async function endMove(tx: Tx, realm: string): Promise<void> {
+  await tx`
+    update platform.realm_moves set step = 'canceled', runner = gen_random_uuid(),
+      error = 'the realm was restored from a backup', updated_at = now()
+    where realm = ${realm} and step not in ('done', 'canceled')`;
+}

@@ -288,13 +288,38 @@ export async function deleteProvisioning(tx: Tx, id: string): Promise<boolean> {
   return (await tx`delete from realm_provisioning where id = ${id} returning id`).length > 0;
 }
 
-/** Locks records older than a time (milliseconds) that no other process has locked. */
+/** Forgets the realms that were being provisioned. */
+export async function deleteProvisionings(tx: Tx): Promise<void> {
+  await tx`delete from realm_provisioning`;
+}
+
+/**
+ * Tells whether somebody uses a realm: a worker has taken a step in its schema, or it has a line in its trail. One that
+ * was provisioned and never created has neither.
+ */
+export async function isInUse(tx: Tx, schema: string): Promise<boolean> {
+  const [{ there }] = await tx<{ there: boolean }[]>`
+    select count(*) = 2 as there from pg_tables
+    where schemaname = ${schema} and tablename in ('attestations', 'audit')`;
+  if (!there) return false;
+  const [{ used }] = await tx<{ used: boolean }[]>`
+    select exists (select from ${tx(schema)}.attestations) or exists (select from ${
+    tx(schema)
+  }.audit) as used`;
+  return used;
+}
+
+/**
+ * Locks records older than a time (milliseconds) that no other process has locked; none while the installation waits to be
+ * reconciled, because a newer one may have created what its records call abandoned.
+ */
 export async function lockAbandonedProvisionings(
   tx: Tx,
   before: number,
 ): Promise<{ id: string; database_url_encrypted: Uint8Array }[]> {
   return await tx<{ id: string; database_url_encrypted: Uint8Array }[]>`
-    select id, database_url_encrypted from realm_provisioning where created_at < ${before}
+    select id, database_url_encrypted from realm_provisioning
+    where created_at < ${before} and not exists (select from installation where halted is not null)
     order by id limit 10 for update skip locked`;
 }
 

@@ -25,6 +25,8 @@ export const Header = z.object({
   installation: Uuid,
   /** Fingerprint of the master key that the seeds are encrypted under; null where there is none yet. */
   master: z.string().max(200).nullable(),
+  /** Realms that live in databases of their own and were left out on demand: the backup does not have their rows. */
+  without: z.array(Uuid).max(100_000),
 });
 /** The first part. */
 export type Header = z.infer<typeof Header>;
@@ -35,6 +37,9 @@ export const RealmPart = z.object({
   id: Uuid,
   name: z.string().max(100),
   schema: z.string().regex(/^realm_[0-9a-f]{32}$/),
+  /** Number of the place that it was read from, and the address there, encrypted under the platform key; null: the platform's. */
+  place: Count,
+  address: z.base64().max(10_000).nullable(),
   /** Major version of PostgreSQL. */
   postgres: Count,
   migrations: Checksums,

@@ -10,6 +10,7 @@ import { assertReachable, dropRealmSchema, findEncodingFault } from "../../db/mi
 import {
   deleteProvisioning,
   insertProvisioning,
+  isInUse,
   lockAbandonedProvisionings,
 } from "../../db/realms/realms.ts";
 import { locking, reading, serializable, using } from "../../db/transaction.ts";
@@ -179,7 +180,10 @@ async function dropRealm(
     const owner = options.database.owner(location);
     try {
       await assertReachable(owner);
-      await owner.sql.begin((there) => dropRealmSchema(there, location));
+      await owner.sql.begin(async (there) => {
+        // The record may be that of an old backup, and the realm a living one.
+        if (!await isInUse(there, location.schema)) await dropRealmSchema(there, location);
+      });
     } catch (error) {
       const forgotten = now - idTime(location.id) > FORGOTTEN_MS;
       // Wrapped: the connection of this transaction is not the one that was lost.

@@ -4,6 +4,7 @@ import type { RealmLocation } from "../../db/database.ts";
 import type { Logins } from "../../db/realm_logins.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";
 import type { RealmTargets } from "../zones.ts";
+import type { Secrets } from "../security/serving_secrets.ts";
 
 /**
  * Address of a realm's own database. One on another machine, the operator's own too, must state its sslmode, so that passwords
@@ -68,4 +69,22 @@ export function presentAddress(stored: string | null, targets: RealmTargets): st
 function loginOf(address: string): string {
   const { username, hostname, port, pathname } = new URL(address);
   return `${username}@${hostname.toLowerCase()}:${port || "5432"}${pathname}`;
+}
+
+/** Host, port and database of an address; never its login. */
+export function serverOf(address: string): string {
+  const url = URL.parse(address);
+  if (url === null) return "unknown: no address";
+  return `${url.hostname || "localhost"}:${url.port || "5432"}${url.pathname}`;
+}
+
+/** Host, port and database of a realm that has a database of its own; never its login. */
+export function nameServer(
+  secrets: Secrets,
+  realm: string,
+  encrypted: Uint8Array | null,
+): string {
+  if (encrypted === null) return "the platform's database";
+  const address = secrets.decrypt("database_url", realm, encrypted);
+  return address === null ? "unknown: encrypted under another key" : serverOf(address);
 }

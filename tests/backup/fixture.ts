@@ -27,6 +27,8 @@ export interface Report {
   readonly rows: number;
   readonly realms: number;
   readonly heads: Readonly<Record<string, string>>;
+  readonly elsewhere: Readonly<Record<string, string>>;
+  readonly without: readonly string[];
   readonly removed: readonly string[];
   readonly verdict: string;
 }

@@ -4,6 +4,7 @@ import { migrateAll } from "../../domain/realms/migrations.ts";
 import { prepareRealm } from "../../domain/realms/provisioning.ts";
 import { NewRealm } from "../../domain/realms/realms.ts";
 import { hashPassword } from "../../domain/security/passwords.ts";
+import { claimEpoch } from "../../workers/installation/fence.ts";
 import { testDatabase } from "../support/database.ts";
 import { type Answer, PASSWORD, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
@@ -241,6 +242,63 @@ Deno.test("a process that dies between the two phases leaves nothing visible", a
     );
   } finally {
     await owner.sql.end();
+  }
+});
+
+Deno.test("a record of an old dump drops no realm that is in use, and nothing before the reconciliation", async () => {
+  await using own = await testDatabase();
+  await using elsewhere = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const { provisioning, platform } = realm.services;
+  const make = async () => {
+    const { status, text, body } = await realm.operator(
+      "POST",
+      "/v1/realms",
+      asked({ database_url: elsewhere.url }),
+    );
+    equal(status, 201, text);
+    return body;
+  };
+  const used = await make();
+  equal((await logInTo(realm, used)).status, 200);
+  const input = NewRealm.parse(asked({ database_url: elsewhere.url }));
+  const actor = { ...realm.admin.actor, kind: "operator" as const, at: Date.now() };
+  const left = await prepareRealm(provisioning, actor, input, await hashPassword(PASSWORD));
+  const { location } = left.provisioned!;
+  // As a dump has it that was taken while both were being made.
+  await onPlatform(
+    realm,
+    `insert into realm_provisioning (id, database_url_encrypted, created_at)
+     select id, database_url_encrypted, now() from realms where id = $1`,
+    [used.id],
+  );
+  await onPlatform(realm, "update realm_provisioning set created_at = now() - interval '2 hours'");
+  const owner = provisioning.database.owner(location);
+  const there = async (id: string) => {
+    const schema = `realm_${id.replaceAll("-", "")}`;
+    return (await owner.sql`select from pg_namespace where nspname = ${schema}`).length === 1;
+  };
+  const records = async () => (await onPlatform(realm, "select id from realm_provisioning")).length;
+  const folder = await Deno.makeTempDir();
+  try {
+    await onPlatform(realm, `update installation set halted = '{"detail": "restored", "at": 1}'`);
+    await make();
+    deepEqual([await records(), await there(used.id), await there(location.id)], [2, true, true]);
+    await onPlatform(realm, "update installation set halted = null");
+    await make();
+    deepEqual([await records(), await there(used.id), await there(location.id)], [0, true, false]);
+    equal((await logInTo(realm, used)).status, 200);
+    await onPlatform(
+      realm,
+      `insert into realm_provisioning (id, database_url_encrypted, created_at)
+       select id, database_url_encrypted, now() from realms where id = $1`,
+      [used.id],
+    );
+    await claimEpoch({ platform, dataDir: folder, label: null }, "new");
+    equal(await records(), 0);
+  } finally {
+    await owner.sql.end();
+    await Deno.remove(folder, { recursive: true });
   }
 });
 

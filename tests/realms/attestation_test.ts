@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import type { Pool, Tx } from "../../db/database.ts";
-import { serializable } from "../../db/transaction.ts";
+import { reading, serializable, writing } from "../../db/transaction.ts";
 import { confirmed } from "../../domain/realms/attestations.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
@@ -90,6 +90,34 @@ Deno.test("a realm that is restored alone is in quarantine before it hands out a
   await mineUntil(fixture, async () => (await fixture.account(ramp)).balance.total !== "0");
   equal((await fixture.account(bobs)).balance.total, "0");
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("a realm that the platform does not expect enters its addresses into the directory anew", async () => {
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const { id: ramp } = await fixture.ramp();
+  await fixture.mine();
+  await attest(realm);
+  await fixture.address(await virtualOf(fixture, ramp));
+  await attest(realm);
+  const { platform } = realm.services;
+  const entered = async () =>
+    (await reading(platform, (db) => db`select from own_addresses where realm = ${realm.id}`))
+      .length;
+  const all = await entered();
+  ok(all > 0);
+  // The platform's tables were restored from before the realm had an address; the realm lives on elsewhere.
+  await writing(platform, (db) => db`delete from own_addresses where realm = ${realm.id}`);
+  await attest(realm);
+  equal(await entered(), 0, "a realm that stands as expected has told its addresses already");
+  await writing(
+    platform,
+    (db) =>
+      db`update realm_steps set now = gen_random_uuid(), next = '[]' where realm = ${realm.id}`,
+  );
+  await attest(realm);
+  await attest(realm);
+  equal(await entered(), all);
 });
 
 Deno.test("a realm that is restored alone is in quarantine before the first job that a worker takes there", async () => {

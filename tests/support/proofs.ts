@@ -16,8 +16,11 @@ export async function auditAll(
   url: string,
   platformKey: string,
 ): Promise<{ links: number; wrong: string[] }> {
-  const logins = loginsUnder(openSecrets(platformKey));
-  const database = openDatabase({ url, prepare: true, parseJson: parseStoredJson, logins });
+  const secrets = openSecrets(platformKey);
+  const database = openDatabase({
+    ...{ url, prepare: true, parseJson: parseStoredJson, logins: loginsUnder(secrets) },
+    decryptUrl: (encrypted, id) => secrets.decrypt("database_url", id, encrypted),
+  });
   let links = 0;
   const wrong: string[] = [];
   try {

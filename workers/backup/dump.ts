@@ -9,29 +9,36 @@ import {
   selectMajorVersion,
   selectSequences,
   selectTables,
+  type SizedTable,
   sumBytes,
 } from "../../db/backup/catalog.ts";
 import { copyOut } from "../../db/backup/copies.ts";
-import {
-  type BackedRealm,
-  ownedLocation,
-  selectBackedRealms,
-  selectIdentity,
-} from "../../db/backup/directory.ts";
-import { holdMoment, readMoment, readOnce } from "../../db/backup/snapshots.ts";
+import { type BackedRealm, selectBackedRealms, selectIdentity } from "../../db/backup/directory.ts";
+import { holdMoment, readMoment } from "../../db/backup/snapshots.ts";
 import type { Database, Tx } from "../../db/database.ts";
 import { enterSchema } from "../../db/migrate.ts";
-import { FORMAT, type Header, refuse, type Trailer } from "../../domain/backup/manifests.ts";
+import {
+  FORMAT,
+  type Header,
+  type RealmPart,
+  refuse,
+  type Trailer,
+} from "../../domain/backup/manifests.ts";
+import type { Secrets } from "../../domain/security/serving_secrets.ts";
 import type { Progress } from "../../progress.ts";
 import type { FrameWriter } from "./frames.ts";
+import { assertReadable, readRealm, type Sources } from "./sources.ts";
 
 /** What is backed up, and under which name. */
 export interface DumpOptions {
   readonly database: Database;
+  readonly secrets: Secrets;
   /** Id of the backup. */
   readonly backup: string;
   /** Id of the only realm; null: the installation. */
   readonly realm: string | null;
+  /** Ids of realms with databases of their own that are left out. */
+  readonly without: readonly string[];
   /** Milliseconds. */
   readonly at: number;
   /** Begins the file once the header is known. */
@@ -43,20 +50,23 @@ export interface DumpOptions {
 export interface Dumped {
   readonly header: Header;
   readonly trailer: Trailer;
-  /** By id of the realm, the head of its chain of hashes, `<seq>:<hash>`. */
-  readonly heads: ReadonlyMap<string, string>;
+  readonly realms: readonly RealmPart[];
+  /** Ids of the realms that were left out. */
+  readonly without: readonly string[];
 }
 
 /** Tables of every schema that its migrations fill, and no backup. */
 export const NOT_COPIED: readonly string[] = ["migrations"];
 /**
  * Tables of the platform that say what its processes were doing: who holds which lease, which key pair a process signs with
- * (user keys end with the restore), which host has a record, and which realm was half made. The last would be dropped in a
- * database of its own as abandoned, though it may have been finished after the backup.
+ * (user keys end with the restore), which host has a record, what workers measured, which realm was half made or moving.
+ * The last two name databases that a living installation may use: a realm that was finished after the backup would be dropped as
+ * abandoned, and one that has moved since would be fenced, or have its rights taken, by the move that is carried on.
  */
 export const OF_PROCESSES: readonly string[] = [
   ...NOT_COPIED,
-  ...["leases", "signing_keys", "installation_witnesses", "realm_provisioning"],
+  ...["leases", "signing_keys", "installation_witnesses", "realm_measurements"],
+  ...["realm_provisioning", "realm_moves"],
 ];
 
 interface Sums {
@@ -75,99 +85,90 @@ interface Into {
 
 /** Writes a backup to frames. */
 export async function dump(options: DumpOptions): Promise<Dumped> {
-  const { database, backup, realm, at, begin, progress } = options;
+  const { database, secrets, realm, without, begin, progress } = options;
   const { builder } = database;
   return await holdMoment(builder, async (moment) => {
-    const { identity, realms } = await readMoment(
-      builder,
-      moment,
-      async (tx) => ({
-        identity: await selectIdentity(tx),
-        realms: await selectBackedRealms(tx, realm),
-      }),
-    );
-    if (identity === null) refuse("this database holds no installation");
-    if (realm !== null && realms.length === 0) {
-      refuse(`there is no realm ${realm}`);
-    }
-    const header: Header = {
-      is: "header",
-      format: FORMAT,
-      backup,
-      kind: realm === null ? "installation" : "realm",
-      made_at: at,
-      installation: identity.id,
-      master: identity.master,
-    };
+    const { header, realms } = await readDirectory(moment, options);
+    const elsewhere = await assertReadable({ database, secrets }, realms);
     const frames = await begin(header);
     await frames.part(header);
-    const schemas = realms.map((one) => one.schema_name);
+    const schemas = realms.filter((one) => one.database_url_encrypted === null)
+      .map((one) => one.schema_name);
     if (realm === null) schemas.push("platform");
     const size = await readMoment(builder, moment, (tx) => sumBytes(tx, schemas));
-    progress.part(
-      realms.length === 1 ? "Copying" : `Copying ${realms.length} realms`,
-      size,
-      "bytes",
-    );
+    const what = realms.length === 1 ? "Copying" : `Copying ${realms.length} realms`;
+    progress.part(what, size + elsewhere, "bytes");
     const sums: Sums = { realms: 0, tables: 0, rows: 0, bytes: 0 };
-    const heads = new Map<string, string>();
+    const into = { frames, sums, progress };
+    const parts: RealmPart[] = [];
     for (const one of realms) {
-      heads.set(
-        one.id,
-        await dumpRealm(database, moment, { realm: one, frames, sums, progress }),
-      );
+      parts.push(await dumpRealm({ database, secrets, moment }, { realm: one, ...into }));
       sums.realms++;
     }
-    await readMoment(
-      builder,
-      moment,
-      (tx) => dumpPlatform(tx, realm, { frames, sums, progress }),
-    );
+    await readMoment(builder, moment, (tx) => dumpPlatform(tx, realm, into));
     const trailer: Trailer = { is: "trailer", ...sums };
     await frames.part(trailer);
-    return { header, trailer, heads };
+    return { header, trailer, realms: parts, without };
   });
+}
+
+/** Reads what is to be backed up. */
+async function readDirectory(
+  moment: string,
+  { database, backup, realm, without, at }: DumpOptions,
+): Promise<{ header: Header; realms: BackedRealm[] }> {
+  const { identity, all } = await readMoment(database.builder, moment, async (tx) => ({
+    identity: await selectIdentity(tx),
+    all: await selectBackedRealms(tx, realm),
+  }));
+  if (identity === null) refuse("this database holds no installation");
+  if (realm !== null && all.length === 0) refuse(`there is no realm ${realm}`);
+  for (const id of without) {
+    const one = all.find((each) => each.id === id);
+    if (one === undefined) refuse(`there is no realm ${id} to leave out`);
+    if (one.database_url_encrypted === null) {
+      refuse(`the realm ${id} has no database of its own: no backup leaves it out`);
+    }
+  }
+  const header: Header = {
+    is: "header",
+    format: FORMAT,
+    backup,
+    kind: realm === null ? "installation" : "realm",
+    made_at: at,
+    installation: identity.id,
+    master: identity.master,
+    without: [...without],
+  };
+  return { header, realms: all.filter(({ id }) => !without.includes(id)) };
 }
 
 /** Writes a realm's schema, as of the moment where it is in the platform's database. */
 async function dumpRealm(
-  database: Database,
-  moment: string,
-  of: Into & { realm: BackedRealm },
-): Promise<string> {
-  const work = (tx: Tx) => dumpRealmSchema(tx, of);
-  if (of.realm.database_url_encrypted === null) {
-    return await readMoment(database.builder, moment, work);
-  }
-  const owner = database.owner(ownedLocation(of.realm));
-  try {
-    return await readOnce(owner, work);
-  } finally {
-    await owner.sql.end();
-  }
-}
-
-async function dumpRealmSchema(
-  tx: Tx,
+  sources: Sources,
   { realm, ...into }: Into & { realm: BackedRealm },
-): Promise<string> {
-  const schema = realm.schema_name;
-  await enterSchema(tx, schema);
-  const { seq, hash, unsealed } = await selectHead(tx);
-  const head = `${seq}:${hash}`;
-  await into.frames.part({
-    is: "realm",
-    id: realm.id,
-    name: realm.name,
-    schema,
-    postgres: await selectMajorVersion(tx),
-    migrations: await selectAppliedChecksums(tx),
-    head,
-    waiting: Number(unsealed),
-    sequences: await selectSequences(tx, schema),
+): Promise<RealmPart> {
+  return await readRealm(sources, realm, async (tx, source, tables) => {
+    const schema = realm.schema_name;
+    await enterSchema(tx, schema);
+    const { seq, hash, unsealed } = await selectHead(tx);
+    const part: RealmPart = {
+      is: "realm",
+      id: realm.id,
+      name: realm.name,
+      schema,
+      place: source.place,
+      address: source.database_url_encrypted?.toBase64() ?? null,
+      postgres: await selectMajorVersion(tx),
+      migrations: await selectAppliedChecksums(tx),
+      head: `${seq}:${hash}`,
+      waiting: Number(unsealed),
+      sequences: await selectSequences(tx, schema),
+    };
+    await into.frames.part(part);
+    await dumpTables(tx, schema, { ...into, tables, without: NOT_COPIED });
+    return part;
   });
-  await dumpTables(tx, schema, { ...into, without: NOT_COPIED });
-  return head;
 }
 
 /** Writes the platform's schema; of one realm, the rows that the realm cannot be without. */
@@ -186,6 +187,7 @@ async function dumpPlatform(
   const only = realm === null ? undefined : rowsOf(realm);
   await dumpTables(tx, "platform", {
     ...into,
+    tables: await selectTables(tx, "platform"),
     without: OF_PROCESSES,
     only,
   });
@@ -211,10 +213,14 @@ export function rowsOf(realm: string): ReadonlyMap<string, string> {
 async function dumpTables(
   tx: Tx,
   schema: string,
-  of: Into & { without: readonly string[]; only?: ReadonlyMap<string, string> },
+  of: Into & {
+    tables: readonly SizedTable[];
+    without: readonly string[];
+    only?: ReadonlyMap<string, string>;
+  },
 ): Promise<void> {
-  const { frames, sums, progress, without, only } = of;
-  for (const { bytes, ...table } of await selectTables(tx, schema)) {
+  const { frames, sums, progress, tables, without, only } = of;
+  for (const { bytes, ...table } of tables) {
     if (
       without.includes(table.name) ||
       (only !== undefined && !only.has(table.name))

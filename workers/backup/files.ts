@@ -4,6 +4,7 @@
  * @module
  */
 import { join } from "node:path";
+import type { Header } from "../../domain/backup/manifests.ts";
 
 /** A file that is being written. */
 export interface Draft {
@@ -14,7 +15,7 @@ export interface Draft {
 }
 
 const PARTIAL = ".partial";
-const NAME = /^(installation|realm)_[0-9a-f]{32}_\d{8}T\d{6}Z_[0-9a-f]{8}\.age$/;
+const NAME = /^(installation|incomplete|realm)_[0-9a-f]{32}_\d{8}T\d{6}Z_[0-9a-f]{8}\.age$/;
 
 /** The name of a backup; those of the same scope differ in time alone. */
 export function nameOf(scope: string, at: number, backup: string): string {
@@ -22,9 +23,17 @@ export function nameOf(scope: string, at: number, backup: string): string {
   return `${scope}_${time}Z_${backup.slice(-8)}.age`;
 }
 
-/** The scope of backups of an installation or of a realm. */
-export function scopeOf(kind: "installation" | "realm", id: string): string {
-  return `${kind}_${id.replaceAll("-", "")}`;
+/**
+ * The scope of backups of an installation or of a realm. One of an installation that lacks realms never counts as, nor
+ * takes the place of, a whole one.
+ */
+export function scopeOf(
+  { installation, without }: Pick<Header, "installation" | "without">,
+  realm: string | null,
+): string {
+  if (realm !== null) return `realm_${realm.replaceAll("-", "")}`;
+  const kind = without.length > 0 ? "incomplete" : "installation";
+  return `${kind}_${installation.replaceAll("-", "")}`;
 }
 
 /** Begins a file. Partial ones that no process writes any more are removed first. */

@@ -1,105 +1,86 @@
 /**
- * Restores a backup into an empty database, or one realm of it into an installation. Each realm is built in one
- * transaction. Those of an installation are built before the platform's schema, without which they are no
- * installation: a restore that is ended in any way leaves nothing that could be served.
+ * Restores a backup of an installation into an empty database, and into databases of realms. Each realm is built in one
+ * transaction, all before the platform's schema, without which they are no installation: a restore that is ended in any
+ * way leaves nothing that could be served.
  * @module
  */
-import { schemaExists, selectMajorVersion, selectRealmSchemas } from "../../db/backup/catalog.ts";
-import { selectIdentity } from "../../db/backup/directory.ts";
+import { schemaExists, selectRealmSchemas } from "../../db/backup/catalog.ts";
 import {
-  bringRealmsHome,
   closeSchema,
   createSchema,
   dropSchema,
-  estrangeRealm,
+  expectNone,
   haltInstallation,
+  isOfRun,
   lockTarget,
   markFinished,
+  markSchema,
   markUnfinished,
   openSchema,
+  passPlaces,
   selectOccupant,
+  selectOthers,
+  selectRun,
   selectUnfinished,
+  settlePlace,
 } from "../../db/backup/rebuilding.ts";
 import { rebuild } from "../../db/backup/snapshots.ts";
-import type { Database, Pool, Tx } from "../../db/database.ts";
+import type { Pool, Tx } from "../../db/database.ts";
+import { applyMigrations } from "../../db/migrate.ts";
+import { markSchemaVersion } from "../../db/realms/realms.ts";
 import {
-  applyMigrations,
-  checksumOf,
-  enterSchema,
-  type Migration,
-  type Migrations,
-  restateRights,
-} from "../../db/migrate.ts";
-import { markSchemaVersion, type RealmRow, selectRealm } from "../../db/realms/realms.ts";
-import {
-  assertRestorable,
-  FORMAT,
-  type Header,
-  type Part,
   type PlatformPart,
   type RealmPart,
   refuse,
   type Trailer,
 } from "../../domain/backup/manifests.ts";
-import { locationOf } from "../../domain/realms/realms.ts";
-import { NOT_COPIED, OF_PROCESSES } from "./dump.ts";
-import type { FrameReader } from "./frames.ts";
-import { loadTables, skipTables, takeRealmRows } from "./load.ts";
+import { nameServer } from "../../domain/realms/realm_locations.ts";
+import {
+  assertKnown,
+  buildRealm,
+  haltOf,
+  readTrailer,
+  type Restored,
+  type RestoreOptions,
+  standOf,
+  unexpected,
+} from "./building.ts";
+import { addressOf, type Destination, elsewhere, type RealmElsewhere } from "./destinations.ts";
+import { OF_PROCESSES } from "./dump.ts";
+import { loadTables, skipTables } from "./load.ts";
 
-/** Where a backup is restored to. */
-export interface RestoreOptions {
-  readonly database: Database;
-  readonly migrations: Migrations;
-  readonly frames: FrameReader;
-  readonly header: Header;
-  /** Milliseconds. */
-  readonly at: number;
-  readonly tell: (text: string) => void;
+/** How an installation is restored. */
+export interface InstallationOptions extends RestoreOptions {
+  readonly to: Destination;
+  /** Ids of realms that live on in databases of their own: they are not restored. */
+  readonly without: readonly string[];
 }
 
-/** What was restored. */
-export interface Restored {
-  readonly realms: readonly RealmPart[];
-  readonly trailer: Trailer;
-}
-
-/** Reads the first part, and refuses a form that this version does not know. */
-export async function readHeader(frames: FrameReader): Promise<Header> {
-  const header = await frames.part();
-  if (header.is !== "header") {
-    refuse("the backup does not begin with its manifest");
-  }
-  if (header.format !== FORMAT) {
-    refuse(`the backup has form ${header.format}, not ${FORMAT}`);
-  }
-  return header;
-}
-
-/** Why nothing is signed after a restore. */
-export function haltOf({ made_at, backup }: Header): string {
-  const made = new Date(made_at).toISOString();
-  return `restored from the backup ${backup} of ${made}; run \`deno task reconcile\``;
-}
-
-/** Reads a whole backup and restores nothing. */
-export async function checkBackup(frames: FrameReader): Promise<Restored> {
-  const realms: RealmPart[] = [];
-  for (;;) {
-    const part = await frames.part();
-    if (part.is === "realm") realms.push(part);
-    else if (part.is === "trailer") {
-      return { realms, trailer: await ended(frames, part) };
-    } else if (part.is !== "platform") unexpected(part);
-    await skipTables(frames);
-  }
+/** What a restore has done so far. */
+interface Run {
+  /** Names what this restore, or the one that it begins again, has made in other databases. */
+  readonly id: string;
+  readonly restored: { part: RealmPart; address: Uint8Array | null }[];
+  readonly left: RealmPart[];
+  readonly built: RealmElsewhere[];
 }
 
 /** Restores an installation into an empty database; one that an earlier restore left unfinished is emptied first. */
 export async function restoreInstallation(
-  options: RestoreOptions,
+  options: InstallationOptions,
 ): Promise<Restored> {
-  const { database: { builder }, tell } = options;
-  await emptyUnfinished(builder, tell);
+  const { database: { builder }, header, without, tell } = options;
+  const unnamed = header.without.filter((id) => !without.includes(id));
+  if (unnamed.length > 0) {
+    refuse(
+      `the backup lacks these realms, which were left out: ${
+        unnamed.join(", ")
+      }. Where they live on in` +
+        " databases of their own, name each by `--without <id>`",
+    );
+  }
+  const begun = await emptyUnfinished(builder, tell);
+  const id = begun ?? crypto.randomUUID();
   await rebuild(builder, async (tx) => {
     await lockTarget(tx);
     const occupant = await selectOccupant(tx);
@@ -108,139 +89,119 @@ export async function restoreInstallation(
         `the database is not empty, it holds ${occupant}: restore into an empty one`,
       );
     }
-    await markUnfinished(tx);
+    if (begun === null) await markUnfinished(tx, id);
   });
+  const run: Run = { id, restored: [], left: [], built: [] };
   try {
-    return await buildInstallation(options);
+    return await buildInstallation(options, run);
   } catch (error) {
     // Where this fails too, the next restore does it, and nothing starts on this database before.
-    await emptyUnfinished(builder, tell).catch(() => {});
+    await clear(options, run).catch(() => {});
     throw error;
   }
 }
 
-async function buildInstallation(options: RestoreOptions): Promise<Restored> {
-  const { database: { builder }, frames, tell } = options;
-  const realms: RealmPart[] = [];
+async function buildInstallation(options: InstallationOptions, run: Run): Promise<Restored> {
+  const { database: { builder }, frames, tell, without } = options;
   for (;;) {
     const part = await frames.part();
     if (part.is === "realm") {
-      await rebuild(builder, (tx) => buildRealm(tx, part, options));
-      realms.push(part);
+      if (without.includes(part.id)) {
+        await leaveOut(options, run, part);
+        continue;
+      }
+      await placeRealm(options, run, part);
       tell(`realm ${part.id} is restored`);
     } else if (part.is === "platform") {
-      const trailer = await rebuild(
-        builder,
-        (tx) => buildPlatform(tx, part, { options, realms }),
-      );
-      return { realms, trailer };
+      const trailer = await rebuild(builder, (tx) => buildPlatform(tx, part, { options, run }));
+      return { realms: run.restored.map((one) => one.part), trailer };
     } else unexpected(part);
   }
 }
 
-/**
- * Restores one realm into an installation that has no schema of it. Where its directory knows the realm, the row there stays as
- * it is, with its keys, and says in which database the realm is built.
- */
-export async function restoreRealm(
-  options: RestoreOptions,
-  realm: string | null,
-): Promise<Restored> {
-  const { database, frames, header } = options;
-  const part = await findRealm(frames, realm);
-  const known = await rebuild(database.builder, async (tx) => {
-    await enterSchema(tx, "platform");
-    const identity = await selectIdentity(tx);
-    if (
-      identity!.master !== null && header.master !== null &&
-      identity!.master !== header.master
-    ) {
-      refuse(
-        "the seed of the realm is encrypted under another MASTER_KEY than this installation's",
-      );
-    }
-    return await selectRealm(tx, part.id);
-  });
-  const build = (pool: Pool) =>
-    rebuild(pool, async (tx) => {
-      if (await schemaExists(tx, part.schema)) {
-        refuse(`the schema ${part.schema} exists already`);
-      }
-      await buildRealm(tx, part, options);
-      const trailer = await buildRows(tx, known, { options, part });
-      return { realms: [part], trailer };
-    });
-  if (known === null || known.database_url_encrypted === null) {
-    return await build(database.builder);
+async function leaveOut({ frames }: InstallationOptions, { left }: Run, part: RealmPart) {
+  if (part.address === null) {
+    refuse(`the realm ${part.id} has no database of its own in which it could live on`);
   }
-  const owner = database.owner(locationOf(known));
-  try {
-    return await build(owner);
-  } finally {
-    await owner.sql.end();
-  }
+  await skipTables(frames);
+  left.push(part);
 }
 
-/** Drops what an interrupted restore of an installation left, a schema in each transaction. */
+/** Builds a realm in the database where it will live. */
+async function placeRealm(options: InstallationOptions, run: Run, part: RealmPart): Promise<void> {
+  const address = addressOf(part, { ...options, alone: false });
+  if (address === null) {
+    await rebuild(options.database.builder, (tx) => buildRealm(tx, part, options));
+  } else {
+    const realm = { id: part.id, schema: part.schema, address };
+    await elsewhere(options, realm, async (owner) => {
+      await rebuild(owner, async (tx) => {
+        await clearPlace(tx, run, {
+          ...realm,
+          server: nameServer(options.secrets, part.id, address),
+        });
+        await buildRealm(tx, part, options);
+        await markSchema(tx, part.schema, run.id);
+      });
+    });
+    run.built.push(realm);
+  }
+  run.restored.push({ part, address });
+}
+
+/** Drops what the same restore made here before it was killed; anything else stays, and is refused. */
+async function clearPlace(
+  tx: Tx,
+  run: Run,
+  { schema, server }: RealmElsewhere & { server: string },
+): Promise<void> {
+  if (!await schemaExists(tx, schema)) return;
+  if (!await isOfRun(tx, schema, run.id)) {
+    refuse(`the schema ${schema} exists already, at ${server}`);
+  }
+  await dropSchema(tx, schema);
+}
+
+/** Drops all that a restore has built. */
+async function clear(options: InstallationOptions, { id, built }: Run): Promise<void> {
+  for (const realm of built) {
+    await elsewhere(options, realm, (owner) =>
+      rebuild(owner, async (tx) => {
+        if (await isOfRun(tx, realm.schema, id)) await dropSchema(tx, realm.schema);
+      }));
+  }
+  const { builder } = options.database;
+  if (await emptyUnfinished(builder, options.tell) !== null) await rebuild(builder, markFinished);
+}
+
+/**
+ * Drops what an interrupted restore of an installation left in the platform's database, a schema in each transaction; gives
+ * the id of its run, null where there is none.
+ */
 async function emptyUnfinished(
   builder: Pool,
   tell: (text: string) => void,
-): Promise<void> {
-  const left = await rebuild(
+): Promise<string | null> {
+  const found = await rebuild(
     builder,
     async (tx) =>
       await selectUnfinished(tx) && !await schemaExists(tx, "platform")
-        ? await selectRealmSchemas(tx)
+        ? { run: (await selectRun(tx))!, left: await selectRealmSchemas(tx) }
         : null,
   );
-  if (left === null) return;
-  tell(`a restore did not end: ${left.length} realms of it are dropped`);
-  for (const schema of left) {
+  if (found === null) return null;
+  tell(`a restore did not end: ${found.left.length} realms of it are dropped`);
+  for (const schema of found.left) {
     await rebuild(builder, (tx) => dropSchema(tx, schema));
   }
-  await rebuild(builder, markFinished);
-}
-
-/** Finds the part of a realm, or the first. */
-async function findRealm(
-  frames: FrameReader,
-  realm: string | null,
-): Promise<RealmPart> {
-  for (;;) {
-    const part = await frames.part();
-    if (part.is === "realm" && part.id === (realm ?? part.id)) return part;
-    if (part.is !== "realm") {
-      refuse(`the backup does not hold the realm ${realm ?? ""}`);
-    }
-    await skipTables(frames);
-  }
-}
-
-/** Builds a realm's schema as it was, fills it, and brings it up to date. It has no rights yet. */
-async function buildRealm(
-  tx: Tx,
-  part: RealmPart,
-  { frames, migrations: { realm } }: RestoreOptions,
-): Promise<void> {
-  const { schema } = part;
-  await assertKnown(tx, `realm ${part.id}`, part, realm);
-  await createSchema(tx, schema);
-  await applyMigrations(tx, schema, realm.slice(0, part.migrations.length));
-  const open = await openSchema(tx, schema, NOT_COPIED);
-  await loadTables(tx, open, frames, NOT_COPIED);
-  await closeSchema(tx, open, part.sequences);
-  await applyMigrations(tx, schema, realm);
-  await estrangeRealm(tx);
+  return found.run;
 }
 
 /** Builds the platform's schema; the backup must end after it, and what was built before counts from here on. */
 async function buildPlatform(
   tx: Tx,
   part: PlatformPart,
-  { options, realms }: {
-    options: RestoreOptions;
-    realms: readonly RealmPart[];
-  },
+  { options, run }: { options: InstallationOptions; run: Run },
 ): Promise<Trailer> {
   const { frames, header, migrations } = options;
   await lockTarget(tx);
@@ -256,76 +217,32 @@ async function buildPlatform(
   await closeSchema(tx, open, part.sequences);
   await applyMigrations(tx, "platform", migrations.platform);
   await haltInstallation(tx, haltOf(header), options.at);
-  await bringRealmsHome(tx);
-  for (const { id } of realms) {
-    await markSchemaVersion(tx, id, standOf(migrations));
-  }
+  await settleRealms(tx, options, run);
   await markFinished(tx);
   return await readTrailer(frames);
 }
 
-/** Adds the platform's rows of a realm where they are missing, and gives the realm its roles and rights. */
-async function buildRows(
+/** Makes the directory say where each realm lives now. */
+async function settleRealms(
   tx: Tx,
-  known: RealmRow | null,
-  { options, part }: { options: RestoreOptions; part: RealmPart },
-): Promise<Trailer> {
-  const { frames, migrations, database } = options;
-  let next = await frames.part();
-  while (next.is === "realm") {
-    await skipTables(frames);
-    next = await frames.part();
-  }
-  if (next.is !== "platform") unexpected(next);
-  if (known === null) {
-    await assertKnown(tx, "the platform", next, migrations.platform);
-    await takeRealmRows(tx, part.id, frames);
-  } else await skipTables(frames);
-  await enterSchema(tx, "platform");
-  const row = known ?? await selectRealm(tx, part.id);
-  if (row === null) {
-    refuse("the backup does not hold the realm's row of the directory");
-  }
-  if (row.schema_name !== part.schema) {
-    refuse("the directory knows the realm under another schema");
-  }
-  if (row.database_url_encrypted === null) {
-    await markSchemaVersion(tx, part.id, standOf(migrations));
-  }
-  if (row.role_name !== null) {
-    await restateRights(tx, migrations, locationOf(row), database.logins);
-  }
-  return await readTrailer(frames);
-}
-
-function standOf({ realm }: Migrations) {
-  return {
-    schema_version: realm.length,
-    migrations_checksum: checksumOf(realm),
-  };
-}
-
-async function assertKnown(
-  tx: Tx,
-  what: string,
-  part: RealmPart | PlatformPart,
-  migrations: readonly Migration[],
+  { header, without, migrations }: InstallationOptions,
+  { restored, left }: Run,
 ): Promise<void> {
-  const known = migrations.map(({ checksum }) => checksum);
-  assertRestorable(what, part, { known, major: await selectMajorVersion(tx) });
-}
-
-async function readTrailer(frames: FrameReader): Promise<Trailer> {
-  const part = await frames.part();
-  if (part.is !== "trailer") unexpected(part);
-  return await ended(frames, part);
-}
-
-async function ended(frames: FrameReader, trailer: Trailer): Promise<Trailer> {
-  await frames.end();
-  return trailer;
-}
-
-function unexpected(part: Part): never {
-  refuse(`the backup is damaged: ${part.is} is out of its place`);
+  for (const { part: { id, place }, address } of restored) {
+    await settlePlace(tx, { id, place, address });
+    await markSchemaVersion(tx, id, standOf(migrations));
+  }
+  for (const { id, place, address } of left) {
+    await settlePlace(tx, { id, place, address: Uint8Array.fromBase64(address!) });
+  }
+  const unknown = without.filter((id) =>
+    !header.without.includes(id) && !left.some((part) => part.id === id)
+  );
+  if (unknown.length > 0) refuse(`the backup knows no realm ${unknown.join(", ")} to leave out`);
+  for (const id of header.without) await passPlaces(tx, id);
+  // What lives on may be newer than this platform, or another one's by now: it waits to be reconciled as well.
+  for (const id of without) await expectNone(tx, id);
+  const known = [...restored.map(({ part }) => part.id), ...without];
+  const missing = await selectOthers(tx, known);
+  if (missing.length > 0) refuse(`the backup lacks realms of its directory: ${missing.join(", ")}`);
 }

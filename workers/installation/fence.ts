@@ -20,6 +20,7 @@ import {
   updateInstallation,
   upsertWitness,
 } from "../../db/realms/installation.ts";
+import { deleteProvisionings } from "../../db/realms/realms.ts";
 import { locking, reading, writing } from "../../db/transaction.ts";
 import {
   type InstallationRow,
@@ -291,6 +292,7 @@ export async function claimEpoch(
       if (how === "join") assertVouched(await selectAttestedS(tx));
       if (how === "new") {
         await deleteWitnesses(tx);
+        await deleteProvisionings(tx); // a newer database may have created what this one would drop as abandoned
         await updateInstallation(tx, { ...home, label, epoch, halted: null });
       }
       if (label !== null) return epoch;

@@ -1,0 +1,125 @@
+/** Parts of a backup that become schemas again: what restores of installations and of single realms share. @module */
+import { selectMajorVersion } from "../../db/backup/catalog.ts";
+import {
+  closeSchema,
+  createSchema,
+  estrangeRealm,
+  openSchema,
+} from "../../db/backup/rebuilding.ts";
+import type { Tx } from "../../db/database.ts";
+import { applyMigrations, checksumOf, type Migration, type Migrations } from "../../db/migrate.ts";
+import {
+  assertRestorable,
+  FORMAT,
+  type Header,
+  type Part,
+  type PlatformPart,
+  type RealmPart,
+  refuse,
+  type Trailer,
+} from "../../domain/backup/manifests.ts";
+import type { DestinationOptions } from "./destinations.ts";
+import { NOT_COPIED } from "./dump.ts";
+import type { FrameReader } from "./frames.ts";
+import { loadTables, skipTables } from "./load.ts";
+
+/** Where a backup is restored to. */
+export interface RestoreOptions extends DestinationOptions {
+  readonly migrations: Migrations;
+  readonly frames: FrameReader;
+  /** Milliseconds. */
+  readonly at: number;
+  readonly tell: (text: string) => void;
+}
+
+/** What was restored. */
+export interface Restored {
+  readonly realms: readonly RealmPart[];
+  readonly trailer: Trailer;
+}
+
+/** Reads the first part, and refuses a form that this version does not know. */
+export async function readHeader(frames: FrameReader): Promise<Header> {
+  const header = await frames.part();
+  if (header.is !== "header") {
+    refuse("the backup does not begin with its manifest");
+  }
+  if (header.format !== FORMAT) {
+    refuse(`the backup has form ${header.format}, not ${FORMAT}`);
+  }
+  return header;
+}
+
+/** Why nothing is signed after a restore. */
+export function haltOf({ made_at, backup }: Header): string {
+  const made = new Date(made_at).toISOString();
+  return `restored from the backup ${backup} of ${made}; run \`deno task reconcile\``;
+}
+
+/** Reads a whole backup and restores nothing. */
+export async function checkBackup(frames: FrameReader): Promise<Restored> {
+  const realms: RealmPart[] = [];
+  for (;;) {
+    const part = await frames.part();
+    if (part.is === "realm") realms.push(part);
+    else if (part.is === "trailer") {
+      return { realms, trailer: await ended(frames, part) };
+    } else if (part.is !== "platform") unexpected(part);
+    await skipTables(frames);
+  }
+}
+
+/** Builds a realm's schema as it was, fills it, and brings it up to date. It has no rights yet. */
+export async function buildRealm(
+  tx: Tx,
+  part: RealmPart,
+  { frames, migrations: { realm } }: Pick<RestoreOptions, "frames" | "migrations">,
+): Promise<void> {
+  const { schema } = part;
+  await assertKnown(tx, `realm ${part.id}`, part, realm);
+  await createSchema(tx, schema);
+  await applyMigrations(tx, schema, realm.slice(0, part.migrations.length));
+  const open = await openSchema(tx, schema, NOT_COPIED);
+  await loadTables(tx, open, frames, NOT_COPIED);
+  await closeSchema(tx, open, part.sequences);
+  await applyMigrations(tx, schema, realm);
+  await estrangeRealm(tx);
+}
+
+/** The version of a realm's schema that was brought up to date. */
+export function standOf(
+  { realm }: Migrations,
+): { schema_version: number; migrations_checksum: string } {
+  return {
+    schema_version: realm.length,
+    migrations_checksum: checksumOf(realm),
+  };
+}
+
+/** Refuses a part that this version, or this server, would not build the same. */
+export async function assertKnown(
+  tx: Tx,
+  what: string,
+  part: RealmPart | PlatformPart,
+  migrations: readonly Migration[],
+): Promise<void> {
+  const known = migrations.map(({ checksum }) => checksum);
+  assertRestorable(what, part, { known, major: await selectMajorVersion(tx) });
+}
+
+/** Reads the last part; nothing may follow it. */
+export async function readTrailer(frames: FrameReader): Promise<Trailer> {
+  const part = await frames.part();
+  if (part.is !== "trailer") unexpected(part);
+  return await ended(frames, part);
+}
+
+async function ended(frames: FrameReader, trailer: Trailer): Promise<Trailer> {
+  await frames.end();
+  return trailer;
+}
+
+/** Refuses a part that does not belong where it stands. */
+export function unexpected(part: Part): never {
+  refuse(`the backup is damaged: ${part.is} is out of its place`);
+}

@@ -1,0 +1,162 @@
+/** Restores one realm of a backup into an installation that has no schema of it. @module */
+import { schemaExists } from "../../db/backup/catalog.ts";
+import { selectIdentity } from "../../db/backup/directory.ts";
+import { expectNone, settlePlace } from "../../db/backup/rebuilding.ts";
+import { rebuild } from "../../db/backup/snapshots.ts";
+import type { Tx } from "../../db/database.ts";
+import { enterSchema, restateRights } from "../../db/migrate.ts";
+import { endMove } from "../../db/realms/moves.ts";
+import { markSchemaVersion, type RealmRow, selectRealm } from "../../db/realms/realms.ts";
+import { type RealmPart, refuse, type Trailer } from "../../domain/backup/manifests.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
+import { nameServer } from "../../domain/realms/realm_locations.ts";
+import {
+  assertKnown,
+  buildRealm,
+  readTrailer,
+  type Restored,
+  type RestoreOptions,
+  standOf,
+  unexpected,
+} from "./building.ts";
+import { addressOf, assertGone, type Destination, elsewhere } from "./destinations.ts";
+import type { FrameReader } from "./frames.ts";
+import { skipTables, takeRealmRows } from "./load.ts";
+
+/** How a realm is restored. */
+export interface RealmOptions extends RestoreOptions {
+  /** Undefined: where the directory has it, or the platform's database. */
+  readonly to: Destination | undefined;
+}
+
+/**
+ * Restores one realm into an installation that has no schema of it. Where its directory knows the realm, the row there stays as
+ * it is, with its keys, but for the place where the realm lives.
+ */
+export async function restoreRealm(
+  options: RealmOptions,
+  realm: string | null,
+): Promise<Restored> {
+  const { database: { builder }, frames, secrets } = options;
+  const part = await findRealm(frames, realm);
+  const known = await rebuild(builder, (tx) => findKnown(tx, options, part.id));
+  const address = options.to === undefined
+    ? known?.database_url_encrypted ?? null
+    : addressOf(part, { secrets, to: options.to, alone: true });
+  if (known !== null) await assertLeft(options, part, known);
+  const trailer = await rebuild(builder, async (platform) => {
+    if (address === null) {
+      return await build(platform, platform, { options, part, known, address });
+    }
+    // The realm is committed in its database before the platform knows that it is there.
+    return await elsewhere(
+      options,
+      { id: part.id, schema: part.schema, address },
+      (owner) => rebuild(owner, (tx) => build(platform, tx, { options, part, known, address })),
+    );
+  });
+  return { realms: [part], trailer };
+}
+
+interface Building {
+  options: RealmOptions;
+  part: RealmPart;
+  known: RealmRow | null;
+  address: Uint8Array | null;
+}
+
+async function findKnown(
+  tx: Tx,
+  { header }: RealmOptions,
+  id: string,
+): Promise<RealmRow | null> {
+  await enterSchema(tx, "platform");
+  const { master } = (await selectIdentity(tx))!;
+  if (master !== null && header.master !== null && master !== header.master) {
+    refuse(
+      "the seed of the realm is encrypted under another MASTER_KEY than this installation's",
+    );
+  }
+  return await selectRealm(tx, id);
+}
+
+/** Refuses a realm that is still where the directory has it: its schema is renamed or dropped by its operator first. */
+async function assertLeft(
+  options: RealmOptions,
+  { id, schema }: RealmPart,
+  { database_url_encrypted: address }: RealmRow,
+): Promise<void> {
+  if (address === null) {
+    const there = await rebuild(options.database.builder, (tx) => schemaExists(tx, schema));
+    if (there) refuse(`the schema ${schema} exists already`);
+  } else if (!await assertGone(options, { id, schema, address })) {
+    const server = nameServer(options.secrets, id, address);
+    options.tell(
+      `${server} does not answer: the realm counts as lost there. Drop its schema there before it is used again`,
+    );
+  }
+}
+
+/** Builds a realm in one database, and states in the platform's, which may be the same, that it lives there. */
+async function build(
+  platform: Tx,
+  tx: Tx,
+  { options, part, known, address }: Building,
+): Promise<Trailer> {
+  if (await schemaExists(tx, part.schema)) refuse(`the schema ${part.schema} exists already`);
+  await buildRealm(tx, part, options);
+  const { migrations, database } = options;
+  const { row, trailer } = await buildRows(platform, { options, part, known, address });
+  if (row.role_name !== null) {
+    await restateRights(tx, migrations, locationOf(row), database.logins);
+  }
+  return trailer;
+}
+
+/** Adds the platform's rows of a realm where they are missing, and says where the realm lives. */
+async function buildRows(
+  tx: Tx,
+  { options, part, known, address }: Building,
+): Promise<{ row: RealmRow; trailer: Trailer }> {
+  const { frames, migrations } = options;
+  let next = await frames.part();
+  while (next.is === "realm") {
+    await skipTables(frames);
+    next = await frames.part();
+  }
+  if (next.is !== "platform") unexpected(next);
+  await enterSchema(tx, "platform");
+  if (known === null) {
+    await assertKnown(tx, "the platform", next, migrations.platform);
+    await takeRealmRows(tx, part.id, frames);
+  } else await skipTables(frames);
+  await enterSchema(tx, "platform");
+  const { id, place } = part;
+  await settlePlace(tx, { id, place, address });
+  const row = await selectRealm(tx, id);
+  if (row === null) {
+    refuse("the backup does not hold the realm's row of the directory");
+  }
+  if (row.schema_name !== part.schema) {
+    refuse("the directory knows the realm under another schema");
+  }
+  await markSchemaVersion(tx, id, standOf(migrations));
+  await endMove(tx, id);
+  await expectNone(tx, id); // whoever still has connections to its former place finds it foreign there, too
+  return { row, trailer: await readTrailer(frames) };
+}
+
+/** Finds the part of a realm, or the first. */
+async function findRealm(
+  frames: FrameReader,
+  realm: string | null,
+): Promise<RealmPart> {
+  for (;;) {
+    const part = await frames.part();
+    if (part.is === "realm" && part.id === (realm ?? part.id)) return part;
+    if (part.is !== "realm") {
+      refuse(`the backup does not hold the realm ${realm ?? ""}`);
+    }
+    await skipTables(frames);
+  }
+}
