@@ -177,7 +177,7 @@ export async function readEnvironment(
 
 /** Variables that hold secrets: keys, and addresses that may contain a password or a key. */
 const SECRET =
-  /^(DATABASE_URL|REALM_DATABASE_URL(_\w+)?|RATES_URL|PLATFORM_KEY(_PREVIOUS)?|(NEW_)?MASTER_KEY|\w+_RPC_URL|INFOBIP_API_KEY|INFOBIP_WEBHOOK_SECRET|SMTP_URL|SMTP_DKIM_KEY)$/;
+  /^(DATABASE_(READ_)?URL|REALM_DATABASE_URL(_\w+)?|RATES_URL|PLATFORM_KEY(_PREVIOUS)?|(NEW_)?MASTER_KEY|\w+_RPC_URL|INFOBIP_API_KEY|INFOBIP_WEBHOOK_SECRET|SMTP_URL|SMTP_DKIM_KEY)$/;
 
 /** Reads the environment and removes the secrets from it: later readers find none. */
 export async function takeEnvironment(

@@ -96,6 +96,7 @@ export async function openContext(serving: boolean): Promise<CommandContext> {
   const migrations = await readMigrations();
   const database = openDatabase({
     url: url!,
+    replica: config.replica ?? undefined,
     schemaVersion: migrations.realm.length,
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,

@@ -36,6 +36,7 @@ export async function start(
     config,
     log,
     platform: database.platform,
+    replica: database.replica,
     migrations,
     provisioning,
     realms: openRealmContexts(database, now),
@@ -53,6 +54,10 @@ export async function start(
     now,
   };
   const app = createApp(services, context.platformKey);
+  database.replica?.watch(({ fault, lagMs }) => {
+    if (fault === null) log("info", "the replica answers lists", { lag_ms: lagMs });
+    else log("warn", "the primary answers lists: the replica does not", { fault });
+  });
   const server = Deno.serve(
     { port: config.port, hostname: config.host, onListen: () => {} },
     (request, info) => app(request, (info.remoteAddr as Deno.NetAddr).hostname),

@@ -2,6 +2,13 @@
 import type { RealmTarget, RealmTargets, Zone } from "../domain/zones.ts";
 import { listOf, type Reader } from "./reader.ts";
 
+/** A replica of the platform's server, which answers reads that may lag. */
+export interface ReplicaConfig {
+  readonly url: string;
+  /** It answers nothing while what it shows may be older than this. */
+  readonly lagMaxMs: number;
+}
+
 /** Settings of databases. */
 export interface DatabaseSettings {
   /** Null: the launcher runs a PostgreSQL of our own in `dataDir`. */
@@ -10,6 +17,8 @@ export interface DatabaseSettings {
   readonly databaseHosts: readonly string[];
   /** Where a new realm is made that names no database of its own. */
   readonly realmTargets: RealmTargets;
+  /** Null: the primary answers all. */
+  readonly replica: ReplicaConfig | null;
 }
 
 const ZONES = Object.keys({ US: true, EU: true } satisfies Record<Zone, true>) as Zone[];
@@ -37,7 +46,19 @@ export function readDatabases(
     databaseUrl,
     databaseHosts,
     realmTargets: readTargets(read, env, { databaseUrl, databaseHosts }),
+    replica: readReplica(read, databaseUrl),
   };
+}
+
+function readReplica(read: Reader, databaseUrl: string | null): ReplicaConfig | null {
+  const url = read.url("DATABASE_READ_URL", PROTOCOLS);
+  const lagMaxMs = 1000 * read.whole("DATABASE_READ_LAG_SECONDS", 5, 300, 10);
+  if (url === null) return null;
+  checkEncryption(read, "DATABASE_READ_URL", url);
+  if (databaseUrl === null) {
+    read.faults.push("DATABASE_READ_URL needs DATABASE_URL: the embedded database has no replica");
+  }
+  return { url, lagMaxMs };
 }
 
 /** Passwords and money never cross a network in plain text by an oversight. */

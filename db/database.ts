@@ -27,6 +27,7 @@ import type {
 } from "./pool_types.ts";
 import { openQuotas } from "./connection_quota.ts";
 import { openRealmPools } from "./realm_pools.ts";
+import { openReplica } from "./replica.ts";
 
 export { actingAs, workerRole };
 export type { Database, DatabaseOptions, Db, Pool, RealmLocation, ServingLogins, Sql, Tx };
@@ -51,13 +52,19 @@ export function openDatabase(options: DatabaseOptions): Database {
     watchMax: WATCH_MAX,
   });
   const realms = openRealmPools({ options, platform, watch, alive, quotas });
+  const replica = openReplica({ options, platform, alive, quotas });
   return {
-    ...{ platform, builder, serveAs },
+    ...{ platform, builder, replica },
     ...realms,
+    serveAs(logins) {
+      serveAs(logins);
+      replica?.logInAs(logins.platform);
+    },
     owner: (location) => ownerOf(options, location),
     logins: options.logins,
     taken: quotas.taken,
     async close() {
+      replica?.close();
       quotas.close();
       await Promise.all([...alive].map((sql) => sql.end({ timeout: 5 })));
     },

@@ -2,6 +2,7 @@
 import type postgres from "postgres";
 import type { Login, Speech } from "./connections.ts";
 import type { Logins } from "./realm_logins.ts";
+import type { Replica } from "./replica.ts";
 
 /** A pool, or a connection outside a transaction. */
 export type Sql = postgres.Sql;
@@ -20,6 +21,8 @@ export interface DatabaseOptions extends Speech {
    * pooler, the login of the address takes the role on, and can give it up again.
    */
   logins?: Logins;
+  /** A standby of the platform's server, and how old what it shows may be. */
+  replica?: { url: string; lagMaxMs: number };
   /** Connections of the process to one server, all pools together. */
   connectionsMax?: number;
   /** The realm migration that this version needs: a realm that is behind it gets no connection. */
@@ -102,6 +105,8 @@ export interface Database {
   migrating(location: RealmLocation): Pool;
   /** Names the server of a realm's database: host and port. */
   serverOf(location: RealmLocation): string;
+  /** The replica of the platform's server; null where there is none. */
+  readonly replica: Replica | null;
   /** The logins of realms; undefined where their roles do not log in. */
   readonly logins: Logins | undefined;
   /** Number of connections in use by realms and posting queues now, for measurement. */

@@ -24,6 +24,8 @@ export interface Session<RealmLocation = unknown> {
   location: RealmLocation | null;
   /** Shown by the database. */
   name: string;
+  /** Takes no writes, also where the server would. */
+  readOnly?: true;
 }
 
 /** Settings to state in each transaction, because connections may be shared with other clients. */
@@ -87,6 +89,7 @@ export function parametersOf(as: Session, logsIn: boolean): Record<string, strin
     ...(logsIn ? OWN_SETTINGS : {}),
     ...Object.fromEntries(limitsOf(as)),
     ...PEER_SETTINGS,
+    ...(as.readOnly ? { default_transaction_read_only: "on" } : {}),
     timezone: "UTC",
   };
 }

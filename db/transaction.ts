@@ -180,23 +180,30 @@ export async function reading<T>(pool: Pool, work: (db: Db) => Promise<T>): Prom
     })) as T;
 }
 
-/**
- * Runs reads that may be slow, each of whose statements ends after so many milliseconds; the one that
- * runs ends when the signal is aborted.
- */
+/** How reads that may be slow run. */
+export interface BriefReading {
+  /** Ends the statement that runs when it is aborted. */
+  signal?: AbortSignal;
+  /** Columns that the transaction's first message reads; the check may refuse them. */
+  facts?: { columns: string; check: (row: Readonly<Record<string, unknown>>) => void };
+}
+
+/** Runs reads that may be slow, each of whose statements ends after so many milliseconds. */
 export async function readingBriefly<T>(
   pool: Pool,
   limitMs: number,
   work: (db: Db) => Promise<T>,
-  signal?: AbortSignal,
+  { signal, facts }: BriefReading = {},
 ): Promise<T> {
+  const columns = ["pg_backend_pid() as pid", facts?.columns ?? []].flat().join();
   const read = (sql: Sql) =>
     sql.begin("read only", async (tx) => {
       const opening = `${pool.settings} set local statement_timeout = ${Math.trunc(limitMs)};`;
-      const said = await tx.unsafe(`${opening} select pg_backend_pid() as pid`).simple();
+      const said = await tx.unsafe(`${opening} select ${columns}`).simple();
+      const row = said.at(-1)![0] as unknown as { pid: number };
+      facts?.check(row as unknown as Record<string, unknown>);
       if (signal === undefined) return await work(tx);
-      const { pid } = said.at(-1)![0] as unknown as { pid: number };
-      return await cancelable(pool, pid, () => work(tx), signal);
+      return await cancelable(pool, row.pid, () => work(tx), signal);
     });
   // Its statements end by themselves: after twice that time the answer was lost.
   return await using(pool, read, DEADLINE_MS, 2 * limitMs) as T;

@@ -221,7 +221,7 @@ export async function runSearch<T>(
   work: (db: Db) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  return await readingBriefly(pool, limitMs, work, signal);
+  return await readingBriefly(pool, limitMs, work, { signal });
 }
 
 /** Whether an answer is kept under a key already. */

@@ -103,6 +103,7 @@ function hostsOf({ command, config, databaseUrl }: Needs, works: boolean): strin
     ...(isService(command) ? [`${host.includes(":") ? `[${host}]` : host}:${port}`] : []),
     hostOf(databaseUrl),
     ...config.databaseHosts,
+    ...(command === "start" && config.replica !== null ? [hostOf(config.replica.url)] : []),
     ...(isService(command) && config.people.account !== null
       ? [hostOf(config.people.account.baseUrl)]
       : []),

@@ -63,6 +63,7 @@ export const depositAppRoutes: readonly AnyRoute[] = [
     status: 200,
     answer: z.union([z.array(DepositAppView), pageView(DepositAppView)]),
     continues: { cursor: "id", usual: LIMIT_MAX },
+    mayLag: true,
     errors: ["permission.scope"],
     handle: (call) => {
       const { page, pageSize, ...rest } = call.query;

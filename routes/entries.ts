@@ -1,6 +1,7 @@
 /** Routes of an account's history: entries, balances at a time and over time, statements. @module */
 import { z } from "zod";
-import { runQuery } from "../domain/command.ts";
+import { findAccount } from "../domain/accounts/accounts.ts";
+import { type Db, runQuery } from "../domain/command.ts";
 import {
   BalanceAt,
   balanceAt,
@@ -14,7 +15,12 @@ import {
   StatementOf,
   StatementView,
 } from "../domain/ledger/entries.ts";
-import { BalancesOf, balancesOver, BalancesView } from "../domain/ledger/balance_history.ts";
+import {
+  BalancesOf,
+  balancesOver,
+  BalancesView,
+  openBalances,
+} from "../domain/ledger/balance_history.ts";
 import {
   EntryExport,
   type EntryExportPlan,
@@ -23,8 +29,9 @@ import {
 } from "../domain/ledger/entry_export.ts";
 import { type ReadPart, sendExport } from "./http/exports.ts";
 import { pageView } from "./http/collection_routes.ts";
-import { query } from "./http/execution.ts";
+import { query, queryInSteps } from "./http/execution.ts";
 import { paging } from "./http/concurrency_limit.ts";
+import { openParts, withHeaders } from "./http/replica_reads.ts";
 import { acceptsJson } from "./http/validation.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 
@@ -48,11 +55,15 @@ export const entryRoutes: readonly AnyRoute[] = [
     answer: pageView(EntryView),
     alternatives: ["text/csv"],
     continues: { cursor: "seq" },
+    mayLag: true,
     errors: ["account.not_found", "rate.limited"],
     handle: async (call) => {
       const { format = acceptsJson(call.accept) ? "json" : "csv", ...given } = call.query;
       const asked = { ...given, account: call.params.id };
-      if (format === "json") return await query(call, (db) => listEntries(db, call.actor, asked));
+      if (format === "json") {
+        const check = (db: Db) => findAccount(db, call.actor, asked.account);
+        return await query(call, (db) => listEntries(db, call.actor, asked), check);
+      }
       return await sendExport(call, {
         what: "entries",
         open: (db) => openEntryExport(db, call.actor, asked),
@@ -89,11 +100,13 @@ export const entryRoutes: readonly AnyRoute[] = [
     query: BalancesOf,
     status: 200,
     answer: BalancesView,
+    mayLag: true,
     errors: ["account.not_found"],
     handle: (call) =>
-      query(
+      queryInSteps(
         call,
-        (db) => balancesOver(db, call.actor, { ...call.query, account: call.params.id }),
+        (db) => openBalances(db, call.actor, { ...call.query, account: call.params.id }),
+        balancesOver,
       ),
   }),
   route({
@@ -108,6 +121,7 @@ export const entryRoutes: readonly AnyRoute[] = [
     status: 200,
     answer: StatementView,
     alternatives: ["text/csv"],
+    mayLag: true,
     errors: ["account.not_found"],
     handle: sendStatement,
   }),
@@ -123,14 +137,15 @@ async function sendStatement(
   );
   const { format = acceptsJson(call.accept) ? "json" : "csv" } = call.query;
   const csv = format === "csv";
+  const parts = await openParts(call, pool);
   const lines = (csv ? printCsv : printJson)(
     statement,
-    (work) => paging(pool, () => runQuery(pool, work)),
+    (work) => paging(pool, () => parts.read(work)),
   );
   const stream = ReadableStream.from(lines).pipeThrough(new TextEncoderStream());
   const file = `attachment; filename="statement-${statement.account.id}.csv"`;
-  const headers = { "content-type": "text/csv; charset=utf-8", "content-disposition": file };
-  return { status: 200, body: "", stream, ...(csv ? { headers } : {}) };
+  const type = { "content-type": "text/csv; charset=utf-8", "content-disposition": file };
+  return withHeaders({ status: 200, body: "", stream }, { ...(csv ? type : {}), ...parts.headers });
 }
 
 async function* printEntries(plan: EntryExportPlan, read: ReadPart): AsyncGenerator<string> {

@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import type { AccountRow } from "../../db/accounts/accounts.ts";
 import type { Db } from "../../db/database.ts";
 import { closePast, selectPastBalances } from "../../db/ledger/entries.ts";
 import { findAccount } from "../accounts/accounts.ts";
@@ -40,16 +41,24 @@ export const BalancesView = z.object({
   })),
 }).meta({ id: "Balances" });
 
+/** A balance over time whose moments are fixed: the past is closed up to the last. */
+export interface BalancesPlan {
+  account: AccountRow;
+  from: number;
+  to: number;
+  moments: readonly number[];
+}
+
 /**
- * Shows the balance of an account over time. What is asked of the future ends with the present.
+ * Fixes the moments of a balance over time. What is asked of the future ends with the present.
  *
  * @throws {DomainError} account.not_found, query.invalid
  */
-export async function balancesOver(
+export async function openBalances(
   db: Db,
   actor: Actor,
   input: BalancesOf & { account: string },
-): Promise<z.infer<typeof BalancesView>> {
+): Promise<BalancesPlan> {
   const account = await findAccount(db, actor, input.account);
   assertOrder(input);
   const to = await closePast(db, input.to ?? null);
@@ -57,7 +66,14 @@ export async function balancesOver(
     throw invalidQuery("/from", "a time that has passed is expected");
   }
   const from = input.from ?? Math.min(account.created_at, to);
-  const moments = momentsOf(from, to, input.points);
+  return { account, from, to, moments: momentsOf(from, to, input.points) };
+}
+
+/** Shows the balance of an account over time. */
+export async function balancesOver(
+  db: Db,
+  { account, from, to, moments }: BalancesPlan,
+): Promise<z.infer<typeof BalancesView>> {
   const bounds = moments.map((ms) => ({ ms, bound: idBound(ms) }));
   const rows = await selectPastBalances(db, account.id, bounds);
   const points = rows.map((row, i) => ({ at: moments[i], ...viewPast(account, row) }));

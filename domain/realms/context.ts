@@ -14,6 +14,7 @@ import { isId } from "../ids.ts";
 import { locationOf } from "./realm_locations.ts";
 import { openLoginUses } from "./login_uses.ts";
 import { openReadNotes, type ReadSubject } from "./read_notes.ts";
+import { openRealmReplica, type RealmReplica } from "./replica_reads.ts";
 import { openRevocationCache } from "./revocation_cache.ts";
 import type { Claims } from "../security/user_keys.ts";
 import type { AccountCache } from "../ledger/transactions.ts";
@@ -26,6 +27,8 @@ export interface RealmContext {
   readonly id: string;
   readonly location: RealmLocation;
   readonly pool: Pool;
+  /** Answers reads that may lag; null where there is none. */
+  readonly replica: RealmReplica | null;
   /** The row as of the last refresh. */
   row(): RealmRow;
   defaults(): RealmDefaults;
@@ -114,6 +117,7 @@ function createContext(
     get pool() {
       return database.realm(locate());
     },
+    replica: openRealmReplica(database, first.id, locate),
     row: cache.row,
     defaults() {
       const row = cache.row();

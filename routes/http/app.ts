@@ -21,6 +21,7 @@ import { PROBLEMS } from "./problems.ts";
 import { assertSigned } from "./provider_authentication.ts";
 import { uncoverBody } from "./get_request_body.ts";
 import { withReadNotes } from "./read_notes.ts";
+import { withWriteNotes } from "./replica_reads.ts";
 import { isTracing, traced } from "../../tracing.ts";
 import { watchLeaving } from "./shutdown.ts";
 import { logRequest } from "./request_log.ts";
@@ -159,7 +160,7 @@ function createServer(
   const elsewhere = adminHost(services);
   const types = [route.type ?? [], route.alternatives ?? []].flat();
   const counts = requestMetricsOf(services).of(route.method, route.path);
-  const handle = withReadNotes(services, route);
+  const handle = withWriteNotes(services, route, withReadNotes(services, route));
   const cost = route.cost ?? (route.method === "GET" ? "read" : "write");
 
   async function answer(request: Request, address: string, params: Record<string, string>) {

@@ -105,6 +105,7 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
       query: queries.list,
       answer: pageView(view),
       continues: PAGES,
+      mayLag: true,
       errors,
       handle: (call) =>
         search(
@@ -119,6 +120,7 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
       summary: "Count",
       query: queries.count,
       answer: z.number().int(),
+      mayLag: true,
       errors,
       handle: (call) =>
         search(call, (db) => countEntities(db, call.actor, collection, call.query), counts),
@@ -152,6 +154,7 @@ function findRoute({ collection, tag, one, view }: ReadingRoutes): AnyRoute {
     status: 200,
     answer: z.array(view),
     continues: { cursor: "id", usual: LIMIT_MAX },
+    mayLag: true,
   } as const;
   const errors = ["permission.scope"] as const;
   const find = <Q extends Asked>(call: Call<unknown, Q, undefined>, given: Given) => {

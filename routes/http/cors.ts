@@ -21,7 +21,14 @@ const SENT = [
 const READ = [
   ...["deprecation", "etag", "idempotency-replayed", "link", "location", "preference-applied"],
   ...["ratelimit", "ratelimit-limit", "ratelimit-policy", "ratelimit-remaining"],
-  ...["ratelimit-reset", "retry-after", "sunset", "x-credits-remaining", "x-request-id"],
+  ...[
+    "ratelimit-reset",
+    "replica-lag",
+    "retry-after",
+    "sunset",
+    "x-credits-remaining",
+    "x-request-id",
+  ],
 ].join(", ");
 const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE";
 /** How long a browser may keep what it was told, in seconds. */

@@ -38,6 +38,7 @@ import { withNext } from "./next_links.ts";
 import type { Call, Reply } from "./route.ts";
 import { conditional, isKnown, readTagged } from "./preconditions.ts";
 import { listing, searching, withConcurrencyLimit } from "./concurrency_limit.ts";
+import { inSteps, lagHeader, readQuickly, replicaFor, withHeaders } from "./replica_reads.ts";
 import { type Among, becomesReady } from "./waiting.ts";
 
 /** Longest statement of a list with a filter. */
@@ -124,12 +125,25 @@ async function change<P, Q, B, Locked extends boolean>(
   return await waitUntilReady(call, pool, reply, options.ready);
 }
 
-/** Runs reads and answers with a view. */
+/**
+ * Runs reads and answers with a view.
+ *
+ * @param check what the primary checks before a replica is asked; the work checks it too
+ */
 export async function query<P, Q, B>(
   call: Call<P, Q, B>,
   work: (db: Db) => Promise<unknown>,
+  check?: (db: Db) => Promise<unknown>,
 ): Promise<Reply> {
   const pool = poolOf(call);
+  const replica = replicaFor(call);
+  if (replica !== null) {
+    const found = await withConcurrencyLimit(pool, async () => {
+      if (check !== undefined) await runQuery(pool, check);
+      return await readQuickly(call, replica, work);
+    });
+    if (found !== null) return replyWith(call, found.result, lagHeader(found));
+  }
   let view: unknown;
   const { body, tag } = await withConcurrencyLimit(
     pool,
@@ -137,6 +151,28 @@ export async function query<P, Q, B>(
   );
   const status = isKnown(call.conditions, tag) ? 304 : call.route.status;
   return withNext(call, tagged({ status, body }, tag), view);
+}
+
+/** Runs a read whose extent the primary decides; its rows may be a replica's. */
+export async function queryInSteps<P, Q, B, Plan>(
+  call: Call<P, Q, B>,
+  decide: (db: Db) => Promise<Plan>,
+  read: (db: Db, plan: Plan) => Promise<unknown>,
+): Promise<Reply> {
+  if (replicaFor(call) === null) {
+    return await query(call, async (db) => await read(db, await decide(db)));
+  }
+  const { view, headers } = await inSteps(call, decide, read);
+  return replyWith(call, view, headers);
+}
+
+function replyWith<P, Q, B>(
+  call: Call<P, Q, B>,
+  view: unknown,
+  headers: Record<string, string>,
+): Reply {
+  const reply = { status: call.route.status, body: JSON.stringify(view) };
+  return withHeaders(withNext(call, reply, view), headers);
 }
 
 /** The parameters of a list or a count that decide how many rows are read. */
@@ -184,11 +220,19 @@ export async function readMany<P, Q, B>(
 ): Promise<Reply> {
   const pool = poolOf(call);
   const signal = call.signal();
-  const find = () => runSearch(pool, SEARCH_MS, work, signal);
+  const replica = replicaFor(call);
+  const how = { limitMs: SEARCH_MS, isSlow: true, user: call.actor.user, signal };
+  let headers: Record<string, string> = {};
+  const find = async () => {
+    const found = replica === null ? null : await replica.read(work, how);
+    if (found === null) return await runSearch(pool, SEARCH_MS, work, signal);
+    headers = lagHeader(found);
+    return found.result;
+  };
   const view = await searching(pool, find, signal).catch((error) => {
     throw signal.aborted ? signal.reason : error;
   });
-  return withNext(call, { status: call.route.status, body: JSON.stringify(view) }, view);
+  return replyWith(call, view, headers);
 }
 
 /** Whether rows are read by an index alone: all or one's own, as they were made. */

@@ -7,6 +7,7 @@ import { type Db, type Pool, runCommand, runQuery } from "../../domain/command.t
 import { type Actor, reachesRealm } from "../../domain/actor.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { paging, withConcurrencyLimit } from "./concurrency_limit.ts";
+import { openParts, type PartReader } from "./replica_reads.ts";
 import type { Call, Reply } from "./route.ts";
 
 /** Reads one part of an export, with the rights that its caller has then. */
@@ -47,11 +48,13 @@ export async function sendExport<P, Q extends object, Plan extends { entity?: st
   try {
     const plan = await withConcurrencyLimit(pool, () => runQuery(pool, open));
     await withConcurrencyLimit(pool, () => noteExport(call, what, plan.entity));
-    const pieces = print(plan, readerOf(call));
+    const parts = await openParts(call, pool);
+    const pieces = print(plan, readerOf(call, parts.read));
     const stream = streamOf(pieces, { leave, ending: call.services.ending });
     const headers = {
       "content-type": "text/csv; charset=utf-8",
       "content-disposition": `attachment; filename="${what}.csv"`,
+      ...parts.headers,
     };
     return { status: 200, body: "", stream, headers };
   } catch (error) {
@@ -73,12 +76,12 @@ async function noteExport<P, Q extends object>(
   });
 }
 
-function readerOf<P, Q>(call: Call<P, Q, undefined>): ReadPart {
+function readerOf<P, Q>(call: Call<P, Q, undefined>, read: PartReader): ReadPart {
   const { pool } = call.realm!;
   return async (work) => {
     const actor = await call.actorNow();
     if (actor === null) throw new DomainError("auth.revoked", "the key has ended");
-    return await paging(pool, () => runQuery(pool, (db) => work(db, actor)));
+    return await paging(pool, () => read((db) => work(db, actor)));
   };
 }
 

@@ -71,13 +71,20 @@ export const healthRoutes: readonly AnyRoute[] = [
         status: ok ? 200 : 503,
         body: JSON.stringify({
           status: ok ? "ok" : "unavailable",
-          checks: { database, installation, chains },
+          checks: { database, ...replicaCheck(services), installation, chains },
         }),
         headers: { "content-type": "application/json" },
       };
     },
   }),
 ];
+
+/** The state of the replica, where there is one: without it the primary answers, so it decides nothing here. */
+function replicaCheck({ replica }: Services): { replica?: Record<string, unknown> } {
+  if (replica === null) return {};
+  const { fault, lagMs } = replica.state();
+  return { replica: { usable: fault === null, fault, lag_ms: lagMs } };
+}
 
 interface Finding extends DatabaseHealth {
   signing: SigningHealth;

@@ -56,6 +56,7 @@ export const metricsRoutes: readonly AnyRoute[] = [
       const metrics = [
         ...requestMetrics(call.services),
         ...processMetrics(call.services),
+        ...replicaMetrics(call.services),
         ...measured.map(gauge),
       ];
       return { status: 200, body: await print(metrics), headers: { "content-type": TYPE } };
@@ -133,6 +134,26 @@ function processMetrics(services: Services): Metric[] {
     histogram("purser_event_loop_delay_seconds", "How late timers were.", [
       { labels: {}, durations: delays },
     ]),
+  ];
+}
+
+/** Nothing where there is no replica. */
+function replicaMetrics({ replica }: Services): Metric[] {
+  if (replica === null) return [];
+  const { fault, lagMs } = replica.state();
+  const of = (name: string, help: string, values: Metric["values"]): Metric => ({
+    ...{ name, help, values },
+    type: name.endsWith("_total") ? "counter" : "gauge",
+    aggregator: "sum",
+  });
+  const lag = lagMs === null ? [] : [{ labels: {}, value: lagMs / 1000 }];
+  const usable = [{ labels: {}, value: fault === null ? 1 : 0 }];
+  const outcomes = [...replica.outcomes()]
+    .map(([outcome, value]) => ({ labels: { outcome }, value }));
+  return [
+    of("purser_replica_usable", "Whether the replica answers reads that may lag.", usable),
+    of("purser_replica_lag_seconds", "How far the replica is behind, at most.", lag),
+    of("purser_replica_reads_total", "Reads that may lag, by who answered or why.", outcomes),
   ];
 }
 

@@ -230,6 +230,7 @@ function successHeaders(each: AnyRoute): string[] {
   if (tableOf(each) !== null) names.push("etag");
   if (each.makes !== undefined) names.push("location");
   if (each.continues !== undefined) names.push("link");
+  if (each.mayLag) names.push("replica-lag");
   if (each.deprecated !== undefined) names.push("deprecation", "sunset");
   return names;
 }
@@ -298,6 +299,15 @@ function headerParameters(each: AnyRoute): Json[] {
       required: false,
       description: "The last event that is known; the stream goes on after it.",
       schema: { type: "string" },
+    });
+  }
+  if (each.mayLag) {
+    found.push({
+      name: "prefer",
+      in: "header",
+      required: false,
+      description: "`read=primary`: no replica answers, so the answer shows all that was written.",
+      schema: { type: "string", pattern: "^read=primary$" },
     });
   }
   if (each.waits) {

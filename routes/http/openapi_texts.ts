@@ -131,6 +131,11 @@ export const HEADERS: Json = {
   "idempotency-replayed": header("`true` on the answer to a repeat.", { const: "true" }),
   "etag": header("The version of the entity and of this answer.", { type: "string" }),
   "preference-applied": header("The wait that was honoured.", { type: "string" }),
+  "replica-lag": header(
+    "A replica answered: all that was answered more than so many milliseconds ago is in it. " +
+      "Without the header the primary answered.",
+    WHOLE,
+  ),
   "www-authenticate": header("The scheme that is expected.", { type: "string" }),
 };
 

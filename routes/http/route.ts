@@ -126,6 +126,11 @@ export interface Route<P, Q, B> {
   others?: Readonly<Record<number, { description: string; answer?: z.ZodType }>>;
   /** Path of what it made, where that can be read; `{made}` stands for its id. */
   makes?: string;
+  /**
+   * A replica may answer it, a little behind: a list, a statement, an export or a statistic. Nothing by which the
+   * service decides is read there.
+   */
+  mayLag?: true;
   /** How its list goes on; a link leads to the next part. */
   continues?: Continuation;
   /** It will be removed; times in milliseconds since the epoch. */

@@ -5,6 +5,7 @@ import type { ProvisioningOptions } from "../../domain/realms/provisioning.ts";
 import type { SigningKeys } from "../../domain/security/signing_keys.ts";
 import type { People } from "../../domain/people/people.ts";
 import type { RealmContexts } from "../../domain/realms/context.ts";
+import type { Replica } from "../../domain/realms/replica_reads.ts";
 import type { Migrations } from "../../domain/realms/realms.ts";
 import type { Secrets } from "../../domain/security/serving_secrets.ts";
 import type { Log } from "../../log.ts";
@@ -17,6 +18,8 @@ export interface Services {
   log: Log;
   /** The pool of the platform's own schema. */
   platform: Pool;
+  /** The replica of the platform's server; null where there is none. */
+  replica: Replica | null;
   migrations: Migrations;
   /** The dependencies of creating a realm. */
   provisioning: ProvisioningOptions;

@@ -205,6 +205,9 @@ Deno.test("every measured metric is described, and rules and dashboard name metr
     names.add(`purser_event_loop_delay_seconds${name}`);
   }
   names.add("purser_measurement_age_seconds"); // of realms that were measured
+  for (const name of ["usable", "lag_seconds", "reads_total"]) { // where there is a replica
+    names.add(`purser_replica_${name}`);
+  }
   const used = (text: string) => text.match(/\b(purser|http|process)_[a-z_]+\b/g) ?? [];
   const rules = parse(await Deno.readTextFile("deploy/prometheus_rules.yaml"));
   const alerts = rules.groups.flatMap((group: { rules: unknown[] }) => group.rules);

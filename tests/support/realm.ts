@@ -117,6 +117,7 @@ export function reach(config: Config, onStatement?: (text: string) => void): Dat
   const secrets = openSecrets(PLATFORM_KEY);
   return openDatabase({
     url: config.databaseUrl!,
+    replica: config.replica ?? undefined,
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
@@ -157,10 +158,12 @@ export function wire(config: Config, database: Database, migrations: Migrations)
   const { realmTargets: targets } = config;
   const log = createLog({ level: config.logLevel, format: "pretty" });
   const secrets = openSecrets(PLATFORM_KEY);
+  database.replica?.watch(() => {});
   return {
     config,
     log,
     platform: database.platform,
+    replica: database.replica,
     migrations,
     provisioning: { database, migrations, roles: config.realmRoles, secrets, targets },
     realms: openRealmContexts(database, Date.now),
