@@ -7611,6 +7611,8 @@ export interface components {
         offset: number;
         /** @description The id of the last one before: paging without a bound. */
         after: string;
+        /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+        prefer: string;
         /** @description Which page, from 1. */
         page: number;
         /** @description Rows of a page; 10 unless given. */
@@ -7641,7 +7643,7 @@ export interface components {
         populate2: ("person" | "company" | "false")[];
         limit4: number;
         /** @description `wait=N`, from 1 to 30 seconds: answers when the entity is ready, or then. */
-        prefer: string;
+        prefer2: string;
         external_address: string;
         /** @description Fields that are searched; those of text unless given. */
         searchFields5: string[];
@@ -8436,7 +8438,10 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8475,7 +8480,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8504,7 +8512,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8598,7 +8609,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8666,7 +8680,10 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8695,7 +8712,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -9019,7 +9039,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -9087,7 +9110,10 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -9116,7 +9142,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -9594,7 +9623,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -9662,7 +9694,10 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -9691,7 +9726,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -9854,7 +9892,7 @@ export interface operations {
                 /** @description A repeat with the same key gets the same answer and changes nothing; also a refusal is kept. Kept for 7 days. */
                 "idempotency-key"?: components["parameters"]["idempotency-key"];
                 /** @description `wait=N`, from 1 to 30 seconds: answers when the entity is ready, or then. */
-                prefer?: components["parameters"]["prefer"];
+                prefer?: components["parameters"]["prefer2"];
             };
             path: {
                 id: components["parameters"]["id"];
@@ -10081,7 +10119,10 @@ export interface operations {
                 /** @description CSV alone, which takes it: at most 400 days after `from`, included. */
                 to?: components["parameters"]["to"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10121,7 +10162,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10150,7 +10194,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10216,7 +10263,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10284,7 +10334,10 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10313,7 +10366,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10420,7 +10476,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10444,7 +10503,7 @@ export interface operations {
                 /** @description A repeat with the same key gets the same answer and changes nothing; also a refusal is kept. Kept for 7 days. */
                 "idempotency-key"?: components["parameters"]["idempotency-key"];
                 /** @description `wait=N`, from 1 to 30 seconds: answers when the entity is ready, or then. */
-                prefer?: components["parameters"]["prefer"];
+                prefer?: components["parameters"]["prefer2"];
             };
             path?: never;
             cookie?: never;
@@ -10496,7 +10555,10 @@ export interface operations {
                 /** @description CSV alone, which takes it: at most 400 days after `from`, included. */
                 to?: components["parameters"]["to"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10526,7 +10588,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10954,7 +11019,10 @@ export interface operations {
                 /** @description As `accept` says unless given. */
                 format?: components["parameters"]["format"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path: {
                 id: components["parameters"]["id"];
             };
@@ -11009,7 +11077,10 @@ export interface operations {
                 /** @description How many moments, the first at `from` and the last at `to`. */
                 points?: components["parameters"]["points"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path: {
                 id: components["parameters"]["id"];
             };
@@ -11038,7 +11109,10 @@ export interface operations {
                 /** @description As `accept` says unless given. */
                 format?: components["parameters"]["format"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path: {
                 id: components["parameters"]["id"];
             };
@@ -11195,7 +11269,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11263,7 +11340,10 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11292,7 +11372,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11422,7 +11505,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11493,7 +11579,10 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11522,7 +11611,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11904,7 +11996,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12012,7 +12107,10 @@ export interface operations {
                 /** @description CSV alone, which takes it: at most 400 days after `from`, included. */
                 to?: components["parameters"]["to"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12042,7 +12140,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope2"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12134,7 +12235,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12211,7 +12315,10 @@ export interface operations {
                 /** @description CSV alone, which takes it: at most 400 days after `from`, included. */
                 to?: components["parameters"]["to"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12241,7 +12348,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12364,7 +12474,7 @@ export interface operations {
                 /** @description A repeat with the same key gets the same answer and changes nothing; also a refusal is kept. Kept for 7 days. */
                 "idempotency-key"?: components["parameters"]["idempotency-key"];
                 /** @description `wait=N`, from 1 to 30 seconds: answers when the entity is ready, or then. */
-                prefer?: components["parameters"]["prefer"];
+                prefer?: components["parameters"]["prefer2"];
             };
             path?: never;
             cookie?: never;
@@ -12393,7 +12503,7 @@ export interface operations {
                 /** @description A repeat with the same key gets the same answer and changes nothing; also a refusal is kept. Kept for 7 days. */
                 "idempotency-key"?: components["parameters"]["idempotency-key"];
                 /** @description `wait=N`, from 1 to 30 seconds: answers when the entity is ready, or then. */
-                prefer?: components["parameters"]["prefer"];
+                prefer?: components["parameters"]["prefer2"];
             };
             path?: never;
             cookie?: never;
@@ -12439,7 +12549,10 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12478,7 +12591,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12507,7 +12623,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12622,7 +12741,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12710,7 +12832,10 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12739,7 +12864,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13134,7 +13262,10 @@ export interface operations {
                 /** @description A boolean; its name as a string is taken too. */
                 testnet?: components["parameters"]["testnet"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13163,7 +13294,10 @@ export interface operations {
                 /** @description A boolean; its name as a string is taken too. */
                 testnet?: components["parameters"]["testnet"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13192,7 +13326,10 @@ export interface operations {
                 /** @description A boolean; its name as a string is taken too. */
                 testnet?: components["parameters"]["testnet"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13231,7 +13368,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13299,7 +13439,10 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13328,7 +13471,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13553,7 +13699,10 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13621,7 +13770,10 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13650,7 +13802,10 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: never;
+            header?: {
+                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
+                prefer?: components["parameters"]["prefer"];
+            };
             path?: never;
             cookie?: never;
         };

@@ -74,6 +74,7 @@ export const accountRoutes: readonly AnyRoute[] = [
     tag: "Accounts",
     one: "an account",
     view: AccountView,
+    mayLag: true,
     lockLedger: true,
     remove: removeAccount,
     restore: restoreAccount,

@@ -35,6 +35,7 @@ export const aliasRoutes: readonly AnyRoute[] = [
     tag: "Aliases",
     one: "an alias",
     view: AliasView,
+    mayLag: true,
     remove: (tx, actor, id) => removeAlias(tx, actor, id, "delete"),
     restore: (tx, actor, id) => removeAlias(tx, actor, id, "undelete"),
   }),

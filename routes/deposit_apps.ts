@@ -80,6 +80,7 @@ export const depositAppRoutes: readonly AnyRoute[] = [
     tag: "Deposit application",
     one: "a deposit application",
     view: DepositAppView,
+    mayLag: true,
     remove: (tx, actor, id) => removeDepositApp(tx, actor, id, "delete"),
     restore: (tx, actor, id) => removeDepositApp(tx, actor, id, "undelete"),
   }).filter((one) => !(one.method === "GET" && [LIST, `${LIST}/{id}`].includes(one.path))),

@@ -93,5 +93,6 @@ export const depositRoutes: readonly AnyRoute[] = [
     tag: "Deposits",
     one: "a deposit",
     view: DepositView,
+    mayLag: true,
   }),
 ];

@@ -38,6 +38,7 @@ export const identityRoutes: readonly AnyRoute[] = [
     tag: "Identities",
     one: "an identity",
     view: IdentityView,
+    mayLag: true,
     remove: (tx, actor, id) => removeIdentity(tx, actor, id, "delete"),
     restore: (tx, actor, id) => removeIdentity(tx, actor, id, "undelete"),
   })),

@@ -113,6 +113,7 @@ export const messageRoutes: readonly AnyRoute[] = [
     tag: "Messages",
     one: "a message",
     view: MessageView,
+    mayLag: true,
   }),
   route({
     method: "PATCH",

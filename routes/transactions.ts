@@ -67,5 +67,6 @@ export const transactionRoutes: readonly AnyRoute[] = [
     tag: "Transactions",
     one: "a transaction",
     view: TransactionView,
+    mayLag: true,
   }),
 ];

@@ -113,6 +113,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     tag: "Withdrawals",
     one: "a withdrawal",
     view: WithdrawalView,
+    mayLag: true,
   }),
   route({
     method: "PATCH",

@@ -1,15 +1,21 @@
 /** Reads of a realm that its installation's replica may answer. @module */
 import type { Database, Db, RealmLocation } from "../../db/database.ts";
-import type { FromReplica, Mark, Replica, ReplicaReading, ReplicaState } from "../../db/replica.ts";
+import type {
+  FromReplica,
+  Position,
+  Replica,
+  ReplicaReading,
+  ReplicaState,
+} from "../../db/replica.ts";
 
-export type { FromReplica, Mark, Replica, ReplicaReading, ReplicaState };
+export type { FromReplica, Position, Replica, ReplicaReading, ReplicaState };
 
 /** The replica as a realm uses it. */
 export interface RealmReplica {
   /** Runs reads; null where the primary must answer. */
   read<T>(work: (db: Db) => Promise<T>, how: ReplicaReading): Promise<FromReplica<T> | null>;
   /** Waits a moment until it shows all that was answered; null where it does not. */
-  catchUp(): Promise<Mark | null>;
+  catchUp(): Promise<Position | null>;
   /** Notes that a user may have changed something: what the user reads next shows it. */
   noteWrite(user: string): void;
 }

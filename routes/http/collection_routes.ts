@@ -44,6 +44,8 @@ export interface ReadingRoutes {
   /** In the singular, for summaries: "an account". */
   one: string;
   view: z.ZodType;
+  /** A replica may find, list and count them: there may be very many, and nobody's rights are among them. */
+  mayLag?: true;
 }
 
 /** The declaration of a collection's routes, with the options that its changes run with. */
@@ -90,14 +92,15 @@ export function collectionRoutes<Locked extends boolean = false>(
   return [...readingRoutes(of), ...changingRoutes(of)];
 }
 
-function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[] {
+function readingRoutes(of: ReadingRoutes): AnyRoute[] {
+  const { collection, tag, one, view, mayLag } = of;
   const path = `/v1/${collection.name}`;
   const shared = { method: "GET", tag, access: "user", status: 200 } as const;
   const errors = ["permission.scope"] as const;
   const queries = queriesOf(collection);
   const counts = collection.counted === false;
   return [
-    findRoute({ collection, tag, one, view }),
+    findRoute(of),
     route({
       ...shared,
       path,
@@ -105,7 +108,7 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
       query: queries.list,
       answer: pageView(view),
       continues: PAGES,
-      mayLag: true,
+      mayLag,
       errors,
       handle: (call) =>
         search(
@@ -120,7 +123,7 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
       summary: "Count",
       query: queries.count,
       answer: z.number().int(),
-      mayLag: true,
+      mayLag,
       errors,
       handle: (call) =>
         search(call, (db) => countEntities(db, call.actor, collection, call.query), counts),
@@ -143,7 +146,7 @@ function readingRoutes({ collection, tag, one, view }: ReadingRoutes): AnyRoute[
 }
 
 /** Finds entities; as CSV, where the collection is exported. */
-function findRoute({ collection, tag, one, view }: ReadingRoutes): AnyRoute {
+function findRoute({ collection, tag, one, view, mayLag }: ReadingRoutes): AnyRoute {
   const queries = queriesOf(collection);
   const declared = {
     method: "GET",
@@ -154,7 +157,7 @@ function findRoute({ collection, tag, one, view }: ReadingRoutes): AnyRoute {
     status: 200,
     answer: z.array(view),
     continues: { cursor: "id", usual: LIMIT_MAX },
-    mayLag: true,
+    mayLag,
   } as const;
   const errors = ["permission.scope"] as const;
   const find = <Q extends Asked>(call: Call<unknown, Q, undefined>, given: Given) => {

@@ -4,7 +4,7 @@
  * @module
  */
 import { type Db, type Pool, runQuery } from "../../domain/command.ts";
-import type { FromReplica, Mark, RealmReplica } from "../../domain/realms/replica_reads.ts";
+import type { FromReplica, Position, RealmReplica } from "../../domain/realms/replica_reads.ts";
 import { withConcurrencyLimit } from "./concurrency_limit.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import type { Services } from "./services.ts";
@@ -50,19 +50,19 @@ export interface Parts {
 /** Waits a moment for the replica to show all that the primary has answered, and reads parts there. */
 export async function openParts<P, Q, B>(call: Call<P, Q, B>, pool: Pool): Promise<Parts> {
   const replica = replicaFor(call);
-  const mark = await replica?.catchUp() ?? null;
+  const position = await replica?.catchUp() ?? null;
   const onPrimary: PartReader = (work) => runQuery(pool, work);
-  if (replica === null || mark === null) return { read: onPrimary, headers: {} };
+  if (replica === null || position === null) return { read: onPrimary, headers: {} };
   return {
-    headers: lagHeader({ lagMs: Math.ceil(performance.now() - mark.at) }),
-    read: (work) => readPart(call, replica, mark, work, onPrimary),
+    headers: lagHeader({ lagMs: Math.ceil(performance.now() - position.at) }),
+    read: (work) => readPart(call, replica, position, work, onPrimary),
   };
 }
 
 async function readPart<P, Q, B, T>(
   call: Call<P, Q, B>,
   replica: RealmReplica,
-  after: Mark,
+  after: Position,
   work: (db: Db) => Promise<T>,
   onPrimary: PartReader,
 ): Promise<T> {

@@ -308,11 +308,36 @@ Deno.test("a database for new realms that cannot be meant is refused, and its pa
   match(host, /add localhost:5432 there$/);
 });
 
+Deno.test("a replica has an address as the database has, a bound, and is none of an embedded database", () => {
+  const replica = "postgres://u:p@127.0.0.1:5433/purser";
+  equal(readConfig(KEYS, false).replica, null);
+  deepEqual(readConfig({ ...KEYS, DATABASE_READ_URL: replica }, false).replica, {
+    ...{ url: replica, lagMaxMs: 10_000 },
+  });
+  const longer = { DATABASE_READ_URL: replica, DATABASE_READ_LAG_SECONDS: "60" };
+  equal(readConfig({ ...KEYS, ...longer }, false).replica!.lagMaxMs, 60_000);
+  for (
+    const [settings, expected] of [
+      [{ DATABASE_READ_URL: "postgres://u:hunter2@replica.example/purser" }, /no sslmode/],
+      [{ DATABASE_READ_URL: "mysql://u:hunter2@127.0.0.1/purser" }, /is not an address/],
+      [{ DATABASE_READ_LAG_SECONDS: "4" }, /from 5 to 300/],
+      [{ DATABASE_READ_LAG_SECONDS: "301" }, /from 5 to 300/],
+    ] as const
+  ) {
+    const [fault, ...more] = faultsOf({ ...KEYS, ...settings });
+    match(fault, expected);
+    match(fault, /^DATABASE_READ_/);
+    deepEqual([more, fault.includes("hunter2")], [[], false]);
+  }
+  match(faultsOf({ DATABASE_READ_URL: replica })[0], /^DATABASE_READ_URL needs DATABASE_URL/);
+});
+
 Deno.test("secrets are taken out of the environment where they were read, and settings stay", async () => {
   const secrets = [
     ...["DATABASE_URL", "PLATFORM_KEY", "PLATFORM_KEY_PREVIOUS", "MASTER_KEY", "NEW_MASTER_KEY"],
     ...["ETHEREUM_RPC_URL", "LITECOIN_TESTNET_RPC_URL", "RATES_URL"],
     ...["REALM_DATABASE_URL", "REALM_DATABASE_URL_US", "REALM_DATABASE_URL_EU"],
+    "DATABASE_READ_URL",
   ];
   const names = [...secrets, "BASE_URL", "PORT", "DENO_DIR"];
   const held = new Map(names.map((name) => [name, `value of ${name}`]));

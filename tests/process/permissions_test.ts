@@ -149,6 +149,13 @@ Deno.test("the reach of a command follows from the settings", () => {
     "--allow-net=[::1]:8080,db.example:5432,other.example:6432",
     `--allow-read=${ROOT}migrations`,
   ]);
+  const replica = {
+    DATABASE_READ_URL: "postgres://purser@replica.example/purser?sslmode=verify-full",
+  };
+  match(flagsOf("start", { ...replica, WORKERS: "off" })[3], /,replica\.example:5432$/);
+  for (const command of ["worker", "audit", "migrate"] as const) {
+    deepEqual(flagsOf(command, replica), flagsOf(command), command);
+  }
   equal(flagsOf("worker", { INSTALLATION_EPOCH: "one" }).length, 5);
   deepEqual(COMMANDS.filter((command) => needsMasterKey(command, config)), [
     ...["start", "worker", "rotate-master-key", "reconcile"],

@@ -1,101 +1,25 @@
 /** Lists, statements and exports on a streaming standby: what comes from it, what never does, and what when it is away. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import type { EmbeddedPostgres } from "../../db/embedded/embedded.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
-import { type Answer, type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
-import { at, connectTo, type Standby, startPair } from "../support/standby.ts";
-import { openRelay, type Relay } from "../process/crash/relay.ts";
+import type { Answer, TestRealm } from "../support/realm.ts";
+import {
+  ACCOUNTS,
+  faultOf,
+  fromPrimary,
+  fromReplica,
+  idsOf,
+  LAG_MAX_MS,
+  lagOf,
+  onReplica,
+  outcomesOf,
+  PRIMARY,
+} from "../support/replica_pair.ts";
+import { connectTo } from "../support/standby.ts";
 
-/** A realm whose lists come from a standby, with connections of superusers. */
-interface Pair {
-  realm: TestRealm;
-  primary: EmbeddedPostgres;
-  standby: Standby;
-  /** The way to the standby. */
-  relay: Relay;
-  /** Stops what the standby shows where it is, until it is asked to go on. */
-  pause(): Promise<AsyncDisposable>;
-}
-
-const steps: [string, (pair: Pair) => Promise<void>][] = [];
-const test = (title: string, work: (pair: Pair) => Promise<void>) => steps.push([title, work]);
-const PRIMARY = { prefer: "read=primary" };
-const ACCOUNTS = "/v1/accounts/all?scope=all";
-
-/** The lag that an answer tells; null where the primary answered. */
-const lagOf = ({ headers }: Answer) => headers.get("replica-lag");
-const idsOf = ({ body }: Answer): string[] => body.map(({ id }: { id: string }) => id);
-const replicaOf = ({ services }: TestRealm) => services.replica!;
-const faultOf = (realm: TestRealm) => replicaOf(realm).state().fault;
-const outcomesOf = (realm: TestRealm, name: Parameters<Map<string, number>["get"]>[0]) =>
-  new Map<string, number>(replicaOf(realm).outcomes()).get(name) ?? 0;
-
-/** Asks until the replica answers. */
-async function fromReplica(
-  user: TestUser,
-  path: string,
-  headers?: Record<string, string>,
-): Promise<Answer> {
-  let answer: Answer;
-  await until(async () => {
-    answer = await user.send("GET", path, undefined, headers);
-    equal(answer.status, 200, answer.text);
-    return lagOf(answer) !== null;
-  }, 100);
-  return answer!;
-}
-
-/** Asks until the primary answers. */
-async function fromPrimary(user: TestUser, path: string): Promise<Answer> {
-  let answer: Answer;
-  await until(async () => {
-    answer = await user.send("GET", path);
-    equal(answer.status, 200, answer.text);
-    return lagOf(answer) === null;
-  }, 100);
-  return answer!;
-}
-
+const test = onReplica("a realm with a replica");
 const contextOf = async ({ services, id }: TestRealm) => (await services.realms.find(id))!;
-
-Deno.test("a realm with a replica", async (t) => {
-  const dataDir = await Deno.makeTempDir({ prefix: "purser-replica-" });
-  await Deno.chmod(dataDir, 0o755);
-  try {
-    const settings = { fsync: "off", full_page_writes: "off" };
-    const started = await startPair(dataDir, { synchronous: false, settings });
-    await using primary = started.primary;
-    await using standby = started.standby;
-    using relay = openRelay(standby.port);
-    const env = {
-      ...{ DATABASE_URL: primary.url, DATABASE_READ_URL: at(standby.url, relay.port) },
-      ...{ DATABASE_READ_LAG_SECONDS: "5", METRICS_NETWORKS: "127.0.0.1" },
-    };
-    await using realm = await testRealm({ env });
-    const pause = async () => {
-      await using sql = connectTo(standby);
-      await sql`select pg_wal_replay_pause()`;
-      await until(async () =>
-        (await sql`select pg_get_wal_replay_pause_state() as state`)[0].state === "paused"
-      );
-      return {
-        async [Symbol.asyncDispose]() {
-          await using sql = connectTo(standby);
-          await sql`select pg_wal_replay_resume()`;
-          await until(() => faultOf(realm) === null);
-        },
-      };
-    };
-    await until(() => faultOf(realm) === null);
-    for (const [title, work] of steps) {
-      await t.step(title, () => work({ realm, primary, standby, relay, pause }));
-    }
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
-});
 
 test("a list comes from the replica with its lag, and from the primary for who asks or has just written", async ({ realm, pause }) => {
   const reader = await realm.user({ role: "manage", scope: "realm" });
@@ -352,7 +276,7 @@ test("a replica that is too far behind answers nothing until it has caught up; t
     equal(ready.status, 200);
     const { usable, fault, lag_ms } = ready.body.checks.replica;
     deepEqual([usable, fault], [false, "behind"]);
-    ok(lag_ms > 5000, `${lag_ms}`);
+    ok(lag_ms > LAG_MAX_MS, `${lag_ms}`);
     match(await metrics(), /^purser_replica_usable 0$/m);
     match(await metrics(), /^purser_replica_reads_total\{outcome="behind"\} [1-9]/m);
   }
