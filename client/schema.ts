@@ -7381,6 +7381,15 @@ export interface components {
             };
         };
         /** @description Success */
+        Count2: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": number;
+            };
+        };
+        /** @description Success */
         User: {
             headers: {
                 [name: string]: unknown;
@@ -8609,10 +8618,7 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -8680,10 +8686,7 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -8712,16 +8715,13 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Count"];
+            200: components["responses"]["Count2"];
         };
     };
     getUser: {
@@ -9039,10 +9039,7 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -9110,10 +9107,7 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -9142,16 +9136,13 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Count"];
+            200: components["responses"]["Count2"];
         };
     };
     getApiKey: {
@@ -11505,10 +11496,7 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -11579,10 +11567,7 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -11611,16 +11596,13 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Count"];
+            200: components["responses"]["Count2"];
         };
     };
     getCurrency: {
@@ -12549,10 +12531,7 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -12591,10 +12570,7 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -12623,16 +12599,13 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Count"];
+            200: components["responses"]["Count2"];
         };
     };
     getToken: {
@@ -12741,10 +12714,7 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -12832,10 +12802,7 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -12864,16 +12831,13 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Count"];
+            200: components["responses"]["Count2"];
         };
     };
     getRamp: {
@@ -13368,10 +13332,7 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -13439,10 +13400,7 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -13471,16 +13429,13 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Count"];
+            200: components["responses"]["Count2"];
         };
     };
     getStop: {
@@ -13699,10 +13654,7 @@ export interface operations {
                 /** @description Rows of a page; 10 unless given. */
                 pageSize?: components["parameters"]["pageSize"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -13770,10 +13722,7 @@ export interface operations {
                 /** @description The id of the last one before: paging without a bound. */
                 after?: components["parameters"]["after"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -13802,16 +13751,13 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
             };
-            header?: {
-                /** @description `read=primary`: no replica answers, so the answer shows all that was written. */
-                prefer?: components["parameters"]["prefer"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Count"];
+            200: components["responses"]["Count2"];
         };
     };
     getWebhook: {

@@ -116,8 +116,7 @@ const VERIFIER = "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" +
 export function reach(config: Config, onStatement?: (text: string) => void): Database {
   const secrets = openSecrets(PLATFORM_KEY);
   return openDatabase({
-    url: config.databaseUrl!,
-    replica: config.replica ?? undefined,
+    ...{ url: config.databaseUrl!, replica: config.replica ?? undefined },
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
     parseJson: parseStoredJson,
@@ -162,8 +161,7 @@ export function wire(config: Config, database: Database, migrations: Migrations)
   return {
     config,
     log,
-    platform: database.platform,
-    replica: database.replica,
+    ...{ platform: database.platform, replica: database.replica },
     migrations,
     provisioning: { database, migrations, roles: config.realmRoles, secrets, targets },
     realms: openRealmContexts(database, Date.now),
