@@ -16,10 +16,10 @@ import {
   workerRole,
 } from "./pools.ts";
 import type {
-  Database,
   DatabaseOptions,
   Db,
   Pool,
+  Pools,
   RealmLocation,
   ServingLogins,
   Sql,
@@ -27,10 +27,17 @@ import type {
 } from "./pool_types.ts";
 import { openQuotas } from "./connection_quota.ts";
 import { openRealmPools } from "./realm_pools.ts";
-import { openReplica } from "./replica.ts";
+import { openReplica, type Replica } from "./replica.ts";
 
 export { actingAs, workerRole };
-export type { Database, DatabaseOptions, Db, Pool, RealmLocation, ServingLogins, Sql, Tx };
+export type { DatabaseOptions, Db, Pool, RealmLocation, ServingLogins, Sql, Tx };
+
+/** All connections of this process. */
+export interface Database extends Pools {
+  /** The replica of the platform's server; null where there is none. */
+  readonly replica: Replica | null;
+}
+
 const CONNECTIONS_MAX = 40;
 const PLATFORM_MAX = 4;
 const WATCH_MAX = 4;

@@ -2,7 +2,6 @@
 import type postgres from "postgres";
 import type { Login, Speech } from "./connections.ts";
 import type { Logins } from "./realm_logins.ts";
-import type { Replica } from "./replica.ts";
 
 /** A pool, or a connection outside a transaction. */
 export type Sql = postgres.Sql;
@@ -82,8 +81,8 @@ export interface Pool {
   follow?(from: number): Promise<boolean>;
 }
 
-/** All pools of this process. */
-export interface Database {
+/** All pools of this process to servers that take writes. */
+export interface Pools {
   platform: Pool;
   /** A few connections with all rights to the platform's database, to build and migrate realms with. */
   builder: Pool;
@@ -105,8 +104,6 @@ export interface Database {
   migrating(location: RealmLocation): Pool;
   /** Names the server of a realm's database: host and port. */
   serverOf(location: RealmLocation): string;
-  /** The replica of the platform's server; null where there is none. */
-  readonly replica: Replica | null;
   /** The logins of realms; undefined where their roles do not log in. */
   readonly logins: Logins | undefined;
   /** Number of connections in use by realms and posting queues now, for measurement. */

@@ -5,7 +5,7 @@
  */
 import { connect } from "./connections.ts";
 import type { Quotas } from "./connection_quota.ts";
-import type { Database, DatabaseOptions, Pool, RealmLocation, Sql } from "./pool_types.ts";
+import type { DatabaseOptions, Pool, Pools, RealmLocation, Sql } from "./pool_types.ts";
 import { Contention } from "./errors.ts";
 import {
   actingAs,
@@ -63,7 +63,7 @@ type Open = (state: State, location: RealmLocation) => Pool;
 export function openRealmPools(
   parts: RealmPoolParts,
 ): Pick<
-  Database,
+  Pools,
   "realm" | "working" | "sharedPool" | "postingPool" | "migrating" | "serverOf"
 > {
   const state: State = {

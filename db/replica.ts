@@ -115,10 +115,10 @@ interface State {
   outcomes: Map<ReplicaOutcome, number>;
 }
 
-/** How long the primary answers for a realm that is not whole on the replica. */
+/** How long the primary answers for a realm that is not whole on the replica, or too slow there. */
 const PAUSE_MS = 5000;
 const REALM_MAX = 4;
-/** Realms whose connections are known; the longest known is forgotten first. */
+/** Realms whose connections are known; the longest unused is forgotten first. */
 const REALMS_MAX = 2000;
 
 /** Prepares the replica; null where there is none. It connects when it is watched. */
@@ -182,11 +182,10 @@ async function read<T>(
     shownAt = monitor.assertShows(factsOf(row), { notBefore, after });
   };
   const facts = { columns: REPLICA_COLUMNS, check };
-  const lost = monitor.whenLost();
   const run = readingBriefly(realm.pool, limitMs, work, { signal, facts });
   run.catch(() => {}); // no reader waits for it once the replica is lost
   try {
-    const result = await Promise.race([run, lost]);
+    const result = await monitor.unlessLost(run);
     count(state, "replica");
     return { result, lagMs: Math.max(0, Math.ceil(performance.now() - shownAt)) };
   } catch (error) {
@@ -203,7 +202,7 @@ function outcomeOf(monitor: ReplicaMonitor, realm: RealmThere, error: unknown): 
     return "unreachable";
   }
   if (isContention(error)) return "conflict";
-  if (!isUnavailable(error)) return "failed";
+  if (!isUnavailable(error) && !isTimeout(error)) return "failed";
   realm.pausedUntil = performance.now() + PAUSE_MS;
   return "realm";
 }
@@ -219,7 +218,11 @@ function realmThere(state: State, location: RealmLocation): RealmThere | null {
   const { id, place, schemaVersion, role, login } = location;
   const version = [place, schemaVersion, role, login?.toBase64()].join();
   const known = state.realms.get(id);
-  if (known?.version === version) return known;
+  if (known?.version === version) {
+    state.realms.delete(id); // the longest unused stands first
+    state.realms.set(id, known);
+    return known;
+  }
   known?.pool.leave?.();
   const since = performance.now();
   const made = { pool: poolOf(state, location), version, since, pausedUntil: 0 };

@@ -53,8 +53,8 @@ export interface ReplicaMonitor {
   newest(): number;
   /** The moment that a server shows. @throws {Unfit} if it must not answer */
   assertShows(facts: ServerFacts, bounds: Bounds): number;
-  /** Rejected when the replica is lost. */
-  whenLost(): Promise<never>;
+  /** Gives the result of a read, or fails as soon as the replica is lost, whatever becomes of the read. */
+  unlessLost<T>(read: Promise<T>): Promise<T>;
   /** The replica is away, until the next probe. */
   lose(): void;
   /** Waits a moment until it shows all that the primary has answered; null where it does not. */
@@ -80,7 +80,8 @@ interface State {
   /** As of the last probe. */
   fault: ReplicaFault | null;
   lsn: bigint;
-  lost: PromiseWithResolvers<never>;
+  /** Told when the replica is lost: reads that wait for it. A read takes itself out at its end. */
+  waiting: Set<(error: Unfit) => void>;
   /** Nobody waits for the replica to catch up until then. */
   hurriedUntil: number;
 }
@@ -96,7 +97,7 @@ export function openMonitor(
       return { position: { at, lsn: facts.lsn }, facts };
     }),
     ask: shared(() => ask(state, probe)),
-    ...{ lagMaxMs, fault: "unknown", lsn: 0n, lost: newLoss(), hurriedUntil: 0 },
+    ...{ lagMaxMs, fault: "unknown", lsn: 0n, waiting: new Set(), hurriedUntil: 0 },
     positions: openPositions(),
   };
   let end = () => {};
@@ -108,7 +109,7 @@ export function openMonitor(
     state: () => shownState(state),
     newest: state.positions.newest,
     assertShows: (facts, bounds) => assertShows(state, facts, bounds),
-    whenLost: () => state.lost.promise,
+    unlessLost: (read) => unlessLost(state, read),
     lose() {
       if (state.fault === null) lose(state);
     },
@@ -150,6 +151,8 @@ async function ask(state: State, probe: Pool): Promise<ServerFacts> {
     const facts = await askServer(probe, REPLICA_COLUMNS);
     state.lsn = facts.lsn;
     state.fault = faultOf(state, facts);
+    // The address may lead to several servers: the next probe may meet another.
+    if (shownState(state).fault !== null) probe.renew(probe.sql);
     return facts;
   } catch (error) {
     lose(state);
@@ -195,16 +198,22 @@ function faultOf({ positions }: State, facts: ServerFacts): ReplicaFault | null 
   return positions.isOurs(facts) ? null : "foreign";
 }
 
-function newLoss(): PromiseWithResolvers<never> {
-  const lost = Promise.withResolvers<never>();
-  lost.promise.catch(() => {});
-  return lost;
+/** No promise outlives the read: one that all reads waited for would keep their results until the replica is lost. */
+async function unlessLost<T>({ waiting }: State, read: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  waiting.add(reject);
+  try {
+    return await Promise.race([read, promise]);
+  } finally {
+    waiting.delete(reject);
+  }
 }
 
 function lose(state: State): void {
   state.fault = "unreachable";
-  state.lost.reject(new Unfit("unreachable"));
-  state.lost = newLoss();
+  const waiting = [...state.waiting];
+  state.waiting.clear();
+  for (const reject of waiting) reject(new Unfit("unreachable"));
 }
 
 function shownState({ fault, positions, lsn, lagMaxMs }: State): ReplicaState {

@@ -176,6 +176,8 @@ const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
     import("../../docs/adr/0029-no-memo-on-withdrawals.md", { with: { type: "text" } }),
   "adr/0030-age-of-messages.md": () =>
     import("../../docs/adr/0030-age-of-messages.md", { with: { type: "text" } }),
+  "adr/0031-read-replicas.md": () =>
+    import("../../docs/adr/0031-read-replicas.md", { with: { type: "text" } }),
   "adr/0032-transfers-before-deliveries.md": () =>
     import("../../docs/adr/0032-transfers-before-deliveries.md", { with: { type: "text" } }),
   "adr/0036-moving-realms.md": () =>
@@ -185,6 +187,8 @@ const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
   "adr/0038-own-backups.md": () =>
     import("../../docs/adr/0038-own-backups.md", { with: { type: "text" } }),
   "adr/0039-traces.md": () => import("../../docs/adr/0039-traces.md", { with: { type: "text" } }),
+  "adr/0040-places-of-new-realms.md": () =>
+    import("../../docs/adr/0040-places-of-new-realms.md", { with: { type: "text" } }),
   "glossary.md": () => import("../../docs/glossary.md", { with: { type: "text" } }),
   "faults.md": () => import("../../docs/faults.md", { with: { type: "text" } }),
   "threat-model.md": () => import("../../docs/threat-model.md", { with: { type: "text" } }),
