@@ -49,9 +49,12 @@ export async function markSchema(tx: Tx, schema: string, run: string): Promise<v
   await tx.unsafe(`comment on schema ${identifier(schema)} is '${NOTE}${run}'`);
 }
 
-/** Tells whether a restore that has not ended made a schema: no installation knows it yet. */
+/** Tells whether a restore that has not ended made a realm's schema: no worker has attested it since. */
 export async function isOfRun(db: Db, schema: string, run: string): Promise<boolean> {
-  return await commentOn(db, schema) === run;
+  if (await commentOn(db, schema) !== run) return false;
+  const [{ used }] = await db<{ used: boolean }[]>`
+    select exists (select from ${db(schema)}.attestations where place is not null) as used`;
+  return !used;
 }
 
 async function commentOn(db: Db, schema: string): Promise<string | null> {

@@ -162,15 +162,20 @@ async function clearPlace(
   await dropSchema(tx, schema);
 }
 
-/** Drops all that a restore has built. */
+/** Drops all that a restore has built; nothing where its last commit was done and only the answer was lost. */
 async function clear(options: InstallationOptions, { id, built }: Run): Promise<void> {
+  const { builder } = options.database;
+  const unfinished = await rebuild(builder, async (tx) => {
+    await lockTarget(tx); // a commit that is still under way holds it
+    return await selectRun(tx) === id && !await schemaExists(tx, "platform");
+  });
+  if (!unfinished) return;
   for (const realm of built) {
     await elsewhere(options, realm, (owner) =>
       rebuild(owner, async (tx) => {
         if (await isOfRun(tx, realm.schema, id)) await dropSchema(tx, realm.schema);
       }));
   }
-  const { builder } = options.database;
   if (await emptyUnfinished(builder, options.tell) !== null) await rebuild(builder, markFinished);
 }
 
