@@ -54,6 +54,8 @@ export interface Sending {
   ahead: Promise<void> | null;
   /** Whether an attempt failed: then no other is sent behind it. */
   failed: boolean;
+  /** Called once, when all outcomes are known and before they are told: the next batch does not wait for answers. */
+  land: () => void;
 }
 
 /** A request that waits for its outcome. */
@@ -94,27 +96,10 @@ export function isOneMessage(pool: Pool): boolean {
 }
 
 /** Runs one batch to its end; never throws. */
-export async function runBatch(
-  sending: Sending,
-  batch: Item[],
-  tail: string = newTail(),
-): Promise<void> {
-  const { pool, stats } = sending;
-  try {
-    const outcomes = await insist(sending, () => using(pool, () => send(pool, batch, tail)));
-    stats.batches++;
-    stats.moves += batch.length;
-    batch.forEach((item, i) => item.resolve(outcomes[i]));
-  } catch (error) {
-    if (batch.length === 1 || isHopeless(error)) {
-      for (const item of batch) item.reject(error);
-      return;
-    }
-    stats.splits++; // a row that PostgreSQL refuses: halve the batch until it stands alone
-    const half = batch.length >> 1;
-    await runBatch(sending, batch.slice(0, half), tail);
-    await runBatch(sending, batch.slice(half), tail);
-  }
+export async function runBatch(sending: Sending, batch: Item[]): Promise<void> {
+  const tell = await posted(sending, batch, newTail());
+  sending.land();
+  tell();
 }
 
 /** Runs a batch of one request to its end; never throws. */
@@ -125,10 +110,43 @@ export async function runBulk(sending: Sending, item: BulkItem): Promise<void> {
     const row = await insist(sending, () => using(pool, () => sendBulk(pool, item, tail)));
     stats.batches++;
     stats.moves += item.bulk.moves.length;
+    sending.land();
     item.resolve(row);
   } catch (error) {
+    sending.land();
     item.reject(error);
   }
+}
+
+/** Posts a batch; returns what tells its requests their outcomes. */
+async function posted(sending: Sending, batch: Item[], tail: string): Promise<() => void> {
+  const { pool, stats } = sending;
+  try {
+    const read = await insist(sending, () => using(pool, () => send(pool, batch, tail)));
+    stats.batches++;
+    stats.moves += batch.length;
+    return () => resolveAll(batch, read);
+  } catch (error) {
+    if (batch.length === 1 || isHopeless(error)) return () => rejectAll(batch, error);
+    stats.splits++; // a row that PostgreSQL refuses: halve the batch until it stands alone
+    const half = batch.length >> 1;
+    const tell = await posted(sending, batch.slice(0, half), tail);
+    tell();
+    return await posted(sending, batch.slice(half), tail);
+  }
+}
+
+function resolveAll(batch: readonly Item[], read: () => Outcome[]): void {
+  try {
+    const outcomes = read();
+    batch.forEach((item, i) => item.resolve(outcomes[i]));
+  } catch (error) {
+    rejectAll(batch, error);
+  }
+}
+
+function rejectAll(batch: readonly Item[], error: unknown): void {
+  for (const item of batch) item.reject(error);
 }
 
 /**
@@ -174,19 +192,21 @@ function isHopeless(error: unknown): boolean {
   return error instanceof Contention || isUnavailable(error);
 }
 
-async function send(pool: Pool, batch: Item[], tail: string): Promise<Outcome[]> {
+/** Sends a batch; returns what reads its outcomes. */
+async function send(pool: Pool, batch: Item[], tail: string): Promise<() => Outcome[]> {
   const moves = batch.map((item) => item.move);
   const inOneMessage = isOneMessage(pool);
   const single = inOneMessage ? singleParameters(moves, tail) : null;
   if (single !== null) {
-    return [outcomeOf(tail, await call<SingleRow>(pool, SINGLE_CALL, single))];
+    const row = await call<SingleRow>(pool, SINGLE_CALL, single);
+    return () => [outcomeOf(tail, row)];
   }
   const positions = positionsOf(moves);
   const parameters = queuedParameters(moves, tail, positions);
   const row = inOneMessage
     ? await call<ApplyRow>(pool, QUEUED_CALL, parameters)
     : await runLocked(pool, QUEUED_STATEMENT, parameters);
-  return outcomesOf(moves, positions, row, tail);
+  return () => outcomesOf(moves, positions, row, tail);
 }
 
 /** Connections on which the driver itself sent a query again. */

@@ -172,30 +172,34 @@ function openDepartures(
 
   function depart(): void {
     while (mayDepart()) {
-      const sending = { pool, stats, ahead: flights.at(-1)?.landed ?? null, failed: false };
-      if (sending.ahead !== null) stats.pipelined++;
       const item = bulkNext || waiting.length === 0 ? bulks.shift() : undefined;
       bulkNext = item === undefined;
       if (item !== undefined) {
-        fly(sendBulk(sending, item));
+        // It is three messages, so none is sent behind it.
+        fly(item.bulk.moves.length, () => false, (sending) => runBulk(sending, item));
         continue;
       }
       const batch = waiting.length <= batchMax ? waiting : waiting.slice(0, batchMax);
       waiting = waiting.length <= batchMax ? [] : waiting.slice(batchMax);
       peak *= PEAK_DECAY;
-      fly(sendBatch(sending, batch));
+      fly(batch.length, () => isOneMessage(pool), (sending) => runBatch(sending, batch));
     }
   }
 
-  function fly(flight: Flight): void {
-    flights.push(flight);
+  function fly(size: number, leads: () => boolean, run: (sending: Sending) => Promise<void>): void {
+    const ahead = flights.at(-1)?.landed ?? null;
+    if (ahead !== null) stats.pipelined++;
+    const { promise: landed, resolve } = Promise.withResolvers<void>();
+    const flight = { size, leads: () => leads() && !sending.failed, landed };
     const land = () => {
       flights.splice(flights.indexOf(flight), 1);
       onLanded(flight);
       depart();
+      resolve();
     };
-    // Nothing in it throws; if it did, the next batch would still be sent.
-    flight.landed.then(land, land);
+    const sending: Sending = { pool, stats, ahead, failed: false, land };
+    flights.push(flight);
+    run(sending); // never throws
   }
 
   return {
@@ -208,16 +212,6 @@ function openDepartures(
       arm();
     },
   };
-}
-
-function sendBatch(sending: Sending, batch: Item[]): Flight {
-  const leads = () => isOneMessage(sending.pool) && !sending.failed;
-  return { size: batch.length, leads, landed: runBatch(sending, batch) };
-}
-
-function sendBulk(sending: Sending, item: BulkItem): Flight {
-  const leads = () => false; // it is three messages
-  return { size: item.bulk.moves.length, leads, landed: runBulk(sending, item) };
 }
 
 /** Writes the parameters of a batch before its turn and reads its outcomes after it, so others do not wait for that. */
