@@ -80,14 +80,22 @@ const BATCH_MAX = 1000;
 const WAITING_MAX = 50_000;
 /** A smaller batch costs more than the pause that it fills. */
 const PIPELINED_MIN = 4;
-/** More moves than these form large batches by themselves, and smaller ones would cost more than the pauses. */
+/** From so many moves on, the batch that goes behind another is a part of all of them instead of as large as that. */
 const CROWD_MIN = 65;
+/**
+ * A part of a crowd that goes behind the batch in flight: one part is posted, one waits at the server, and the rest is
+ * answered and asked for anew meanwhile.
+ */
+const CROWD_PART = 0.4;
+/** A larger batch costs no less for each of its moves. */
+const CROWD_PART_MAX = 128;
 /** How much of the peak is left after each batch. */
 const PEAK_DECAY = 0.98;
 
-/** Moves that wait go behind a batch that is no larger, unless many came together lately. */
+/** Moves that wait go behind a batch that is no larger; where many came together lately, once they are a good part of them. */
 function isDue({ waiting, inFlight, peak }: QueueLoad): boolean {
-  return waiting >= PIPELINED_MIN && waiting >= inFlight && peak < CROWD_MIN;
+  if (peak >= CROWD_MIN) return waiting >= Math.min(peak * CROWD_PART, CROWD_PART_MAX);
+  return waiting >= PIPELINED_MIN && waiting >= inFlight;
 }
 
 /** Opens the queue of a realm on a pool of one connection. */
