@@ -10,13 +10,7 @@ import {
   waitForRowWaiter,
   waitForWaiter,
 } from "../support/held_queues.ts";
-import {
-  type Book,
-  book,
-  bulkOf,
-  type OwnQueue,
-  ownQueue,
-} from "../support/posting_queues.ts";
+import { type Book, book, bulkOf, type OwnQueue, ownQueue } from "../support/posting_queues.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -176,9 +170,7 @@ test("two batches whose connection is cut are posted once each, in their order",
   await lock.release();
   const found = await outcomes(posted);
   deepEqual(
-    found.map((one) =>
-      "posted" in one ? "posted" : "refused" in one && one.refused
-    ),
+    found.map((one) => "posted" in one ? "posted" : "refused" in one && one.refused),
     [
       ...["posted", "posted", "insufficient"],
       ...["posted", "posted", "insufficient", "posted"],
@@ -265,17 +257,13 @@ test("a row that PostgreSQL refuses fails alone while another batch is behind it
     );
     const other = Array.from({ length: 3 }, () => own.move());
     const posted = [crowd, other].toSorted(() => at === 0 ? 0 : -1)
-      .map((moves) =>
-        Promise.allSettled(moves.map((move) => queue.queue.post(move)))
-      );
+      .map((moves) => Promise.allSettled(moves.map((move) => queue.queue.post(move))));
     await lock.release();
     ok("posted" in await ahead);
     const settled = (await Promise.all(posted)).flat();
     equal(settled.filter(({ status }) => status === "rejected").length, 1);
     equal(
-      settled.filter((one) =>
-        one.status === "fulfilled" && "posted" in one.value
-      ).length,
+      settled.filter((one) => one.status === "fulfilled" && "posted" in one.value).length,
       11,
     );
   }
@@ -294,9 +282,7 @@ test("a repeat of a key whose half of a divided batch is done ends while the oth
   const same = own.move({ key, fingerprint: key });
   const bad = own.move({ seal: '{"a":"\\u0000"}' });
   const crowd = Promise.allSettled(
-    [same, own.move(), own.move(), bad, same].map((move) =>
-      queue.queue.post(move)
-    ),
+    [same, own.move(), own.move(), bad, same].map((move) => queue.queue.post(move)),
   );
   await lock.release();
   ok("posted" in await ahead);
@@ -472,9 +458,7 @@ test("with every batch behind another, balances and keys are those of a model", 
   for (let i = 0; i < 300; i++) {
     if (i === 20) await lock.release();
     const way = draw(2) === 0 ? {} : back;
-    const repeated = draw(8) === 0 && moves.length > 0
-      ? moves[draw(moves.length)]
-      : null;
+    const repeated = draw(8) === 0 && moves.length > 0 ? moves[draw(moves.length)] : null;
     const move = repeated ?? own.move({ ...way, amount: String(1 + draw(9)) });
     moves.push(move);
     posts.push(queue.queue.post(move));

@@ -48,7 +48,9 @@ const SCHEMAS: Readonly<Record<string, new (data: never) => { validate(): void }
   ...{ ConfigMap, CronJob, Deployment, Job, NetworkPolicy, PersistentVolumeClaim },
   ...{ PodDisruptionBudget, Service },
 };
-const RUNTIME = ["DENO_V8_FLAGS", "DENO_DIR"];
+const RUNTIME = [
+  ...["DENO_V8_FLAGS", "DENO_DIR", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"],
+];
 const read = (name: string) => Deno.readTextFile(`deploy/${name}`);
 
 async function manifests(): Promise<Manifest[]> {
