@@ -195,19 +195,10 @@ function openDepartures(
   }
 
   function fly(size: number, leads: () => boolean, run: (sending: Sending) => Promise<void>): void {
-    const ahead = flights.at(-1)?.landed ?? null;
-    if (ahead !== null) stats.pipelined++;
-    const { promise: landed, resolve } = Promise.withResolvers<void>();
-    const flight = { size, leads: () => leads() && !sending.failed, landed };
-    const land = () => {
-      flights.splice(flights.indexOf(flight), 1);
+    launch({ pool, stats, flights }, { size, leads, run }, (flight) => {
       onLanded(flight);
       depart();
-      resolve();
-    };
-    const sending: Sending = { pool, stats, ahead, failed: false, land };
-    flights.push(flight);
-    run(sending); // never throws
+    });
   }
 
   return {
@@ -220,6 +211,28 @@ function openDepartures(
       arm();
     },
   };
+}
+
+/** Sends a batch, behind the last one in flight if there is one. */
+function launch(
+  { pool, stats, flights }: { pool: Pool; stats: PostingQueueStats; flights: Flight[] },
+  { size, leads, run }: Pick<Flight, "size" | "leads"> & {
+    run: (sending: Sending) => Promise<void>;
+  },
+  onLanded: (flight: Flight) => void,
+): void {
+  const ahead = flights.at(-1)?.landed ?? null;
+  if (ahead !== null) stats.pipelined++;
+  const { promise: landed, resolve } = Promise.withResolvers<void>();
+  const land = () => {
+    flights.splice(flights.indexOf(flight), 1);
+    onLanded(flight);
+    resolve();
+  };
+  const sending: Sending = { pool, stats, ahead, failed: false, land };
+  const flight = { size, leads: () => leads() && !sending.failed, landed };
+  flights.push(flight);
+  run(sending); // never throws
 }
 
 /** Writes the parameters of a batch before its turn and reads its outcomes after it, so others do not wait for that. */

@@ -1,6 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { KeyedMove, Outcome } from "../../db/ledger/posting_protocol.ts";
-import { openPostingQueue } from "../../db/ledger/posting_queue.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import {
@@ -52,10 +51,7 @@ async function outcomes(
   });
 }
 
-async function transfersOf(
-  realm: TestRealm,
-  { destination }: Book,
-): Promise<number> {
+async function transfersOf(realm: TestRealm, { destination }: Book): Promise<number> {
   const [{ n }] = await rowsOf<{ n: number }>(
     realm,
     `select count(*)::int as n from transactions
@@ -63,61 +59,6 @@ async function transfersOf(
   );
   return n;
 }
-
-test("of a crowd, a part is sent behind the batch in flight, and no smaller one", async (realm) => {
-  const own = await book(realm);
-  await using queue = await ownQueue(realm);
-  await prepare(queue, own);
-  const before = queue.queue.stats();
-  const lock = await holdLedgerLock(realm);
-  const post = (count: number) =>
-    Array.from(
-      { length: count },
-      () => queue.queue.post(own.move({ ...keyless })),
-    );
-  const posted = post(200);
-  await waitForWaiter(realm);
-  posted.push(...post(100));
-  await new Promise((resolve) => setTimeout(resolve));
-  equal(queue.queue.stats().pipelined, before.pipelined); // of 300 together two fifths are 120
-  posted.push(...post(60));
-  await new Promise((resolve) => setTimeout(resolve));
-  equal(queue.queue.stats().pipelined, before.pipelined + 1);
-  await lock.release();
-  ok((await Promise.all(posted)).every(isPosted));
-  equal(queue.queue.stats().batches, before.batches + 2);
-});
-
-test("the moves that wait are sent before anybody is told of the batch ahead", async (realm) => {
-  const own = await book(realm);
-  await using given = await ownQueue(realm);
-  await prepare(given, own);
-  const events: string[] = [];
-  const sql = new Proxy(given.pool.sql, {
-    get(target, name) {
-      if (name !== "unsafe") return Reflect.get(target, name);
-      return (...of: Parameters<typeof target.unsafe>) => {
-        events.push("sent");
-        return target.unsafe(...of);
-      };
-    },
-  });
-  const queue = openPostingQueue(
-    Object.create(given.pool, { sql: { value: sql } }),
-  );
-  const lock = await holdLedgerLock(realm);
-  const told = [own.move(), own.move()].map((move) =>
-    queue.post(move).then((outcome) => {
-      events.push("told");
-      return outcome;
-    })
-  );
-  await waitForWaiter(realm);
-  const last = queue.post(own.move());
-  await lock.release();
-  ok((await Promise.all([...told, last])).every(isPosted));
-  deepEqual(events, ["sent", "sent", "told", "told"]);
-});
 
 test("a batch behind one in flight is at the server before that ends, and is posted after it", async (realm) => {
   const own = await book(realm);
@@ -132,22 +73,15 @@ test("a batch behind one in flight is at the server before that ends, and is pos
     const alone = queue.queue.post(own.move()); // fewer than follow
     await new Promise((resolve) => setTimeout(resolve));
     equal(queue.queue.stats().pipelined, 0);
-    const second = Array.from(
-      { length: 5 },
-      () => queue.queue.post(own.move()),
-    );
-    while (proxy.sent() < sent + 500) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    const second = Array.from({ length: 5 }, () => queue.queue.post(own.move()));
+    while (proxy.sent() < sent + 500) await new Promise((resolve) => setTimeout(resolve, 5));
     equal(queue.queue.stats().pipelined, 1);
     equal((await rowsOf(realm, waiters)).length, 1);
     await lock.release();
-    const posted = (await Promise.all([first, alone, ...second])).map(
-      (outcome) => {
-        ok("posted" in outcome);
-        return outcome.posted.id;
-      },
-    );
+    const posted = (await Promise.all([first, alone, ...second])).map((outcome) => {
+      ok("posted" in outcome);
+      return outcome.posted.id;
+    });
     ok(posted.slice(1).every((id) => id > posted[0]));
     equal(await own.total(own.destination), "10");
   } finally {
@@ -169,13 +103,10 @@ test("two batches whose connection is cut are posted once each, in their order",
   await realm.database.platform.sql`select pg_terminate_backend(${pid})`;
   await lock.release();
   const found = await outcomes(posted);
-  deepEqual(
-    found.map((one) => "posted" in one ? "posted" : "refused" in one && one.refused),
-    [
-      ...["posted", "posted", "insufficient"],
-      ...["posted", "posted", "insufficient", "posted"],
-    ],
-  );
+  deepEqual(found.map((one) => "posted" in one ? "posted" : "refused" in one && one.refused), [
+    ...["posted", "posted", "insufficient"],
+    ...["posted", "posted", "insufficient", "posted"],
+  ]);
   const ids = found.flatMap((one) => "posted" in one ? [one.posted.id] : []);
   deepEqual(ids, ids.toSorted());
   equal(await own.total(own.destination), "8");
@@ -207,10 +138,7 @@ test("two batches that were committed before the connection was lost are found a
     await until(async () => await own.total(own.destination) === "8");
     proxy.cut();
     const found = await outcomes(posted);
-    ok(
-      found.every((one) => "replay" in one && one.replay.own),
-      JSON.stringify(found),
-    );
+    ok(found.every((one) => "replay" in one && one.replay.own), JSON.stringify(found));
     equal(await transfersOf(realm, own), 8);
   } finally {
     await proxy.close();
@@ -232,9 +160,7 @@ test("two batches that a stalled backend runs after they were sent again are pos
     await waitForWaiter(realm, 2);
     await lock.release();
     ok((await outcomes(posted)).every(isPosted));
-    while ((await rowsOf(realm, waiters)).length > 0) {
-      await new Promise((r) => setTimeout(r, 5));
-    }
+    while ((await rowsOf(realm, waiters)).length > 0) await new Promise((r) => setTimeout(r, 5));
     equal(await own.total(own.destination), "8");
     equal(await transfersOf(realm, own), 8);
   } finally {
@@ -251,10 +177,7 @@ test("a row that PostgreSQL refuses fails alone while another batch is behind it
     const lock = await holdLedgerLock(realm);
     const ahead = queue.queue.post(own.move());
     await waitForWaiter(realm);
-    const crowd = Array.from(
-      { length: 9 },
-      (_, i) => own.move(i === 6 ? bad : {}),
-    );
+    const crowd = Array.from({ length: 9 }, (_, i) => own.move(i === 6 ? bad : {}));
     const other = Array.from({ length: 3 }, () => own.move());
     const posted = [crowd, other].toSorted(() => at === 0 ? 0 : -1)
       .map((moves) => Promise.allSettled(moves.map((move) => queue.queue.post(move))));
@@ -262,10 +185,7 @@ test("a row that PostgreSQL refuses fails alone while another batch is behind it
     ok("posted" in await ahead);
     const settled = (await Promise.all(posted)).flat();
     equal(settled.filter(({ status }) => status === "rejected").length, 1);
-    equal(
-      settled.filter((one) => one.status === "fulfilled" && "posted" in one.value).length,
-      11,
-    );
+    equal(settled.filter((one) => one.status === "fulfilled" && "posted" in one.value).length, 11);
   }
   ok(queue.queue.stats().splits > 0);
   equal(await own.total(own.destination), "27");
@@ -313,10 +233,7 @@ test("one key is never in two batches in flight", async (realm) => {
   await lock.release();
   const [posted, repeat, other, reused] = await Promise.all([first, ...others]);
   ok("posted" in posted && "posted" in other);
-  ok(
-    "replay" in repeat && repeat.replay.same &&
-      repeat.replay.transaction === posted.posted.id,
-  );
+  ok("replay" in repeat && repeat.replay.same && repeat.replay.transaction === posted.posted.id);
   ok("replay" in reused && !reused.replay.same);
   equal(await own.total(own.destination), "5");
 });
@@ -325,27 +242,13 @@ test("a race lost against a writer without the ledger lock is run again, with a 
   const own = await book(realm);
   await using queue = await ownQueue(realm, FORCED);
   await prepare(queue, own);
-  const moves = [[own.move(), own.move()], [
-    own.move(),
-    own.move(),
-    own.move(),
-  ]];
-  const posted = await realm.pool.sql.begin(
-    "isolation level serializable",
-    async (tx) => {
-      await tx`update accounts set updated_at = now() where id = ${own.source}`;
-      const first = Promise.allSettled(
-        moves[0].map((move) => queue.queue.post(move)),
-      );
-      await waitForRowWaiter(realm);
-      return {
-        both: [
-          first,
-          Promise.allSettled(moves[1].map((move) => queue.queue.post(move))),
-        ],
-      };
-    },
-  );
+  const moves = [[own.move(), own.move()], [own.move(), own.move(), own.move()]];
+  const posted = await realm.pool.sql.begin("isolation level serializable", async (tx) => {
+    await tx`update accounts set updated_at = now() where id = ${own.source}`;
+    const first = Promise.allSettled(moves[0].map((move) => queue.queue.post(move)));
+    await waitForRowWaiter(realm);
+    return { both: [first, Promise.allSettled(moves[1].map((move) => queue.queue.post(move)))] };
+  });
   ok((await outcomes(posted.both)).every((one) => "posted" in one));
   ok(queue.queue.stats().retries > 0);
   equal(await own.total(own.destination), "8");
@@ -359,11 +262,7 @@ test("two batches whose prepared statements the server has lost are posted once 
     await queue.pool.sql.unsafe("deallocate all").simple();
     const batches = [];
     for (const size of sizes) {
-      batches.push(
-        Promise.all(
-          Array.from({ length: size }, () => queue.queue.post(own.move())),
-        ),
-      );
+      batches.push(Promise.all(Array.from({ length: size }, () => queue.queue.post(own.move()))));
       await new Promise((resolve) => setTimeout(resolve)); // after the microtask in which it is sent
     }
     ok((await Promise.all(batches)).flat().every(isPosted));
@@ -376,9 +275,7 @@ test("a batch sent while the driver prepares another's lost statement anew does 
   const proxy = openProxy(new URL(testDatabaseUrl()));
   await using queue = await ownQueue(realm, { ...FORCED, url: proxy.url });
   const post = (count: number) =>
-    Promise.all(
-      Array.from({ length: count }, () => queue.queue.post(own.move())),
-    );
+    Promise.all(Array.from({ length: count }, () => queue.queue.post(own.move())));
   try {
     for (const [first, second] of [[1, 3], [3, 1]]) {
       await prepare(queue, own);
@@ -413,9 +310,7 @@ test("a batch of one request whose prepared statement the server has lost is pos
   const own = await book(realm);
   await using queue = await ownQueue(realm);
   for (let i = 0; i < 2; i++) {
-    const { outcomes } = await queue.queue.postBulk(
-      bulkOf(realm, [own.move(), own.move()]),
-    ) as {
+    const { outcomes } = await queue.queue.postBulk(bulkOf(realm, [own.move(), own.move()])) as {
       outcomes: Outcome[];
     };
     ok(outcomes.every(isPosted));
@@ -430,10 +325,7 @@ test("a queue whose database is closed settles both batches in flight", async (r
   const queue = await ownQueue(realm, FORCED);
   await prepare(queue, own);
   const lock = await holdLedgerLock(realm);
-  const posted = await postTwo(realm, queue, [[own.move()], [
-    own.move(),
-    own.move(keyless),
-  ]]);
+  const posted = await postTwo(realm, queue, [[own.move()], [own.move(), own.move(keyless)]]);
   const closed = queue[Symbol.asyncDispose]();
   await lock.release();
   ok((await outcomes(posted)).every(isPosted));
@@ -477,9 +369,7 @@ test("with every batch behind another, balances and keys are those of a model", 
     if (first === undefined) {
       firsts.set(move.key!, one);
       ok(!("replay" in one));
-      if ("posted" in one) {
-        total += BigInt(move.amount) * (move.source === own.source ? 1n : -1n);
-      }
+      if ("posted" in one) total += BigInt(move.amount) * (move.source === own.source ? 1n : -1n);
     } else {
       ok("replay" in one && one.replay.same);
       if ("posted" in first) equal(one.replay.transaction, first.posted.id);

@@ -1,0 +1,70 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import type { Outcome } from "../../db/ledger/posting_protocol.ts";
+import { openPostingQueue } from "../../db/ledger/posting_queue.ts";
+import { holdLedgerLock, waitForWaiter } from "../support/held_queues.ts";
+import { type Book, book, type OwnQueue, ownQueue } from "../support/posting_queues.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("departures of batches in one realm");
+const isPosted = (outcome: Outcome) => "posted" in outcome;
+
+/** Prepares the statements of a connection: the driver sends nothing behind one that it prepares. */
+async function prepare({ queue }: OwnQueue, { move }: Book): Promise<void> {
+  await queue.post(move());
+  await Promise.all([queue.post(move()), queue.post(move())]);
+}
+
+test("of a crowd, a part is sent behind the batch in flight, and no smaller one", async (realm) => {
+  const own = await book(realm);
+  await using queue = await ownQueue(realm);
+  await prepare(queue, own);
+  const before = queue.queue.stats();
+  const lock = await holdLedgerLock(realm);
+  const post = (count: number) =>
+    Array.from(
+      { length: count },
+      () => queue.queue.post(own.move()),
+    );
+  const posted = post(200);
+  await waitForWaiter(realm);
+  posted.push(...post(100));
+  await new Promise((resolve) => setTimeout(resolve));
+  equal(queue.queue.stats().pipelined, before.pipelined); // of 300 together two fifths are 120
+  posted.push(...post(60));
+  await new Promise((resolve) => setTimeout(resolve));
+  equal(queue.queue.stats().pipelined, before.pipelined + 1);
+  await lock.release();
+  ok((await Promise.all(posted)).every(isPosted));
+  equal(queue.queue.stats().batches, before.batches + 2);
+});
+
+test("the moves that wait are sent before anybody is told of the batch ahead", async (realm) => {
+  const own = await book(realm);
+  await using given = await ownQueue(realm);
+  await prepare(given, own);
+  const events: string[] = [];
+  const sql = new Proxy(given.pool.sql, {
+    get(target, name) {
+      if (name !== "unsafe") return Reflect.get(target, name);
+      return (...of: Parameters<typeof target.unsafe>) => {
+        events.push("sent");
+        return target.unsafe(...of);
+      };
+    },
+  });
+  const queue = openPostingQueue(
+    Object.create(given.pool, { sql: { value: sql } }),
+  );
+  const lock = await holdLedgerLock(realm);
+  const told = [own.move(), own.move()].map((move) =>
+    queue.post(move).then((outcome) => {
+      events.push("told");
+      return outcome;
+    })
+  );
+  await waitForWaiter(realm);
+  const last = queue.post(own.move());
+  await lock.release();
+  ok((await Promise.all([...told, last])).every(isPosted));
+  deepEqual(events, ["sent", "sent", "told", "told"]);
+});
