@@ -1,9 +1,11 @@
 /** Prepares the database for a command: migrations, the platform key, and fewer rights to serve with. @module */
+import { schemaExists } from "../db/backup/catalog.ts";
 import { selectUnfinished } from "../db/backup/rebuilding.ts";
 import { reading } from "../db/transaction.ts";
 import { assertEncoding, migrateAll } from "../domain/realms/migrations.ts";
 import { claimPlatformKey, refuseOtherKey } from "../domain/security/platform_key.ts";
 import { assertMakesRoles, serveWithLess } from "../domain/security/platform_login.ts";
+import { makingAlone } from "../workers/backup/restore_lock.ts";
 import { type CommandContext, failStart, StartError } from "./context.ts";
 
 /**
@@ -13,11 +15,23 @@ import { type CommandContext, failStart, StartError } from "./context.ts";
  * @returns the realms that could not be migrated
  */
 export async function prepareDatabase(
+  context: CommandContext,
+  anew: boolean,
+): Promise<string[]> {
+  const { database } = context;
+  await assertEncoding(database).catch(failStart);
+  // Roles of realms, who could keep the lock of restores, exist where there is an installation alone.
+  if (await reading(database.builder, (db) => schemaExists(db, "platform"))) {
+    return await bringUpToDate(context, anew);
+  }
+  return await makingAlone(database, () => bringUpToDate(context, anew));
+}
+
+async function bringUpToDate(
   { database, migrations, log, progress, provisioning }: CommandContext,
   anew: boolean,
 ): Promise<string[]> {
   const { builder } = database;
-  await assertEncoding(database).catch(failStart);
   if (await reading(builder, selectUnfinished)) {
     throw new StartError(
       "a restore into this database has not ended: run `deno task restore` again",

@@ -11,9 +11,16 @@ import { DatabaseUrl } from "../domain/realms/realm_locations.ts";
 import { refuseOtherKey } from "../domain/security/platform_key.ts";
 import { decryptFrom } from "../workers/backup/envelope.ts";
 import { type FrameReader, readFrames } from "../workers/backup/frames.ts";
-import { checkBackup, haltOf, readHeader, type Restored } from "../workers/backup/building.ts";
+import {
+  checkBackup,
+  haltOf,
+  readHeader,
+  type Restored,
+  type RestoreOptions,
+} from "../workers/backup/building.ts";
 import type { Destination } from "../workers/backup/destinations.ts";
 import { restoreInstallation } from "../workers/backup/restore.ts";
+import { restoringAlone } from "../workers/backup/restore_lock.ts";
 import { type RealmOptions, restoreRealm } from "../workers/backup/restore_realm.ts";
 import { quarantineAll } from "../workers/installation/quarantine_all.ts";
 import { type AuditArguments, checkRealms, formatAudit, readAuditArguments } from "./audit.ts";
@@ -42,7 +49,8 @@ interface RestoreArguments {
 
 /** Restores a backup; the exit code is 1 where its audit finds a mismatch. */
 export async function restore(context: CommandContext, { args }: Invocation): Promise<void> {
-  const { file, realm, without, to, expect, check } = argumentsOf(args);
+  const given = argumentsOf(args);
+  const { file, realm, without, check } = given;
   context.progress.part(check ? "Reading" : "Restoring", (await Deno.stat(file)).size, "bytes");
   const frames = await openBackup(context, file);
   const header = await readHeader(frames);
@@ -54,10 +62,24 @@ export async function restore(context: CommandContext, { args }: Invocation): Pr
   }
   const whole = header.kind === "installation" && realm === null;
   if (!whole && without.length > 0) refuse("one realm is restored: there is none to leave out");
+  await assertEncoding(context.database).catch(failStart);
+  await restoringAlone(
+    context.database,
+    (lock) => restoreWith(context, given, { frames, header, lock }),
+  );
+}
+
+/** Restores a backup while no other restore runs into the same database. */
+async function restoreWith(
+  context: CommandContext,
+  { realm, without, to, expect }: RestoreArguments,
+  opened: Pick<RestoreOptions, "frames" | "header" | "lock">,
+): Promise<void> {
   const { database, migrations, log, progress, provisioning: { secrets } } = context;
+  const { header } = opened;
   const tell = progress.note;
-  const options = { database, secrets, migrations, frames, header, at: Date.now(), tell };
-  await assertEncoding(database).catch(failStart);
+  const options = { database, secrets, migrations, ...opened, at: Date.now(), tell };
+  const whole = header.kind === "installation" && realm === null;
   const restored = whole
     ? await restoreInstallation({ ...options, to: to ?? "platform", without })
     : await intoInstallation(context, { ...options, to }, realm);

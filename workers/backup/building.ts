@@ -22,11 +22,13 @@ import type { DestinationOptions } from "./destinations.ts";
 import { NOT_COPIED } from "./dump.ts";
 import type { FrameReader } from "./frames.ts";
 import { loadTables, skipTables } from "./load.ts";
+import type { RestoreLock } from "./restore_lock.ts";
 
 /** Where a backup is restored to. */
 export interface RestoreOptions extends DestinationOptions {
   readonly migrations: Migrations;
   readonly frames: FrameReader;
+  readonly lock: RestoreLock;
   /** Milliseconds. */
   readonly at: number;
   readonly tell: (text: string) => void;

@@ -24,8 +24,7 @@ import {
   selectUnfinished,
   settlePlace,
 } from "../../db/backup/rebuilding.ts";
-import { rebuild } from "../../db/backup/snapshots.ts";
-import type { Pool, Tx } from "../../db/database.ts";
+import type { Tx } from "../../db/database.ts";
 import { applyMigrations } from "../../db/migrate.ts";
 import { markSchemaVersion } from "../../db/realms/realms.ts";
 import {
@@ -48,6 +47,7 @@ import {
 import { addressOf, type Destination, elsewhere, type RealmElsewhere } from "./destinations.ts";
 import { OF_PROCESSES } from "./dump.ts";
 import { loadTables, skipTables } from "./load.ts";
+import { findServing } from "./restore_lock.ts";
 
 /** How an installation is restored. */
 export interface InstallationOptions extends RestoreOptions {
@@ -69,7 +69,8 @@ interface Run {
 export async function restoreInstallation(
   options: InstallationOptions,
 ): Promise<Restored> {
-  const { database: { builder }, header, without, tell } = options;
+  const { database, lock, header, without, tell } = options;
+  const { builder } = database;
   const unnamed = header.without.filter((id) => !without.includes(id));
   if (unnamed.length > 0) {
     refuse(
@@ -79,9 +80,15 @@ export async function restoreInstallation(
         " databases of their own, name each by `--without <id>`",
     );
   }
-  const begun = await emptyUnfinished(builder, tell);
+  const serving = await findServing(database);
+  if (serving !== null) {
+    refuse(
+      `processes of Purser are connected to this database (${serving}): stop them all first`,
+    );
+  }
+  const begun = await emptyUnfinished(options);
   const id = begun ?? crypto.randomUUID();
-  await rebuild(builder, async (tx) => {
+  await lock.step(builder, async (tx) => {
     await lockTarget(tx);
     const occupant = await selectOccupant(tx);
     if (occupant !== null) {
@@ -96,13 +103,15 @@ export async function restoreInstallation(
     return await buildInstallation(options, run);
   } catch (error) {
     // Where this fails too, the next restore does it, and nothing starts on this database before.
-    await clear(options, run).catch(() => {});
+    await clear(options, run).catch((left) => {
+      tell(`what was built is left for the next restore to drop: ${(left as Error).message}`);
+    });
     throw error;
   }
 }
 
 async function buildInstallation(options: InstallationOptions, run: Run): Promise<Restored> {
-  const { database: { builder }, frames, tell, without } = options;
+  const { database: { builder }, lock, frames, tell, without } = options;
   for (;;) {
     const part = await frames.part();
     if (part.is === "realm") {
@@ -113,7 +122,10 @@ async function buildInstallation(options: InstallationOptions, run: Run): Promis
       await placeRealm(options, run, part);
       tell(`realm ${part.id} is restored`);
     } else if (part.is === "platform") {
-      const trailer = await rebuild(builder, (tx) => buildPlatform(tx, part, { options, run }));
+      const trailer = await lock.step(
+        builder,
+        (tx) => buildPlatform(tx, part, { options, run }),
+      );
       return { realms: run.restored.map((one) => one.part), trailer };
     } else unexpected(part);
   }
@@ -129,20 +141,21 @@ async function leaveOut({ frames }: InstallationOptions, { left }: Run, part: Re
 
 /** Builds a realm in the database where it will live. */
 async function placeRealm(options: InstallationOptions, run: Run, part: RealmPart): Promise<void> {
+  const { lock, database: { builder } } = options;
   const address = addressOf(part, { ...options, alone: false });
   if (address === null) {
-    await rebuild(options.database.builder, (tx) => buildRealm(tx, part, options));
+    await lock.step(builder, (tx) => buildRealm(tx, part, options));
   } else {
     const realm = { id: part.id, schema: part.schema, address };
     await elsewhere(options, realm, async (owner) => {
-      await rebuild(owner, async (tx) => {
+      await lock.step(owner, async (tx) => {
         await clearPlace(tx, run, {
           ...realm,
           server: nameServer(options.secrets, part.id, address),
         });
         await buildRealm(tx, part, options);
         await markSchema(tx, part.schema, run.id);
-      });
+      }, part.schema);
     });
     run.built.push(realm);
   }
@@ -164,19 +177,19 @@ async function clearPlace(
 
 /** Drops all that a restore has built; nothing where its last commit was done and only the answer was lost. */
 async function clear(options: InstallationOptions, { id, built }: Run): Promise<void> {
-  const { builder } = options.database;
-  const unfinished = await rebuild(builder, async (tx) => {
+  const { lock, database: { builder } } = options;
+  const unfinished = await lock.step(builder, async (tx) => {
     await lockTarget(tx); // a commit that is still under way holds it
     return await selectRun(tx) === id && !await schemaExists(tx, "platform");
   });
   if (!unfinished) return;
   for (const realm of built) {
     await elsewhere(options, realm, (owner) =>
-      rebuild(owner, async (tx) => {
+      lock.step(owner, async (tx) => {
         if (await isOfRun(tx, realm.schema, id)) await dropSchema(tx, realm.schema);
-      }));
+      }, realm.schema));
   }
-  if (await emptyUnfinished(builder, options.tell) !== null) await rebuild(builder, markFinished);
+  if (await emptyUnfinished(options) !== null) await lock.step(builder, markFinished);
 }
 
 /**
@@ -184,10 +197,9 @@ async function clear(options: InstallationOptions, { id, built }: Run): Promise<
  * the id of its run, null where there is none.
  */
 async function emptyUnfinished(
-  builder: Pool,
-  tell: (text: string) => void,
+  { lock, database: { builder }, tell }: InstallationOptions,
 ): Promise<string | null> {
-  const found = await rebuild(
+  const found = await lock.step(
     builder,
     async (tx) =>
       await selectUnfinished(tx) && !await schemaExists(tx, "platform")
@@ -197,7 +209,7 @@ async function emptyUnfinished(
   if (found === null) return null;
   tell(`a restore did not end: ${found.left.length} realms of it are dropped`);
   for (const schema of found.left) {
-    await rebuild(builder, (tx) => dropSchema(tx, schema));
+    await lock.step(builder, (tx) => dropSchema(tx, schema));
   }
   return found.run;
 }

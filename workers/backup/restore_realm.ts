@@ -37,14 +37,14 @@ export async function restoreRealm(
   options: RealmOptions,
   realm: string | null,
 ): Promise<Restored> {
-  const { database: { builder }, frames, secrets } = options;
+  const { database: { builder }, lock, frames, secrets } = options;
   const part = await findRealm(frames, realm);
   const known = await rebuild(builder, (tx) => findKnown(tx, options, part.id));
   const address = options.to === undefined
     ? known?.database_url_encrypted ?? null
     : addressOf(part, { secrets, to: options.to, alone: true });
   if (known !== null) await assertLeft(options, part, known);
-  const trailer = await rebuild(builder, async (platform) => {
+  const trailer = await lock.step(builder, async (platform) => {
     if (address === null) {
       return await build(platform, platform, { options, part, known, address });
     }
@@ -52,7 +52,12 @@ export async function restoreRealm(
     return await elsewhere(
       options,
       { id: part.id, schema: part.schema, address },
-      (owner) => rebuild(owner, (tx) => build(platform, tx, { options, part, known, address })),
+      (owner) =>
+        lock.step(
+          owner,
+          (tx) => build(platform, tx, { options, part, known, address }),
+          part.schema,
+        ),
     );
   });
   return { realms: [part], trailer };
