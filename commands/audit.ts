@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { replaceFlows } from "../db/audit/hourly_flows.ts";
 import type { Database } from "../db/database.ts";
 import type { RealmLocation } from "../db/pool_types.ts";
-import { allRealms } from "../db/realms/realm_pages.ts";
+import { goThrough, reasonOf } from "../db/realms/realm_rounds.ts";
 import { type RealmRow, selectRealm, selectRealms } from "../db/realms/realms.ts";
 import { locking, reading } from "../db/transaction.ts";
 import {
@@ -34,7 +34,7 @@ export interface RealmAudit extends LedgerAudit {
 
 const USAGE = "usage: audit [--realm <id>] [--expect <seq>:<hash>] [--rebuild]";
 
-/** Audits all realms, or one; the exit code is 1 if there is a mismatch. */
+/** Audits all realms, or one; the exit code is 1 if there is a mismatch, or a realm that could not be audited. */
 export async function audit(
   { database, progress }: CommandContext,
   { args }: Invocation,
@@ -43,16 +43,50 @@ export async function audit(
   const one = only.realm !== undefined || only.expect !== undefined;
   const count = one ? 1 : await countAllRealms(database.platform);
   progress.part("Auditing", count * STEPS, "checks");
-  await checkRealms(database, (found) => {
-    progress.above(() => formatAudit(found).forEach((line) => console.log(line)));
-    if (found.mismatches.length > 0) Deno.exitCode = 1;
-  }, { ...only, onSteps: progress.add });
+  const print = (lines: readonly string[]) =>
+    progress.above(() => lines.forEach((line) => console.log(line)));
+  const wrong: string[] = [];
+  let [sound, steps] = [0, 0];
+  const onSteps = (count: number) => {
+    steps += count;
+    progress.add(count);
+  };
+  const report = (found: RealmAudit) => {
+    steps = 0;
+    const lines = formatAudit(found);
+    print(lines);
+    if (found.mismatches.length > 0) wrong.push(lines.at(-1)!);
+    else sound++;
+  };
+  const fail = ({ id, name }: RealmRow, error: unknown) => {
+    const line = `realm ${name} (${id}): NOT AUDITED: ${reasonOf(error)}`;
+    print([line]);
+    wrong.push(line);
+    progress.add(STEPS - steps);
+    steps = 0;
+  };
+  await checkRealms(database, report, { ...only, onSteps, fail: one ? undefined : fail });
   progress.end();
+  if (!one) print(formatRound(sound, wrong));
+  if (wrong.length > 0) Deno.exitCode = 1;
 }
 
-/** The realms to check, and who is told how many of the {@link STEPS} of each were done. */
+/** Formats the end of an audit of all realms: how many are sound, and the verdicts of the others once more. */
+function formatRound(sound: number, wrong: readonly string[]): string[] {
+  const count = sound + wrong.length;
+  if (wrong.length === 0) return count === 1 ? [] : [`${count} realms: all sound`];
+  return [
+    `${count} realms: ${sound} sound, ${wrong.length} not:`,
+    ...wrong.map((line) => `  ${line}`),
+  ];
+}
+
+/** The realms to check, and who is told what. */
 export interface Checking extends AuditArguments {
+  /** Told how many of the {@link STEPS} of each realm were done. */
   onSteps?: (count: number) => void;
+  /** Told of a realm of several that could not be checked; without it the first one ends the work. */
+  fail?: (row: RealmRow, error: unknown) => void;
 }
 
 /** Checks every realm, or one, one after another, and reports each as soon as it is checked. */
@@ -81,7 +115,15 @@ export async function checkRealms(
     if (some.length === 1) return await check(some[0]);
     throw new DomainError("request.invalid", "a head belongs to one realm: name it with --realm");
   }
-  for await (const row of allRealms(database.platform)) await check(row);
+  await goThrough(database.platform, {
+    serverOf: (row) => database.serverOf(locationOf(row)),
+    poolOf: (row) => database.realm(locationOf(row)),
+    work: check,
+    fail(row, error) {
+      if (only.fail === undefined) throw error;
+      only.fail(row, error);
+    },
+  });
 }
 
 /** Computes anew what the rows of a realm derive from others; its owner alone may. */

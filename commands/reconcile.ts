@@ -2,6 +2,7 @@
 import { ConfigError } from "../config.ts";
 import {
   askOnTerminal,
+  formatReconciliation,
   RECONCILE_USAGE,
   reconcileAll,
 } from "../workers/recovery/reconcile_command.ts";
@@ -9,16 +10,26 @@ import type { CommandContext, Invocation } from "./context.ts";
 
 /** Reconciles ramps with their chains after a restore; the exit code is 2 while a question is open. */
 export async function reconcile(
-  { config, database, log, masterKey }: CommandContext,
+  { config, database, log, masterKey, progress }: CommandContext,
   { args }: Invocation,
 ): Promise<void> {
   if (masterKey === null) throw new ConfigError(["MASTER_KEY is needed"]);
-  const print = (text: string) => console.error(text);
-  const ask = Deno.stdin.isTerminal() ? askOnTerminal : null;
-  const options = { config, database, log, masterKey, print, ask };
-  const { done, ...report } = await reconcileAll(options, args).catch((error) => {
+  const print = progress.note;
+  const askAbove = (text: string) => {
+    let said: string | null = null;
+    progress.above(() => said = askOnTerminal(text));
+    return said;
+  };
+  const ask = Deno.stdin.isTerminal() ? askAbove : null;
+  const options = { config, database, log, masterKey, progress, print, ask };
+  const result = await reconcileAll(options, args).catch((error) => {
     throw error instanceof TypeError ? new ConfigError([error.message, RECONCILE_USAGE]) : error;
   });
+  progress.end();
+  const { done, ...report } = result;
   console.log(JSON.stringify(report, null, 2));
-  if (!done) Deno.exitCode = 2;
+  if (!done) {
+    formatReconciliation(result).forEach(print);
+    Deno.exitCode = 2;
+  }
 }

@@ -112,7 +112,8 @@ function isPassing(error: unknown): boolean {
   return isDisconnect(error) && !isUnreached(error);
 }
 
-function isUnreached(error: unknown): boolean {
+/** Whether a server could not be reached at all. */
+export function isUnreached(error: unknown): boolean {
   return UNREACHED.includes(codeOf(error) ?? "");
 }
 

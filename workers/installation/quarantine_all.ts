@@ -1,6 +1,7 @@
 /** Quarantines every ramp of an installation whose database cannot be trusted. @module */
 import type { Database } from "../../db/database.ts";
-import { allRealms } from "../../db/realms/realm_pages.ts";
+import { goThrough } from "../../db/realms/realm_rounds.ts";
+import type { RealmRow } from "../../db/realms/realms.ts";
 import { serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { quarantine } from "../../domain/sending/quarantine.ts";
@@ -17,14 +18,18 @@ export async function quarantineAll(
   detail: string,
   only?: readonly string[],
 ): Promise<void> {
-  for await (const realm of allRealms(database.platform)) {
-    if (only !== undefined && !only.includes(realm.id)) continue;
-    const at = Date.now();
-    const actor = workerActor(realm, newId(at), at);
-    const pool = database.sharedPool(locationOf(realm));
-    await serializable(pool, (tx) => quarantine(tx, actor, null, detail)).then(
-      (ramps) => ramps.length > 0 && log("error", "ramps are in quarantine", { realm: realm.id }),
-      (error) => log("error", "a realm could not be quarantined", { realm: realm.id, error }),
-    );
-  }
+  const poolOf = (realm: RealmRow) => database.sharedPool(locationOf(realm));
+  await goThrough(database.platform, {
+    only,
+    poolOf,
+    serverOf: (realm) => database.serverOf(locationOf(realm)),
+    async work(realm) {
+      const at = Date.now();
+      const actor = workerActor(realm, newId(at), at);
+      const ramps = await serializable(poolOf(realm), (tx) => quarantine(tx, actor, null, detail));
+      if (ramps.length > 0) log("error", "ramps are in quarantine", { realm: realm.id });
+    },
+    fail: (realm, error) =>
+      log("error", "a realm could not be quarantined", { realm: realm.id, error }),
+  });
 }

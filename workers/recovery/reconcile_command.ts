@@ -2,10 +2,12 @@
 import { parseArgs } from "node:util";
 import type { Config } from "../../config.ts";
 import type { Database } from "../../db/database.ts";
-import { allRealms } from "../../db/realms/realm_pages.ts";
+import { goThrough, reasonOf } from "../../db/realms/realm_rounds.ts";
+import type { RealmRow } from "../../db/realms/realms.ts";
 import { isId } from "../../domain/ids.ts";
-import { locationOf } from "../../domain/realms/realms.ts";
+import { countAllRealms, locationOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
+import type { Progress } from "../../progress.ts";
 import { compareRealm } from "../installation/attestation.ts";
 import { workerContext } from "../worker_context.ts";
 import { openChains } from "../chains/registry.ts";
@@ -20,6 +22,8 @@ export interface ReconcileDependencies {
   database: Database;
   log: Log;
   masterKey: string;
+  /** Shows how many realms were read. */
+  progress?: Pick<Progress, "part" | "add">;
   /** Prints a line for the operator. */
   print: (text: string) => void;
   /**
@@ -115,31 +119,57 @@ async function reconcileRealms(
   dependencies: ReconcileDependencies,
   options: Parameters<typeof reconcileRealm>[1],
 ): Promise<RealmReport[]> {
-  const { config, database, log, masterKey } = dependencies;
+  const { config, database, log, masterKey, progress } = dependencies;
   const chains = openChains(config.chains);
   const shared = { log, chains, signer: openSigner(masterKey, Date.now), now: Date.now };
   const { signal } = new AbortController(); // the command runs to its end
   const reports: RealmReport[] = [];
+  const poolOf = (realm: RealmRow) => database.working(locationOf(realm));
+  const reportOf = ({ id, name }: RealmRow) => ({ realm: id, name, places: [], fault: null });
+  if (progress !== undefined) {
+    progress.part("Reconciling", await countAllRealms(database.platform), "realms");
+  }
   try {
-    for await (const realm of allRealms(database.platform)) {
-      const pool = database.working(locationOf(realm));
-      const context = workerContext(shared, { realm, pool, signal });
-      const report = { realm: realm.id, name: realm.name, places: [], fault: null };
-      try {
+    await goThrough(database.platform, {
+      serverOf: (realm) => database.serverOf(locationOf(realm)),
+      poolOf,
+      async work(realm) {
+        const context = workerContext(shared, { realm, pool: poolOf(realm), signal });
         await compareRealm(context, database.platform);
         const places = await reconcileRealm(context, options);
-        if (places.length > 0) reports.push({ ...report, places });
-      } catch (error) {
-        // An unreachable database of one realm does not stop the others.
+        if (places.length > 0) reports.push({ ...reportOf(realm), places });
+        progress?.add(1);
+      },
+      fail(realm, error) {
         log("error", "a realm could not be reconciled", { realm: realm.id, error });
-        const fault = error instanceof Error ? error.message : String(error);
-        reports.push({ ...report, fault });
-      }
-    }
+        reports.push({ ...reportOf(realm), fault: reasonOf(error) });
+        progress?.add(1);
+      },
+    });
   } finally {
     chains.close();
   }
   return reports;
+}
+
+/** Formats the end of a reconciliation: the realms that keep it from ending, a line each. */
+export function formatReconciliation({ realms, done }: ReconcileReport): string[] {
+  const left = realms.flatMap(({ realm, name, places, fault }) => {
+    const waiting = places.filter(({ lifted }) => !lifted);
+    const said = [
+      ...fault === null ? [] : [`FAILED: ${fault}`],
+      ...waiting.length === 0 ? [] : [
+        `in quarantine: ${waiting.length} ramps, ${
+          waiting.reduce((sum, { open }) => sum + open.length, 0)
+        } questions, ${
+          waiting.reduce((sum, { obstacles }) => sum + obstacles.length, 0)
+        } obstacles`,
+      ],
+    ];
+    return said.length === 0 ? [] : [`  realm ${name} (${realm}): ${said.join("; ")}`];
+  });
+  if (left.length > 0) return [`not reconciled: ${left.length} realms`, ...left];
+  return [done ? "reconciled" : "not reconciled: the quarantine stays until `deno task reconcile`"];
 }
 
 /** Answers on the command line: by withdrawal, whether it was paid. */
