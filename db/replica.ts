@@ -47,6 +47,8 @@ export interface ReplicaReading {
   user: string;
   /** It shows all that was answered before the position. */
   after?: Position;
+  /** It shows all that was answered before this moment of the monotonic clock. */
+  notBefore?: number;
   /** Ends the read, which then throws. */
   signal?: AbortSignal;
 }
@@ -168,14 +170,19 @@ async function read<T>(
   state: State,
   location: RealmLocation,
   work: (db: Db) => Promise<T>,
-  { limitMs, isSlow = false, user, after, signal }: ReplicaReading,
+  how: ReplicaReading,
 ): Promise<FromReplica<T> | null> {
+  const { limitMs, isSlow = false, user, after, signal } = how;
   const { monitor, writers } = state;
   const { fault } = monitor.state();
   if (fault !== null) return count(state, fault);
   const realm = realmThere(state, location);
   if (realm === null || performance.now() < realm.pausedUntil) return count(state, "realm");
-  const notBefore = Math.max(realm.since, writers.last(location.id, user));
+  const notBefore = Math.max(
+    realm.since,
+    writers.last(location.id, user),
+    how.notBefore ?? -Infinity,
+  );
   if (monitor.newest() < notBefore) return count(state, "newer");
   let shownAt = -Infinity;
   const check = (row: Readonly<Record<string, unknown>>) => {
@@ -198,7 +205,7 @@ async function read<T>(
 function outcomeOf(monitor: ReplicaMonitor, realm: RealmThere, error: unknown): ReplicaOutcome {
   if (error instanceof Unfit) return error.why;
   if (isDisconnect(error) || isOutOfReach(error)) {
-    monitor.lose();
+    monitor.doubt(); // one session may have been ended, or the server be away
     return "unreachable";
   }
   if (isContention(error)) return "conflict";

@@ -55,8 +55,8 @@ export interface ReplicaMonitor {
   assertShows(facts: ServerFacts, bounds: Bounds): number;
   /** Gives the result of a read, or fails as soon as the replica is lost, whatever becomes of the read. */
   unlessLost<T>(read: Promise<T>): Promise<T>;
-  /** The replica is away, until the next probe. */
-  lose(): void;
+  /** A session was lost: asks the replica at once, which is used on until that fails. */
+  doubt(): void;
   /** Waits a moment until it shows all that the primary has answered; null where it does not. */
   catchUp(): Promise<Position | null>;
   close(): void;
@@ -110,8 +110,8 @@ export function openMonitor(
     newest: state.positions.newest,
     assertShows: (facts, bounds) => assertShows(state, facts, bounds),
     unlessLost: (read) => unlessLost(state, read),
-    lose() {
-      if (state.fault === null) lose(state);
+    doubt() {
+      if (state.fault === null) state.ask().catch(() => {}); // it is lost then
     },
     catchUp: () => catchUp(state),
     close: () => end(),

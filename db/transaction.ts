@@ -195,31 +195,46 @@ export async function readingBriefly<T>(
   work: (db: Db) => Promise<T>,
   { signal, facts }: BriefReading = {},
 ): Promise<T> {
-  const columns = ["pg_backend_pid() as pid", facts?.columns ?? []].flat().join();
+  const columns = [BACKEND_COLUMNS, facts?.columns ?? []].flat().join();
   const read = (sql: Sql) =>
     sql.begin("read only", async (tx) => {
       const opening = `${pool.settings} set local statement_timeout = ${Math.trunc(limitMs)};`;
       const said = await tx.unsafe(`${opening} select ${columns}`).simple();
-      const row = said.at(-1)![0] as unknown as { pid: number };
+      const row = said.at(-1)![0] as unknown as Backend;
       facts?.check(row as unknown as Record<string, unknown>);
       if (signal === undefined) return await work(tx);
-      return await cancelable(pool, row.pid, () => work(tx), signal);
+      return await cancelable(pool, row, () => work(tx), signal);
     });
   // Its statements end by themselves: after twice that time the answer was lost.
   return await using(pool, read, DEADLINE_MS, 2 * limitMs) as T;
 }
 
-/** Runs reads on the connection of a backend, until they end or are aborted. */
+/** A server's process that answers, and when the server was started: there are such numbers on every server. */
+interface Backend {
+  pid: number;
+  started: string;
+}
+
+const STARTED = "extract(epoch from pg_postmaster_start_time())::text";
+const BACKEND_COLUMNS = `pg_backend_pid() as pid, ${STARTED} as started`;
+
+/**
+ * Runs reads on the connection of a backend, until they end or are aborted. The connection that ends them may lead to another
+ * server of the same address, where it ends nothing.
+ */
 async function cancelable<T>(
   pool: Pool,
-  pid: number,
+  { pid, started }: Backend,
   work: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
   signal.throwIfAborted();
   let canceled: Promise<unknown> = Promise.resolve();
   // Where the role may not end statements, they end by their time-out.
-  const cancel = () => canceled = pool.sql`select pg_cancel_backend(${pid})`.catch(() => {});
+  const cancel = () =>
+    canceled = pool.sql`
+      select pg_cancel_backend(${pid}) where ${started} = ${pool.sql.unsafe(STARTED)}`
+      .catch(() => {});
   signal.addEventListener("abort", cancel, { once: true });
   try {
     return await work();

@@ -38,7 +38,14 @@ import { withNext } from "./next_links.ts";
 import type { Call, Reply } from "./route.ts";
 import { conditional, isKnown, readTagged } from "./preconditions.ts";
 import { listing, searching, withConcurrencyLimit } from "./concurrency_limit.ts";
-import { inSteps, lagHeader, readQuickly, replicaFor, withHeaders } from "./replica_reads.ts";
+import {
+  inSteps,
+  lagHeader,
+  notBeforeOf,
+  readQuickly,
+  replicaFor,
+  withHeaders,
+} from "./replica_reads.ts";
 import { type Among, becomesReady } from "./waiting.ts";
 
 /** Longest statement of a list with a filter. */
@@ -221,7 +228,8 @@ export async function readMany<P, Q, B>(
   const pool = poolOf(call);
   const signal = call.signal();
   const replica = replicaFor(call);
-  const how = { limitMs: SEARCH_MS, isSlow: true, user: call.actor.user, signal };
+  const notBefore = notBeforeOf(call);
+  const how = { limitMs: SEARCH_MS, isSlow: true, user: call.actor.user, signal, notBefore };
   let headers: Record<string, string> = {};
   const find = async () => {
     const found = replica === null ? null : await replica.read(work, how);

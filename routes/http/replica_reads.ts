@@ -4,6 +4,7 @@
  * @module
  */
 import { type Db, type Pool, runQuery } from "../../domain/command.ts";
+import { idTime, isId } from "../../domain/ids.ts";
 import type { FromReplica, Position, RealmReplica } from "../../domain/realms/replica_reads.ts";
 import { withConcurrencyLimit } from "./concurrency_limit.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
@@ -28,13 +29,43 @@ export function lagHeader({ lagMs }: { lagMs: number }): Record<string, string> 
   return { "replica-lag": `${lagMs}` };
 }
 
+/**
+ * How long after the moment of its id an entity may still appear: no transaction takes longer, and the clocks of the service's
+ * hosts differ by less.
+ */
+const APPEARS_MS = 60_000;
+
+/**
+ * What a replica must show to continue a list that descends: all that stood before the row which the page begins after. A page
+ * that another server answered may have begun with newer rows than the replica has, and those in between would be passed over.
+ *
+ * @returns a moment of the monotonic clock
+ */
+export function shownBefore(
+  query: unknown,
+  now: { ms: number; monotonic: number },
+): number | undefined {
+  const { after, sort } = (query ?? {}) as { after?: unknown; sort?: unknown };
+  if (typeof after !== "string" || after === "") return undefined;
+  const descends = [sort].flat().some((names) => /(^|[\s,])-/.test(`${names ?? ""}`));
+  if (!descends) return undefined;
+  if (!isId(after)) return Infinity;
+  return now.monotonic - (now.ms - idTime(after)) + APPEARS_MS;
+}
+
+/** As {@link shownBefore}, of a request. */
+export function notBeforeOf<P, Q, B>({ query, services }: Call<P, Q, B>): number | undefined {
+  return shownBefore(query, { ms: services.now(), monotonic: performance.now() });
+}
+
 /** Runs quick reads; null where the primary must answer. */
 export async function readQuickly<P, Q, B, T>(
   call: Call<P, Q, B>,
   replica: RealmReplica,
   work: (db: Db) => Promise<T>,
 ): Promise<FromReplica<T> | null> {
-  return await replica.read(work, { limitMs: QUICK_MS, user: call.actor.user });
+  const notBefore = notBeforeOf(call);
+  return await replica.read(work, { limitMs: QUICK_MS, user: call.actor.user, notBefore });
 }
 
 /** Runs a part of a longer read: on a replica that shows all that was answered before it began, else on the primary. */

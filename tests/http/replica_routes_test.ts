@@ -1,7 +1,9 @@
 /** Which routes a replica may answer, and what they say of it. */
 import { deepEqual, equal } from "node:assert/strict";
+import { randomId } from "../../domain/ids.ts";
 import { describe, type Json } from "../../routes/http/openapi.ts";
 import { tableOf } from "../../routes/http/preconditions.ts";
+import { shownBefore } from "../../routes/http/replica_reads.ts";
 import { allRoutes } from "../../routes/http/route_list.ts";
 
 const lagging = allRoutes().filter(({ mayLag }) => mayLag);
@@ -37,5 +39,19 @@ Deno.test("the document tells of each such route how to ask the primary, and how
         .flatMap((answer) => Object.keys((answer.headers ?? {}) as Json));
       if (headers.length > 0) equal(headers.includes("replica-lag"), route.mayLag === true, path);
     }
+  }
+});
+
+Deno.test("a list that descends is continued by a replica that has all before its row, and by no other", () => {
+  const now = { ms: Date.now(), monotonic: 1_000_000 };
+  const ago = (ms: number) => randomId(now.ms - ms);
+  const of = (after: unknown, sort?: unknown) => shownBefore({ after, sort }, now);
+  equal(of(ago(0), "-created_at"), now.monotonic + 60_000); // no replica has that yet
+  equal(of(ago(3_600_000), ["name", "-id"]), now.monotonic - 3_540_000);
+  equal(of(ago(3_600_000), "name, -id"), now.monotonic - 3_540_000);
+  equal(of("x", "-id"), Infinity);
+  for (const sort of [undefined, "created_at", "a-b"]) equal(of(ago(0), sort), undefined);
+  for (const query of [undefined, {}, { sort: "-id" }, { sort: "-id", after: "" }]) {
+    equal(shownBefore(query, now), undefined);
   }
 });

@@ -1,0 +1,72 @@
+/** Reads that are aborted: the statement ends on the server where it runs, and nothing on another one of the same address. */
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import postgres from "postgres";
+import { startEmbedded } from "../../db/embedded/embedded.ts";
+import type { Pool, Sql } from "../../db/pool_types.ts";
+import { readingBriefly } from "../../db/transaction.ts";
+import { testDatabaseUrl } from "../support/database.ts";
+import { until } from "../support/eventually.ts";
+
+/** An address whose first connection leads to one server, and the following ones to another. */
+function poolOf(first: Sql, others: Sql): Pool {
+  let asked = 0;
+  return {
+    get sql() {
+      return asked++ === 0 ? first : others;
+    },
+    settings: "",
+    enter: () => Promise.resolve(() => {}),
+    renew() {},
+  };
+}
+
+/** Says which numbers of processes were to be canceled there. */
+const RECORDING = `
+  create schema before;
+  create table before.canceled (pid integer);
+  create function before.pg_cancel_backend(pid integer) returns boolean language sql as
+    'insert into before.canceled values (pid) returning true';`;
+
+async function abort(pool: Pool, runs: () => Promise<boolean>): Promise<void> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const work = readingBriefly(pool, 3_000, (db) => db`select pg_sleep(60)`, { signal });
+  const ended = rejects(work, { code: "57014" });
+  await until(runs);
+  controller.abort();
+  await ended;
+}
+
+Deno.test("a read that is aborted is ended on its own server, and nothing on another server of the same address", async () => {
+  const dataDir = await Deno.makeTempDir({ prefix: "purser-canceled-" });
+  await Deno.chmod(dataDir, 0o755);
+  const other = await startEmbedded({ dataDir, port: 0, settings: { fsync: "off" } });
+  const here = postgres(testDatabaseUrl(), { max: 2, onnotice: () => {} });
+  const there = postgres(other.url, {
+    max: 1,
+    onnotice: () => {},
+    connection: { search_path: "before, pg_catalog" },
+  });
+  try {
+    await there.unsafe(RECORDING);
+    const [{ count }] = await there`select count(*)::integer as count from pg_locks
+      where before.pg_cancel_backend(1)`;
+    equal(count > 0, true);
+    await there`truncate before.canceled`;
+    const runs = async () => {
+      const rows = await here`select 1 from pg_stat_activity
+        where query = 'select pg_sleep(60)' and state = 'active' and pid <> pg_backend_pid()`;
+      return rows.length > 0;
+    };
+    await abort(poolOf(here, there), runs); // by its time-out
+    deepEqual([...await there`select pid from before.canceled`], []);
+    const began = performance.now();
+    await abort(poolOf(here, here), runs);
+    equal(performance.now() - began < 2_500, true);
+  } finally {
+    await here.end();
+    await there.end();
+    await other.stop();
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});
