@@ -25,7 +25,7 @@ import {
   provisionRealm,
 } from "./realms.ts";
 import { assertPlatformKey } from "../security/platform_key.ts";
-import { newLocation } from "./realm_locations.ts";
+import { borrowsLogin, newLocation } from "./realm_locations.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 import type { RealmTarget, RealmTargets } from "../zones.ts";
 
@@ -69,6 +69,7 @@ export async function prepareRealm(
     ? options.targets[input.zone]
     : { url: input.database_url, setting: null };
   if (verifier === null || target === null) return prepared;
+  if (borrowsLogin(target.url, options.targets)) throw refusalOf(WRONG_PASSWORD, target.setting);
   // One that cannot be dropped now is tried again at the next provisioning.
   await dropAbandonedRealms(options, actor.at).catch(() => {});
   const id = newId(actor.at);
@@ -111,6 +112,9 @@ async function dropAbandonedRealms(options: ProvisioningOptions, now: number): P
 class Unusable extends Error {
   override readonly name = "Unusable";
 }
+
+/** As the server would say it. */
+const WRONG_PASSWORD = new Unusable("the database cannot be used (28P01)");
 
 async function build(
   options: ProvisioningOptions,

@@ -1,4 +1,5 @@
 /** Locations of realms: schema, role and database. @module */
+import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import type { RealmLocation } from "../../db/database.ts";
 import type { Logins } from "../../db/realm_logins.ts";
@@ -63,6 +64,33 @@ export function presentAddress(stored: string | null, targets: RealmTargets): st
     target !== null && loginOf(target.url) === loginOf(stored)
   );
   return same?.url ?? stored;
+}
+
+/**
+ * Whether an address names the login of a setting, in its database, without its password. In a realm such an address would give
+ * way to the setting, and be used with its password.
+ */
+export function borrowsLogin(address: string, targets: RealmTargets): boolean {
+  const given = passwordOf(address);
+  return Object.values(targets).some((target) =>
+    target !== null && loginOf(target.url) === loginOf(address) &&
+    !isSame(given, passwordOf(target.url))
+  );
+}
+
+function passwordOf(address: string): string {
+  const { password } = new URL(address);
+  try {
+    return decodeURIComponent(password);
+  } catch {
+    return password; // no server is asked with it
+  }
+}
+
+/** Compares secrets in a time that says nothing of them. */
+function isSame(one: string, other: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(one), digest(other));
 }
 
 /** Server, database and login of an address. */

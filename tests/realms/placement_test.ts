@@ -173,3 +173,24 @@ Deno.test("a new password of the login for new realms reaches the realms that we
   deepEqual(await migrated(other.url), [made.body.id], "the stored password holds no more");
   deepEqual(await migrated(database.href), []);
 });
+
+Deno.test("who makes a realm does not get at the login of a setting without its password, in whichever zone", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: settings(own.url) });
+  const before = await schemasIn(other.url);
+  const { password } = new URL(other.url);
+  for (const given of ["", "wrong", `${password}x`]) {
+    const url = new URL(other.url);
+    url.password = given;
+    for (const zone of ["EU", "US"]) {
+      const refused = await make(realm.operator, { zone, database_url: url.href });
+      deepEqual([refused.status, refused.body.code], [400, "request.invalid"], refused.text);
+      match(refused.body.detail, /the database cannot be used \(28P01\)/);
+    }
+  }
+  deepEqual(await schemasIn(other.url), before);
+  deepEqual(await onServer(own.url, "select id from platform.realm_provisioning"), []);
+  const made = await make(realm.operator, { zone: "US", database_url: other.url });
+  equal(made.status, 201, made.text);
+  equal((await schemasIn(other.url)).length, before.length + 1);
+});
