@@ -65,6 +65,26 @@ export async function holdTables(
   await tx.unsafe(`lock table ${names.join(", ")} in access share mode`);
 }
 
+/**
+ * Lists tables of a schema that were emptied, written anew or exchanged since the transaction's moment: their rows are new rows,
+ * which it does not see. The tables must be held.
+ */
+export async function selectRewritten(
+  tx: Tx,
+  schema: string,
+  without: readonly string[],
+): Promise<string[]> {
+  // The catalog is read as of the moment, and the function tells the file of the present.
+  const rows = await tx<{ name: string }[]>`
+    select c.relname::text as name from pg_class c
+    where c.relnamespace = (select oid from pg_namespace where nspname = ${schema})
+      and c.relkind = 'r' and c.relname not like 'move\\_%'
+      and not c.relname = any (${[...without]}::text[])
+      and pg_relation_filenode(c.oid) is distinct from c.relfilenode
+    order by 1`;
+  return rows.map(({ name }) => name);
+}
+
 /** Sums up the bytes of the rows of several schemas, roughly. */
 export async function sumBytes(tx: Tx, schemas: readonly string[]): Promise<number> {
   const [{ bytes }] = await tx<{ bytes: string }[]>`

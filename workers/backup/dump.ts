@@ -8,7 +8,6 @@ import {
   selectAppliedChecksums,
   selectMajorVersion,
   selectSequences,
-  selectTables,
   type SizedTable,
   sumBytes,
 } from "../../db/backup/catalog.ts";
@@ -27,7 +26,7 @@ import {
 import type { Secrets } from "../../domain/security/serving_secrets.ts";
 import type { Progress } from "../../progress.ts";
 import type { FrameWriter } from "./frames.ts";
-import { assertReadable, readRealm, type Sources } from "./sources.ts";
+import { assertReadable, holdPlatform, readRealm, type Sources } from "./sources.ts";
 
 /** What is backed up, and under which name. */
 export interface DumpOptions {
@@ -177,6 +176,7 @@ async function dumpPlatform(
   realm: string | null,
   into: Into,
 ): Promise<void> {
+  const tables = await holdPlatform(tx, OF_PROCESSES);
   await enterSchema(tx, "platform");
   await into.frames.part({
     is: "platform",
@@ -187,7 +187,7 @@ async function dumpPlatform(
   const only = realm === null ? undefined : rowsOf(realm);
   await dumpTables(tx, "platform", {
     ...into,
-    tables: await selectTables(tx, "platform"),
+    tables,
     without: OF_PROCESSES,
     only,
   });

@@ -6,6 +6,7 @@
 import {
   holdTables,
   schemaExists,
+  selectRewritten,
   selectTables,
   type SizedTable,
   sumBytes,
@@ -37,28 +38,56 @@ const ASKED_AT_ONCE = 8;
 const TRIES_MAX = 5;
 /** The server's codes for a table and for a schema that is gone. */
 const GONE: readonly (string | null)[] = ["42P01", "3F000"];
-const MOVED = Symbol();
+const MOVED: unique symbol = Symbol();
+/** A table was written anew since the moment at which it was to be read. */
+const REWRITTEN: unique symbol = Symbol();
+type Read<T> = T | typeof MOVED | typeof REWRITTEN;
 
 /**
  * Reads a realm where it lives. Its tables are held before the directory is asked again, so nothing that was
- * dropped, emptied or left behind by a move is taken for the realm.
+ * dropped, emptied or left behind by a move is taken for the realm. One whose tables were written anew since the backup's moment,
+ * as by a migration, is read as of a later one.
  */
 export async function readRealm<T>(
   sources: Sources,
   realm: BackedRealm,
   work: (tx: Tx, source: Source, tables: SizedTable[]) => Promise<T>,
 ): Promise<T> {
+  let isLate = false;
   for (let tries = 1; tries <= TRIES_MAX; tries++) {
     const source = await findSource(sources, realm);
-    const result = await readAt(sources, { realm, source }, async (tx) => {
+    const read = async (tx: Tx): Promise<Read<T>> => {
       const tables = await selectTables(tx, realm.schema_name);
       if (tables.length === 0 || !await held(tx, realm.schema_name, tables)) return MOVED;
       if ((await findSource(sources, realm)).place !== source.place) return MOVED;
+      if ((await selectRewritten(tx, realm.schema_name, [])).length > 0) return REWRITTEN;
       return await work(tx, source, tables);
-    });
-    if (result !== MOVED) return result;
+    };
+    const result: Read<T> = await readAt(sources, { realm, source, isLate }, read);
+    if (result !== MOVED && result !== REWRITTEN) return result;
+    isLate = result === REWRITTEN;
   }
-  refuse(`realm ${realm.id} is not where the directory says: the backup lacks it, and is given up`);
+  refuse(
+    `realm ${realm.id} is not where the directory says, or its tables are written anew all the time:` +
+      " the backup lacks it, and is given up",
+  );
+}
+
+/**
+ * Lists the tables of the platform and holds them until the transaction ends.
+ *
+ * @throws {DomainError} request.invalid where one was emptied or written anew since the backup's moment
+ */
+export async function holdPlatform(tx: Tx, without: readonly string[]): Promise<SizedTable[]> {
+  const tables = await selectTables(tx, "platform");
+  const isHeld = await held(tx, "platform", tables);
+  const changed = isHeld ? await selectRewritten(tx, "platform", without) : ["one that is gone"];
+  if (changed.length === 0) return tables;
+  refuse(
+    `tables of the platform were written anew while it was backed up, as by a migration (${
+      changed.join(", ")
+    }): nothing is kept, run the backup again`,
+  );
 }
 
 /** The place of a realm by the directory as it is now. */
@@ -74,12 +103,12 @@ async function findSource(
 
 async function readAt<T>(
   { database, moment }: Sources,
-  { realm, source }: { realm: BackedRealm; source: Source },
+  { realm, source, isLate }: { realm: BackedRealm; source: Source; isLate: boolean },
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
   if (source.database_url_encrypted === null) {
     // A schema that came here after the moment would look empty at it.
-    return source.place === realm.place
+    return source.place === realm.place && !isLate
       ? await readMoment(database.builder, moment, work)
       : await readOnce(database.builder, work);
   }
