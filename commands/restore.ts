@@ -117,7 +117,11 @@ async function grantRights(
 ): Promise<void> {
   const failed = await restateAll(database, migrations, log, { every: true, progress });
   const left = failed.filter((id) => !without.includes(id));
-  if (left.length > 0) throw new StartError(`restored, but without rights: ${left}`);
+  if (left.length > 0) {
+    throw new StartError(
+      `restored, but without rights: ${left}; run \`deno task migrate\` when their servers answer`,
+    );
+  }
 }
 
 async function intoInstallation(

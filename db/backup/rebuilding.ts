@@ -20,7 +20,9 @@ import {
 /** Schema that exists from the beginning of the restore of an installation to its end. */
 const MARKER = "purser_restore";
 const NOTE = "purser restore ";
-/** No realm moves so often between a backup and its restore: processes that knew a later place follow as well. */
+/** Places are numbered from this moment on, in seconds, by restores. */
+const PLACES_SINCE_MS = Date.UTC(2025, 0, 1);
+/** Where the clock is wrong: no realm moves so often between a backup and its restore. */
 const PLACES_PASSED = 1_000;
 
 /** Keeps every process from migrating this database meanwhile. */
@@ -47,6 +49,12 @@ export async function markUnfinished(tx: Tx, run: string): Promise<void> {
 /** Names the restore that made a schema. */
 export async function markSchema(tx: Tx, schema: string, run: string): Promise<void> {
   await tx.unsafe(`comment on schema ${identifier(schema)} is '${NOTE}${run}'`);
+}
+
+/** Takes away the name of the restore that made a schema: it has ended, and the schema is a realm's. */
+export async function unmarkSchema(tx: Tx, schema: string): Promise<void> {
+  if (await commentOn(tx, schema) === null) return;
+  await tx.unsafe(`comment on schema ${identifier(schema)} is null`);
 }
 
 /** Tells whether a restore that has not ended made a realm's schema: no worker has attested it since. */
@@ -189,19 +197,30 @@ export async function haltInstallation(
   await tx`update installation set halted = ${tx.json({ detail, at })}`;
 }
 
-/** States where a realm lives from now on. Its number is greater than any that a process may know. */
+/**
+ * States where a realm lives from now on. Its number is greater than any that a process may know, that of an earlier restore of
+ * the same backup too: it is the number of seconds since a moment, and a realm that moves makes it greater by 1.
+ *
+ * @param at milliseconds
+ */
 export async function settlePlace(
   tx: Tx,
-  { id, place, address }: { id: string; place: number; address: Uint8Array | null },
+  { id, place, address, at }: { id: string; place: number; address: Uint8Array | null; at: number },
 ): Promise<void> {
   await tx`
-    update platform.realms set place = greatest(place, ${place}) + ${PLACES_PASSED},
+    update platform.realms set place = ${laterPlace(tx, { place, at })},
       database_url_encrypted = ${address} where id = ${id}`;
 }
 
 /** Gives a realm that was not restored a later number of its place. */
-export async function passPlaces(tx: Tx, id: string): Promise<void> {
-  await tx`update platform.realms set place = place + ${PLACES_PASSED} where id = ${id}`;
+export async function passPlaces(tx: Tx, id: string, at: number): Promise<void> {
+  await tx`update platform.realms set place = ${laterPlace(tx, { place: 0, at })} where id = ${id}`;
+}
+
+function laterPlace(tx: Tx, { place, at }: { place: number; at: number }) {
+  const now = Math.trunc((at - PLACES_SINCE_MS) / 1000);
+  return tx`case when ${now}::integer > greatest(place, ${place}::integer) then ${now}::integer
+    else greatest(place, ${place}::integer) + ${PLACES_PASSED}::integer end`;
 }
 
 /** Makes the platform expect a realm's schema at a step that it is not at, wherever it is. */

@@ -4,6 +4,7 @@
  * migrated, and it is tried again later.
  * @module
  */
+import { unmarkSchema } from "../../db/backup/rebuilding.ts";
 import type { Database, Tx } from "../../db/database.ts";
 import { Contention } from "../../db/errors.ts";
 import { isSuperuser } from "../../db/health.ts";
@@ -139,7 +140,8 @@ export interface Restating {
 }
 
 /**
- * Restores the roles, passwords and rights of realms that lack them after a restore.
+ * Restores the roles, passwords and rights of realms that lack them after a restore. With that a restore has ended: no later one
+ * may drop what it built.
  *
  * @returns the realms that could not be given theirs
  */
@@ -161,7 +163,8 @@ export async function restateAll(
     serverOf: (row) => database.serverOf(locationOf(row)),
     async work(row) {
       begin();
-      if (row.role_name === null || await isMoving(database, row)) return;
+      const isElsewhere = row.database_url_encrypted !== null;
+      if ((row.role_name === null && !isElsewhere) || await isMoving(database, row)) return;
       await restateOne(database, migrations, await withLogin(database, row, newLogins));
       tell("info", "a realm has its rights again", { realm: row.id });
     },
@@ -204,7 +207,12 @@ async function restateOne(
   const location = locationOf(row);
   await building(
     database.migrating(location),
-    (sql) => sql.begin((tx) => restateRights(tx, migrations, location, database.logins)),
+    (sql) =>
+      sql.begin(async (tx) => {
+        await unmarkSchema(tx, location.schema);
+        if (location.role === null) return;
+        await restateRights(tx, migrations, location, database.logins);
+      }),
   );
 }
 

@@ -14,17 +14,21 @@ import { holding, untilSomebodyWaits } from "./holding.ts";
 import { moveTo, otherServer, schemaOf, serverOf, withMoney } from "./servers.ts";
 
 const RAMP = { type: "ramp", asset: "ETH", testnet: true };
-/** Where the directory of a database has a realm, and under which number. */
-async function placeAt(url: string, { id }: TestRealm): Promise<{ own: boolean; place: number }> {
+/** Whether the directory of a database has a realm in a place of its own. */
+async function isApart(url: string, { id }: TestRealm): Promise<boolean> {
   const [row] = await rowsAt<{ own: boolean; place: number }>(
     url,
     `select database_url_encrypted is not null as own, place from platform.realms where id = '${id}'`,
   );
-  return row;
+  ok(row.place > 1_000, "greater than that of the backup");
+  return row.own;
 }
 
 const stepsOf = ({ id }: TestRealm) =>
   `select now, next from platform.realm_steps where realm = '${id}'`;
+
+const noteOf = (schema: string) =>
+  `select obj_description(oid, 'pg_namespace') as note from pg_namespace where nspname = '${schema}'`;
 
 const schemasAt = async (url: string) =>
   (await rowsAt<{ nspname: string }>(
@@ -98,7 +102,7 @@ Deno.test("a backup under load holds realms of other servers, and comes back int
     await using elsewhere = await testDatabase();
     const back = reportOf(await host.run(elsewhere.url, "restore", [made.path]));
     deepEqual([back.heads, back.rows], [made.heads, made.rows]);
-    deepEqual(await placeAt(elsewhere.url, away), { own: false, place: 1001 });
+    equal(await isApart(elsewhere.url, away), false);
     await sound(elsewhere.url);
   });
   await t.step("to a place where the realm lives on: refused, and nothing stays", async () => {
@@ -119,7 +123,7 @@ Deno.test("a backup under load holds realms of other servers, and comes back int
     const args = [made.path, "--to", next];
     const back = reportOf(await host.run(elsewhere.url, "restore", args, server.env));
     deepEqual(back.heads, made.heads);
-    deepEqual(await placeAt(elsewhere.url, away), { own: true, place: 1001 });
+    equal(await isApart(elsewhere.url, away), true);
     deepEqual(await schemasAt(next), [schemaOf(away)]);
     deepEqual(await schemasAt(elsewhere.url), ["platform", schemaOf(realm)]);
     await sound(elsewhere.url);
@@ -130,7 +134,7 @@ Deno.test("a backup under load holds realms of other servers, and comes back int
     const args = [made.path, "--to", "origin"];
     const back = reportOf(await host.run(elsewhere.url, "restore", args, server.env));
     deepEqual(back.heads, made.heads);
-    deepEqual(await placeAt(elsewhere.url, away), { own: true, place: 1001 });
+    equal(await isApart(elsewhere.url, away), true);
     deepEqual(await schemasAt(home), [schemaOf(away)]);
     await sound(elsewhere.url);
   });
@@ -156,10 +160,17 @@ Deno.test("a restore that is killed after it has built a realm on another server
   }
   await until(async () => !(await schemasAt(elsewhere.url)).includes("platform"));
   deepEqual(await schemasAt(next), [schemaOf(away)]);
+  const [{ note }] = await rowsAt<{ note: string }>(elsewhere.url, noteOf("purser_restore"));
   const back = reportOf(await host.run(elsewhere.url, "restore", args, server.env));
   deepEqual(back.heads, made.heads);
   deepEqual((await auditAll(elsewhere.url, PLATFORM_KEY)).wrong, []);
+  deepEqual(await rowsAt(next, noteOf(schemaOf(away))), [{ note: null }]);
+  // A copy of the database as the killed restore left it, which goes on with its name.
   await using third = await testDatabase();
+  await rowsAt(
+    third.url,
+    `create schema purser_restore; comment on schema purser_restore is '${note}'`,
+  );
   const refused = await host.run(third.url, "restore", args, server.env);
   ok(refused.said.includes(`exists already, at ${serverOf(next)}`), refused.said);
   deepEqual([await schemasAt(third.url), await schemasAt(next)], [[], [schemaOf(away)]]);
@@ -198,7 +209,7 @@ Deno.test("a backup names a realm whose server is down and is not made, or is ma
   ok(unnamed.said.includes(`lacks these realms, which were left out: ${away.id}`));
   deepEqual(await schemasAt(elsewhere.url), []);
   reportOf(await restore("--without", away.id));
-  deepEqual(await placeAt(elsewhere.url, away), { own: true, place: 1001 });
+  equal(await isApart(elsewhere.url, away), true);
   // It lives on where it was, with what the platform's backup does not know, and waits to be reconciled.
   await money.transfer();
   const found = await asksAt(its, elsewhere.url, away, money.other);
@@ -233,7 +244,7 @@ Deno.test("a realm whose server is lost comes back on another, and the old place
   } finally {
     await server.start();
   }
-  deepEqual(await placeAt(url, away), { own: false, place: 1001 });
+  equal(await isApart(url, away), false);
   deepEqual(await asksAt(its, url, away, money.other), { total: 10, ramp: QUARANTINED });
   const [{ token }] = await rowsAt<{ token: string }>(
     home,

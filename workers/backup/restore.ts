@@ -242,21 +242,21 @@ async function buildPlatform(
 /** Makes the directory say where each realm lives now. */
 async function settleRealms(
   tx: Tx,
-  { header, without, migrations }: InstallationOptions,
+  { header, without, migrations, at }: InstallationOptions,
   { restored, left }: Run,
 ): Promise<void> {
   for (const { part: { id, place }, address } of restored) {
-    await settlePlace(tx, { id, place, address });
+    await settlePlace(tx, { id, place, address, at });
     await markSchemaVersion(tx, id, standOf(migrations));
   }
   for (const { id, place, address } of left) {
-    await settlePlace(tx, { id, place, address: Uint8Array.fromBase64(address!) });
+    await settlePlace(tx, { id, place, address: Uint8Array.fromBase64(address!), at });
   }
   const unknown = without.filter((id) =>
     !header.without.includes(id) && !left.some((part) => part.id === id)
   );
   if (unknown.length > 0) refuse(`the backup knows no realm ${unknown.join(", ")} to leave out`);
-  for (const id of header.without) await passPlaces(tx, id);
+  for (const id of header.without) await passPlaces(tx, id, at);
   // What lives on may be newer than this platform, or another one's by now: it waits to be reconciled as well.
   for (const id of without) await expectNone(tx, id);
   const known = [...restored.map(({ part }) => part.id), ...without];

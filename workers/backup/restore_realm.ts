@@ -123,7 +123,7 @@ async function buildRows(
   tx: Tx,
   { options, part, known, address }: Building,
 ): Promise<{ row: RealmRow; trailer: Trailer }> {
-  const { frames, migrations } = options;
+  const { frames, migrations, at } = options;
   let next = await frames.part();
   while (next.is === "realm") {
     await skipTables(frames);
@@ -137,7 +137,7 @@ async function buildRows(
   } else await skipTables(frames);
   await enterSchema(tx, "platform");
   const { id, place } = part;
-  await settlePlace(tx, { id, place, address });
+  await settlePlace(tx, { id, place, address, at });
   const row = await selectRealm(tx, id);
   if (row === null) {
     refuse("the backup does not hold the realm's row of the directory");
