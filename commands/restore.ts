@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
 import { reading } from "../db/transaction.ts";
 import { isInstalled } from "../db/realms/installation.ts";
+import { reasonOf } from "../db/realms/realm_rounds.ts";
 import { refuse } from "../domain/backup/manifests.ts";
 import { isId } from "../domain/ids.ts";
 import { STEPS } from "../domain/audit/ledger_check.ts";
@@ -147,12 +148,15 @@ async function auditRestored(
     throw new StartError(`restored, but not audited: ${why}`);
   }
   progress.part("Auditing", realms.length * STEPS, "checks");
-  for (const { id, head } of realms) {
+  for (const { id, name, head } of realms) {
     const kept = expect ?? readAuditArguments(["--expect", head]).expect;
     await checkRealms(database, (found) => {
       formatAudit(found).forEach(progress.note);
       if (found.mismatches.length > 0) Deno.exitCode = 1;
-    }, { realm: id, expect: kept, onSteps: progress.add });
+    }, { realm: id, expect: kept, onSteps: progress.add }).catch((error) => {
+      progress.note(`realm ${name} (${id}): NOT AUDITED: ${reasonOf(error)}`);
+      Deno.exitCode = 1;
+    });
   }
 }
 

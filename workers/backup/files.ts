@@ -103,6 +103,10 @@ export async function keepNewest(
     }
   }
   const old = names.sort().reverse().slice(count - 1);
-  for (const name of old) await Deno.remove(join(folder, name));
+  for (const name of old) {
+    await Deno.remove(join(folder, name)).catch((error) => {
+      if (!(error instanceof Deno.errors.NotFound)) throw error; // another backup removed it
+    });
+  }
   return old;
 }

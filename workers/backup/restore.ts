@@ -80,6 +80,9 @@ export async function restoreInstallation(
         " databases of their own, name each by `--without <id>`",
     );
   }
+  await lock.step(builder, async (tx) => {
+    if (await schemaExists(tx, "platform")) refuseOccupied("an installation");
+  });
   const serving = await findServing(database);
   if (serving !== null) {
     refuse(
@@ -91,11 +94,7 @@ export async function restoreInstallation(
   await lock.step(builder, async (tx) => {
     await lockTarget(tx);
     const occupant = await selectOccupant(tx);
-    if (occupant !== null) {
-      refuse(
-        `the database is not empty, it holds ${occupant}: restore into an empty one`,
-      );
-    }
+    if (occupant !== null) refuseOccupied(occupant);
     if (begun === null) await markUnfinished(tx, id);
   });
   const run: Run = { id, restored: [], left: [], built: [] };
@@ -108,6 +107,10 @@ export async function restoreInstallation(
     });
     throw error;
   }
+}
+
+function refuseOccupied(occupant: string): never {
+  refuse(`the database is not empty, it holds ${occupant}: restore into an empty one`);
 }
 
 async function buildInstallation(options: InstallationOptions, run: Run): Promise<Restored> {
