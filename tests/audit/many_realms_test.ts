@@ -54,7 +54,7 @@ Deno.test("a reconciliation of many realms reads the others where a server is aw
     const { realms } = JSON.parse(ended.out);
     deepEqual(realms.map((one: { realm: string }) => one.realm), [away.id]);
     const lines = ended.said.trim().split("\n").slice(-2);
-    equal(lines[0], "not reconciled: 1 realms");
+    equal(lines[0], "realms that are not reconciled: 1");
     match(lines[1], new RegExp(`\\(${away.id}\\): FAILED: .*ECONNREFUSED`));
   } finally {
     await server.start();

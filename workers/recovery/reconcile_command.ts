@@ -156,19 +156,19 @@ async function reconcileRealms(
 export function formatReconciliation({ realms, done }: ReconcileReport): string[] {
   const left = realms.flatMap(({ realm, name, places, fault }) => {
     const waiting = places.filter(({ lifted }) => !lifted);
+    const count = (of: (place: PlaceReport) => readonly unknown[]) =>
+      waiting.reduce((sum, place) => sum + of(place).length, 0);
+    const questions = count(({ open }) => open);
+    const obstacles = count((place) => place.obstacles);
     const said = [
       ...fault === null ? [] : [`FAILED: ${fault}`],
       ...waiting.length === 0 ? [] : [
-        `in quarantine: ${waiting.length} ramps, ${
-          waiting.reduce((sum, { open }) => sum + open.length, 0)
-        } questions, ${
-          waiting.reduce((sum, { obstacles }) => sum + obstacles.length, 0)
-        } obstacles`,
+        `ramps in quarantine: ${waiting.length}, questions: ${questions}, obstacles: ${obstacles}`,
       ],
     ];
     return said.length === 0 ? [] : [`  realm ${name} (${realm}): ${said.join("; ")}`];
   });
-  if (left.length > 0) return [`not reconciled: ${left.length} realms`, ...left];
+  if (left.length > 0) return [`realms that are not reconciled: ${left.length}`, ...left];
   return [done ? "reconciled" : "not reconciled: the quarantine stays until `deno task reconcile`"];
 }
 
