@@ -225,14 +225,16 @@ function launch(
   if (ahead !== null) stats.pipelined++;
   const { promise: landed, resolve } = Promise.withResolvers<void>();
   const land = () => {
-    flights.splice(flights.indexOf(flight), 1);
+    const place = flights.indexOf(flight);
+    if (place < 0) return;
+    flights.splice(place, 1);
     onLanded(flight);
     resolve();
   };
   const sending: Sending = { pool, stats, ahead, failed: false, land };
   const flight = { size, leads: () => leads() && !sending.failed, landed };
   flights.push(flight);
-  run(sending); // never throws
+  run(sending).catch(land); // nothing in it throws; if it did, the next batch would still be sent
 }
 
 /** Writes the parameters of a batch before its turn and reads its outcomes after it, so others do not wait for that. */
