@@ -17,7 +17,7 @@
  * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
  * `people [--persons=N]`, synchronisation and lists of persons; `attacks [--name=text]`, transfers under attack;
  * `soak --minutes=10 [--connections=64] [--picture=file.svg]`, both halves under load for long;
- * `parse`, the reading of bodies; `pauses`, for how long one request keeps others from the event loop.
+ * `move [--transactions=N]`, for how long a realm that moves takes no writes; `parse`, the reading of bodies; `pauses`, for how long one request keeps others from the event loop.
  *
  * @module
  */
@@ -34,6 +34,7 @@ import { benchLies } from "./lies.ts";
 import { chooseGenerator } from "./load.ts";
 import type { Field } from "./measure.ts";
 import { benchMemory } from "./memory.ts";
+import { benchMoves } from "./moves.ts";
 import { startPostgres15 } from "./older_postgres.ts";
 import { benchParse } from "./parse.ts";
 import { benchPaths } from "./paths.ts";
@@ -249,6 +250,13 @@ async function runAlone(asked: Asked): Promise<boolean> {
       return true;
     case "people":
       await benchPeople(Number(asked.persons ?? 100_000));
+      return true;
+    case "move":
+      await benchMoves({
+        rounds: Number(asked.rounds),
+        transactions: asked.transactions,
+        connections: Number(asked.connections ?? 8),
+      });
       return true;
     case "paths":
       await benchPaths(asked.seconds);

@@ -101,6 +101,21 @@ export function isRefusedThere(error: unknown): boolean {
   return code !== null && BROKEN.has(code);
 }
 
+/** Codes of a server that nobody heard: its address takes no connection, or there is none of its name. */
+const UNANSWERED: ReadonlySet<string> = new Set([
+  ...["ECONNREFUSED", "ENOTFOUND", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT", "CONNECT_TIMEOUT"],
+]);
+
+/** Whether no server answered at all; one that refuses a login, or starts up, has answered. */
+export function isUnanswered(error: unknown): boolean {
+  return UNANSWERED.has(codeOf(error) ?? "");
+}
+
+/** Whether a server has answered that it has no such database. */
+export function isDatabaseMissing(error: unknown): boolean {
+  return codeOf(error) === "3D000";
+}
+
 /** Whether this process has no permission to reach the database's server: it is not among the hosts. */
 export function isOutOfReach(error: unknown): boolean {
   return error instanceof Deno.errors.NotCapable || codeOf(error) === "EPERM";

@@ -117,19 +117,33 @@ export async function migrateRealm(
 
 /**
  * Creates the roles of a realm that are missing, as after a restore without roles, and states passwords,
- * settings and rights.
+ * settings and rights; not where the schema is fenced, as the realm lives elsewhere or is about to.
+ *
+ * @returns whether it did
  */
 export async function restateRights(
   tx: Tx,
   migrations: Migrations,
   location: RealmLocation,
   logins?: Logins,
-): Promise<void> {
+): Promise<boolean> {
   await tx.unsafe(LOCK_WAIT_MAX);
   await enterSchema(tx, location.schema);
-  await lockMigrations(tx);
+  await lockMigrations(tx); // the fence is raised under the same lock
+  if (await isFenced(tx, location.schema)) return false;
   await stateRoles(tx, location, logins);
   await stateRights(tx, migrations, location);
+  return true;
+}
+
+/** The table that marks a schema as the old place of a realm that moves or has moved. */
+export const FENCE = "move_fence";
+
+/** Whether a schema is fenced: nothing is written there. */
+export async function isFenced(tx: Tx, schema: string): Promise<boolean> {
+  const [{ fenced }] = await tx<{ fenced: boolean }[]>`
+    select to_regclass(${`${quote(schema)}.${quote(FENCE)}`}) is not null as fenced`;
+  return fenced;
 }
 
 /** States all rights of a realm's roles in its schema. */

@@ -5,9 +5,9 @@
  */
 import type { Tx } from "../database.ts";
 import { MOVED } from "../errors.ts";
+import { FENCE, isFenced } from "../migrate.ts";
 import { quoted, type TableShape, within } from "./tables.ts";
 
-const FENCE = "move_fence";
 /** Those that wait for these locks are the realm's writers: rather another try than a long pause. */
 const LOCK_WAIT_MAX_MS = 400;
 
@@ -28,9 +28,7 @@ export async function raiseFence(
     lock table ${within(schema, "ledger_lock")} in exclusive mode;
     lock table ${names.join()} in share row exclusive mode;
     set local lock_timeout = 0`);
-  const [{ raised }] = await tx<{ raised: boolean }[]>`
-    select to_regclass(${fence}) is not null as raised`;
-  if (!raised) {
+  if (!await isFenced(tx, schema)) {
     await tx.unsafe(`create table ${fence} (runner uuid not null);
       insert into ${fence} values ('${runner}');
       create function ${fence}() returns trigger language plpgsql as $$
@@ -72,9 +70,7 @@ export async function lowerFence(
   runner: string,
 ): Promise<boolean> {
   const fence = within(schema, FENCE);
-  const [{ raised }] = await tx<{ raised: boolean }[]>`
-    select to_regclass(${fence}) is not null as raised`;
-  if (!raised) return true;
+  if (!await isFenced(tx, schema)) return true;
   const [{ runner: holder }] = await tx.unsafe<{ runner: string }[]>(
     `select runner from ${fence} for update`,
   );
@@ -84,11 +80,4 @@ export async function lowerFence(
   );
   await tx.unsafe(`${drops.join("\n")} drop function ${fence}(); drop table ${fence}`);
   return true;
-}
-
-/** Whether a schema is fenced. */
-export async function isFenced(tx: Tx, schema: string): Promise<boolean> {
-  const [{ raised }] = await tx<{ raised: boolean }[]>`
-    select to_regclass(${within(schema, FENCE)}) is not null as raised`;
-  return raised;
 }

@@ -70,15 +70,16 @@ export async function takeMoveStep(
   return rows.length > 0;
 }
 
-/** Gives a realm its new place: the moment of the switch. */
+/** Gives a realm of a schema version its new place: the moment of the switch. False where it has another version or place. */
 export async function updatePlace(
   tx: Tx,
-  realm: string,
+  realm: { id: string; schema_version: number },
   to: { place: number; database_url_encrypted: Uint8Array | null },
 ): Promise<boolean> {
   const rows = await tx`
     update platform.realms set ${tx(to)}, updated_at = now()
-    where id = ${realm} and place = ${to.place - 1} returning id`;
+    where id = ${realm.id} and place = ${to.place - 1} and schema_version = ${realm.schema_version}
+    returning id`;
   return rows.length > 0;
 }
 

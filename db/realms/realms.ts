@@ -183,14 +183,18 @@ export async function markSchemaVersion(
   await tx`update platform.realms set schema_version = ${schema_version}, migrations_checksum = ${migrations_checksum} where id = ${id}`;
 }
 
-/** Records the schema version of a realm that was migrated in a place; false where it lives in another by now. */
+/**
+ * Records the schema version of a realm that was migrated in a place, unless a newer version has recorded its own since;
+ * false where it lives in another by now.
+ */
 export async function markMigrated(
   tx: Tx,
   { id, place }: { id: string; place: number },
   { schema_version, migrations_checksum }: MigrationStand,
 ): Promise<boolean> {
   const rows = await tx`
-    update platform.realms set schema_version = ${schema_version}, migrations_checksum = ${migrations_checksum}
+    update platform.realms set schema_version = greatest(schema_version, ${schema_version}), migrations_checksum =
+      case when schema_version > ${schema_version} then migrations_checksum else ${migrations_checksum} end
     where id = ${id} and place = ${place} returning id`;
   return rows.length > 0;
 }

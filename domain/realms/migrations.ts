@@ -32,7 +32,6 @@ import {
   updateRealm,
 } from "../../db/realms/realms.ts";
 import type { Progress } from "../../progress.ts";
-import { selectPlace } from "../../db/realm_places.ts";
 import { building, locking, reading } from "../../db/transaction.ts";
 import { locationOf } from "./realms.ts";
 
@@ -161,12 +160,10 @@ export async function restateAll(
   }
   await passOver(allRealms(database.platform, { select }), {
     serverOf: (row) => database.serverOf(locationOf(row)),
-    async work(row) {
+    async work({ id }) {
       begin();
-      const isElsewhere = row.database_url_encrypted !== null;
-      if ((row.role_name === null && !isElsewhere) || await isMoving(database, row)) return;
-      await restateOne(database, migrations, await withLogin(database, row, newLogins));
-      tell("info", "a realm has its rights again", { realm: row.id });
+      if (!await restateWhereItLives(database, migrations, id, newLogins)) return;
+      tell("info", "a realm has its rights again", { realm: id });
     },
     fail(row, error) {
       failed.push(row.id);
@@ -178,10 +175,26 @@ export async function restateAll(
   return failed;
 }
 
-/** Whether a realm is moving: its old place is fenced. */
-async function isMoving({ platform }: Database, { id }: RealmRow): Promise<boolean> {
-  const place = await reading(platform, (db) => selectPlace(db, id));
-  return place?.moving ?? false;
+/**
+ * States a realm's rights where it lives now: since its page was read it may have moved, or it moves meanwhile.
+ *
+ * @returns whether it has them; false where it has no roles, or moves: its mover states them
+ */
+async function restateWhereItLives(
+  database: Database,
+  migrations: Migrations,
+  id: string,
+  newLogins: boolean,
+): Promise<boolean> {
+  for (let refused: number | null = null;;) {
+    const row = await reading(database.platform, (db) => selectRealm(db, id));
+    if (row === null || row.place === refused) return false;
+    if (row.role_name === null && row.database_url_encrypted === null) return false;
+    if (await restateOne(database, migrations, await withLogin(database, row, newLogins))) {
+      return true;
+    }
+    refused = row.place;
+  }
 }
 
 /**
@@ -199,21 +212,22 @@ async function withLogin(database: Database, row: RealmRow, anew: boolean): Prom
   });
 }
 
+/** States a realm's rights in one place; false where that is fenced. */
 async function restateOne(
   database: Database,
   migrations: Migrations,
   row: RealmRow,
-): Promise<void> {
+): Promise<boolean> {
   const location = locationOf(row);
-  await building(
+  return await building(
     database.migrating(location),
     (sql) =>
       sql.begin(async (tx) => {
         await unmarkSchema(tx, location.schema);
-        if (location.role === null) return;
-        await restateRights(tx, migrations, location, database.logins);
+        if (location.role === null) return true;
+        return await restateRights(tx, migrations, location, database.logins);
       }),
-  );
+  ) as boolean;
 }
 
 async function migrateOne(

@@ -3,11 +3,10 @@ import { schemaExists } from "../../db/backup/catalog.ts";
 import { ownedLocation } from "../../db/backup/directory.ts";
 import { rebuild } from "../../db/backup/snapshots.ts";
 import type { Database, Pool, Tx } from "../../db/database.ts";
-import { codeOf, isOutOfReach } from "../../db/errors.ts";
+import { codeOf, isDatabaseMissing, isOutOfReach, isUnanswered } from "../../db/errors.ts";
 import { assertReachable, findEncodingFault } from "../../db/migrate.ts";
 import { inspectTarget } from "../../db/moves/target.ts";
 import { type Header, type RealmPart, refuse } from "../../domain/backup/manifests.ts";
-import { DomainError } from "../../domain/errors.ts";
 import { nameServer } from "../../domain/realms/realm_locations.ts";
 import type { Secrets } from "../../domain/security/serving_secrets.ts";
 
@@ -48,11 +47,26 @@ export function addressOf(
  * @throws {DomainError} request.invalid where it cannot be used, which names the server and no login
  */
 export async function elsewhere<T>(
-  { database, secrets, header }: DestinationOptions,
+  options: DestinationOptions,
+  realm: RealmElsewhere,
+  work: (owner: Pool) => Promise<T>,
+): Promise<T> {
+  const { secrets, header } = options;
+  const { id, schema, address } = realm;
+  return await asOwner(options, realm, async (owner) => {
+    const server = nameServer(secrets, id, address);
+    await reach(owner, `realm ${id} cannot be restored to ${server}`);
+    const fault = await rebuild(owner, (tx) => faultOf(tx, schema, header));
+    if (fault !== null) refuse(`realm ${id} cannot be restored to ${server}: ${fault}`);
+    return await work(owner);
+  });
+}
+
+async function asOwner<T>(
+  { database, secrets }: DestinationOptions,
   { id, schema, address }: RealmElsewhere,
   work: (owner: Pool) => Promise<T>,
 ): Promise<T> {
-  const server = nameServer(secrets, id, address);
   if (secrets.decrypt("database_url", id, address) === null) {
     refuse(`the address of realm ${id}'s database was encrypted under another PLATFORM_KEY`);
   }
@@ -60,9 +74,6 @@ export async function elsewhere<T>(
     ...{ id, schema_name: schema, database_url_encrypted: address },
   }));
   try {
-    await reach(owner, `realm ${id} cannot be restored to ${server}`);
-    const fault = await rebuild(owner, (tx) => faultOf(tx, schema, header));
-    if (fault !== null) refuse(`realm ${id} cannot be restored to ${server}: ${fault}`);
     return await work(owner);
   } finally {
     await owner.sql.end({ timeout: 5 });
@@ -89,25 +100,30 @@ async function reach(owner: Pool, what: string): Promise<void> {
 
 /**
  * Refuses a realm whose schema is still where the directory says, while it is restored to another place: it would live in two.
- * Where that database does not answer, the realm counts as lost there.
+ * Where no server answers there, the realm counts as lost; a server that answers anything else, such as a refused login,
+ * may well have it.
  *
- * @returns whether that database was asked
+ * @returns whether that server answered
+ * @throws {DomainError} request.invalid
  */
 export async function assertGone(
   options: DestinationOptions,
   realm: RealmElsewhere,
 ): Promise<boolean> {
-  const found = await elsewhere(
-    options,
-    realm,
-    (owner) => rebuild(owner, (tx) => schemaExists(tx, realm.schema)),
-  ).catch((error) => {
-    if (error instanceof DomainError) return null;
-    throw error;
+  const { id, schema, address } = realm;
+  const server = nameServer(options.secrets, id, address);
+  return await asOwner(options, realm, async (owner) => {
+    try {
+      await assertReachable(owner);
+    } catch (error) {
+      if (isUnanswered(error)) return false;
+      if (isDatabaseMissing(error)) return true;
+      const why = isOutOfReach(error) ? "it is not among DATABASE_HOSTS" : codeOf(error);
+      if (why === null) throw error;
+      refuse(`whether realm ${id} is still at ${server} cannot be told: ${why}`);
+    }
+    const there = await rebuild(owner, (tx) => schemaExists(tx, schema));
+    if (there) refuse(`the schema ${schema} exists already, at ${server}`);
+    return true;
   });
-  if (found) {
-    const server = nameServer(options.secrets, realm.id, realm.address);
-    refuse(`the schema ${realm.schema} exists already, at ${server}`);
-  }
-  return found !== null;
 }

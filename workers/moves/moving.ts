@@ -9,11 +9,12 @@ import {
   assertReachable,
   createRealmSchema,
   dropRealmSchema,
+  isFenced,
   migrateRealm,
   restateRights,
 } from "../../db/migrate.ts";
 import { installCapture, removeCapture } from "../../db/moves/capture.ts";
-import { isFenced, lowerFence, raiseFence, revokeAll } from "../../db/moves/fence.ts";
+import { lowerFence, raiseFence, revokeAll } from "../../db/moves/fence.ts";
 import { type MoveStep, takeMoveStep, updatePlace } from "../../db/realms/moves.ts";
 import {
   adoptTarget,
@@ -166,7 +167,8 @@ async function change(run: Run): Promise<number> {
     const change = { from: ["fenced"], to: "switched", pauseMs } as const;
     if (!await takeMoveStep(tx, move, change)) throw overtaken();
     const to = { place, database_url_encrypted: encryptedUrl };
-    if (!await updatePlace(tx, move.realm, to)) throw overtaken();
+    const realm = { id: move.realm, schema_version: run.migrations.realm.length };
+    if (!await updatePlace(tx, realm, to)) throw overtaken();
   });
   await reach(run, "switched");
   return pauseMs;
