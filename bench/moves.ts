@@ -52,8 +52,9 @@ export async function benchMoves({ transactions, rounds, connections }: MovesAsk
     const realm = await makeRealm(stand, service, { name: "moves", accounts: ACCOUNTS });
     await fill(stand, service, { realm, to: transactions, folder });
     console.log(
-      "| transactions | writes stopped, ms | longest wait of a client, ms | to the fence, its rows, the switch, ms " +
-        "| posted meanwhile | answers that were no success |\n|--:|--:|--:|---|--:|---|",
+      "| transactions | writes stopped, ms | longest wait of a client, ms | fence, last round, switch, ms " +
+        "| changed rows, rows read under the fence | posted meanwhile | other answers |\n" +
+        "|--:|--:|--:|---|---|--:|---|",
     );
     for (let i = 0; i < rounds; i++) {
       await moveOnce(stand, service, { realm, to: i % 2 === 0 ? other.url : null, connections });
@@ -105,7 +106,7 @@ async function moveOnce(
   const onStep = (step: string) => void at.set(step, performance.now());
   try {
     const order = await orderMove(options, { realm: realm.id, to }, Date.now());
-    const { pauseMs } = await carryOn({ ...options, onStep }, order);
+    const { pauseMs, paused } = await carryOn({ ...options, onStep }, order);
     const { posted, longest, others } = await load.stop();
     const between = (from: string, until: string) => Math.round(at.get(until)! - at.get(from)!);
     const parts = [["fencing", "fenced"], ["fenced", "complete"], ["complete", "switched"]];
@@ -114,7 +115,7 @@ async function moveOnce(
     console.log(
       `| ${n} | ${pauseMs} | ${Math.round(longest)} | ${
         parts.map(([from, until]) => between(from, until)).join(", ")
-      } | ${posted} | ${
+      } | ${paused!.noted}, ${paused!.read} | ${posted} | ${
         [...others].map(([status, n]) => `${n} × ${status}`).join(", ") || "none"
       } |`,
     );

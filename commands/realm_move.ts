@@ -41,10 +41,13 @@ export async function moveRealm(
     return;
   }
   const { progress } = context;
-  const { pauseMs, rounds, head } = await carryOn({ ...options, progress }, move);
+  const { pauseMs, paused, rounds, head } = await carryOn({ ...options, progress }, move);
   progress.end();
   const pause = pauseMs === null ? "" : ` It took no writes for ${pauseMs} ms.`;
-  console.log(`Realm ${realm} has moved, head ${head}, after ${rounds} rounds.${pause}`);
+  const work = paused === null
+    ? ""
+    : ` Meanwhile ${paused.noted} changed rows were brought over and ${paused.read} rows read.`;
+  console.log(`Realm ${realm} has moved, head ${head}, after ${rounds} rounds.${pause}${work}`);
 }
 
 function optionsOf({ database, migrations, provisioning }: CommandContext): OrderOptions {

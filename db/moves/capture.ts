@@ -3,7 +3,7 @@
  * is copied. Any PostgreSQL offers this to the owner of the tables; no replication has to be set up.
  * @module
  */
-import type { Tx } from "../database.ts";
+import type { Db, Tx } from "../database.ts";
 import { quoted, type TableShape, within } from "./tables.ts";
 
 const CAPTURE = "move_noted";
@@ -94,4 +94,14 @@ export async function forgetNoted(
 ): Promise<void> {
   if (tables.length === 0) return;
   await tx.unsafe(tables.map((one) => `delete from ${within(schema, logOf(one))};`).join(" "));
+}
+
+/** Gives back the room of what was forgotten, so that what is read later is only what was noted later. */
+export async function vacuumLogs(
+  db: Db,
+  schema: string,
+  tables: readonly TableShape[],
+): Promise<void> {
+  const logs = tables.filter(({ key }) => key.length > 0).map((one) => within(schema, logOf(one)));
+  await db.unsafe(`vacuum ${logs.join()}`);
 }

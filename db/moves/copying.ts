@@ -1,7 +1,7 @@
 /** Copies rows of a realm's tables between two databases, as PostgreSQL itself writes them in text. @module */
 import type { Tx } from "../database.ts";
 import { logOf } from "./capture.ts";
-import { quoted, type TableShape, within } from "./tables.ts";
+import { quoted, sameKey, sumOf, type TableShape, within } from "./tables.ts";
 
 /** Two open transactions, of which the first reads one moment. */
 export interface Copying {
@@ -14,62 +14,112 @@ export interface Copying {
 
 /** Rows of one message. */
 const ROWS_AT_ONCE = 2000;
+/** Sent with the statement before it, without asking for its types first. */
+const AT_ONCE = { prepare: true };
 
 /** Copies all rows of a table, in the place of those that are there. */
 export async function copyWhole(copying: Copying, table: TableShape): Promise<void> {
-  const name = within(copying.schema, table.name);
-  await copying.target.unsafe(`delete from ${name}`);
-  await carry(copying, `select t::text as line from ${name} t`, table);
-}
-
-/** Copies the rows of a table whose keys were noted, and deletes those that are gone. */
-export async function copyNoted(copying: Copying, table: TableShape): Promise<void> {
-  const { source, target, schema } = copying;
-  const [name, log] = [within(schema, table.name), within(schema, logOf(table))];
-  const key = table.key.map(quoted).join();
-  const same = table.key.map((one) => `t.${quoted(one)} = k.${quoted(one)}`).join(" and ");
-  // Keys travel as rows of the table's type whose other columns are null.
-  const shape = `select ${key} from unnest($1::text::${name}[])`;
-  const row = `(jsonb_populate_record(null::${name}, to_jsonb(k)))::text`;
-  const keys = `select ${row} as line from (select distinct ${key} from ${log}) k`;
-  for await (const lines of linesOf(source, keys)) {
-    await target.unsafe(`delete from ${name} t using (${shape}) k where ${same}`, [lines]);
-  }
-  const rows =
-    `select t::text as line from ${name} t where (${key}) in (select ${key} from ${log})`;
-  await carry(copying, rows, table);
-}
-
-async function carry(
-  { source, target, schema, onBytes }: Copying,
-  query: string,
-  table: TableShape,
-): Promise<void> {
+  const { source, target, schema, onBytes } = copying;
   const name = within(schema, table.name);
-  const columns = table.columns.map(quoted).join();
-  for await (const lines of linesOf(source, query)) {
-    await target.unsafe(
-      `insert into ${name} (${columns}) overriding system value
-        select ${columns} from unnest($1::text::${name}[])`,
-      [lines],
-    );
+  await target.unsafe(`delete from ${name}`);
+  const query = `select t::text as line from ${name} t`;
+  for await (const rows of slicesOf<{ line: string }>(source, table, query)) {
+    const lines = rows.map(({ line }) => line);
+    const text = arrayOf(lines);
+    await target.unsafe(insertInto(schema, table), [text], AT_ONCE);
+    onBytes?.(text.length);
+  }
+}
+
+/** A noted key; the row that has it, and the sum over that, are null where it is gone. */
+interface NotedRow {
+  key: string;
+  line: string | null;
+  sum: string | null;
+}
+
+/**
+ * Copies the rows of a table whose keys were noted, and deletes those that are gone. Each key is looked up by its index
+ * on both sides, so the cost is that of the keys, however large the table is.
+ *
+ * @returns whether the target has the same rows under these keys
+ */
+export async function copyNoted(copying: Copying, table: TableShape): Promise<boolean> {
+  const { source, target, schema, onBytes } = copying;
+  const name = within(schema, table.name);
+  // Keys travel as rows of the table's type whose other columns are null. "offset 0" keeps a plan that was made
+  // without figures of the log from reading through the table.
+  const query = `
+    select (jsonb_populate_record(null::${name}, to_jsonb(k)))::text as key, f.line, f.sum
+    from (select distinct ${table.key.map(quoted).join()} from ${within(schema, logOf(table))}) k
+    left join lateral (select t::text as line, ${sumOf(table, "t")}::text as sum from ${name} t
+      where ${sameKey(table, "t", "k")} offset 0) f on true`;
+  let same = true;
+  for await (const rows of slicesOf<NotedRow>(source, table, query)) {
+    const keys = arrayOf(rows.map(({ key }) => key));
+    const found = rows.filter(({ line }) => line !== null);
+    const lines = arrayOf(found.map(({ line }) => line!));
+    // Three statements in one message.
+    const [, , [there]] = await Promise.all([
+      target.unsafe(deleteKeys(schema, table), [keys], AT_ONCE),
+      target.unsafe(insertInto(schema, table), [lines], AT_ONCE),
+      target.unsafe<{ sum: string }[]>(sumOfKeys(schema, table), [keys], AT_ONCE),
+    ]);
+    const sum = found.reduce((all, row) => all + BigInt(row.sum!), 0n);
+    same &&= there.sum === `${found.length} ${sum}`;
     onBytes?.(lines.length);
   }
+  return same;
 }
 
-/** Reads rows as the server writes them, in slices, each as the text of an array. */
-async function* linesOf(source: Tx, query: string): AsyncGenerator<string> {
-  await source.unsafe(`declare move_rows no scroll cursor for ${query}`);
-  for (let count = ROWS_AT_ONCE; count === ROWS_AT_ONCE;) {
-    const rows = await source.unsafe<{ line: string }[]>(
-      `fetch ${ROWS_AT_ONCE} from move_rows`,
-    );
-    count = rows.length;
-    if (count > 0) yield `{${rows.map(({ line }) => quotedElement(line)).join()}}`;
+function insertInto(schema: string, { name, columns }: TableShape): string {
+  const list = columns.map(quoted).join();
+  return `insert into ${within(schema, name)} (${list}) overriding system value
+    select ${list} from unnest($1::text::${within(schema, name)}[])`;
+}
+
+function deleteKeys(schema: string, table: TableShape): string {
+  const name = within(schema, table.name);
+  return `delete from ${name} where ctid = any (array(
+    select f.ctid from unnest($1::text::${name}[]) k,
+      lateral (select t.ctid from ${name} t where ${sameKey(table, "t", "k")} offset 0) f))`;
+}
+
+function sumOfKeys(schema: string, table: TableShape): string {
+  const name = within(schema, table.name);
+  return `select count(*) || ' ' || coalesce(sum(f.sum::numeric), 0) as sum
+    from unnest($1::text::${name}[]) k,
+      lateral (select ${sumOf(table, "t")} as sum from ${name} t
+        where ${sameKey(table, "t", "k")} offset 0) f`;
+}
+
+/** Reads rows in slices, through a cursor of the table's name: those of several tables are read at once. */
+async function* slicesOf<Row extends object>(
+  source: Tx,
+  { name }: TableShape,
+  query: string,
+): AsyncGenerator<Row[]> {
+  const cursor = quoted(`move_rows_${name}`);
+  const fetching = `fetch ${ROWS_AT_ONCE} from ${cursor}`;
+  // In one message; where the first fails, the second says only that it did.
+  const [declared, first] = await Promise.allSettled([
+    source.unsafe(`declare ${cursor} no scroll cursor for ${query}`),
+    source.unsafe<Row[]>(fetching),
+  ]);
+  if (declared.status === "rejected") throw declared.reason;
+  if (first.status === "rejected") throw first.reason;
+  let rows: Row[] = first.value;
+  for (;;) {
+    if (rows.length > 0) yield rows;
+    if (rows.length < ROWS_AT_ONCE) break;
+    rows = await source.unsafe<Row[]>(fetching);
   }
-  await source.unsafe("close move_rows");
+  await source.unsafe(`close ${cursor}`);
 }
 
-function quotedElement(text: string): string {
-  return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+/** Writes texts as an array of PostgreSQL. */
+function arrayOf(texts: readonly string[]): string {
+  return `{${
+    texts.map((text) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`).join()
+  }}`;
 }

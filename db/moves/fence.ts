@@ -46,6 +46,12 @@ export async function raiseFence(
   await revokeAll(tx, { schema, role });
 }
 
+/** Makes a fence that an earlier run has raised this run's own. */
+export async function adoptFence(tx: Tx, schema: string, runner: string): Promise<void> {
+  if (!await isFenced(tx, schema)) return;
+  await tx.unsafe(`update ${within(schema, FENCE)} set runner = '${runner}'`);
+}
+
 /** Takes all rights in a schema from the realm's roles. */
 export async function revokeAll(
   tx: Tx,

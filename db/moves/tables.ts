@@ -4,7 +4,7 @@ import type { Db, Tx } from "../database.ts";
 /** A table to copy. */
 export interface TableShape {
   name: string;
-  /** Columns that are stored, without those that the server computes. */
+  /** Columns that travel: none that the server computes, and no number of a transaction of this server (xid8). */
   columns: string[];
   /** Columns of the primary key; empty where there is none, and the table is copied whole each time. */
   key: string[];
@@ -30,7 +30,8 @@ export async function selectTables(db: Db, schema: string): Promise<TableShape[]
   const rows = await db<{ name: string; columns: string; key: string | null; bytes: string }[]>`
     select c.relname as name, pg_relation_size(c.oid)::text as bytes,
       (select string_agg(a.attname, ',' order by a.attnum) from pg_attribute a
-        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns,
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+          and a.atttypid <> 'xid8'::regtype) as columns,
       (select string_agg(a.attname, ',' order by a.attnum) from pg_index i
         join pg_attribute a on a.attrelid = c.oid and a.attnum = any (i.indkey)
         where i.indrelid = c.oid and i.indisprimary) as key
@@ -44,6 +45,17 @@ export async function selectTables(db: Db, schema: string): Promise<TableShape[]
   }));
 }
 
+/** The sum over a row, of the columns that travel. */
+export function sumOf({ columns }: TableShape, row: string): string {
+  const values = columns.map((column) => `${row}.${quoted(column)}`).join();
+  return `hashtextextended(row(${values})::text, 0)`;
+}
+
+/** Whether a row has the key of another. */
+export function sameKey({ key }: TableShape, row: string, other: string): string {
+  return key.map((one) => `${row}.${quoted(one)} = ${other}.${quoted(one)}`).join(" and ");
+}
+
 /** Sums up the contents of tables: the same rows give the same text, in whatever order they are stored. */
 export async function fingerprint(
   tx: Tx,
@@ -51,13 +63,21 @@ export async function fingerprint(
   tables: readonly TableShape[],
 ): Promise<string[]> {
   if (tables.length === 0) return [];
-  const each = tables.map(({ name, columns }) =>
-    `select '${name} ' || count(*) || ' ' || coalesce(sum(hashtextextended(row(${
-      columns.map((column) => `t.${quoted(column)}`).join()
-    })::text, 0)::numeric), 0) as line from ${within(schema, name)} t`
+  const each = tables.map((table) =>
+    `select '${table.name} ' || count(*) || ' ' || coalesce(sum(${
+      sumOf(table, "t")
+    }::numeric), 0) as line from ${within(schema, table.name)} t`
   );
   const rows = await tx.unsafe<{ line: string }[]>(`${each.join(" union all ")} order by 1`);
   return rows.map(({ line }) => line);
+}
+
+/** Counts the rows of a schema that this session has read, by scans and by indexes; it only grows within a transaction. */
+export async function countReads(tx: Tx, schema: string): Promise<number> {
+  const [{ count }] = await tx<{ count: string }[]>`
+    select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::text as count
+    from pg_stat_xact_user_tables where schemaname = ${schema}`;
+  return Number(count);
 }
 
 /** Takes away the time limits of a transaction that copies. */

@@ -126,14 +126,17 @@ export async function bareTarget(
   await tx.unsafe([...drops, ...rows].join("\n"));
 }
 
-/** Gives the target the triggers and foreign keys of the source; the rows that are there are not checked yet. */
-export async function completeTarget(
-  { source, target, schema }: { source: Db; target: Tx; schema: string },
-): Promise<void> {
+/**
+ * Writes the statements that give the target the triggers and foreign keys of the source. Rows that are there are not
+ * checked by them.
+ */
+export async function selectMissingRules(
+  { source, target, schema }: { source: Db; target: Db; schema: string },
+): Promise<string> {
   const key = ({ table_name, name }: Rule) => `${table_name} ${name}`;
   const there = new Set((await selectRules(target, schema)).map(key));
   const missing = (await selectRules(source, schema)).filter((rule) => !there.has(key(rule)));
-  const lines = missing.map(({ table_name, name, definition, enabled, kind }) => {
+  return missing.map(({ table_name, name, definition, enabled, kind }) => {
     const table = within(schema, table_name);
     if (kind === "key") {
       return `alter table ${table} add constraint ${quoted(name)} ${
@@ -144,8 +147,12 @@ export async function completeTarget(
       ? `alter table ${table} enable always trigger ${quoted(name)};`
       : "";
     return `${definition}; ${always}`;
-  });
-  if (lines.length > 0) await target.unsafe(lines.join("\n"));
+  }).join("\n");
+}
+
+/** Gives the target its rules; the rows that are there are not checked yet. */
+export async function completeTarget(tx: Tx, rules: string): Promise<void> {
+  if (rules !== "") await tx.unsafe(rules);
 }
 
 /** Reads the foreign keys whose rows were not checked yet. */
@@ -178,31 +185,23 @@ export async function copySequences(
   const rows = await source<{ name: string; last: string | null }[]>`
     select sequencename as name, last_value::text as last from pg_sequences
     where schemaname = ${schema}`;
-  for (const { name, last } of rows) {
-    if (last === null) continue;
-    await target`select setval(${within(schema, name)}::text::regclass, ${last}::text::bigint)`;
-  }
+  const calls = rows.filter(({ last }) => last !== null).map(({ name, last }) =>
+    `setval('${within(schema, name)}', ${last})`
+  );
+  if (calls.length > 0) await target.unsafe(`select ${calls.join()}`);
 }
 
-/**
- * Makes the copy the realm's own: numbers of transactions are those of this server, and a worker's attestation
- * of the source holds for the copy, which was compared with it.
- */
+/** Makes a worker's attestation of the source hold for the copy, which was compared with it. */
 export async function adoptTarget(
   { source, target, schema }: { source: Db; target: Tx; schema: string },
 ): Promise<void> {
+  const here = `${within(schema, "database_place")}()`;
   const [{ attested }] = await source.unsafe<{ attested: boolean }[]>(
-    `select exists (select from ${within(schema, "attestations")}
-      where place = ${within(schema, "database_place")}()) as attested`,
+    `select exists (select from ${
+      within(schema, "attestations")
+    } where place = ${here}) as attested`,
   );
-  await target.unsafe(
-    `update ${within(schema, "revocations")} set xact = pg_current_xact_id();
-    ${
-      attested
-        ? `update ${within(schema, "attestations")} set place = ${
-          within(schema, "database_place")
-        }()`
-        : ""
-    }`,
-  );
+  if (attested) {
+    await target.unsafe(`update ${within(schema, "attestations")} set place = ${here}`);
+  }
 }

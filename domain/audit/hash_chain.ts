@@ -21,7 +21,7 @@ import {
 import { addFlows } from "../../db/audit/hourly_flows.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { openAnswer } from "../answers.ts";
-import { chainTrail } from "./trail_chain.ts";
+import { type ChainEnd, chainTrail } from "./trail_chain.ts";
 import { DomainError } from "../errors.ts";
 import { publishNow } from "../event_publishing.ts";
 import { payloadOf } from "../events.ts";
@@ -203,6 +203,25 @@ export async function recomputeAll(
 ): Promise<Recomputed> {
   const head = await selectHead(db);
   return await recompute(db, { from: 1n, last: BigInt(head.seq), head, onShare });
+}
+
+/** Recomputes the chain after an end up to which it was recomputed before, and gives its end or its first break. */
+export async function recomputeAfter(
+  db: Db,
+  from: ChainEnd,
+): Promise<ChainEnd & Pick<Recomputed, "break">> {
+  const head = await selectHead(db);
+  const last = BigInt(head.seq);
+  const known = from.seq === 0n ? GENESIS : await selectHash(db, from.seq);
+  if (known !== from.hash) {
+    return { ...from, break: { seq: asNumber(from.seq), reason: "hash_mismatch" } };
+  }
+  if (last < from.seq || last === from.seq && from.seq > 0n && head.hash !== from.hash) {
+    return { ...from, break: { seq: asNumber(last), reason: "head_mismatch" } };
+  }
+  const { checked, tip, break: found } = await recompute(db, { from: from.seq + 1n, last, head });
+  if (checked === 0) return { ...from, break: found };
+  return { seq: from.seq + BigInt(checked), hash: tip, break: found };
 }
 
 /** Result of recomputing a part of the chain. */

@@ -12,9 +12,9 @@ import {
 import type { Pool, Tx } from "../../db/database.ts";
 import { selectHash } from "../../db/audit/hash_chain.ts";
 import { snapshot } from "../../db/transaction.ts";
-import { recomputeTrail } from "./trail_chain.ts";
+import { type ChainEnd, recomputeTrail } from "./trail_chain.ts";
 import { GENESIS } from "./chain_links.ts";
-import { recomputeAll, type Recomputed } from "./hash_chain.ts";
+import { type BreakReason, recomputeAfter, recomputeAll, type Recomputed } from "./hash_chain.ts";
 
 /** The kind of a mismatch: a check, or a break of the hash chain. */
 export type MismatchCode =
@@ -27,6 +27,12 @@ export type MismatchCode =
   | "audit.hash_mismatch"
   | "audit.seq_missing"
   | "seal.head_mismatch";
+
+/** How far the chain of hashes and that of the audit trail were recomputed. */
+export interface ChainEnds {
+  links: ChainEnd;
+  lines: ChainEnd;
+}
 
 /** A mismatch. */
 export interface Mismatch {
@@ -52,6 +58,8 @@ export interface LedgerAudit {
   links: number;
   /** The last link, as `<seq>:<hash>`, to be stored elsewhere. */
   head: string;
+  /** How far both chains were recomputed. */
+  ends: ChainEnds;
   mismatches: Mismatch[];
 }
 
@@ -93,10 +101,11 @@ export async function checkWithin(
     onSteps(1);
   }
   const { checked: links, tip } = await checkChain(tx, mismatches, onSteps);
-  await checkTrail(tx, mismatches);
+  const lines = await checkTrail(tx, mismatches);
   onSteps(1);
   if (expect !== undefined) await checkHead(tx, expect, mismatches);
-  return { links, head: `${links}:${tip}`, mismatches };
+  const ends = { links: { seq: BigInt(links), hash: tip }, lines };
+  return { links, head: `${links}:${tip}`, ends, mismatches };
 }
 
 async function checkChain(
@@ -110,17 +119,36 @@ async function checkChain(
     done += share;
   });
   onSteps(1 - done);
-  if (chain.break !== null) {
-    const { seq, reason } = chain.break;
-    mismatches.push({ code: `seal.${reason}`, subject: `${seq}`, ...ONE });
-  }
+  if (chain.break !== null) mismatches.push(breakOf(chain.break));
   return chain;
 }
 
-async function checkTrail(tx: Tx, mismatches: Mismatch[]): Promise<void> {
-  const found = await recomputeTrail(tx);
-  if (found === null) return;
-  mismatches.push({ code: `audit.${found.reason}`, subject: `${found.seq}`, ...ONE });
+function breakOf({ seq, reason }: { seq: number; reason: BreakReason }): Mismatch {
+  return { code: `seal.${reason}`, subject: `${seq}`, ...ONE };
+}
+
+async function checkTrail(
+  tx: Tx,
+  mismatches: Mismatch[],
+  from?: ChainEnd,
+): Promise<ChainEnd> {
+  const { break: found, ...end } = await recomputeTrail(tx, from);
+  if (found !== null) {
+    mismatches.push({ code: `audit.${found.reason}`, subject: `${found.seq}`, ...ONE });
+  }
+  return end;
+}
+
+/** Recomputes both chains from where they were recomputed before: its cost is that of what was added since. */
+export async function checkAdded(
+  tx: Tx,
+  from: ChainEnds,
+): Promise<{ ends: ChainEnds; mismatches: Mismatch[] }> {
+  const mismatches: Mismatch[] = [];
+  const { break: found, ...links } = await recomputeAfter(tx, from.links);
+  if (found !== null) mismatches.push(breakOf(found));
+  const lines = await checkTrail(tx, mismatches, from.lines);
+  return { ends: { links, lines }, mismatches };
 }
 
 /** Checks that a head that was stored elsewhere is still part of the chain. */

@@ -41,17 +41,29 @@ export async function chainTrail(tx: Tx, limit: number): Promise<void> {
   });
 }
 
-/** Recomputes the whole chain of the trail; gives its first break, or null. */
-export async function recomputeTrail(tx: Tx): Promise<TrailBreak | null> {
-  const link = createLinker(GENESIS);
-  for (let seq = 1n;;) {
-    const lines = await selectChained(tx, seq, PAGE);
-    if (lines.length === 0) return null;
+/** The end of a chain up to which it was recomputed. */
+export interface ChainEnd {
+  seq: bigint;
+  /** Hexadecimal. */
+  hash: string;
+}
+
+/** Recomputes the chain of the trail after an end, or the whole; gives its end, or its first break. */
+export async function recomputeTrail(
+  tx: Tx,
+  { seq: from, hash }: ChainEnd = { seq: 0n, hash: GENESIS },
+): Promise<ChainEnd & { break: TrailBreak | null }> {
+  const link = createLinker(hash);
+  for (let end = { seq: from, hash };;) {
+    const lines = await selectChained(tx, end.seq + 1n, PAGE);
+    if (lines.length === 0) return { ...end, break: null };
     for (const line of lines) {
+      const seq = end.seq + 1n;
       const at = parseInt(`${seq}`, 10);
-      if (BigInt(line.seq) !== seq) return { seq: at, reason: "seq_missing" };
-      if (link(lineForm(line, seq)) !== line.hash) return { seq: at, reason: "hash_mismatch" };
-      seq++;
+      if (BigInt(line.seq) !== seq) return { ...end, break: { seq: at, reason: "seq_missing" } };
+      const due = link(lineForm(line, seq));
+      if (due !== line.hash) return { ...end, break: { seq: at, reason: "hash_mismatch" } };
+      end = { seq, hash: due };
     }
   }
 }

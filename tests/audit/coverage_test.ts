@@ -120,7 +120,9 @@ async function anything(tx: Tx): Promise<boolean> {
   for (const code of CODES.slice(0, FIRST.length)) {
     if ((await selectMismatches(tx, code, 1)).length > 0) return true;
   }
-  if ((await recomputeAll(tx)).break !== null || await recomputeTrail(tx) !== null) return true;
+  if ((await recomputeAll(tx)).break !== null || (await recomputeTrail(tx)).break !== null) {
+    return true;
+  }
   for (const code of CODES.slice(FIRST.length)) {
     if ((await selectMismatches(tx, code, 1)).length > 0) return true;
   }

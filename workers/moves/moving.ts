@@ -2,73 +2,69 @@
  * Moves a realm to another database while it is used. The rows are copied under a capture of changes, the
  * changes after them, round by round; then the old place is fenced, the last changes follow, and the directory
  * names the new place. Every step is recorded before it is taken, so the next call carries a move on that stopped.
+ * All that takes as long as the realm is large runs before the fence or after the switch.
  * @module
  */
-import type { Pool } from "../../db/database.ts";
 import {
-  assertReachable,
   createRealmSchema,
   dropRealmSchema,
   isFenced,
   migrateRealm,
   restateRights,
 } from "../../db/migrate.ts";
-import { installCapture, removeCapture } from "../../db/moves/capture.ts";
-import { lowerFence, raiseFence, revokeAll } from "../../db/moves/fence.ts";
-import { type MoveStep, takeMoveStep, updatePlace } from "../../db/realms/moves.ts";
-import {
-  adoptTarget,
-  bareTarget,
-  checkKey,
-  completeTarget,
-  copySequences,
-  inspectTarget,
-  lockTarget,
-  markTarget,
-  selectUnchecked,
-  type TargetState,
-} from "../../db/moves/target.ts";
+import { installCapture, removeCapture, vacuumLogs } from "../../db/moves/capture.ts";
+import { adoptFence, lowerFence, raiseFence, revokeAll } from "../../db/moves/fence.ts";
 import {
   allowCopying,
   analyzeTables,
   countMigrations,
   selectTables,
-  type TableShape,
 } from "../../db/moves/tables.ts";
-import { isContention, isTimeout } from "../../db/errors.ts";
+import {
+  bareTarget,
+  checkKey,
+  inspectTarget,
+  markTarget,
+  selectMissingRules,
+  selectUnchecked,
+  type TargetState,
+} from "../../db/moves/target.ts";
+import { takeMoveStep, updatePlace } from "../../db/realms/moves.ts";
 import { building, locking } from "../../db/transaction.ts";
 import { checkLedger, STEPS } from "../../domain/audit/ledger_check.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { Migrations } from "../../domain/realms/realms.ts";
+import { findOld } from "./move_orders.ts";
 import { assertUsable } from "./move_targets.ts";
 import type { Move, MoveOptions, OrderOptions } from "./move.ts";
-import { findOld } from "./move_orders.ts";
-import { copyRound, type Round } from "./rounds.ts";
+import {
+  assertSound,
+  findTables,
+  insisting,
+  overtaken,
+  reach,
+  round,
+  type RoundReport,
+  type Run,
+  take,
+  withRun,
+} from "./run.ts";
 
 /** The result of a move. */
 export interface MoveReport {
-  /** Milliseconds in which the realm took no writes; null where an earlier run made the switch. */
+  /** Milliseconds in which the realm took no writes; null where an earlier run stopped them. */
   pauseMs: number | null;
+  /** The work of the round in which the realm took none; null where an earlier run did it. */
+  paused: RoundReport | null;
   rounds: number;
   /** The chain's last link, as `<seq>:<hash>`. */
   head: string;
-}
-
-/** State of a run. */
-interface Run extends MoveOptions {
-  move: Move;
-  /** Connections with all rights, one to each database. */
-  source: Pool;
-  target: Pool;
-  tables: TableShape[];
-  rounds: number;
 }
 
 /** A round that copied no more rows than this is followed by the switch. */
 const FEW = 500;
 /** Under steady load rounds do not get shorter than this many rows. */
 const ROUNDS_MAX = 12;
-const FENCE_TRIES_MAX = 25;
 
 /**
  * Carries a move on to its end.
@@ -77,27 +73,28 @@ const FENCE_TRIES_MAX = 25;
  *   realm then works on in its old place
  */
 export async function carryOn(options: MoveOptions, move: Move): Promise<MoveReport> {
-  const { database } = options;
-  const run: Run = {
-    ...options,
-    move,
-    source: database.owner(move.source),
-    target: database.owner(move.target),
-    tables: [],
-    rounds: 0,
-  };
-  try {
+  return await withRun(options, move, async (run) => {
     await assertUsable(options, move, run);
-    run.tables = await building(run.source, (sql) => selectTables(sql, move.source.schema));
-    let pauseMs: number | null = null;
-    if (move.step !== "switched") {
-      if (move.step === "copying") await copy(run);
-      pauseMs = await change(run);
+    await findTables(run);
+    const paused = move.step === "switched" ? {} : await leave(run);
+    return { pauseMs: null, paused: null, ...paused, rounds: run.rounds, head: await finish(run) };
+  });
+}
+
+/** Brings the realm to its new place, as far as it is not there. */
+async function leave(run: Run): Promise<Partial<MoveReport>> {
+  const { move, source } = run;
+  if (move.step !== "copying") {
+    await locking(source, (tx) => adoptFence(tx, move.source.schema, move.runner));
+    if (move.step === "fenced" && await targetState(run) === "complete") {
+      await switchOver(run, null);
+      return {};
     }
-    return { pauseMs, rounds: run.rounds, head: await finish(run) };
-  } finally {
-    await Promise.all([run.source.sql.end({ timeout: 5 }), run.target.sql.end({ timeout: 5 })]);
+    // An earlier run has ended under the fence: the realm works again while the copy catches up.
+    await takeBack(run, null);
   }
+  await copy(run);
+  return await change(run);
 }
 
 /** Fills the target, and lets it follow the source. */
@@ -120,70 +117,87 @@ async function copy(run: Run): Promise<void> {
   run.progress?.part("Catching up");
   await catchUp(run);
   run.progress?.part("Comparing");
-  await round(run, { compare: "all" });
+  await round(run, { compare: true });
   run.progress?.part("Auditing the copy", STEPS, "checks");
-  const { mismatches } = await checkLedger(run.target, undefined, run.progress?.add);
-  if (mismatches.length > 0) {
-    const found = mismatches.map(({ code }) => code).join(", ");
-    throw new DomainError("internal", `the copy does not pass the audit: ${found}`);
-  }
+  const { mismatches, ends } = await checkLedger(run.target, undefined, run.progress?.add);
+  assertSound(mismatches, "the copy does not pass the audit");
+  run.ends = ends;
   await reach(run, "compared");
   await catchUp(run);
 }
 
 async function catchUp(run: Run): Promise<void> {
+  const { schema } = run.move.source;
   for (let tries = 0; tries < ROUNDS_MAX; tries++) {
-    if (await round(run, {}) <= FEW) return;
+    const { noted } = await round(run, {});
+    await building(run.source, (sql) => vacuumLogs(sql, schema, run.tables));
+    if (noted <= FEW) return;
   }
 }
 
-/** Stops the writes, brings the last ones over, and switches; gives the milliseconds in between. */
-async function change(run: Run): Promise<number> {
-  const { move, database } = run;
+/** Stops the writes, brings the last ones over, and switches. */
+async function change(run: Run): Promise<Pick<MoveReport, "pauseMs" | "paused">> {
+  const { move, source, target } = run;
+  const { schema } = move.source;
   run.progress?.part("Switching");
-  await Promise.all([run.source, run.target].map(assertReachable)); // connected when the pause begins
+  // What is known before costs no time under the fence; this also connects.
+  const rules = await selectMissingRules({ source: source.sql, target: target.sql, schema });
   let begun = performance.now();
-  await take(run, ["copying", "fencing", "fenced"], "fencing");
+  await take(run, ["copying"], "fencing");
   try {
     await reach(run, "fencing");
     await insisting(() => {
       begun = performance.now();
-      return locking(run.source, (tx) => raiseFence(tx, move.source, run.tables, move.runner));
+      return locking(source, (tx) => raiseFence(tx, move.source, run.tables, move.runner));
     });
     await take(run, ["fencing"], "fenced");
     await reach(run, "fenced");
     await assertSameMigrations(run);
-    const state = await targetState(run);
-    if (state === "empty") throw new DomainError("internal", "the copy is gone: begin again");
-    if (state === "loaded") await round(run, { compare: "small", then: "complete" });
+    const paused = await round(run, { last: true, then: "complete", rules });
     await reach(run, "complete");
+    return { pauseMs: await switchOver(run, begun), paused };
   } catch (error) {
-    await takeBack(run, error).catch(() => {}); // else the next call does
+    if (move.step !== "switched") await takeBack(run, error).catch(() => {}); // else the next call does
     throw error;
   }
-  const pauseMs = Math.round(performance.now() - begun);
+}
+
+/**
+ * Gives the realm its new place; gives the milliseconds since its writes were stopped, where that is known.
+ *
+ * @throws {DomainError} request.invalid where another run carries the move on; internal where the realm was migrated
+ */
+async function switchOver(run: Run, begun: number | null): Promise<number | null> {
+  const { move, database, migrations } = run;
+  const pauseMs = begun === null ? null : Math.round(performance.now() - begun);
   const { place, encryptedUrl } = move.target;
   await locking(database.builder, async (tx) => {
-    const change = { from: ["fenced"], to: "switched", pauseMs } as const;
+    const change = { from: ["fenced"], to: "switched", pauseMs: pauseMs ?? undefined } as const;
     if (!await takeMoveStep(tx, move, change)) throw overtaken();
     const to = { place, database_url_encrypted: encryptedUrl };
-    const realm = { id: move.realm, schema_version: run.migrations.realm.length };
-    if (!await updatePlace(tx, realm, to)) throw overtaken();
+    const realm = { id: move.realm, schema_version: migrations.realm.length };
+    if (!await updatePlace(tx, realm, to)) throw migrated();
   });
+  move.step = "switched";
   await reach(run, "switched");
   return pauseMs;
 }
 
-/** A migration that ran meanwhile may have changed tables that the copy has in their old form. */
+/** A migration that ran meanwhile may have changed tables that the copy has in their old form. None runs behind the fence. */
 async function assertSameMigrations({ source, move, migrations }: Run): Promise<void> {
   const count = await building(source, (sql) => countMigrations(sql, move.source.schema));
-  if (count === migrations.realm.length) return;
-  throw new DomainError("internal", "the realm was migrated meanwhile: begin again");
+  if (count !== migrations.realm.length) throw migrated();
+}
+
+function migrated(): DomainError {
+  return new DomainError("internal", "the realm was migrated meanwhile: begin again");
 }
 
 /** Opens the old place again. The order matters: no run switches to the copy once the fence may be down. */
 async function takeBack(run: Run, error: unknown): Promise<void> {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error
+    ? error.message
+    : "an earlier run has ended under the fence";
   await take(run, ["fencing", "fenced"], "copying", message);
   await reopen(run);
 }
@@ -217,37 +231,26 @@ async function finish(run: Run): Promise<string> {
     await removeCapture(tx, schema, tables);
   });
   await take(run, ["switched"], "done");
-  if (mismatches.length > 0) {
-    const found = mismatches.map(({ code }) => code).join(", ");
-    throw new DomainError("internal", `the realm has moved, and does not pass the audit: ${found}`);
-  }
+  assertSound(mismatches, "the realm has moved, and does not pass the audit");
   return head;
 }
 
 /** Takes a move back that was not switched: the realm works on where it was, and the copy is dropped. */
 export async function cancel(options: MoveOptions, move: Move): Promise<void> {
-  const { database } = options;
-  const run: Run = {
-    ...options,
-    move,
-    source: database.owner(move.source),
-    target: database.owner(move.target),
-    tables: [],
-    rounds: 0,
-  };
-  try {
-    run.tables = await building(run.source, (sql) => selectTables(sql, move.source.schema));
+  await withRun(options, move, async (run) => {
+    const { source, target } = run;
+    const { schema } = move.source;
+    await findTables(run);
+    await locking(source, (tx) => adoptFence(tx, schema, move.runner));
     await take(run, ["copying", "fencing", "fenced"], "copying");
     await reopen(run);
-    await locking(run.source, (tx) => removeCapture(tx, move.source.schema, run.tables));
-    await locking(run.target, async (tx) => {
-      const { mark } = await inspectTarget(tx, move.target.schema);
+    await locking(source, (tx) => removeCapture(tx, schema, run.tables));
+    await locking(target, async (tx) => {
+      const { mark } = await inspectTarget(tx, schema);
       if (mark?.move === move.id) await dropRealmSchema(tx, { ...move.target, role: null });
     });
     await take(run, ["copying"], "canceled");
-  } finally {
-    await Promise.all([run.source.sql.end({ timeout: 5 }), run.target.sql.end({ timeout: 5 })]);
-  }
+  });
 }
 
 /**
@@ -301,73 +304,4 @@ async function targetState(run: Run): Promise<TargetState> {
     await markTarget(tx, move.target.schema, { ...move, state });
     return state;
   });
-}
-
-/** Copies what has changed since the last round, or everything; gives the number of rows noted. */
-async function round(
-  run: Run,
-  { then, ...how }: Pick<Round, "whole" | "compare"> & { then?: TargetState },
-): Promise<number> {
-  const { move, source, target, tables } = run;
-  const { schema } = move.source;
-  run.rounds++;
-  return await building(
-    source,
-    (from) =>
-      from.begin("isolation level repeatable read", async (reads) => {
-        await allowCopying(reads);
-        return await copyRound(
-          { source: reads, schema, tables, onBytes: run.progress?.add, ...how },
-          (work) =>
-            building(target, (to) =>
-              to.begin(async (writes) => {
-                await allowCopying(writes);
-                if (await lockTarget(writes, schema, move.runner) === null) throw overtaken();
-                await work(writes);
-                if (then === "complete") {
-                  const both = { source: reads, target: writes, schema };
-                  await copySequences(both);
-                  await adoptTarget(both);
-                  await completeTarget(both);
-                }
-                if (then !== undefined) await markTarget(writes, schema, { ...move, state: then });
-              })),
-        );
-      }),
-  ) as number;
-}
-
-async function take(
-  { move, database }: Run,
-  from: readonly MoveStep[],
-  to: MoveStep,
-  error: string | null = null,
-): Promise<void> {
-  const taken = await locking(
-    database.builder,
-    (tx) => takeMoveStep(tx, move, { from, to, error }),
-  );
-  if (!taken) throw overtaken();
-  move.step = to;
-}
-
-async function reach({ onStep }: Run, step: string): Promise<void> {
-  await onStep?.(step);
-}
-
-/** Repeats what waits for locks that are in use. */
-async function insisting(work: () => Promise<unknown>): Promise<void> {
-  for (let tries = 1;; tries++) {
-    try {
-      await work();
-      return;
-    } catch (error) {
-      if (tries >= FENCE_TRIES_MAX || !(isTimeout(error) || isContention(error))) throw error;
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 100));
-    }
-  }
-}
-
-function overtaken(): DomainError {
-  return new DomainError("request.invalid", "another run carries this move on");
 }
