@@ -200,7 +200,8 @@ Deno.test("a realm moves while its workers run, by movers that are killed at eac
     );
     await asked.all();
     const ended = async (id: string) =>
-      (await funded.read(id)).status !== "PROCESSING";
+      (await realm.admin.send("GET", `/v1/withdrawals/${id}`)).body.status !==
+        "PROCESSING";
     for (const id of asked.withdrawals) await until(() => ended(id));
     const told = () => receiver.received.map(({ body }) => body.data.id);
     await until(async () =>
