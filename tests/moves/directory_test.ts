@@ -6,11 +6,7 @@ import { markMigrated, selectRealm } from "../../db/realms/realms.ts";
 import { restateAll } from "../../domain/realms/migrations.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { cancel, carryOn } from "../../workers/moves/moving.ts";
-import {
-  movingOptions,
-  type OtherServer,
-  otherServer,
-} from "../backup/servers.ts";
+import { movingOptions, type OtherServer, otherServer } from "../backup/servers.ts";
 import { testDatabase } from "../support/database.ts";
 import { oneMore } from "../support/one_more_migration.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
@@ -84,9 +80,7 @@ Deno.test("a realm that was marked as migrated after its last comparison is not 
     if (step !== "fencing") return;
     const [{ number, name, checksum }] = newer.realm.slice(-1);
     await builder.sql`
-      insert into ${
-      builder.sql(schema_name)
-    }.migrations (number, name, checksum)
+      insert into ${builder.sql(schema_name)}.migrations (number, name, checksum)
       values (${number}, ${name}, ${checksum})`;
   };
   const again = async () =>
@@ -95,9 +89,7 @@ Deno.test("a realm that was marked as migrated after its last comparison is not 
       await orderMove(options, order, Date.now()),
     );
   await rejects(again, { message: /was migrated meanwhile/ });
-  await builder.sql`delete from ${
-    builder.sql(schema_name)
-  }.migrations where number > ${version}`;
+  await builder.sql`delete from ${builder.sql(schema_name)}.migrations where number > ${version}`;
   const move = await orderMove(options, order, Date.now());
   await locking(builder, async (tx) => {
     await takeMoveStep(tx, move, { from: ["copying"], to: "fenced" });

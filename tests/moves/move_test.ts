@@ -1,10 +1,7 @@
 /** Moves of a realm between two PostgreSQL servers, under load and with movers that are killed. @module */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import postgres from "postgres";
-import {
-  type EmbeddedPostgres,
-  startEmbedded,
-} from "../../db/embedded/embedded.ts";
+import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded.ts";
 import { selectPlace } from "../../db/realm_places.ts";
 import { reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
@@ -281,8 +278,7 @@ Deno.test("the old place of a realm takes no write and shows nothing, whoever as
   };
   const order = { realm: realm.id, to: other.url };
   await rejects(
-    async () =>
-      await carryOn(failing, await orderMove(options, order, Date.now())),
+    async () => await carryOn(failing, await orderMove(options, order, Date.now())),
     {
       message: "the target is gone",
     },
@@ -314,9 +310,7 @@ Deno.test("the old place of a realm takes no write and shows nothing, whoever as
       await rejects(sql.unsafe(text), { code: "PMV01" }); // also with the owner's rights
     }
     await rejects(
-      sql.begin((tx) =>
-        tx.unsafe(`set local role ${role}; select id from ${schema}.accounts`)
-      ),
+      sql.begin((tx) => tx.unsafe(`set local role ${role}; select id from ${schema}.accounts`)),
       { code: "42501" },
     );
     await dropOld(options, realm.id);

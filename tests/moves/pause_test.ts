@@ -5,11 +5,7 @@ import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { carryOn } from "../../workers/moves/moving.ts";
 import type { RoundReport } from "../../workers/moves/run.ts";
-import {
-  movingOptions,
-  type OtherServer,
-  otherServer,
-} from "../backup/servers.ts";
+import { movingOptions, type OtherServer, otherServer } from "../backup/servers.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 
 let server: OtherServer;

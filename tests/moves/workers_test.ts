@@ -14,11 +14,7 @@ import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { openDeliverer } from "../../workers/webhooks/deliverer.ts";
 import { movingOptions, otherServer, schemaOf } from "../backup/servers.ts";
 import { testDatabase } from "../support/database.ts";
-import {
-  type FundedRamp,
-  openFundedRamp,
-  OUTSIDE,
-} from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { until } from "../support/eventually.ts";
 import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import type { TestProcess } from "../support/realm.ts";
@@ -83,8 +79,7 @@ async function callers(
   const other = await realm.account({ asset: name });
   const ramp = await fixture.ramp();
   const input = { type: "virtual", asset: "ETH", ramp: ramp.id };
-  const account: string =
-    (await realm.admin.send("POST", "/v1/accounts", input)).body.id;
+  const account: string = (await realm.admin.send("POST", "/v1/accounts", input)).body.id;
   await realm.drain();
   const { address } = await fixture.address(account);
   const pay = (value: bigint) => anvil.pool({ to: address, value });
@@ -213,9 +208,7 @@ Deno.test("a realm moves while its workers run, by movers that are killed at eac
       (await realm.admin.send("GET", "/v1/transactions/head")).body.unsealed ===
         0
     );
-    await until(() =>
-      [...asked.transfers, ...asked.accounts].every((id) => told().includes(id))
-    );
+    await until(() => [...asked.transfers, ...asked.accounts].every((id) => told().includes(id)));
   }
   deepEqual(asked.others.filter((status) => status !== 503), []);
   const ids = receiver.received.map(({ headers }) => headers.get("webhook-id"));
