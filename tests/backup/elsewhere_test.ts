@@ -258,3 +258,28 @@ Deno.test("a realm whose server is lost comes back on another, and the old place
   equal((await realm.admin.send("GET", "/v1/accounts")).status, 200);
   deepEqual((await auditAll(url, PLATFORM_KEY)).wrong, []);
 });
+
+Deno.test("a server that refuses the login, or that may not be asked, is not lost", async () => {
+  await using server = await otherServer();
+  await using its = await fixture();
+  const { host, url, realm } = its;
+  await using away = await realm.neighbour();
+  const home = await server.database();
+  await moveTo(away, home);
+  await withMoney(away);
+  const made = reportOf(await host.run(url, "backup", ["--realm", away.id], server.env));
+  const restore = (env: Record<string, string>) =>
+    host.run(url, "restore", [made.path, "--to", "platform"], env);
+  const outside = await restore({});
+  deepEqual([outside.code, outside.out], [1, ""]);
+  match(outside.said, /cannot be told: it is not among DATABASE_HOSTS/);
+  const wrong = new URL(home);
+  wrong.password = "wrong";
+  const encrypted = realm.services.secrets.encrypt("database_url", away.id, wrong.href);
+  await realm.database.builder.sql`
+    update platform.realms set database_url_encrypted = ${encrypted} where id = ${away.id}`;
+  const refused = await restore(server.env);
+  deepEqual([refused.code, refused.out], [1, ""]);
+  match(refused.said, /cannot be told: 28P01/);
+  equal((await placeAt(url, away)).own, true);
+});
