@@ -68,6 +68,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       replica?.logInAs(logins.platform);
     },
     owner: (location) => ownerOf(options, location),
+    indexing: indexingOf(options, alive),
     logins: options.logins,
     taken: quotas.taken,
     async close() {
@@ -137,6 +138,29 @@ function ownerOf(options: DatabaseOptions, location: RealmLocation): Pool {
   const as = { ...sessionOf(location, "owner"), role: null };
   const open = () => connect(options, urlOf(options, location), as, 1, null);
   return unbounded(saidBy(options, as), open, new Set());
+}
+
+/** Gives connections that make indexes, one at a time on each server: each build reads a whole table. */
+function indexingOf(options: DatabaseOptions, alive: Set<Sql>): Database["indexing"] {
+  const last = new Map<string, Promise<unknown>>();
+  return async (location, work) => {
+    const url = location === null ? options.url : urlOf(options, location);
+    const as = location === null ? PLATFORM : sessionOf(location, "owner");
+    async function run() {
+      const sql = connect(options, url, { ...as, role: null, name: "index" }, 1, null);
+      alive.add(sql);
+      try {
+        return await work(sql);
+      } finally {
+        await sql.end({ timeout: 5 });
+        alive.delete(sql);
+      }
+    }
+    const server = serverOf(url);
+    const turn = (last.get(server) ?? Promise.resolve()).then(run);
+    last.set(server, turn.catch(() => {}));
+    return await turn;
+  };
 }
 
 const PLATFORM: Session = { searchPath: '"platform"', role: null, location: null, name: "api" };

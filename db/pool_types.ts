@@ -102,6 +102,11 @@ export interface Pools {
   owner(location: RealmLocation): Pool;
   /** A few connections with all rights to a realm's database, which the realms there share while they are migrated. */
   migrating(location: RealmLocation): Pool;
+  /**
+   * Runs work that no transaction may be open for on a connection with all rights and without limits of time, in the
+   * schema of a realm, or null for the platform's; one at a time on each server.
+   */
+  indexing<T>(location: RealmLocation | null, work: (sql: Sql) => Promise<T>): Promise<T>;
   /** Names the server of a realm's database: host and port. */
   serverOf(location: RealmLocation): string;
   /** The logins of realms; undefined where their roles do not log in. */

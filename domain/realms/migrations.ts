@@ -7,12 +7,15 @@
 import { unmarkSchema } from "../../db/backup/rebuilding.ts";
 import type { Database, Tx } from "../../db/database.ts";
 import { Contention } from "../../db/errors.ts";
+import { makeIndex } from "../../db/index_steps.ts";
 import { isSuperuser } from "../../db/health.ts";
 import {
   checksumOf,
   findEncodingFault,
+  inParts,
+  type MakeOutside,
+  migratePart,
   migratePlatform,
-  migrateRealm,
   type Migrations,
   restateRights,
 } from "../../db/migrate.ts";
@@ -65,9 +68,11 @@ export async function migrateAll(
   tell: Tell,
   { entitle, progress }: { entitle?: () => Promise<void>; progress?: Progress } = {},
 ): Promise<string[]> {
+  const outside: MakeOutside = (step) =>
+    database.indexing(null, (sql) => makeIndex(sql, "platform", step));
   const applied = await building(
     database.builder,
-    (sql) => migratePlatform(sql, migrations.platform),
+    (sql) => migratePlatform(sql, migrations.platform, outside),
   );
   if (applied > 0) tell("info", "migrated the platform", { applied });
   await entitle?.();
@@ -244,17 +249,16 @@ async function migrateOne(
     if (await markMigrated(tx, row, stand)) return;
     throw new Contention("the realm has moved since its place was read");
   };
-  return await building(database.migrating(location), async (sql) => {
-    if (location.encryptedUrl === null) {
-      return await sql.begin(async (tx) => {
-        const done = await migrateRealm(tx, migrations, location);
-        await mark(tx);
-        return done;
-      });
-    }
-    // Two databases, two transactions: the second is repeated if the process ends between them.
-    const done = await sql.begin((tx) => migrateRealm(tx, migrations, location));
-    await building(database.builder, (own) => own.begin(mark));
-    return done;
-  });
+  const outside: MakeOutside = (step) =>
+    database.indexing(location, (sql) => makeIndex(sql, location.schema, step));
+  const isHere = location.encryptedUrl === null;
+  const applied = await building(database.migrating(location), (sql) =>
+    inParts(sql, async (tx) => {
+      const part = await migratePart(tx, migrations, location, outside);
+      if (isHere && !part.more) await mark(tx);
+      return part;
+    }));
+  // In another database the mark is a transaction of its own, repeated if the process ends between them.
+  if (!isHere) await building(database.builder, (sql) => sql.begin(mark));
+  return applied;
 }
