@@ -25,6 +25,7 @@ import type {
   Sql,
   Tx,
 } from "./pool_types.ts";
+import type { IndexWaits } from "./index_waits.ts";
 import { openQuotas } from "./connection_quota.ts";
 import { openRealmPools } from "./realm_pools.ts";
 import { openReplica, type Replica } from "./replica.ts";
@@ -42,6 +43,10 @@ const CONNECTIONS_MAX = 40;
 const PLATFORM_MAX = 4;
 const WATCH_MAX = 4;
 const BUILDER_MAX = 2;
+/** Longest wait of an index for one transaction, unless another is set. */
+const INDEX_WAIT_MS = 600_000;
+/** How much longer than its process a session waits that makes an index: the process can say for what. */
+const ORPHAN_WAITS = 2;
 /** Most uses of a building session: it caches every table that it made, and grows slow and large. */
 const BUILDER_USES_MAX = 10;
 
@@ -143,14 +148,20 @@ function ownerOf(options: DatabaseOptions, location: RealmLocation): Pool {
 /** Gives connections that make indexes, one at a time on each server: each build reads a whole table. */
 function indexingOf(options: DatabaseOptions, alive: Set<Sql>): Database["indexing"] {
   const last = new Map<string, Promise<unknown>>();
+  const waits = new Map<string, IndexWaits>();
+  const limitMs = options.indexWaitMs ?? INDEX_WAIT_MS;
   return async (location, work) => {
     const url = location === null ? options.url : urlOf(options, location);
     const as = location === null ? PLATFORM : sessionOf(location, "owner");
+    const waited = waits.get(url) ?? { limitMs, since: new Map() };
+    waits.set(url, waited);
     async function run() {
       const sql = connect(options, url, { ...as, role: null, name: "index" }, 1, null);
       alive.add(sql);
       try {
-        return await work(sql);
+        // The session of a killed process ends by itself. Behind a pooler the setting would stay with a shared session.
+        if (options.prepare) await sql.unsafe(`set lock_timeout = ${ORPHAN_WAITS * limitMs}`);
+        return await work(sql, waited);
       } finally {
         await sql.end({ timeout: 5 });
         alive.delete(sql);

@@ -12,7 +12,13 @@ import {
   type Tx,
   workerRole,
 } from "./database.ts";
-import { assertIndex, type IndexStep, plainStatement, readIndexStep } from "./index_steps.ts";
+import {
+  assertIndex,
+  type IndexStep,
+  plainStatement,
+  readIndexStep,
+  selectValidity,
+} from "./index_steps.ts";
 import { admitWatch } from "./platform_login.ts";
 import { type Logins, openLogin, passwordsOf, resetSettings } from "./realm_logins.ts";
 
@@ -27,13 +33,13 @@ export interface Migration {
   index?: IndexStep;
 }
 
-/** Makes the index of a step outside of the transaction that records it. */
+/** Makes the index of a step, while no transaction is open. */
 export type MakeOutside = (step: IndexStep) => Promise<void>;
 
-/** What a transaction has applied, and whether another one must follow. */
+/** What a transaction has applied, and the index that must be made before the next one; null where nothing is left. */
 export interface AppliedPart {
   applied: number;
-  more: boolean;
+  next: IndexStep | null;
 }
 
 /** Both sequences, and the statement of rights that follows that of realms. */
@@ -51,9 +57,6 @@ const LOCK_WAIT_MAX = "set local lock_timeout = '2s'; set local statement_timeou
 /** A test parses the functions' bodies; parsing them for each realm is a third of the cost of making it. */
 const TRUST_BODIES = "set local check_function_bodies = off";
 const FILE = /^(\d{4})_([a-z0-9_]+)(\.index)?\.sql$/;
-/** A transaction waits, silent, while an index is made outside. */
-const STAY_OPEN = "set local idle_in_transaction_session_timeout = 0";
-const END_SILENT = "set local idle_in_transaction_session_timeout to default";
 const TRACK = `create table if not exists migrations (
   number integer primary key, name text not null, checksum text not null,
   applied_at timestamptz not null default now())`;
@@ -114,7 +117,7 @@ export async function migratePlatform(
   migrations: Migration[],
   outside: MakeOutside | null = null,
 ): Promise<number> {
-  return await inParts(sql, async (tx) => {
+  return await inParts(sql, outside, async (tx) => {
     const [{ made }] = await tx<{ made: boolean }[]>`
       select to_regclass('platform.migrations') is not null as made`;
     if (!made) {
@@ -123,22 +126,24 @@ export async function migratePlatform(
     }
     await enterSchema(tx, "platform");
     await lockMigrations(tx);
-    return await applyDue(tx, "platform", migrations, made ? outside : null);
+    return await applyDue(tx, "platform", migrations, made && outside !== null);
   });
 }
 
 /**
- * Runs transactions until one leaves nothing to do; gives how many files they applied. None keeps a snapshot while it is
- * idle: an index that is made outside waits for the end of all that do.
+ * Runs transactions until one leaves nothing to do, and makes indexes between them; gives how many files they applied.
+ * None is open while an index is made or waited for: an index that is made elsewhere may wait for its end.
  */
 export async function inParts(
   sql: Sql,
+  outside: MakeOutside | null,
   run: (tx: Tx) => Promise<AppliedPart>,
 ): Promise<number> {
   for (let applied = 0;;) {
     const part = await sql.begin("isolation level read committed", run) as AppliedPart;
     applied += part.applied;
-    if (!part.more) return applied;
+    if (part.next === null) return applied;
+    await outside!(part.next);
   }
 }
 
@@ -150,7 +155,7 @@ export async function applyMigrations(
 ): Promise<void> {
   await enterSchema(tx, schema);
   await lockMigrations(tx);
-  await applyDue(tx, schema, migrations, null);
+  await applyDue(tx, schema, migrations, false);
 }
 
 /** Brings the schema of a realm that nobody uses up to date, then states its roles' rights anew. */
@@ -159,23 +164,24 @@ export async function migrateRealm(
   migrations: Migrations,
   location: { schema: string; role: string | null },
 ): Promise<number> {
-  return (await migratePart(tx, migrations, location, null)).applied;
+  return (await migratePart(tx, migrations, location, false)).applied;
 }
 
 /**
- * Brings the schema of a realm that is in use up to date, or up to the next index step, then states its roles' rights
- * anew.
+ * Brings the schema of a realm up to date, then states its roles' rights anew.
+ *
+ * @param inUse it stops before an index that is missing, which is made outside
  */
 export async function migratePart(
   tx: Tx,
   migrations: Migrations,
   location: { schema: string; role: string | null },
-  outside: MakeOutside | null,
+  inUse: boolean,
 ): Promise<AppliedPart> {
   await tx.unsafe(LOCK_WAIT_MAX);
   await enterSchema(tx, location.schema);
   await lockMigrations(tx);
-  const part = await applyDue(tx, location.schema, migrations.realm, outside);
+  const part = await applyDue(tx, location.schema, migrations.realm, inUse);
   if (part.applied > 0) await stateRights(tx, migrations, location);
   return part;
 }
@@ -294,31 +300,29 @@ export async function enterSchema(tx: Tx, schema: string): Promise<void> {
 }
 
 /**
- * Applies the due files. An index step is made outside while this transaction holds the lock of the migrations, and ends
- * the transaction before it, whose changes it needs.
+ * Applies the due files. Where the schema is in use, the transaction ends before an index that is missing: the index may
+ * need what the files before it make, and is made while no transaction is open.
  */
 async function applyDue(
   tx: Tx,
   schema: string,
   migrations: Migration[],
-  outside: MakeOutside | null,
+  inUse: boolean,
 ): Promise<AppliedPart> {
   const done = await assertApplied(tx, migrations);
   const due = migrations.slice(done);
   if (due.length > 0) await tx.unsafe(TRUST_BODIES);
   let applied = 0;
   for (const { number, name, checksum, text, index } of due) {
-    if (index !== undefined && outside !== null) {
-      if (applied > 0) return { applied, more: true };
-      await tx.unsafe(STAY_OPEN);
-      await outside(index);
-      await tx.unsafe(END_SILENT);
-    } else await tx.unsafe(index === undefined ? text : plainStatement(index));
-    if (index !== undefined) await assertIndex(tx, schema, index);
+    if (index === undefined) await tx.unsafe(text);
+    else if (!inUse) {
+      await tx.unsafe(plainStatement(index));
+      await assertIndex(tx, schema, index);
+    } else if (await selectValidity(tx, schema, index) !== true) return { applied, next: index };
     await tx`insert into migrations (number, name, checksum) values (${number}, ${name}, ${checksum})`;
     applied++;
   }
-  return { applied, more: false };
+  return { applied, next: null };
 }
 
 /** Refuses a database that other files made; gives how many it has applied. */

@@ -1,6 +1,7 @@
 /** The types of pools and of the places that they lead to. @module */
 import type postgres from "postgres";
 import type { Login, Speech } from "./connections.ts";
+import type { IndexWaits } from "./index_waits.ts";
 import type { Logins } from "./realm_logins.ts";
 
 /** A pool, or a connection outside a transaction. */
@@ -24,6 +25,8 @@ export interface DatabaseOptions extends Speech {
   replica?: { url: string; lagMaxMs: number };
   /** Connections of the process to one server, all pools together. */
   connectionsMax?: number;
+  /** Longest wait of an index that is made for one other transaction. */
+  indexWaitMs?: number;
   /** The realm migration that this version needs: a realm that is behind it gets no connection. */
   schemaVersion?: number;
   /** Connections of the platform's pool and of each realm's. */
@@ -106,7 +109,10 @@ export interface Pools {
    * Runs work that no transaction may be open for on a connection with all rights and without limits of time, in the
    * schema of a realm, or null for the platform's; one at a time on each server.
    */
-  indexing<T>(location: RealmLocation | null, work: (sql: Sql) => Promise<T>): Promise<T>;
+  indexing<T>(
+    location: RealmLocation | null,
+    work: (sql: Sql, waits: IndexWaits) => Promise<T>,
+  ): Promise<T>;
   /** Names the server of a realm's database: host and port. */
   serverOf(location: RealmLocation): string;
   /** The logins of realms; undefined where their roles do not log in. */

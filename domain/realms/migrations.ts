@@ -5,9 +5,9 @@
  * @module
  */
 import { unmarkSchema } from "../../db/backup/rebuilding.ts";
-import type { Database, Tx } from "../../db/database.ts";
+import type { Database, RealmLocation, Sql, Tx } from "../../db/database.ts";
 import { Contention } from "../../db/errors.ts";
-import { makeIndex } from "../../db/index_steps.ts";
+import { makeIndex } from "../../db/index_builds.ts";
 import { isSuperuser } from "../../db/health.ts";
 import {
   checksumOf,
@@ -68,11 +68,9 @@ export async function migrateAll(
   tell: Tell,
   { entitle, progress }: { entitle?: () => Promise<void>; progress?: Progress } = {},
 ): Promise<string[]> {
-  const outside: MakeOutside = (step) =>
-    database.indexing(null, (sql) => makeIndex(sql, "platform", step));
   const applied = await building(
     database.builder,
-    (sql) => migratePlatform(sql, migrations.platform, outside),
+    (sql) => migratePlatform(sql, migrations.platform, outsideOf(database, sql, null, tell)),
   );
   if (applied > 0) tell("info", "migrated the platform", { applied });
   await entitle?.();
@@ -105,7 +103,7 @@ export async function migrateRealms(
       // Since its page was read it may have moved, or another process may have migrated it.
       const row = await reading(database.platform, (db) => selectRealm(db, id));
       if (row === null || row.schema_version >= version) return;
-      const applied = await migrateOne(database, migrations, row);
+      const applied = await migrateOne(database, migrations, row, tell);
       tell("info", "migrated a realm", { realm: id, applied });
     },
     fail(row, error) {
@@ -130,7 +128,7 @@ async function assertUnchanged(database: Database, migrations: Migrations): Prom
   );
   const row = id === null ? null : await reading(database.platform, (db) => selectRealm(db, id));
   if (row === null) return;
-  await migrateOne(database, migrations, row); // names the file
+  await migrateOne(database, migrations, row, () => {}); // names the file
   throw new Error(`realm ${row.id} stands on other migrations than this version's`);
 }
 
@@ -239,6 +237,7 @@ async function migrateOne(
   database: Database,
   migrations: Migrations,
   row: RealmRow,
+  tell: Tell,
 ): Promise<number> {
   const stand = {
     schema_version: migrations.realm.length,
@@ -249,16 +248,37 @@ async function migrateOne(
     if (await markMigrated(tx, row, stand)) return;
     throw new Contention("the realm has moved since its place was read");
   };
-  const outside: MakeOutside = (step) =>
-    database.indexing(location, (sql) => makeIndex(sql, location.schema, step));
   const isHere = location.encryptedUrl === null;
-  const applied = await building(database.migrating(location), (sql) =>
-    inParts(sql, async (tx) => {
-      const part = await migratePart(tx, migrations, location, outside);
-      if (isHere && !part.more) await mark(tx);
-      return part;
-    }));
+  const applied = await building(
+    database.migrating(location),
+    (sql) =>
+      inParts(sql, outsideOf(database, sql, location, tell), async (tx) => {
+        const part = await migratePart(tx, migrations, location, true);
+        if (isHere && part.next === null) await mark(tx);
+        return part;
+      }),
+  );
   // In another database the mark is a transaction of its own, repeated if the process ends between them.
   if (!isHere) await building(database.builder, (sql) => sql.begin(mark));
   return applied;
+}
+
+/** Makes indexes in the schema of a realm, or null for the platform's, and tells what they wait for. */
+function outsideOf(
+  database: Database,
+  sql: Sql,
+  location: RealmLocation | null,
+  tell: Tell,
+): MakeOutside {
+  const schema = location?.schema ?? "platform";
+  const realm = location?.id ?? null;
+  return (step) =>
+    database.indexing(location, (index, waits) =>
+      makeIndex({
+        ...{ sql, index, schema, step, waits },
+        say: ({ pid, application, role, openS }) =>
+          tell("warn", "an index waits for the end of another transaction", {
+            ...{ realm, index: step.name, pid, application, role, open_s: openS },
+          }),
+      }));
 }

@@ -5,64 +5,23 @@ import { openDatabase } from "../../db/database.ts";
 import { plainStatement, readIndexStep } from "../../db/index_steps.ts";
 import { migratePlatform, readSequence } from "../../db/migrate.ts";
 import { migrateAll, migrateRealms } from "../../domain/realms/migrations.ts";
-import { locationOf } from "../../domain/realms/realms.ts";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
+import {
+  asOwner,
+  closedGate,
+  COLUMN,
+  GATED,
+  INDEX,
+  migrating,
+  recordedIn,
+  schemaOf,
+  UNIQUE,
+  untilBuilding,
+  validityOf,
+} from "../support/index_steps.ts";
 import { migrationNumbered, oneMore } from "../support/one_more_migration.ts";
-import { PASSWORD, type TestRealm, testRealm } from "../support/realm.ts";
-
-const COLUMN = "alter table accounts add column added integer";
-const INDEX =
-  "create index concurrently if not exists by_added on accounts (added) where added > 0";
-const UNIQUE = "create unique index concurrently if not exists one_added on accounts (added)";
-
-async function asOwner(realm: TestRealm, text: string): Promise<Record<string, unknown>[]> {
-  return await realm.database.builder.sql.unsafe(text) as unknown as Record<string, unknown>[];
-}
-
-const schemaOf = (realm: TestRealm) => locationOf(realm.made.realm).schema;
-
-/** Whether an index of a schema is valid; null where there is none. */
-async function validityOf(realm: TestRealm, name: string, schema = schemaOf(realm)) {
-  const [row] = await asOwner(
-    realm,
-    `select indisvalid as valid from pg_index where indexrelid = to_regclass('${schema}.${name}')`,
-  );
-  return row?.valid ?? null;
-}
-
-/** How many of the last migrations a realm has recorded. */
-async function recordedIn(realm: TestRealm): Promise<number> {
-  const { length } = realm.services.migrations.realm;
-  const text = `select number from "${schemaOf(realm)}".migrations where number > ${length}`;
-  return (await asOwner(realm, text)).length;
-}
-
-/** Holds a snapshot, for whose end every build of an index waits. */
-async function holdSnapshot(realm: TestRealm): Promise<() => Promise<void>> {
-  const begun = Promise.withResolvers<void>();
-  const over = Promise.withResolvers<void>();
-  const reader = realm.pool.sql.begin("isolation level repeatable read", async (tx) => {
-    await tx`set local idle_in_transaction_session_timeout = 0`;
-    await tx`select 1`;
-    begun.resolve();
-    await over.promise;
-  });
-  await begun.promise;
-  return async () => {
-    over.resolve();
-    await reader;
-  };
-}
-
-/** Waits until an index is being made, and waits for older snapshots. */
-async function untilBuilding(realm: TestRealm): Promise<number> {
-  const text = `select pid from pg_stat_progress_create_index
-    where datname = current_database() and phase like 'waiting for old snapshots%'`;
-  let pid: unknown;
-  await until(async () => (pid = (await asOwner(realm, text))[0]?.pid) !== undefined);
-  return pid as number;
-}
+import { PASSWORD, testRealm } from "../support/realm.ts";
 
 /** A process that migrates the realms of a database, to be killed. */
 function startMigrator(url: string, texts: readonly string[]): Deno.ChildProcess {
@@ -108,22 +67,17 @@ Deno.test("an index of a realm is made while it is written, after the column of 
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { account, name } = await realm.currency("10");
   const other = await realm.account({ asset: name });
-  const end = await holdSnapshot(realm);
-  const migrations = oneMore(
-    realm.services.migrations,
-    COLUMN,
-    INDEX,
-    "create table after_it (id integer)",
-  );
-  const migrating = migrateRealms(realm.database, migrations, () => {});
+  const gate = await closedGate(realm, own.url);
+  const texts = [COLUMN, GATED, "create table after_it (id integer)"];
+  const { left } = migrating(realm, realm.services.migrations, ...texts);
   await untilBuilding(realm);
   const move = { source: { account }, destination: { account: other }, value: "1" };
   equal((await realm.admin.send("POST", "/v1/transactions", move)).status, 201);
   deepEqual([await recordedIn(realm), await validityOf(realm, "by_added")], [1, false]);
-  await end();
-  deepEqual(await migrating, []);
+  await gate.end();
+  deepEqual(await left, []);
   deepEqual([await recordedIn(realm), await validityOf(realm, "by_added")], [3, true]);
-  realm.services.provisioning.migrations = migrations;
+  realm.services.provisioning.migrations = oneMore(realm.services.migrations, ...texts);
   const made = await realm.operator("POST", "/v1/realms", {
     name: "made later",
     admin: { email: "a@b.example", password: PASSWORD },
@@ -136,38 +90,39 @@ Deno.test("an index of a realm is made while it is written, after the column of 
 Deno.test("a build whose process was killed is waited for, and one that was stopped is made anew", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
-  const migrations = oneMore(realm.services.migrations, COLUMN, INDEX, UNIQUE);
-  const killed = async () => {
-    const process = startMigrator(own.url, [COLUMN, INDEX, UNIQUE]);
+  await realm.currency("10");
+  const { migrations } = realm.services;
+  const gatedUnique = GATED.replace("create index", "create unique index")
+    .replace("by_added on accounts (added)", "one_added on accounts (id)");
+  const killed = async (...texts: string[]) => {
+    const process = startMigrator(own.url, texts);
     const pid = await untilBuilding(realm);
     process.kill("SIGKILL");
     await process.status;
     return pid;
   };
   // Its session goes on: the next process waits for its end and finds the index.
-  let end = await holdSnapshot(realm);
-  await killed();
-  const second = migrateRealms(
-    realm.database,
-    oneMore(realm.services.migrations, COLUMN, INDEX),
-    () => {},
-  );
-  const guards = `select 1 from pg_locks l join pg_class c on c.oid = l.relation
-    where c.relname = 'migrations' and l.mode = 'ShareRowExclusiveLock' and l.granted`;
-  await until(async () => (await asOwner(realm, guards)).length === 1);
-  await end();
-  deepEqual(await second, []);
+  let gate = await closedGate(realm, own.url);
+  await killed(COLUMN, GATED);
+  let looks = 0;
+  await using second = realm.another({ DATABASE_URL: own.url }, (text) => {
+    if (text.includes("pg_stat_progress_create_index")) looks++;
+  });
+  const next = migrating(second, migrations, COLUMN, GATED);
+  await until(() => looks > 2);
+  await gate.end();
+  deepEqual([await next.left, next.errors], [[], []]);
   deepEqual([await recordedIn(realm), await validityOf(realm, "by_added")], [2, true]);
   // A session that was ended leaves an index that is not valid.
-  end = await holdSnapshot(realm);
-  const pid = await killed();
+  gate = await closedGate(realm, own.url);
+  const pid = await killed(COLUMN, GATED, gatedUnique);
   await asOwner(realm, `select pg_terminate_backend(${pid})`);
   await until(async () =>
     (await asOwner(realm, `select 1 from pg_stat_activity where pid = ${pid}`)).length === 0
   );
   equal(await validityOf(realm, "one_added"), false);
-  await end();
-  deepEqual(await migrateRealms(realm.database, migrations, () => {}), []);
+  await gate.end();
+  deepEqual(await migrating(realm, migrations, COLUMN, GATED, gatedUnique).left, []);
   deepEqual([await recordedIn(realm), await validityOf(realm, "one_added")], [3, true]);
 });
 
@@ -210,18 +165,9 @@ Deno.test("two processes make the same indexes of several realms of a database, 
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const realms = [realm, ...await Promise.all([1, 2, 3].map(() => realm.neighbour()))];
   await using second = realm.another({ DATABASE_URL: own.url });
-  const migrations = oneMore(realm.services.migrations, COLUMN, INDEX, UNIQUE);
-  const told: unknown[] = [];
-  const left = await Promise.all(
-    [realm, second].map(({ database }) =>
-      migrateRealms(
-        database,
-        migrations,
-        (level, _, { error }) => level === "error" && told.push(error),
-      )
-    ),
-  );
-  deepEqual([left, told], [[[], []], []]);
+  const { migrations } = realm.services;
+  const both = [realm, second].map((one) => migrating(one, migrations, COLUMN, INDEX, UNIQUE));
+  for (const { left, errors } of both) deepEqual([await left, errors], [[], []]);
   for (const one of realms) {
     deepEqual(
       [

@@ -1,0 +1,204 @@
+/**
+ * The making of an index while its table is used. No transaction of the service is open meanwhile: one that waited for
+ * the index, idle, would itself be waited for. Each statement begins under the lock of the realm's migrations, which is
+ * let go as soon as the statement holds its table; from then on every process sees it there.
+ * @module
+ */
+import {
+  concurrentStatement,
+  dropStatement,
+  type IndexStep,
+  selectValidity,
+} from "./index_steps.ts";
+import {
+  type IndexWaits,
+  noteWaits,
+  selectBlockers,
+  selectBuilds,
+  selectHolders,
+  selectOpenTransactions,
+  type WaitedFor,
+} from "./index_waits.ts";
+import type { Sql } from "./pool_types.ts";
+
+/** Where and how an index is made. */
+export interface IndexSite {
+  /** Connections for short transactions. */
+  sql: Sql;
+  /** One connection without limits of time. */
+  index: Sql;
+  schema: string;
+  step: IndexStep;
+  waits: IndexWaits;
+  /** Told once of each transaction that is waited for. */
+  say: (waited: WaitedFor) => void;
+}
+
+type Kind = "create" | "drop";
+
+/** A statement that runs outside of transactions. */
+interface Running {
+  /** Gives its error, or null. */
+  done: Promise<unknown>;
+  cancel: () => Promise<void>;
+}
+
+const POLL_MS = 250;
+const START_POLL_MS = 20;
+/** Longest wait of a statement for its table, behind a `vacuum` or an alteration. Readers and writers pass meanwhile. */
+const START_MS = 3_000;
+/** Longest wait for the end of a canceled statement. */
+const CANCEL_MS = 5_000;
+const LOCK_WAIT_MAX = "set local lock_timeout = '2s'";
+const PENDING = Symbol();
+
+/**
+ * Makes the index of a step where it is missing; one that a stopped build has left is dropped and made anew, and one that
+ * another session makes now is waited for. Leaves a valid index, or none, or says that it leaves one that is not valid.
+ *
+ * @throws {IndexWait} when another transaction stays open for too long
+ */
+export async function makeIndex(site: IndexSite): Promise<void> {
+  const said = new Set<string>();
+  const saying: IndexSite = {
+    ...site,
+    say(one) {
+      if (!said.has(one.transaction)) site.say(one);
+      said.add(one.transaction);
+    },
+  };
+  try {
+    while (await selectValidity(site.sql, site.schema, site.step) !== true) {
+      await advance(saying, await kindNow(site));
+    }
+  } catch (error) {
+    const left = await dropLeft(saying);
+    if (left === true) return; // another process has made it meanwhile
+    throw left === null ? error : leftBehind(site, error);
+  }
+}
+
+async function kindNow({ sql, schema, step }: IndexSite): Promise<Kind> {
+  return await selectValidity(sql, schema, step) === null ? "create" : "drop";
+}
+
+/**
+ * Drops the index that a failed build has left: it costs writes, and one that is unique refuses some. Gives whether the
+ * index that is there is valid; null where there is none.
+ */
+async function dropLeft(site: IndexSite): Promise<boolean | null> {
+  const { sql, schema, step } = site;
+  try {
+    if (await selectValidity(sql, schema, step) === false) await advance(site, "drop");
+    return await selectValidity(sql, schema, step);
+  } catch {
+    return false;
+  }
+}
+
+function leftBehind({ step, schema }: IndexSite, error: unknown): Error {
+  const reason = error instanceof Error ? error.message : `${error}`;
+  return new Error(
+    `${reason}; index ${step.name} of ${schema} may be left, not valid: the next migration drops it`,
+    { cause: error },
+  );
+}
+
+/** Runs one statement, when nothing keeps it from its end; returns early where the index is in another state by then. */
+async function advance(site: IndexSite, kind: Kind): Promise<void> {
+  await untilFree(site, kind);
+  const running = await begin(site, kind);
+  if (running === null) await pause(POLL_MS);
+  else await untilDone(site, running);
+}
+
+/**
+ * Waits until no other index of the database is made, and until the transactions that were open have ended. Nothing is
+ * held meanwhile, and nothing is left where it takes too long.
+ */
+async function untilFree(site: IndexSite, kind: Kind): Promise<void> {
+  const { sql, schema, step } = site;
+  let first: Set<string> | null = null;
+  for (;;) {
+    const builds = await selectBuilds(sql, schema, step);
+    if (builds.length > 0) note(site, await selectBlockers(sql, builds));
+    else {
+      const open = await selectOpenTransactions(sql, schema, step, kind);
+      const known: Set<string> = first ??= new Set(open.map(({ transaction }) => transaction));
+      const left = open.filter(({ transaction }) => known.has(transaction));
+      if (left.length === 0) return;
+      note(site, left);
+    }
+    await pause(POLL_MS);
+  }
+}
+
+function note({ waits, step, say }: IndexSite, found: readonly WaitedFor[]): void {
+  for (const one of noteWaits(waits, step, found)) say(one);
+}
+
+/**
+ * Begins a statement under the lock of the migrations, which two processes do not have at once. Gives null where the
+ * index is in another state by then, or where its table was not to be had.
+ */
+async function begin(site: IndexSite, kind: Kind): Promise<Running | null> {
+  const { sql, index, schema, step } = site;
+  await index`select 1`; // the connection is open before the lock is taken
+  return await sql.begin("isolation level read committed", async (tx) => {
+    await tx.unsafe(LOCK_WAIT_MAX);
+    await tx.unsafe(`lock table "${schema}".migrations in share row exclusive mode`);
+    const valid = await selectValidity(tx, schema, step);
+    if (valid !== (kind === "create" ? null : false)) return null;
+    if ((await selectBuilds(tx, schema, step)).length > 0) return null;
+    const text = kind === "create" ? concurrentStatement : dropStatement;
+    const running = run(index, text(schema, step));
+    for (const end = performance.now() + START_MS; performance.now() < end;) {
+      if (await within(START_POLL_MS, running.done) !== PENDING) return running;
+      if ((await selectBuilds(tx, schema, step)).length > 0) return running;
+    }
+    const holders = await selectHolders(tx, schema, step);
+    await running.cancel();
+    note(site, holders);
+    return null;
+  }) as Running | null;
+}
+
+/** Waits for the end of a statement; cancels it when it waits for too long. */
+async function untilDone(site: IndexSite, running: Running): Promise<void> {
+  const { sql, schema, step } = site;
+  for (;;) {
+    const error = await within(POLL_MS, running.done);
+    if (error === null) return;
+    if (error !== PENDING) throw error;
+    const blockers = await selectBlockers(sql, await selectBuilds(sql, schema, step));
+    try {
+      note(site, blockers);
+    } catch (error) {
+      await running.cancel();
+      throw error;
+    }
+  }
+}
+
+function run(index: Sql, text: string): Running {
+  const query = index.unsafe(text).simple();
+  const done = query.then(() => null, (error: unknown) => error);
+  return {
+    done,
+    async cancel() {
+      query.cancel();
+      await within(CANCEL_MS, done);
+    },
+  };
+}
+
+/** What a promise gives within some time, or that it is pending. */
+async function within(ms: number, promise: Promise<unknown>): Promise<unknown> {
+  const { promise: late, resolve } = Promise.withResolvers<typeof PENDING>();
+  const timer = setTimeout(() => resolve(PENDING), ms);
+  return await Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
