@@ -154,8 +154,10 @@ async function begin(site: IndexSite, kind: Kind): Promise<Running | null> {
     const running = run(index, text(schema, step));
     for (const end = performance.now() + START_MS; performance.now() < end;) {
       if (await within(START_POLL_MS, running.done) !== PENDING) return running;
+      await tx`select pg_stat_clear_snapshot()`; // a transaction sees the progress of others as it first was
       if ((await selectBuilds(tx, schema, step)).length > 0) return running;
     }
+    await tx`select pg_stat_clear_snapshot()`;
     const holders = await selectHolders(tx, schema, step);
     await running.cancel();
     note(site, holders);
