@@ -89,7 +89,7 @@ async function kindNow({ sql, schema, step }: IndexSite): Promise<Kind> {
 async function dropLeft(site: IndexSite): Promise<boolean | null> {
   const { sql, schema, step } = site;
   try {
-    if (await selectValidity(sql, schema, step) === false) await advance(site, "drop");
+    while (await selectValidity(sql, schema, step) === false) await advance(site, "drop");
     return await selectValidity(sql, schema, step);
   } catch {
     return false;
@@ -143,7 +143,8 @@ function note({ waits, step, say }: IndexSite, found: readonly WaitedFor[]): voi
  */
 async function begin(site: IndexSite, kind: Kind): Promise<Running | null> {
   const { sql, index, schema, step } = site;
-  await index`select 1`; // the connection is open before the lock is taken
+  // The connection is open before the lock is taken. After a lost one the driver may give its error to the next statement.
+  await index`select 1`.catch(() => index`select 1`);
   return await sql.begin("isolation level read committed", async (tx) => {
     await tx.unsafe(LOCK_WAIT_MAX);
     await tx.unsafe(`lock table "${schema}".migrations in share row exclusive mode`);
