@@ -22,7 +22,7 @@ import {
 import type { Sql } from "./pool_types.ts";
 
 /** Where and how an index is made. */
-export interface IndexSite {
+export interface IndexBuild {
   /** Connections for short transactions. */
   sql: Sql;
   /** One connection without limits of time. */
@@ -58,27 +58,27 @@ const PENDING = Symbol();
  *
  * @throws {IndexWait} when another transaction stays open for too long
  */
-export async function makeIndex(site: IndexSite): Promise<void> {
+export async function makeIndex(build: IndexBuild): Promise<void> {
   const said = new Set<string>();
-  const saying: IndexSite = {
-    ...site,
+  const saying: IndexBuild = {
+    ...build,
     say(one) {
-      if (!said.has(one.transaction)) site.say(one);
+      if (!said.has(one.transaction)) build.say(one);
       said.add(one.transaction);
     },
   };
   try {
-    while (await selectValidity(site.sql, site.schema, site.step) !== true) {
-      await advance(saying, await kindNow(site));
+    while (await selectValidity(build.sql, build.schema, build.step) !== true) {
+      await advance(saying, await kindNow(build));
     }
   } catch (error) {
     const left = await dropLeft(saying);
     if (left === true) return; // another process has made it meanwhile
-    throw left === null ? error : leftBehind(site, error);
+    throw left === null ? error : leftBehind(build, error);
   }
 }
 
-async function kindNow({ sql, schema, step }: IndexSite): Promise<Kind> {
+async function kindNow({ sql, schema, step }: IndexBuild): Promise<Kind> {
   return await selectValidity(sql, schema, step) === null ? "create" : "drop";
 }
 
@@ -86,17 +86,17 @@ async function kindNow({ sql, schema, step }: IndexSite): Promise<Kind> {
  * Drops the index that a failed build has left: it costs writes, and one that is unique refuses some. Gives whether the
  * index that is there is valid; null where there is none.
  */
-async function dropLeft(site: IndexSite): Promise<boolean | null> {
-  const { sql, schema, step } = site;
+async function dropLeft(build: IndexBuild): Promise<boolean | null> {
+  const { sql, schema, step } = build;
   try {
-    while (await selectValidity(sql, schema, step) === false) await advance(site, "drop");
+    while (await selectValidity(sql, schema, step) === false) await advance(build, "drop");
     return await selectValidity(sql, schema, step);
   } catch {
     return false;
   }
 }
 
-function leftBehind({ step, schema }: IndexSite, error: unknown): Error {
+function leftBehind({ step, schema }: IndexBuild, error: unknown): Error {
   const reason = error instanceof Error ? error.message : `${error}`;
   return new Error(
     `${reason}; index ${step.name} of ${schema} may be left, not valid: the next migration drops it`,
@@ -105,35 +105,35 @@ function leftBehind({ step, schema }: IndexSite, error: unknown): Error {
 }
 
 /** Runs one statement, when nothing keeps it from its end; returns early where the index is in another state by then. */
-async function advance(site: IndexSite, kind: Kind): Promise<void> {
-  await untilFree(site, kind);
-  const running = await begin(site, kind);
+async function advance(build: IndexBuild, kind: Kind): Promise<void> {
+  await untilFree(build, kind);
+  const running = await begin(build, kind);
   if (running === null) await pause(POLL_MS);
-  else await untilDone(site, running);
+  else await untilDone(build, running);
 }
 
 /**
  * Waits until no other index of the database is made, and until the transactions that were open have ended. Nothing is
  * held meanwhile, and nothing is left where it takes too long.
  */
-async function untilFree(site: IndexSite, kind: Kind): Promise<void> {
-  const { sql, schema, step } = site;
+async function untilFree(build: IndexBuild, kind: Kind): Promise<void> {
+  const { sql, schema, step } = build;
   let first: Set<string> | null = null;
   for (;;) {
     const builds = await selectBuilds(sql, schema, step);
-    if (builds.length > 0) note(site, await selectBlockers(sql, builds));
+    if (builds.length > 0) note(build, await selectBlockers(sql, builds));
     else {
       const open = await selectOpenTransactions(sql, schema, step, kind);
       const known: Set<string> = first ??= new Set(open.map(({ transaction }) => transaction));
       const left = open.filter(({ transaction }) => known.has(transaction));
       if (left.length === 0) return;
-      note(site, left);
+      note(build, left);
     }
     await pause(POLL_MS);
   }
 }
 
-function note({ waits, step, say }: IndexSite, found: readonly WaitedFor[]): void {
+function note({ waits, step, say }: IndexBuild, found: readonly WaitedFor[]): void {
   for (const one of noteWaits(waits, step, found)) say(one);
 }
 
@@ -141,8 +141,8 @@ function note({ waits, step, say }: IndexSite, found: readonly WaitedFor[]): voi
  * Begins a statement under the lock of the migrations, which two processes do not have at once. Gives null where the
  * index is in another state by then, or where its table was not to be had.
  */
-async function begin(site: IndexSite, kind: Kind): Promise<Running | null> {
-  const { sql, index, schema, step } = site;
+async function begin(build: IndexBuild, kind: Kind): Promise<Running | null> {
+  const { sql, index, schema, step } = build;
   // The connection is open before the lock is taken. After a lost one the driver may give its error to the next statement.
   await index`select 1`.catch(() => index`select 1`);
   return await sql.begin("isolation level read committed", async (tx) => {
@@ -161,21 +161,21 @@ async function begin(site: IndexSite, kind: Kind): Promise<Running | null> {
     await tx`select pg_stat_clear_snapshot()`;
     const holders = await selectHolders(tx, schema, step);
     await running.cancel();
-    note(site, holders);
+    note(build, holders);
     return null;
   }) as Running | null;
 }
 
 /** Waits for the end of a statement; cancels it when it waits for too long. */
-async function untilDone(site: IndexSite, running: Running): Promise<void> {
-  const { sql, schema, step } = site;
+async function untilDone(build: IndexBuild, running: Running): Promise<void> {
+  const { sql, schema, step } = build;
   for (;;) {
     const error = await within(POLL_MS, running.done);
     if (error === null) return;
     if (error !== PENDING) throw error;
     const blockers = await selectBlockers(sql, await selectBuilds(sql, schema, step));
     try {
-      note(site, blockers);
+      note(build, blockers);
     } catch (error) {
       await running.cancel();
       throw error;

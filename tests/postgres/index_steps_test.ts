@@ -9,9 +9,9 @@ import { testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import {
   asOwner,
-  closedGate,
+  BARRED,
+  closedBarrier,
   COLUMN,
-  GATED,
   INDEX,
   migrating,
   recordedIn,
@@ -67,14 +67,14 @@ Deno.test("an index of a realm is made while it is written, after the column of 
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { account, name } = await realm.currency("10");
   const other = await realm.account({ asset: name });
-  const gate = await closedGate(realm, own.url);
-  const texts = [COLUMN, GATED, "create table after_it (id integer)"];
+  const barrier = await closedBarrier(realm, own.url);
+  const texts = [COLUMN, BARRED, "create table after_it (id integer)"];
   const { left } = migrating(realm, realm.services.migrations, ...texts);
   await untilBuilding(realm);
   const move = { source: { account }, destination: { account: other }, value: "1" };
   equal((await realm.admin.send("POST", "/v1/transactions", move)).status, 201);
   deepEqual([await recordedIn(realm), await validityOf(realm, "by_added")], [1, false]);
-  await gate.end();
+  await barrier.end();
   deepEqual(await left, []);
   deepEqual([await recordedIn(realm), await validityOf(realm, "by_added")], [3, true]);
   realm.services.provisioning.migrations = oneMore(realm.services.migrations, ...texts);
@@ -92,7 +92,7 @@ Deno.test("a build whose process was killed is waited for, and one that was stop
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await realm.currency("10");
   const { migrations } = realm.services;
-  const gatedUnique = GATED.replace("create index", "create unique index")
+  const barredUnique = BARRED.replace("create index", "create unique index")
     .replace("by_added on accounts (added)", "one_added on accounts (id)");
   const killed = async (...texts: string[]) => {
     const process = startMigrator(own.url, texts);
@@ -102,27 +102,27 @@ Deno.test("a build whose process was killed is waited for, and one that was stop
     return pid;
   };
   // Its session goes on: the next process waits for its end and finds the index.
-  let gate = await closedGate(realm, own.url);
-  await killed(COLUMN, GATED);
-  let looks = 0;
+  let barrier = await closedBarrier(realm, own.url);
+  await killed(COLUMN, BARRED);
+  let polls = 0;
   await using second = realm.another({ DATABASE_URL: own.url }, (text) => {
-    if (text.includes("pg_stat_progress_create_index")) looks++;
+    if (text.includes("pg_stat_progress_create_index")) polls++;
   });
-  const next = migrating(second, migrations, COLUMN, GATED);
-  await until(() => looks > 2);
-  await gate.end();
+  const next = migrating(second, migrations, COLUMN, BARRED);
+  await until(() => polls > 2);
+  await barrier.end();
   deepEqual([await next.left, next.errors], [[], []]);
   deepEqual([await recordedIn(realm), await validityOf(realm, "by_added")], [2, true]);
   // A session that was ended leaves an index that is not valid.
-  gate = await closedGate(realm, own.url);
-  const pid = await killed(COLUMN, GATED, gatedUnique);
+  barrier = await closedBarrier(realm, own.url);
+  const pid = await killed(COLUMN, BARRED, barredUnique);
   await asOwner(realm, `select pg_terminate_backend(${pid})`);
   await until(async () =>
     (await asOwner(realm, `select 1 from pg_stat_activity where pid = ${pid}`)).length === 0
   );
   equal(await validityOf(realm, "one_added"), false);
-  await gate.end();
-  deepEqual(await migrating(realm, migrations, COLUMN, GATED, gatedUnique).left, []);
+  await barrier.end();
+  deepEqual(await migrating(realm, migrations, COLUMN, BARRED, barredUnique).left, []);
   deepEqual([await recordedIn(realm), await validityOf(realm, "one_added")], [3, true]);
 });
 

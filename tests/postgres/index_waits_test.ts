@@ -4,9 +4,9 @@ import { testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import {
   asOwner,
-  closedGate,
+  BARRED,
+  closedBarrier,
   COLUMN,
-  GATED,
   INDEX,
   migrating,
   openTransaction,
@@ -29,9 +29,9 @@ Deno.test("no transaction stays open while an index is made, of the realms that 
   const realms = [realm, ...await Promise.all([1, 2, 3].map(() => realm.neighbour()))];
   for (const one of realms) await one.currency("1");
   await using second = realm.another({ DATABASE_URL: own.url });
-  const gate = await closedGate(realm, own.url);
+  const barrier = await closedBarrier(realm, own.url);
   const both = [realm, second].map((one) =>
-    migrating(one, realm.services.migrations, COLUMN, GATED)
+    migrating(one, realm.services.migrations, COLUMN, BARRED)
   );
   await untilBuilding(realm);
   const open = `select 1 from pg_stat_activity
@@ -40,7 +40,7 @@ Deno.test("no transaction stays open while an index is made, of the realms that 
     const recorded = await Promise.all(realms.map(recordedIn));
     return recorded.every((count) => count === 1) && (await asOwner(realm, open)).length === 0;
   });
-  await gate.end();
+  await barrier.end();
   for (const { left, errors } of both) deepEqual([await left, errors], [[], []]);
   deepEqual(await Promise.all(realms.map(recordedIn)), [2, 2, 2, 2]);
 });
@@ -98,11 +98,11 @@ Deno.test("a build behind a transaction that began after it is canceled: its ind
   await realm.currency("10");
   const { migrations } = realm.services;
   const canceled = async (text: string) => {
-    const gate = await closedGate(realm, own.url);
-    const { left, errors } = migrating(realm, migrations, COLUMN, GATED);
+    const barrier = await closedBarrier(realm, own.url);
+    const { left, errors } = migrating(realm, migrations, COLUMN, BARRED);
     await untilBuilding(realm);
     const reader = await openTransaction(own.url, text);
-    await gate.end();
+    await barrier.end();
     deepEqual(await left, [realm.id]);
     match(errors[0].message, new RegExp(`index by_added waits for .* process ${reader.pid} `));
     return { reader, message: errors[0].message };
@@ -116,7 +116,7 @@ Deno.test("a build behind a transaction that began after it is canceled: its ind
   deepEqual([await recordedIn(realm), await validityOf(realm, "by_added")], [1, false]);
   await second.reader.end();
   await using patient = realm.another({ DATABASE_URL: own.url });
-  deepEqual(await migrating(patient, migrations, COLUMN, GATED).left, []);
+  deepEqual(await migrating(patient, migrations, COLUMN, BARRED).left, []);
   deepEqual([await recordedIn(realm), await validityOf(realm, "by_added")], [2, true]);
 });
 
@@ -162,23 +162,23 @@ Deno.test("writers wait for no index: while it is made, while it waits, while on
     });
   };
   // A build that was ended leaves its index.
-  let gate = await closedGate(realm, own.url);
-  const first = migrating(realm, migrations, COLUMN, GATED);
+  let barrier = await closedBarrier(realm, own.url);
+  const first = migrating(realm, migrations, COLUMN, BARRED);
   const pid = await untilBuilding(realm);
   await moreWrites();
   const reader = await openTransaction(own.url, `select 1 from "${schemaOf(realm)}".accounts`);
   await untilOld(realm, reader);
   await asOwner(realm, `select pg_terminate_backend(${pid})`);
-  await gate.end();
+  await barrier.end();
   // The next try drops it once the reader has ended, and makes it anew.
   await until(() => first.warnings.some((warning) => warning.pid === reader.pid));
   await moreWrites();
-  gate = await closedGate(realm, own.url);
+  barrier = await closedBarrier(realm, own.url);
   await reader.end();
   await untilBuilding(realm);
   await moreWrites();
   const later = await openTransaction(own.url, SNAPSHOT);
-  await gate.end();
+  await barrier.end();
   await untilBuilding(realm, "waiting for old snapshots%");
   await moreWrites();
   await later.end();

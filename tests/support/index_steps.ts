@@ -1,4 +1,4 @@
-/** Index steps in tests: indexes whose build waits at a gate, and what others see of it. @module */
+/** Index steps in tests: indexes whose build waits at a barrier, and what others see of it. @module */
 import { openDatabase } from "../../db/database.ts";
 import { migrateRealms } from "../../domain/realms/migrations.ts";
 import type { Migrations } from "../../db/migrate.ts";
@@ -12,9 +12,9 @@ export const INDEX =
   "create index concurrently if not exists by_added on accounts (added) where added > 0";
 export const UNIQUE =
   "create unique index concurrently if not exists one_added on accounts (added)";
-/** The same index, whose build waits at the gate for each row. */
-export const GATED =
-  "create index concurrently if not exists by_added on accounts (added) where public.gate(id)";
+/** The same index, whose build waits at the barrier for each row. */
+export const BARRED =
+  "create index concurrently if not exists by_added on accounts (added) where public.barrier(id)";
 
 type Rows = Record<string, unknown>[];
 /** Connections of a realm's process. */
@@ -87,11 +87,11 @@ export async function untilOld(realm: Opened, { pid }: OpenTransaction): Promise
   await until(async () => (await asOwner(realm, text)).length === 1);
 }
 
-/** Makes the gate of a database, closed. It is passed by polling, so that no build waits for who has closed it. */
-export async function closedGate(realm: Opened, url: string): Promise<OpenTransaction> {
+/** Makes the barrier of a database, closed. It is passed by polling, so that no build waits for who has closed it. */
+export async function closedBarrier(realm: Opened, url: string): Promise<OpenTransaction> {
   await asOwner(
     realm,
-    `create or replace function public.gate(uuid) returns boolean immutable language plpgsql as $$ begin
+    `create or replace function public.barrier(uuid) returns boolean immutable language plpgsql as $$ begin
       while not pg_try_advisory_xact_lock_shared(4711) loop perform pg_sleep(0.01); end loop; return true; end $$`,
   );
   return await openTransaction(url, "select pg_advisory_xact_lock(4711)", "read committed");
