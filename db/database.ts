@@ -18,6 +18,7 @@ import {
 import type {
   DatabaseOptions,
   Db,
+  IndexWaits,
   Pool,
   Pools,
   RealmLocation,
@@ -25,7 +26,6 @@ import type {
   Sql,
   Tx,
 } from "./pool_types.ts";
-import type { IndexWaits } from "./index_waits.ts";
 import { openQuotas } from "./connection_quota.ts";
 import { openRealmPools } from "./realm_pools.ts";
 import { openReplica, type Replica } from "./replica.ts";

@@ -11,7 +11,6 @@ import {
   selectValidity,
 } from "./index_steps.ts";
 import {
-  type IndexWaits,
   noteWaits,
   selectBlockers,
   selectBuilds,
@@ -19,7 +18,7 @@ import {
   selectOpenTransactions,
   type WaitedFor,
 } from "./index_waits.ts";
-import type { Sql } from "./pool_types.ts";
+import type { IndexWaits, Sql } from "./pool_types.ts";
 
 /** Where and how an index is made. */
 export interface IndexBuild {

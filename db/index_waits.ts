@@ -4,7 +4,7 @@
  * @module
  */
 import type { IndexStep } from "./index_steps.ts";
-import type { Db } from "./pool_types.ts";
+import type { Db, IndexWaits } from "./pool_types.ts";
 
 /** A transaction that an index waits for. */
 export interface WaitedFor {
@@ -17,14 +17,6 @@ export interface WaitedFor {
   role: string | null;
   /** Seconds since its begin; null where the login may not know. */
   openS: number | null;
-}
-
-/** How long the indexes of one database wait. */
-export interface IndexWaits {
-  /** Longest wait for one transaction, all indexes together. */
-  limitMs: number;
-  /** When each transaction was met first. */
-  since: Map<string, number>;
 }
 
 /** An index was not made, because another transaction stays open. */

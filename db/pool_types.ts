@@ -1,7 +1,6 @@
 /** The types of pools and of the places that they lead to. @module */
 import type postgres from "postgres";
 import type { Login, Speech } from "./connections.ts";
-import type { IndexWaits } from "./index_waits.ts";
 import type { Logins } from "./realm_logins.ts";
 
 /** A pool, or a connection outside a transaction. */
@@ -82,6 +81,14 @@ export interface Pool {
    * @throws {Contention} when the move takes too long
    */
   follow?(from: number): Promise<boolean>;
+}
+
+/** How long the indexes of one database wait. */
+export interface IndexWaits {
+  /** Longest wait for one transaction, all indexes together. */
+  limitMs: number;
+  /** When each transaction was met first. */
+  since: Map<string, number>;
 }
 
 /** All pools of this process to servers that take writes. */
