@@ -281,5 +281,5 @@ Deno.test("a server that refuses the login, or that may not be asked, is not los
   const refused = await restore(server.env);
   deepEqual([refused.code, refused.out], [1, ""]);
   match(refused.said, /cannot be told: 28P01/);
-  equal((await placeAt(url, away)).own, true);
+  equal(await isApart(url, away), true);
 });

@@ -155,7 +155,7 @@ async function recomputeAdded(tx: Tx, from: ChainEnds): Promise<ChainEnds> {
   return ends;
 }
 
-/** @throws {DomainError} internal */
+/** Refuses to go on where an audit found something. @throws {DomainError} internal */
 export function assertSound(mismatches: readonly Mismatch[], message: string): void {
   if (mismatches.length === 0) return;
   throw new DomainError("internal", `${message}: ${mismatches.map(({ code }) => code).join(", ")}`);
