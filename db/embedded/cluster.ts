@@ -45,7 +45,8 @@ const CLOSED: readonly string[] = [
   "where p.pronamespace = 'pg_catalog'::regnamespace and (p.proname ~ '^pg_(try_)?advisory_(xact_)?lock' " +
   "or p.proname in ('lo_creat', 'lo_create', 'lo_from_bytea')) " +
   "loop execute format('revoke execute on function %s from public', f); end loop; end $$",
-  "grant execute on function pg_advisory_xact_lock(bigint) to purser",
+  "grant execute on function pg_advisory_xact_lock(bigint), pg_try_advisory_xact_lock(bigint), " +
+  "pg_try_advisory_xact_lock_shared(bigint) to purser",
 ];
 
 /** User and group nobody, whose ids are the same wherever there is glibc. */
