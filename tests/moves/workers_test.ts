@@ -184,7 +184,7 @@ async function assertWhole(
       where id = any (${`{${transfers.join()}}`}::text::uuid[])`;
     equal(n, transfers.length);
     const [{ held }] = await sql`
-      select count(*)::integer as held from accounts where error is not null`;
+      select count(*)::integer as held from ramps where quarantined is not null`;
     equal(held, 0, "no ramp is in quarantine");
   } finally {
     await sql.end();
