@@ -89,6 +89,7 @@ Deno.test("a restore that lost the session of its lock builds nothing any more",
     await rowsAt(
       elsewhere.superuserUrl,
       `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
+        and database = (select oid from pg_database where datname = current_database())
         and ((classid::bigint << 32) | objid::bigint) = hashtextextended('purser restore', 0)`,
     );
   }
