@@ -65,6 +65,8 @@ export interface Config extends MessagesConfig, ExchangeSettings, DatabaseSettin
   databasePrepare: boolean;
   /** Connections of the process, all realms together. */
   databaseConnections: number;
+  /** Longest wait of an index that is made for one other transaction. */
+  indexWaitMs: number;
   realmRoles: boolean;
   /** Whether the roles of realms log in themselves. */
   realmLogins: boolean;
@@ -211,6 +213,7 @@ function configOf(
     dataDir: read.text("DATA_DIR") ?? ".data",
     databasePrepare: read.choice("DATABASE_PREPARE", ["on", "off"], "on") === "on",
     databaseConnections: read.whole("DATABASE_CONNECTIONS", 10, 10_000, 40),
+    indexWaitMs: 1000 * read.whole("INDEX_WAIT_SECONDS", 1, 86_400, 600),
     realmLogins: read.choice("REALM_LOGINS", ["on", "off"], "on") === "on",
     realmRoles: read.choice("REALM_ROLES", ["on", "off"], "on") === "on",
     platformKey: platformKey(read, ownServer),

@@ -100,6 +100,7 @@ export async function openContext(serving: boolean): Promise<CommandContext> {
     schemaVersion: migrations.realm.length,
     prepare: config.databasePrepare,
     connectionsMax: config.databaseConnections,
+    indexWaitMs: config.indexWaitMs,
     parseJson: parseStoredJson,
     decryptUrl: (encryptedUrl, id) =>
       presentAddress(secrets.decrypt("database_url", id, encryptedUrl), config.realmTargets),

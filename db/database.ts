@@ -18,6 +18,7 @@ import {
 import type {
   DatabaseOptions,
   Db,
+  IndexWaits,
   Pool,
   Pools,
   RealmLocation,
@@ -42,6 +43,10 @@ const CONNECTIONS_MAX = 40;
 const PLATFORM_MAX = 4;
 const WATCH_MAX = 4;
 const BUILDER_MAX = 2;
+/** Longest wait of an index for one transaction, unless another is set. */
+const INDEX_WAIT_MS = 600_000;
+/** How much longer than its process a session waits that makes an index: the process can say for what. */
+const ORPHAN_WAITS = 2;
 /** Most uses of a building session: it caches every table that it made, and grows slow and large. */
 const BUILDER_USES_MAX = 10;
 
@@ -68,6 +73,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       replica?.logInAs(logins.platform);
     },
     owner: (location) => ownerOf(options, location),
+    indexing: indexingOf(options, alive),
     logins: options.logins,
     taken: quotas.taken,
     async close() {
@@ -137,6 +143,35 @@ function ownerOf(options: DatabaseOptions, location: RealmLocation): Pool {
   const as = { ...sessionOf(location, "owner"), role: null };
   const open = () => connect(options, urlOf(options, location), as, 1, null);
   return unbounded(saidBy(options, as), open, new Set());
+}
+
+/** Gives connections that make indexes, one at a time on each server: each build reads a whole table. */
+function indexingOf(options: DatabaseOptions, alive: Set<Sql>): Database["indexing"] {
+  const last = new Map<string, Promise<unknown>>();
+  const waits = new Map<string, IndexWaits>();
+  const limitMs = options.indexWaitMs ?? INDEX_WAIT_MS;
+  return async (location, work) => {
+    const url = location === null ? options.url : urlOf(options, location);
+    const as = location === null ? PLATFORM : sessionOf(location, "owner");
+    const waited = waits.get(url) ?? { limitMs, since: new Map() };
+    waits.set(url, waited);
+    async function run() {
+      const sql = connect(options, url, { ...as, role: null, name: "index" }, 1, null);
+      alive.add(sql);
+      try {
+        // The session of a killed process ends by itself. Behind a pooler the setting would stay with a shared session.
+        if (options.prepare) await sql.unsafe(`set lock_timeout = ${ORPHAN_WAITS * limitMs}`);
+        return await work(sql, waited);
+      } finally {
+        await sql.end({ timeout: 5 });
+        alive.delete(sql);
+      }
+    }
+    const server = serverOf(url);
+    const turn = (last.get(server) ?? Promise.resolve()).then(run);
+    last.set(server, turn.catch(() => {}));
+    return await turn;
+  };
 }
 
 const PLATFORM: Session = { searchPath: '"platform"', role: null, location: null, name: "api" };

@@ -12,6 +12,13 @@ import {
   type Tx,
   workerRole,
 } from "./database.ts";
+import {
+  assertIndex,
+  type IndexStep,
+  plainStatement,
+  readIndexStep,
+  selectValidity,
+} from "./index_steps.ts";
 import { admitWatch } from "./platform_login.ts";
 import { type Logins, openLogin, passwordsOf, resetSettings } from "./realm_logins.ts";
 
@@ -22,6 +29,17 @@ export interface Migration {
   text: string;
   /** SHA-256 of the text, hexadecimal. */
   checksum: string;
+  /** The index that it makes, where it is an index step: a file whose name ends with `.index.sql`. */
+  index?: IndexStep;
+}
+
+/** Makes the index of a step, while no transaction is open. */
+export type MakeOutside = (step: IndexStep) => Promise<void>;
+
+/** What a transaction has applied, and the index that must be made before the next one; null where nothing is left. */
+export interface AppliedPart {
+  applied: number;
+  next: IndexStep | null;
 }
 
 /** Both sequences, and the statement of rights that follows that of realms. */
@@ -38,7 +56,7 @@ export interface Migrations {
 const LOCK_WAIT_MAX = "set local lock_timeout = '2s'; set local statement_timeout = 0";
 /** A test parses the functions' bodies; parsing them for each realm is a third of the cost of making it. */
 const TRUST_BODIES = "set local check_function_bodies = off";
-const FILE = /^(\d{4})_([a-z0-9_]+)\.sql$/;
+const FILE = /^(\d{4})_([a-z0-9_]+)(\.index)?\.sql$/;
 const TRACK = `create table if not exists migrations (
   number integer primary key, name text not null, checksum text not null,
   applied_at timestamptz not null default now())`;
@@ -60,24 +78,46 @@ export async function readMigrations(): Promise<Migrations> {
   return { platform, realm, rights };
 }
 
-async function readSequence(folder: URL): Promise<Migration[]> {
+/** Reads the files of one sequence. */
+export async function readSequence(folder: URL): Promise<Migration[]> {
   const names: string[] = [];
   for await (const entry of Deno.readDir(folder)) if (FILE.test(entry.name)) names.push(entry.name);
   return await Promise.all(
-    names.sort().map(async (file, index) => {
-      const [, digits, name] = FILE.exec(file)!;
-      const number = Number(digits);
-      if (number !== index + 1) throw new Error(`${file}: migrations are numbered without gaps`);
-      const text = await Deno.readTextFile(new URL(file, folder));
-      const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-      return { number, name, text, checksum: hex(hash) };
+    names.sort().map(async (file, at) => {
+      const migration = migrationOf(file, await Deno.readTextFile(new URL(file, folder)));
+      if (migration.number === at + 1) return migration;
+      throw new Error(`${file}: migrations are numbered without gaps`);
     }),
   );
 }
 
-/** Brings the platform's schema up to date; tells how many files were applied. */
-export async function migratePlatform(sql: Sql, migrations: Migration[]): Promise<number> {
-  return await sql.begin(async (tx) => {
+/** The migration of a file. */
+export function migrationOf(file: string, text: string): Migration {
+  const [, digits, name, isIndex] = FILE.exec(file)!;
+  const checksum = createHash("sha256").update(text).digest("hex");
+  const index = isIndex === undefined ? {} : { index: stepOf(file, text) };
+  return { number: Number(digits), name, text, checksum, ...index };
+}
+
+function stepOf(file: string, text: string): IndexStep {
+  try {
+    return readIndexStep(text);
+  } catch (error) {
+    throw new Error(`${file}: ${(error as Error).message}`);
+  }
+}
+
+/**
+ * Brings the platform's schema up to date; tells how many files were applied.
+ *
+ * @param outside makes the indexes of steps; without it they are made in the transaction
+ */
+export async function migratePlatform(
+  sql: Sql,
+  migrations: Migration[],
+  outside: MakeOutside | null = null,
+): Promise<number> {
+  return await inParts(sql, outside, async (tx) => {
     const [{ made }] = await tx<{ made: boolean }[]>`
       select to_regclass('platform.migrations') is not null as made`;
     if (!made) {
@@ -86,8 +126,25 @@ export async function migratePlatform(sql: Sql, migrations: Migration[]): Promis
     }
     await enterSchema(tx, "platform");
     await lockMigrations(tx);
-    return await applyDue(tx, migrations);
+    return await applyDue(tx, "platform", migrations, made && outside !== null);
   });
+}
+
+/**
+ * Runs transactions until one leaves nothing to do, and makes indexes between them; gives how many files they applied.
+ * None is open while an index is made or waited for: an index that is made elsewhere may wait for its end.
+ */
+export async function inParts(
+  sql: Sql,
+  outside: MakeOutside | null,
+  run: (tx: Tx) => Promise<AppliedPart>,
+): Promise<number> {
+  for (let applied = 0;;) {
+    const part = await sql.begin("isolation level read committed", run) as AppliedPart;
+    applied += part.applied;
+    if (part.next === null) return applied;
+    await outside!(part.next);
+  }
 }
 
 /** Applies the due ones of some migrations to a schema. */
@@ -98,21 +155,35 @@ export async function applyMigrations(
 ): Promise<void> {
   await enterSchema(tx, schema);
   await lockMigrations(tx);
-  await applyDue(tx, migrations);
+  await applyDue(tx, schema, migrations, false);
 }
 
-/** Brings one realm's schema up to date, then states its roles' rights anew. */
+/** Brings the schema of a realm that nobody uses up to date, then states its roles' rights anew. */
 export async function migrateRealm(
   tx: Tx,
   migrations: Migrations,
   location: { schema: string; role: string | null },
 ): Promise<number> {
+  return (await migratePart(tx, migrations, location, false)).applied;
+}
+
+/**
+ * Brings the schema of a realm up to date, then states its roles' rights anew.
+ *
+ * @param inUse it stops before an index that is missing, which is made outside
+ */
+export async function migratePart(
+  tx: Tx,
+  migrations: Migrations,
+  location: { schema: string; role: string | null },
+  inUse: boolean,
+): Promise<AppliedPart> {
   await tx.unsafe(LOCK_WAIT_MAX);
   await enterSchema(tx, location.schema);
   await lockMigrations(tx);
-  const applied = await applyDue(tx, migrations.realm);
-  if (applied > 0) await stateRights(tx, migrations, location);
-  return applied;
+  const part = await applyDue(tx, location.schema, migrations.realm, inUse);
+  if (part.applied > 0) await stateRights(tx, migrations, location);
+  return part;
 }
 
 /**
@@ -228,7 +299,34 @@ export async function enterSchema(tx: Tx, schema: string): Promise<void> {
   await tx`set local search_path to ${tx(schema)}`;
 }
 
-async function applyDue(tx: Tx, migrations: Migration[]): Promise<number> {
+/**
+ * Applies the due files. Where the schema is in use, the transaction ends before an index that is missing: the index may
+ * need what the files before it make, and is made while no transaction is open.
+ */
+async function applyDue(
+  tx: Tx,
+  schema: string,
+  migrations: Migration[],
+  inUse: boolean,
+): Promise<AppliedPart> {
+  const done = await assertApplied(tx, migrations);
+  const due = migrations.slice(done);
+  if (due.length > 0) await tx.unsafe(TRUST_BODIES);
+  let applied = 0;
+  for (const { number, name, checksum, text, index } of due) {
+    if (index === undefined) await tx.unsafe(text);
+    else if (!inUse) {
+      await tx.unsafe(plainStatement(index));
+      await assertIndex(tx, schema, index);
+    } else if (await selectValidity(tx, schema, index) !== true) return { applied, next: index };
+    await tx`insert into migrations (number, name, checksum) values (${number}, ${name}, ${checksum})`;
+    applied++;
+  }
+  return { applied, next: null };
+}
+
+/** Refuses a database that other files made; gives how many it has applied. */
+async function assertApplied(tx: Tx, migrations: Migration[]): Promise<number> {
   const done = await tx<{ number: number; checksum: string }[]>`
     select number, checksum from migrations order by number`;
   for (const { number, checksum } of done) {
@@ -240,22 +338,11 @@ async function applyDue(tx: Tx, migrations: Migration[]): Promise<number> {
       throw new Error(`migration ${number} (${file.name}) was changed after it had been applied`);
     }
   }
-  const due = migrations.slice(done.length);
-  if (due.length > 0) await tx.unsafe(TRUST_BODIES);
-  for (const file of due) {
-    await tx`insert into migrations (number, name, checksum)
-      values (${file.number}, ${file.name}, ${file.checksum})`;
-    await tx.unsafe(file.text);
-  }
-  return due.length;
+  return done.length;
 }
 
 function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
-}
-
-function hex(bytes: ArrayBuffer): string {
-  return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** The schema version of the platform, and how many realms have another than this process. */

@@ -24,6 +24,8 @@ export interface DatabaseOptions extends Speech {
   replica?: { url: string; lagMaxMs: number };
   /** Connections of the process to one server, all pools together. */
   connectionsMax?: number;
+  /** Longest wait of an index that is made for one other transaction. */
+  indexWaitMs?: number;
   /** The realm migration that this version needs: a realm that is behind it gets no connection. */
   schemaVersion?: number;
   /** Connections of the platform's pool and of each realm's. */
@@ -81,6 +83,14 @@ export interface Pool {
   follow?(from: number): Promise<boolean>;
 }
 
+/** How long the indexes of one database wait. */
+export interface IndexWaits {
+  /** Longest wait for one transaction, all indexes together. */
+  limitMs: number;
+  /** When each transaction was met first. */
+  since: Map<string, number>;
+}
+
 /** All pools of this process to servers that take writes. */
 export interface Pools {
   platform: Pool;
@@ -102,6 +112,14 @@ export interface Pools {
   owner(location: RealmLocation): Pool;
   /** A few connections with all rights to a realm's database, which the realms there share while they are migrated. */
   migrating(location: RealmLocation): Pool;
+  /**
+   * Runs work that no transaction may be open for on a connection with all rights and without limits of time, in the
+   * schema of a realm, or null for the platform's; one at a time on each server.
+   */
+  indexing<T>(
+    location: RealmLocation | null,
+    work: (sql: Sql, waits: IndexWaits) => Promise<T>,
+  ): Promise<T>;
   /** Names the server of a realm's database: host and port. */
   serverOf(location: RealmLocation): string;
   /** The logins of realms; undefined where their roles do not log in. */

@@ -41,7 +41,7 @@ export function settingsOf(as: Session): string {
 /** Limits of a session whatever its process does, and the durability of a commit. */
 function limitsOf(as: Session): [name: string, value: string][] {
   return [
-    ["statement_timeout", `${STATEMENT_TIMEOUT_MS}`],
+    ["statement_timeout", `${as.name === "index" ? 0 : STATEMENT_TIMEOUT_MS}`],
     [
       "idle_in_transaction_session_timeout",
       `${BUILDING.includes(as.name) ? BUILD_SILENCE_MS : SILENCE_MS}`,

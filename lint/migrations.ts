@@ -28,6 +28,9 @@ interface Reading {
 }
 
 const ROOT = new URL("../", import.meta.url);
+/** How the name of a file ends that makes one index outside of transactions. */
+const INDEX_STEP = ".index.sql";
+const STEP = `NNNN_<noun>${INDEX_STEP}`;
 const SEQUENCES = ["platform", "realm"];
 /** Functions of one value for all rows of a statement: a column whose default they are is added without a rewrite. */
 const STABLE = ["now", "transaction_timestamp", "statement_timestamp", "current_setting"];
@@ -81,6 +84,11 @@ export async function longLocks(files: readonly MigrationText[]): Promise<string
     const bytes = new TextEncoder().encode(text); // the parser counts bytes
     const reading: Reading = { made: new Set(), altered: new Set(), notNull, fault: () => {} };
     const { stmts = [] } = await parse(text) as { stmts?: Fields[] };
+    if (path.endsWith(INDEX_STEP)) {
+      const reason = indexStepFault(stmts);
+      if (reason !== null) faults.push(`${path}: ${reason}`);
+      continue;
+    }
     for (const { stmt, stmt_location = 0 } of stmts) {
       const [[kind, fields]] = Object.entries(stmt as Record<string, Fields>);
       const before = new TextDecoder().decode(bytes.subarray(0, stmt_location as number));
@@ -93,17 +101,30 @@ export async function longLocks(files: readonly MigrationText[]): Promise<string
   return faults;
 }
 
+/** Why a file is no index step; null where it is one. How it is written is checked where it is read. */
+function indexStepFault(stmts: readonly Fields[]): string | null {
+  const [kind, fields] = stmts.length === 1
+    ? Object.entries(stmts[0].stmt as Record<string, Fields>)[0]
+    : ["", {} as Fields];
+  const { concurrent, if_not_exists, idxname } = fields;
+  if (kind === "IndexStmt" && concurrent && if_not_exists && idxname) return null;
+  return "an index step is one `create index concurrently if not exists <name>`, and nothing else";
+}
+
 function readStatement(kind: string, fields: Fields, reading: Reading): void {
   const { made, fault } = reading;
+  if (kind === "IndexStmt" && fields.concurrent) {
+    return fault(
+      `no index is made concurrently in a transaction: make it in an index step, ${STEP}`,
+    );
+  }
   if (kind in REFUSED) return fault(REFUSED[kind]);
   if (kind === "CreateStmt") return void made.add(nameOf(fields.relation));
   if (kind === "CreateTableAsStmt") return void made.add(nameOf((fields.into as Fields).rel));
   if (made.has(nameOf(fields.relation))) return;
   if (kind === "IndexStmt") {
     fault(
-      fields.concurrent
-        ? "a migration is a transaction, in which no index is made concurrently"
-        : "an index on a table that exists keeps writers waiting until it is made",
+      `an index on a table that exists keeps writers waiting: make it in an index step, ${STEP}`,
     );
   } else if (kind === "UpdateStmt" || kind === "DeleteStmt") {
     if (!fields.whereClause) fault("changes every row in one transaction: do it in slices");

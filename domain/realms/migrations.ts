@@ -5,14 +5,17 @@
  * @module
  */
 import { unmarkSchema } from "../../db/backup/rebuilding.ts";
-import type { Database, Tx } from "../../db/database.ts";
+import type { Database, RealmLocation, Sql, Tx } from "../../db/database.ts";
 import { Contention } from "../../db/errors.ts";
+import { makeIndex } from "../../db/index_builds.ts";
 import { isSuperuser } from "../../db/health.ts";
 import {
   checksumOf,
   findEncodingFault,
+  inParts,
+  type MakeOutside,
+  migratePart,
   migratePlatform,
-  migrateRealm,
   type Migrations,
   restateRights,
 } from "../../db/migrate.ts";
@@ -67,7 +70,7 @@ export async function migrateAll(
 ): Promise<string[]> {
   const applied = await building(
     database.builder,
-    (sql) => migratePlatform(sql, migrations.platform),
+    (sql) => migratePlatform(sql, migrations.platform, outsideOf(database, sql, null, tell)),
   );
   if (applied > 0) tell("info", "migrated the platform", { applied });
   await entitle?.();
@@ -100,7 +103,7 @@ export async function migrateRealms(
       // Since its page was read it may have moved, or another process may have migrated it.
       const row = await reading(database.platform, (db) => selectRealm(db, id));
       if (row === null || row.schema_version >= version) return;
-      const applied = await migrateOne(database, migrations, row);
+      const applied = await migrateOne(database, migrations, row, tell);
       tell("info", "migrated a realm", { realm: id, applied });
     },
     fail(row, error) {
@@ -125,7 +128,7 @@ async function assertUnchanged(database: Database, migrations: Migrations): Prom
   );
   const row = id === null ? null : await reading(database.platform, (db) => selectRealm(db, id));
   if (row === null) return;
-  await migrateOne(database, migrations, row); // names the file
+  await migrateOne(database, migrations, row, () => {}); // names the file
   throw new Error(`realm ${row.id} stands on other migrations than this version's`);
 }
 
@@ -234,6 +237,7 @@ async function migrateOne(
   database: Database,
   migrations: Migrations,
   row: RealmRow,
+  tell: Tell,
 ): Promise<number> {
   const stand = {
     schema_version: migrations.realm.length,
@@ -244,17 +248,37 @@ async function migrateOne(
     if (await markMigrated(tx, row, stand)) return;
     throw new Contention("the realm has moved since its place was read");
   };
-  return await building(database.migrating(location), async (sql) => {
-    if (location.encryptedUrl === null) {
-      return await sql.begin(async (tx) => {
-        const done = await migrateRealm(tx, migrations, location);
-        await mark(tx);
-        return done;
-      });
-    }
-    // Two databases, two transactions: the second is repeated if the process ends between them.
-    const done = await sql.begin((tx) => migrateRealm(tx, migrations, location));
-    await building(database.builder, (own) => own.begin(mark));
-    return done;
-  });
+  const isHere = location.encryptedUrl === null;
+  const applied = await building(
+    database.migrating(location),
+    (sql) =>
+      inParts(sql, outsideOf(database, sql, location, tell), async (tx) => {
+        const part = await migratePart(tx, migrations, location, true);
+        if (isHere && part.next === null) await mark(tx);
+        return part;
+      }),
+  );
+  // In another database the mark is a transaction of its own, repeated if the process ends between them.
+  if (!isHere) await building(database.builder, (sql) => sql.begin(mark));
+  return applied;
+}
+
+/** Makes indexes in the schema of a realm, or null for the platform's, and tells what they wait for. */
+function outsideOf(
+  database: Database,
+  sql: Sql,
+  location: RealmLocation | null,
+  tell: Tell,
+): MakeOutside {
+  const schema = location?.schema ?? "platform";
+  const realm = location?.id ?? null;
+  return (step) =>
+    database.indexing(location, (index, waits) =>
+      makeIndex({
+        ...{ sql, index, schema, step, waits },
+        say: ({ pid, application, role, openS }) =>
+          tell("warn", "an index waits for the end of another transaction", {
+            ...{ realm, index: step.name, pid, application, role, open_s: openS },
+          }),
+      }));
 }

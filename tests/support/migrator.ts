@@ -1,6 +1,6 @@
 /**
- * Migrates the realms of a database in a process of its own, which a test kills. Arguments: the text of one more
- * migration of realms.
+ * Migrates the realms of a database in a process of its own, which a test kills. Arguments: the texts of
+ * further migrations of realms.
  *
  * @module
  */
@@ -11,6 +11,6 @@ import { reach, testConfig } from "./realm.ts";
 
 if (import.meta.main) {
   const database = reach(testConfig());
-  await migrateRealms(database, oneMore(await readMigrations(), Deno.args[0]), () => {});
+  await migrateRealms(database, oneMore(await readMigrations(), ...Deno.args), () => {});
   await database.close();
 }

@@ -118,7 +118,7 @@ export function reach(config: Config, onStatement?: (text: string) => void): Dat
   return openDatabase({
     ...{ url: config.databaseUrl!, replica: config.replica ?? undefined },
     prepare: config.databasePrepare,
-    connectionsMax: config.databaseConnections,
+    ...{ connectionsMax: config.databaseConnections, indexWaitMs: config.indexWaitMs },
     parseJson: parseStoredJson,
     decryptUrl: (encryptedUrl, id) =>
       presentAddress(secrets.decrypt("database_url", id, encryptedUrl), config.realmTargets),

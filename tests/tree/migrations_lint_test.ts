@@ -84,3 +84,27 @@ Deno.test("a column is set not null once a check of it was validated in an earli
 Deno.test("no migration of the project holds a lock for long", async () => {
   equal(await migrationFaults(), null);
 });
+
+Deno.test("an index on a table with rows is made in an index step, a file of one statement", async () => {
+  const step = async (text: string) =>
+    await longLocks([{ path: "0001.sql", text: MADE }, { path: "0002_by_state.index.sql", text }]);
+  const made = "create index concurrently if not exists by_state on orders (state)";
+  deepEqual(await step(`-- What: by state\n${made};\n`), []);
+  deepEqual(await step(made.replace("index", "unique index")), []);
+  for (
+    const text of [
+      `${made}; ${made.replace("by_state", "by_id")}`,
+      made.replace("concurrently", ""),
+      made.replace("if not exists", ""),
+      "create index concurrently on orders (state)",
+      "drop index concurrently if exists by_state",
+      "alter table orders add column n bigint",
+    ]
+  ) {
+    const [fault, ...more] = await step(text);
+    match(fault, /^0002_by_state\.index\.sql: an index step is one/, text);
+    deepEqual(more, []);
+  }
+  const [fault] = await faultsOf("create index concurrently if not exists own on lines (id)");
+  match(fault, /no index is made concurrently in a transaction: .* NNNN_<noun>\.index\.sql/);
+});
