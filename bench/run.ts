@@ -11,7 +11,7 @@
  * Whatever was measured, audit and verify then read the realms that were under load: where they find a fault, the
  * bench ends with 1.
  *
- * `--only=` one of the parts alone: rows whose name contains the text; `first_minute`, `statements`, `stalls`,
+ * `--only=` one of the parts alone: rows whose name contains the text; `first_minute`, `batches`, `statements`, `stalls`,
  * `hash_chain`, `memory`, `processes`, `growth [--transactions=N]`, `paths`, `older`; `events`, what webhooks cost and
  * how fast they are; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
  * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
@@ -24,6 +24,7 @@
 import { parseArgs } from "node:util";
 import { openProgress } from "../progress.ts";
 import { benchAttacks } from "./attacks.ts";
+import { benchBatches } from "./batch_cost.ts";
 import { benchCoins } from "./coins.ts";
 import { benchEvents } from "./events.ts";
 import { age, firstMinute } from "./first_minute.ts";
@@ -66,7 +67,8 @@ const MANY_ACCOUNTS = 100_000;
 const WARM_S = 2;
 /** Parts that `--only` names, besides rows. */
 const PARTS = [
-  ...["first_minute", "statements", "stalls", "hash_chain", "memory", "processes", "growth"],
+  ...["first_minute", "batches", "statements", "stalls", "hash_chain", "memory", "processes"],
+  "growth",
   ...["paths", "older"],
 ];
 /** How many transactions growth is measured to, from a tenth of them. */
@@ -188,6 +190,7 @@ async function compare(built: Built, asked: Asked): Promise<void> {
   }
   const part = (name: string, long = false) =>
     only === name || only === undefined && !(long && quick);
+  if (part("batches")) await benchBatches(built);
   if (part("statements")) await benchStatements(built, 2 * seconds);
   if (part("stalls")) await benchStalls(built, built.work, 2 * seconds);
   if (part("hash_chain")) await benchHashChain(built, seconds);
@@ -215,6 +218,7 @@ async function compareOlder(asked: Asked): Promise<void> {
   const names = [BASE, "single, uniform, 32", "single, uniform, 256", "1000 a request, 4"];
   const rows = rowsOf(asked.seconds, built.large).filter(({ name }) => names.includes(name));
   await table(built, rows, once);
+  await benchBatches(built);
   await proveSound(built.stand, built.service, [built.realm]);
 }
 
