@@ -79,6 +79,7 @@ create table addresses (
   constraint addresses_account unique (account)
 );
 create index addresses_target on addresses (target_account, id) where target_account is not null;
+create index addresses_ramp on addresses (ramp, id) where target_account is null;
 create index addresses_place on addresses (chain, network, id);
 create index addresses_text on addresses (address);
 -- Made last: of indexes that cost the same while a table is empty, PostgreSQL takes the newest, and keeps the plan.
