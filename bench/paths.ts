@@ -1,15 +1,19 @@
 /** Costs of paths other than transfers, measured in a process of its own, which has the parts that tests use. @module */
 import { removeStand, startStand } from "./stand.ts";
 
-/** Runs `path_costs.ts` on a fresh database. */
-export async function benchPaths(seconds: number): Promise<void> {
+/** Runs `path_costs.ts` on a fresh database; a block of deposits and its sweeps take as long as all else. */
+export async function benchPaths(
+  seconds: number,
+  { deposits = true }: { deposits?: boolean } = {},
+): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "purser-bench-" });
   const stand = await startStand(folder);
   try {
     const { server } = stand;
     const root = new URL("../", import.meta.url);
     const { code } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--config", "tests/deno.json", "bench/path_costs.ts", `${seconds}`],
+      args: ["run", "-A", "--config", "tests/deno.json", "bench/path_costs.ts"]
+        .concat(`${seconds}`, deposits ? "deposits" : []),
       cwd: root,
       env: {
         TEST_DATABASE_URL: server.url,

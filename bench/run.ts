@@ -286,7 +286,7 @@ async function main(): Promise<void> {
     if (asked.keep !== undefined) await keep(built.stand, asked.keep, built);
   }
   if (asked.only !== undefined) return;
-  await benchPaths(asked.quick ? 1 : asked.seconds);
+  await benchPaths(asked.quick ? 1 : asked.seconds, { deposits: !asked.quick });
   await compareOlder(asked);
   if (asked.quick) return; // under four minutes
   await benchEvents(asked);
