@@ -179,7 +179,8 @@ async function insist<T>(sending: Sending, attempt: () => Promise<T>): Promise<T
         await Promise.all([pause(LOST_MS), ahead]);
         continue;
       }
-      if (!lost && !isContention(error) && !isTimeout(error)) throw error;
+      const isBusy = lost || isContention(error) || isTimeout(error);
+      if (!isBusy && !(isUnknown && isHopeless(error))) throw error;
       throw new Contention("the database cannot take moves now", {
         cause: error,
         mayBeDone: isUnknown,
