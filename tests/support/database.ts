@@ -65,10 +65,17 @@ export async function testDatabase(encoding = "UTF8"): Promise<TestDatabase> {
 /**
  * An empty database on a server of its own, for what has no room in memory: on the disk, durable as an installation's,
  * and as if the statistics of its tables were not made yet.
+ *
+ * @param settings further settings of the server
  */
-export async function diskDatabase(): Promise<TestDatabase> {
+export async function diskDatabase(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<TestDatabase> {
   const dataDir = await Deno.makeTempDir({ prefix: "purser-disk-" });
-  const server = await startEmbedded({ dataDir, port: 0, settings: { autovacuum: "off" } });
+  const server = await startEmbedded({
+    ...{ dataDir, port: 0 },
+    settings: { autovacuum: "off", ...settings },
+  });
   return {
     url: server.url,
     superuserUrl: server.superuserUrl,
