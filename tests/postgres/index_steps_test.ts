@@ -1,6 +1,5 @@
 /** Index steps: indexes that are made while their tables are read and written, and what stops them. @module */
 import { deepEqual, equal, rejects, throws } from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { openDatabase } from "../../db/database.ts";
 import { plainStatement, readIndexStep } from "../../db/index_steps.ts";
 import { migratePlatform, readSequence } from "../../db/migrate.ts";
@@ -16,23 +15,13 @@ import {
   migrating,
   recordedIn,
   schemaOf,
+  startMigrator,
   UNIQUE,
   untilBuilding,
   validityOf,
 } from "../support/index_steps.ts";
 import { migrationNumbered, oneMore } from "../support/one_more_migration.ts";
 import { PASSWORD, testRealm } from "../support/realm.ts";
-
-/** A process that migrates the realms of a database, to be killed. */
-function startMigrator(url: string, texts: readonly string[]): Deno.ChildProcess {
-  const script = fileURLToPath(new URL("../support/migrator.ts", import.meta.url));
-  return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-check", "--config", "tests/deno.json", script, ...texts],
-    env: { TEST_DATABASE_URL: url, TEST_DATABASES: "0" },
-    stdout: "null",
-    stderr: "inherit",
-  }).spawn();
-}
 
 Deno.test("an index step is one statement of one form, and its file is numbered as others", async () => {
   const step = readIndexStep(`-- What: …\n\n-- Why: …\n${UNIQUE};\n`);

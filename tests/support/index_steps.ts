@@ -1,4 +1,5 @@
 /** Index steps in tests: indexes whose build waits at a barrier, and what others see of it. @module */
+import { fileURLToPath } from "node:url";
 import { openDatabase } from "../../db/database.ts";
 import { migrateRealms } from "../../domain/realms/migrations.ts";
 import type { Migrations } from "../../db/migrate.ts";
@@ -127,4 +128,19 @@ export function migrating(
     if (level === "warn") warnings.push(fields);
   });
   return { left, errors, warnings };
+}
+
+/** A process that migrates the realms of a database, to be killed. */
+export function startMigrator(
+  url: string,
+  texts: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Deno.ChildProcess {
+  const script = fileURLToPath(new URL("migrator.ts", import.meta.url));
+  return new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", "--config", "tests/deno.json", script, ...texts],
+    env: { TEST_DATABASE_URL: url, TEST_DATABASES: "0", ...env },
+    stdout: "null",
+    stderr: "inherit",
+  }).spawn();
 }

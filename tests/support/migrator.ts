@@ -10,7 +10,9 @@ import { oneMore } from "./one_more_migration.ts";
 import { reach, testConfig } from "./realm.ts";
 
 if (import.meta.main) {
-  const database = reach(testConfig());
+  const database = reach(
+    testConfig({ DATABASE_PREPARE: Deno.env.get("DATABASE_PREPARE") ?? "on" }),
+  );
   await migrateRealms(database, oneMore(await readMigrations(), ...Deno.args), () => {});
   await database.close();
 }
