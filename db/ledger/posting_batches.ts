@@ -50,6 +50,8 @@ export interface PostingQueueStats {
 export interface Sending {
   pool: Pool;
   stats: PostingQueueStats;
+  /** How long it is sent again after lost connections, in milliseconds. */
+  waitMaxMs: number;
   /** The end of the batch in flight that this one was sent behind, if any. */
   ahead: Promise<void> | null;
   /** Whether an attempt failed: then no other is sent behind it. */
@@ -62,6 +64,8 @@ export interface Sending {
 export interface Wait<T> {
   resolve: (outcome: T) => void;
   reject: (error: unknown) => void;
+  /** When it began to wait to be sent, by the process's monotonic clock in milliseconds. */
+  at: number;
 }
 
 /** A move that waits. */
@@ -154,7 +158,8 @@ function rejectAll(batch: readonly Item[], error: unknown): void {
  * lost for both.
  */
 async function insist<T>(sending: Sending, attempt: () => Promise<T>): Promise<T> {
-  const { stats, ahead } = sending;
+  const { stats, ahead, waitMaxMs } = sending;
+  const until = performance.now() + waitMaxMs;
   let [disconnects, timeouts] = [0, 0];
   let isUnknown = false; // whether an attempt's answer was lost
   for (let tries = 1;; tries++) {
@@ -171,8 +176,9 @@ async function insist<T>(sending: Sending, attempt: () => Promise<T>): Promise<T
       const lost = isDisconnect(error) || isLeftOpen(error);
       isUnknown ||= mayBeDone(error);
       // After an attempt whose answer was lost a refusal would be a guess: that attempt may commit yet.
+      const mayBeBack = lost && ++disconnects < DISCONNECTS_MAX && performance.now() < until;
       const isGuess = isUnknown && isTimeout(error) && ++timeouts < TIMEOUTS_MAX;
-      if (isGuess || lost && ++disconnects < DISCONNECTS_MAX) {
+      if (isGuess || mayBeBack) {
         stats.resends++;
         // Waits until the socket has closed: the driver never answers a query between a socket's
         // error and its end. The driver waits as long before it connects again.

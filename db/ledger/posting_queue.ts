@@ -56,6 +56,8 @@ export interface PostingQueueOptions {
   batchMax?: number;
   /** Moves that may wait; more are refused before memory grows. */
   waitingMax?: number;
+  /** How long a move may wait before it is sent, and a batch is sent again after lost connections, in milliseconds. */
+  waitMaxMs?: number;
   /** Whether the moves that wait go behind the batch in flight. */
   mayPipeline?: (load: QueueLoad) => boolean;
 }
@@ -78,6 +80,8 @@ interface Flight {
 
 const BATCH_MAX = 1000;
 const WAITING_MAX = 50_000;
+/** As long as other requests wait for the database. */
+const WAIT_MAX_MS = 60_000;
 /** A smaller batch costs more than the pause that it fills. */
 const PIPELINED_MIN = 4;
 /** From so many moves on, the batch that goes behind another is a part of all of them instead of as large as that. */
@@ -102,43 +106,45 @@ function isDue({ waiting, inFlight, peak }: QueueLoad): boolean {
 export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}): PostingQueue {
   const stats = { batches: 0, moves: 0, retries: 0, splits: 0, resends: 0, pipelined: 0 };
   const waitingMax = options.waitingMax ?? WAITING_MAX;
-  const ahead = new Map<string, Promise<unknown>>(); // keys that wait or are in flight
+  const waitMaxMs = options.waitMaxMs ?? WAIT_MAX_MS;
+  const last = new Map<string, Promise<unknown>>(); // of each key, the last that waits or is in flight
   let depth = 0;
-  const departures = openDepartures({ pool, stats, options }, ({ size }) => depth -= size);
+  const leave = (count: number) => depth -= count;
+  const departures = openDepartures({ pool, stats, options, waitMaxMs }, leave);
 
-  function enter<T>(key: string | null, count: number, wait: (item: Wait<T>) => void): Promise<T> {
+  /** Has a request wait for the one before it with the same key, whose answer is then kept. */
+  function enter<T>(key: string | null, count: number, send: () => Promise<T>): Promise<T> {
     if (depth > 0 && depth + count > waitingMax) {
       return Promise.reject(new Contention("too many moves are waiting in this realm"));
     }
     depth += count;
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    if (key === null) {
-      wait({ resolve, reject });
-      return promise;
-    }
-    ahead.set(key, promise);
+    if (key === null) return send();
+    const before = last.get(key);
+    const sent = before === undefined ? send() : after(before, waitMaxMs, send, () => leave(count));
+    last.set(key, sent);
     // Not with its batch: the other half of a divided one may still run.
-    const leave = () => ahead.delete(key);
-    wait({
-      resolve: (outcome) => (leave(), resolve(outcome)),
-      reject: (error) => (leave(), reject(error)),
-    });
-    return promise;
+    const forget = () => {
+      if (last.get(key) === sent) last.delete(key);
+    };
+    sent.then(forget, forget);
+    return sent;
   }
 
   function post(move: KeyedMove): Promise<Outcome> {
     const { key } = move;
-    if (key !== null && ahead.has(key)) return afterFirst(ahead, key, () => post(move));
-    return enter<Outcome>(key, 1, ({ resolve, reject }) => {
-      departures.add({ move: key === null ? withKey(move) : move, resolve, reject });
+    return enter(key, 1, () => {
+      const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+      departures.add({ move: key === null ? withKey(move) : move, resolve, reject, at: now() });
+      return promise;
     });
   }
 
   function enterBulk(bulk: Bulk, written: WrittenMoves): Promise<BulkRow> {
-    const { key, moves } = bulk;
-    if (ahead.has(key)) return afterFirst(ahead, key, () => enterBulk(bulk, written));
-    const wait = (item: Wait<BulkRow>) => departures.addBulk({ bulk, written, ...item });
-    return enter<BulkRow>(key, moves.length, wait);
+    return enter(bulk.key, bulk.moves.length, () => {
+      const { promise, resolve, reject } = Promise.withResolvers<BulkRow>();
+      departures.addBulk({ bulk, written, resolve, reject, at: now() });
+      return promise;
+    });
   }
 
   const postBulk = (bulk: Bulk) => written(bulk, enterBulk);
@@ -148,10 +154,10 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
 
 /** Forms batches of added moves and sends them, in turns: neither kind delays the other for long. */
 function openDepartures(
-  of: { pool: Pool; stats: PostingQueueStats; options: PostingQueueOptions },
-  onLanded: (flight: Flight) => void,
+  of: Pick<Sending, "pool" | "stats" | "waitMaxMs"> & { options: PostingQueueOptions },
+  leave: (count: number) => void,
 ): { add(item: Item): void; addBulk(item: BulkItem): void } {
-  const { pool, stats, options } = of;
+  const { pool, stats, options, waitMaxMs } = of;
   const batchMax = options.batchMax ?? BATCH_MAX;
   const mayPipeline = options.mayPipeline ?? isDue;
   let waiting: Item[] = [];
@@ -179,6 +185,9 @@ function openDepartures(
   }
 
   function depart(): void {
+    const since = now() - waitMaxMs;
+    leave(refuseBefore(since, waiting).length);
+    for (const { bulk } of refuseBefore(since, bulks)) leave(bulk.moves.length);
     while (mayDepart()) {
       const item = bulkNext || waiting.length === 0 ? bulks.shift() : undefined;
       bulkNext = item === undefined;
@@ -195,8 +204,8 @@ function openDepartures(
   }
 
   function fly(size: number, leads: () => boolean, run: (sending: Sending) => Promise<void>): void {
-    launch({ pool, stats, flights }, { size, leads, run }, (flight) => {
-      onLanded(flight);
+    launch({ pool, stats, waitMaxMs, flights }, { size, leads, run }, () => {
+      leave(size);
       depart();
     });
   }
@@ -215,23 +224,23 @@ function openDepartures(
 
 /** Sends a batch, behind the last one in flight if there is one. */
 function launch(
-  { pool, stats, flights }: { pool: Pool; stats: PostingQueueStats; flights: Flight[] },
+  { flights, ...to }: Pick<Sending, "pool" | "stats" | "waitMaxMs"> & { flights: Flight[] },
   { size, leads, run }: Pick<Flight, "size" | "leads"> & {
     run: (sending: Sending) => Promise<void>;
   },
-  onLanded: (flight: Flight) => void,
+  onLanded: () => void,
 ): void {
   const ahead = flights.at(-1)?.landed ?? null;
-  if (ahead !== null) stats.pipelined++;
+  if (ahead !== null) to.stats.pipelined++;
   const { promise: landed, resolve } = Promise.withResolvers<void>();
   const land = () => {
     const place = flights.indexOf(flight);
     if (place < 0) return;
     flights.splice(place, 1);
-    onLanded(flight);
+    onLanded();
     resolve();
   };
-  const sending: Sending = { pool, stats, ahead, failed: false, land };
+  const sending: Sending = { ...to, ahead, failed: false, land };
   const flight = { size, leads: () => leads() && !sending.failed, landed };
   flights.push(flight);
   run(sending).catch(land); // nothing in it throws; if it did, the next batch would still be sent
@@ -247,16 +256,32 @@ async function written(
   return row.replay ? { replay: row.replay } : { outcomes: await readOutcomes(moves, row) };
 }
 
-/** Waits for a request with the same key that is in the queue; its answer is then kept. */
-async function afterFirst<T>(
-  ahead: ReadonlyMap<string, Promise<unknown>>,
-  key: string,
-  enter: () => Promise<T>,
-): Promise<T> {
-  for (let first = ahead.get(key); first !== undefined; first = ahead.get(key)) {
-    await first.catch(() => {});
+/** Takes those that have waited since before a time, the oldest first, and refuses them. */
+function refuseBefore<T extends Wait<never>>(since: number, waiting: T[]): T[] {
+  const kept = waiting.findIndex(({ at }) => at >= since);
+  const late = waiting.splice(0, kept < 0 ? waiting.length : kept);
+  for (const { reject } of late) {
+    reject(new Contention("the database did not take earlier moves in time"));
   }
-  return await enter();
+  return late;
+}
+
+/** Sends a request after another with the same key; gives it up where that took too long, as `giveUp` is told. */
+async function after<T>(
+  before: Promise<unknown>,
+  waitMaxMs: number,
+  send: () => Promise<T>,
+  giveUp: () => void,
+): Promise<T> {
+  const until = now() + waitMaxMs;
+  await before.catch(() => {});
+  if (now() < until) return await send();
+  giveUp();
+  throw new Contention("an earlier request with this key took too long", { mayBeDone: true });
+}
+
+function now(): number {
+  return performance.now();
 }
 
 /** Gives a move without a key one of its own, so that a resend finds the first posting. */

@@ -1,0 +1,76 @@
+/** How long moves wait, and how many: a database that does not answer keeps no request for ever. @module */
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { Contention } from "../../db/errors.ts";
+import { testDatabaseUrl } from "../support/database.ts";
+import { until } from "../support/eventually.ts";
+import { holdLedgerLock, waitForWaiter } from "../support/held_queues.ts";
+import { freePort } from "../support/ports.ts";
+import { book, bulkOf, ownQueue } from "../support/posting_queues.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("waits of moves in one realm");
+const WAIT_MS = 1000;
+
+/** What became of requests: whether each was done, or refused and whether it may have been done. */
+async function settled(requests: Promise<unknown>[]): Promise<string[]> {
+  return (await Promise.allSettled(requests)).map((one) => {
+    if (one.status === "fulfilled") return Object.keys(one.value as object)[0];
+    ok(one.reason instanceof Contention);
+    return one.reason.mayBeDone ? "may be done" : "not done";
+  });
+}
+
+test("what has waited for too long behind a batch is refused, and what comes later is posted", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  await using own = await ownQueue(realm, { waitMaxMs: WAIT_MS });
+  const { queue } = own;
+  const lock = await holdLedgerLock(realm);
+  const keyed = move();
+  const first = queue.post(keyed);
+  await waitForWaiter(realm);
+  const waiting = settled([
+    queue.post(move()),
+    queue.postBulk(bulkOf(realm, [move(), move()])),
+    queue.post(keyed),
+  ]);
+  await until(() => Promise.resolve(queue.depth() === 5)); // a batch is written first
+  await new Promise((resolve) => setTimeout(resolve, WAIT_MS + 1));
+  await lock.release();
+  ok("posted" in await first);
+  // A repeat of a key cannot know what became of the first.
+  deepEqual(await waiting, ["not done", "not done", "may be done"]);
+  equal(queue.depth(), 0);
+  ok("posted" in await queue.post(move()));
+  ok("replay" in await queue.post(keyed));
+  equal(await total(destination), "2");
+});
+
+test("a batch whose connections are lost one after another is not sent again for ever", async (realm) => {
+  const { move } = await book(realm);
+  const nobody = new URL(testDatabaseUrl());
+  nobody.port = `${freePort()}`;
+  await using own = await ownQueue(realm, { url: nobody.href, waitMaxMs: WAIT_MS });
+  deepEqual(await settled([own.queue.post(move())]), ["not done"]);
+  ok(own.queue.stats().resends < 39, `${own.queue.stats().resends}`);
+  equal(own.queue.depth(), 0);
+});
+
+test("repeats of one key count among the moves that wait, and are answered in their order", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  await using own = await ownQueue(realm, { waitingMax: 10 });
+  const lock = await holdLedgerLock(realm);
+  const key = crypto.randomUUID();
+  const same = () => own.queue.post(move({ key, fingerprint: key }));
+  const order: number[] = [];
+  const posted = Array.from({ length: 10 }, (_, i) =>
+    same().then((outcome) => {
+      order.push(i);
+      return outcome;
+    }));
+  await rejects(same(), Contention);
+  await lock.release();
+  deepEqual(await settled(posted), ["posted", ...Array(9).fill("replay")]);
+  deepEqual(order, [...Array(10).keys()]);
+  equal(own.queue.depth(), 0);
+  equal(await total(destination), "1");
+});
