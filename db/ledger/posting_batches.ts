@@ -71,6 +71,8 @@ export interface Wait<T> {
 /** A move that waits. */
 export interface Item extends Wait<Outcome> {
   move: KeyedMove;
+  /** How many moves it counts as. */
+  weight: number;
 }
 
 /** The ledger's answer to a batch of one request, or the stored answer of its key. */

@@ -54,7 +54,7 @@ export interface PostingQueue {
 export interface PostingQueueOptions {
   /** Greatest batch. */
   batchMax?: number;
-  /** Moves that may wait; more are refused before memory grows. */
+  /** Moves that may wait, of which one with long texts counts as several; more are refused before memory grows. */
   waitingMax?: number;
   /** How long a move may wait before it is sent, and a batch is sent again after lost connections, in milliseconds. */
   waitMaxMs?: number;
@@ -70,6 +70,12 @@ export interface QueueLoad {
   peak: number;
 }
 
+/** A number of moves, and as how many they count. */
+interface Weighed {
+  size: number;
+  weight: number;
+}
+
 /** A batch in flight. */
 interface Flight {
   size: number;
@@ -80,6 +86,8 @@ interface Flight {
 
 const BATCH_MAX = 1000;
 const WAITING_MAX = 50_000;
+/** Characters of free-form texts for which a move counts as one more among those that wait. */
+const TEXT_SIZE = 4096;
 /** As long as other requests wait for the database. */
 const WAIT_MAX_MS = 60_000;
 /** A smaller batch costs more than the pause that it fills. */
@@ -108,19 +116,23 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
   const waitingMax = options.waitingMax ?? WAITING_MAX;
   const waitMaxMs = options.waitMaxMs ?? WAIT_MAX_MS;
   const last = new Map<string, Promise<unknown>>(); // of each key, the last that waits or is in flight
-  let depth = 0;
-  const leave = (count: number) => depth -= count;
+  let [depth, weight] = [0, 0];
+  const leave = (left: Weighed) => {
+    depth -= left.size;
+    weight -= left.weight;
+  };
   const departures = openDepartures({ pool, stats, options, waitMaxMs }, leave);
 
   /** Has a request wait for the one before it with the same key, whose answer is then kept. */
-  function enter<T>(key: string | null, count: number, send: () => Promise<T>): Promise<T> {
-    if (depth > 0 && depth + count > waitingMax) {
+  function enter<T>(key: string | null, of: Weighed, send: () => Promise<T>): Promise<T> {
+    if (depth > 0 && weight + of.weight > waitingMax) {
       return Promise.reject(new Contention("too many moves are waiting in this realm"));
     }
-    depth += count;
+    depth += of.size;
+    weight += of.weight;
     if (key === null) return send();
     const before = last.get(key);
-    const sent = before === undefined ? send() : after(before, waitMaxMs, send, () => leave(count));
+    const sent = before === undefined ? send() : after(before, waitMaxMs, send, () => leave(of));
     last.set(key, sent);
     // Not with its batch: the other half of a divided one may still run.
     const forget = () => {
@@ -132,15 +144,17 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
 
   function post(move: KeyedMove): Promise<Outcome> {
     const { key } = move;
-    return enter(key, 1, () => {
+    const weight = weightOf(move);
+    return enter(key, { size: 1, weight }, () => {
       const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
-      departures.add({ move: key === null ? withKey(move) : move, resolve, reject, at: now() });
+      const keyed = key === null ? withKey(move) : move;
+      departures.add({ move: keyed, weight, resolve, reject, at: now() });
       return promise;
     });
   }
 
   function enterBulk(bulk: Bulk, written: WrittenMoves): Promise<BulkRow> {
-    return enter(bulk.key, bulk.moves.length, () => {
+    return enter(bulk.key, weighed(bulk), () => {
       const { promise, resolve, reject } = Promise.withResolvers<BulkRow>();
       departures.addBulk({ bulk, written, resolve, reject, at: now() });
       return promise;
@@ -155,7 +169,7 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
 /** Forms batches of added moves and sends them, in turns: neither kind delays the other for long. */
 function openDepartures(
   of: Pick<Sending, "pool" | "stats" | "waitMaxMs"> & { options: PostingQueueOptions },
-  leave: (count: number) => void,
+  leave: (left: Weighed) => void,
 ): { add(item: Item): void; addBulk(item: BulkItem): void } {
   const { pool, stats, options, waitMaxMs } = of;
   const batchMax = options.batchMax ?? BATCH_MAX;
@@ -186,26 +200,31 @@ function openDepartures(
 
   function depart(): void {
     const since = now() - waitMaxMs;
-    leave(refuseBefore(since, waiting).length);
-    for (const { bulk } of refuseBefore(since, bulks)) leave(bulk.moves.length);
+    for (const { weight } of refuseBefore(since, waiting)) leave({ size: 1, weight });
+    for (const { bulk } of refuseBefore(since, bulks)) leave(weighed(bulk));
     while (mayDepart()) {
       const item = bulkNext || waiting.length === 0 ? bulks.shift() : undefined;
       bulkNext = item === undefined;
       if (item !== undefined) {
         // It is three messages, so none is sent behind it.
-        fly(item.bulk.moves.length, () => false, (sending) => runBulk(sending, item));
+        fly(weighed(item.bulk), () => false, (sending) => runBulk(sending, item));
         continue;
       }
       const batch = waiting.length <= batchMax ? waiting : waiting.slice(0, batchMax);
       waiting = waiting.length <= batchMax ? [] : waiting.slice(batchMax);
+      const weight = batch.reduce((sum, one) => sum + one.weight, 0);
       peak *= PEAK_DECAY;
-      fly(batch.length, () => isOneMessage(pool), (sending) => runBatch(sending, batch));
+      fly(
+        { size: batch.length, weight },
+        () => isOneMessage(pool),
+        (sending) => runBatch(sending, batch),
+      );
     }
   }
 
-  function fly(size: number, leads: () => boolean, run: (sending: Sending) => Promise<void>): void {
-    launch({ pool, stats, waitMaxMs, flights }, { size, leads, run }, () => {
-      leave(size);
+  function fly(of: Weighed, leads: () => boolean, run: (sending: Sending) => Promise<void>): void {
+    launch({ pool, stats, waitMaxMs, flights }, { size: of.size, leads, run }, () => {
+      leave(of);
       depart();
     });
   }
@@ -254,6 +273,16 @@ async function written(
   const moves = await writeMoves(bulk.moves);
   const row = await enter(bulk, moves);
   return row.replay ? { replay: row.replay } : { outcomes: await readOutcomes(moves, row) };
+}
+
+/** How many moves one counts as. */
+function weightOf({ seal, data }: KeyedMove): number {
+  return 1 + Math.floor(((seal?.length ?? 0) + (data?.length ?? 0)) / TEXT_SIZE);
+}
+
+/** Large bodies are few at once, so the moves of one count as they are. */
+function weighed({ moves }: Bulk): Weighed {
+  return { size: moves.length, weight: moves.length };
 }
 
 /** Takes those that have waited since before a time, the oldest first, and refuses them. */

@@ -74,3 +74,24 @@ test("repeats of one key count among the moves that wait, and are answered in th
   equal(own.queue.depth(), 0);
   equal(await total(destination), "1");
 });
+
+test("moves with long texts count as several among those that wait", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  await using own = await ownQueue(realm, { waitingMax: 60 });
+  const { queue } = own;
+  const seal = JSON.stringify({ a: "x".repeat(9 * 4096) });
+  const lock = await holdLedgerLock(realm);
+  const first = queue.post(move());
+  await waitForWaiter(realm);
+  const long = Array.from({ length: 5 }, () => queue.post(move({ seal })));
+  await rejects(queue.post(move({ seal })), Contention);
+  const short = Array.from({ length: 9 }, () => queue.post(move()));
+  await rejects(queue.post(move()), Contention);
+  equal(queue.depth(), 15);
+  await lock.release();
+  deepEqual(await settled([first, ...long, ...short]), Array(15).fill("posted"));
+  equal(queue.depth(), 0);
+  // Where nobody waits, one of any length finds room.
+  ok("posted" in await queue.post(move({ seal: JSON.stringify({ a: "x".repeat(90 * 4096) }) })));
+  equal(await total(destination), "16");
+});
