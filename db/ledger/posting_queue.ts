@@ -174,7 +174,7 @@ function openDepartures(
   const { pool, stats, options, waitMaxMs } = of;
   const batchMax = options.batchMax ?? BATCH_MAX;
   const mayPipeline = options.mayPipeline ?? isDue;
-  let waiting: Item[] = [];
+  const waiting: Item[] = [];
   const bulks: BulkItem[] = [];
   const flights: Flight[] = []; // at most two
   let peak = 0;
@@ -199,9 +199,8 @@ function openDepartures(
   }
 
   function depart(): void {
-    const since = now() - waitMaxMs;
-    for (const { weight } of refuseBefore(since, waiting)) leave({ size: 1, weight });
-    for (const { bulk } of refuseBefore(since, bulks)) leave(weighed(bulk));
+    for (const { weight } of refuseBefore(now() - waitMaxMs, waiting)) leave({ size: 1, weight });
+    for (const { bulk } of refuseBefore(now() - waitMaxMs, bulks)) leave(weighed(bulk));
     while (mayDepart()) {
       const item = bulkNext || waiting.length === 0 ? bulks.shift() : undefined;
       bulkNext = item === undefined;
@@ -210,15 +209,9 @@ function openDepartures(
         fly(weighed(item.bulk), () => false, (sending) => runBulk(sending, item));
         continue;
       }
-      const batch = waiting.length <= batchMax ? waiting : waiting.slice(0, batchMax);
-      waiting = waiting.length <= batchMax ? [] : waiting.slice(batchMax);
-      const weight = batch.reduce((sum, one) => sum + one.weight, 0);
+      const batch = waiting.splice(0, batchMax);
       peak *= PEAK_DECAY;
-      fly(
-        { size: batch.length, weight },
-        () => isOneMessage(pool),
-        (sending) => runBatch(sending, batch),
-      );
+      fly(together(batch), () => isOneMessage(pool), (sending) => runBatch(sending, batch));
     }
   }
 
@@ -283,6 +276,10 @@ function weightOf({ seal, data }: KeyedMove): number {
 /** Large bodies are few at once, so the moves of one count as they are. */
 function weighed({ moves }: Bulk): Weighed {
   return { size: moves.length, weight: moves.length };
+}
+
+function together(batch: readonly Item[]): Weighed {
+  return { size: batch.length, weight: batch.reduce((sum, { weight }) => sum + weight, 0) };
 }
 
 /** Takes those that have waited since before a time, the oldest first, and refuses them. */
