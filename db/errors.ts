@@ -123,7 +123,7 @@ export function isOutOfReach(error: unknown): boolean {
 
 /**
  * Whether the database can serve no request now: it takes no writes, it has no
- * disk, memory or files left (classes 53 and 58), it refuses the service's login (class 28) or role,
+ * disk, memory or files left (classes 53 and 58), it takes no connections, it refuses the service's login (class 28) or role,
  * its schema is missing, or its server is out of reach.
  */
 export function isUnavailable(error: unknown): boolean {
@@ -131,6 +131,7 @@ export function isUnavailable(error: unknown): boolean {
   const code = codeOf(error);
   if (code === null) return false;
   if (isReadOnly(error) || /^(53|58|28)/.test(code) || BROKEN.has(code)) return true;
+  if (code === "55000") return isFatal(error); // the database takes no connections
   return (code === "22023" || code === "42704") && (isFatal(error) || isOfSetting(error));
 }
 

@@ -3,7 +3,7 @@ import type { Pool } from "../../db/database.ts";
 import { reading, readingBriefly, using } from "../../db/transaction.ts";
 import { Contention, isDisconnect } from "../../db/errors.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { asSuperuser } from "../support/database.ts";
+import { asSuperuser, testDatabase } from "../support/database.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -39,6 +39,29 @@ Deno.test("a statement after one whose connection was cut is refused at once whe
   }
   const [{ two }] = await reading(pool, (db) => db<{ two: number }[]>`select 2 as two`);
   equal(two, 2);
+});
+
+Deno.test("a database that takes no connections answers 503, and serves again when it takes them", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const { name, account } = await realm.currency("10");
+  const other = await realm.account({ asset: name });
+  const move = { source: { account }, destination: { account: other }, value: "1" };
+  const post = () => realm.admin.send("POST", "/v1/transactions", move);
+  const database = new URL(own.url).pathname.slice(1);
+  await asSuperuser(`alter database "${database}" allow_connections false`);
+  try {
+    const cut =
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`;
+    await until(async () => {
+      await asSuperuser(cut);
+      return (await realm.admin.send("GET", `/v1/accounts/${account}`)).status === 503;
+    });
+    equal((await post()).status, 503);
+  } finally {
+    await asSuperuser(`alter database "${database}" allow_connections true`);
+  }
+  await until(async () => (await post()).status === 201);
 });
 
 Deno.test("a lost list is answered when its time is over, and its connections stay until the running statement has ended", async () => {
