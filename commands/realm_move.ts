@@ -34,10 +34,14 @@ export async function moveRealm(
     console.log(`The old copy of realm ${realm} is dropped.`);
     return;
   }
-  const move = await orderMove(options, { realm, to }, Date.now());
-  if (verb === "cancel") {
-    await cancel(options, move);
-    console.log(`The move of realm ${realm} is canceled: the realm works where it was.`);
+  const cancels = verb === "cancel";
+  const move = await orderMove(options, { realm, to, cancels }, Date.now());
+  if (cancels) {
+    const left = await cancel(options, move);
+    const copy = left === null
+      ? ""
+      : ` The target does not answer (${left}): drop the schema ${move.target.schema} there.`;
+    console.log(`The move of realm ${realm} is canceled: the realm works where it was.${copy}`);
     return;
   }
   const { progress } = context;

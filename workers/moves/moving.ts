@@ -5,15 +5,16 @@
  * All that takes as long as the realm is large runs before the fence or after the switch.
  * @module
  */
+import { codeOf } from "../../db/errors.ts";
 import {
+  assertReachable,
   createRealmSchema,
   dropRealmSchema,
-  isFenced,
   migrateRealm,
   restateRights,
 } from "../../db/migrate.ts";
 import { installCapture, removeCapture, vacuumLogs } from "../../db/moves/capture.ts";
-import { adoptFence, lowerFence, raiseFence, revokeAll } from "../../db/moves/fence.ts";
+import { adoptFence, holdsFence, lowerFence, raiseFence, revokeAll } from "../../db/moves/fence.ts";
 import {
   allowCopying,
   analyzeTables,
@@ -76,6 +77,9 @@ export async function carryOn(options: MoveOptions, move: Move): Promise<MoveRep
   return await withRun(options, move, async (run) => {
     await assertUsable(options, move, run);
     await findTables(run);
+    if (move.step !== "copying") {
+      await locking(run.source, (tx) => adoptFence(tx, move.source.schema, move.runner));
+    }
     const paused = move.step === "switched" ? {} : await leave(run);
     return { pauseMs: null, paused: null, ...paused, rounds: run.rounds, head: await finish(run) };
   });
@@ -83,9 +87,8 @@ export async function carryOn(options: MoveOptions, move: Move): Promise<MoveRep
 
 /** Brings the realm to its new place, as far as it is not there. */
 async function leave(run: Run): Promise<Partial<MoveReport>> {
-  const { move, source } = run;
+  const { move } = run;
   if (move.step !== "copying") {
-    await locking(source, (tx) => adoptFence(tx, move.source.schema, move.runner));
     if (move.step === "fenced" && await targetState(run) === "complete") {
       await switchOver(run, null);
       return {};
@@ -205,6 +208,8 @@ async function takeBack(run: Run, error: unknown): Promise<void> {
 async function reopen({ move, source, migrations, database, tables }: Run): Promise<void> {
   await locking(source, async (tx) => {
     if (!await lowerFence(tx, move.source.schema, tables, move.runner)) throw overtaken();
+    // The rights of a newer version name tables that its migrations make: these state them, when the fence is down.
+    if (await countMigrations(tx, move.source.schema) < migrations.realm.length) return;
     await restateRights(tx, migrations, move.source, database.logins);
   });
 }
@@ -226,7 +231,10 @@ async function finish(run: Run): Promise<string> {
   await locking(target, (tx) => markTarget(tx, schema, null));
   run.progress?.part("Auditing", STEPS, "checks");
   const { mismatches, head } = await checkLedger(target, undefined, run.progress?.add);
+  await reach(run, "leaving");
   await locking(source, async (tx) => {
+    // Since this run slept the realm may have been moved, or restored, to where it was.
+    if (!await holdsFence(tx, schema, move.runner)) throw overtaken();
     await revokeAll(tx, move.source); // a start may have stated them again meanwhile
     await removeCapture(tx, schema, tables);
   });
@@ -235,22 +243,41 @@ async function finish(run: Run): Promise<string> {
   return head;
 }
 
-/** Takes a move back that was not switched: the realm works on where it was, and the copy is dropped. */
-export async function cancel(options: MoveOptions, move: Move): Promise<void> {
-  await withRun(options, move, async (run) => {
-    const { source, target } = run;
+/**
+ * Takes a move back that was not switched: the realm works on where it was, and the copy is dropped.
+ *
+ * @returns the code of the error with which the target could not be reached, so that the copy stays there; null where it
+ *   is dropped
+ */
+export async function cancel(options: MoveOptions, move: Move): Promise<string | null> {
+  return await withRun(options, move, async (run) => {
+    const { source } = run;
     const { schema } = move.source;
     await findTables(run);
     await locking(source, (tx) => adoptFence(tx, schema, move.runner));
     await take(run, ["copying", "fencing", "fenced"], "copying");
     await reopen(run);
     await locking(source, (tx) => removeCapture(tx, schema, run.tables));
-    await locking(target, async (tx) => {
-      const { mark } = await inspectTarget(tx, schema);
-      if (mark?.move === move.id) await dropRealmSchema(tx, { ...move.target, role: null });
-    });
+    const left = await dropCopy(run);
     await take(run, ["copying"], "canceled");
+    return left;
   });
+}
+
+/** Drops the copy in the target. One that is lost must not keep the realm from ever moving elsewhere. */
+async function dropCopy({ move, target }: Run): Promise<string | null> {
+  try {
+    await assertReachable(target);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === null) throw error;
+    return code;
+  }
+  await locking(target, async (tx) => {
+    const { mark } = await inspectTarget(tx, move.target.schema);
+    if (mark?.move === move.id) await dropRealmSchema(tx, { ...move.target, role: null });
+  });
+  return null;
 }
 
 /**
@@ -259,12 +286,12 @@ export async function cancel(options: MoveOptions, move: Move): Promise<void> {
  * @throws {DomainError} request.invalid where there is none
  */
 export async function dropOld(options: OrderOptions, realm: string): Promise<void> {
-  const old = await findOld(options, realm);
+  const { source: old, runner } = await findOld(options, realm);
   const source = options.database.owner(old);
   try {
     await locking(source, async (tx) => {
-      // A schema without the fence is somebody's: nothing here can tell that it is a copy.
-      if (!await isFenced(tx, old.schema)) {
+      // A schema without the fence of that very move is somebody's: another one may have brought the realm back here.
+      if (!await holdsFence(tx, old.schema, runner)) {
         throw new DomainError("request.invalid", "the old place has no fenced copy of this realm");
       }
       await dropRealmSchema(tx, { ...old, role: null });
