@@ -45,13 +45,19 @@ export async function moveRealm(
     return;
   }
   const { progress } = context;
-  const { pauseMs, paused, rounds, head } = await carryOn({ ...options, progress }, move);
+  const report = await carryOn({ ...options, progress }, move);
+  const { pauseMs, paused, rounds, head, isSourceLost } = report;
   progress.end();
   const pause = pauseMs === null ? "" : ` It took no writes for ${pauseMs} ms.`;
   const work = paused === null
     ? ""
     : ` Meanwhile ${paused.noted} changed rows were brought over and ${paused.read} rows read.`;
-  console.log(`Realm ${realm} has moved, head ${head}, after ${rounds} rounds.${pause}${work}`);
+  const old = isSourceLost
+    ? ` The server that it left does not answer: when that returns, drop the schema ${move.source.schema} there.`
+    : "";
+  console.log(
+    `Realm ${realm} has moved, head ${head}, after ${rounds} rounds.${pause}${work}${old}`,
+  );
 }
 
 function optionsOf({ database, migrations, provisioning }: CommandContext): OrderOptions {

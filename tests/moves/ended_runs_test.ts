@@ -100,6 +100,87 @@ Deno.test("a move whose target was lost is canceled, and the realm moves elsewhe
   }
 });
 
+Deno.test("a move that was switched ends where the server that it left is lost, and the realm may move again", async () => {
+  await using lost = await otherServer();
+  await using realm = await testRealm();
+  const options = movingOptions(realm);
+  const { account } = await realm.currency("10", "GOLD");
+  await moveTo(realm, await lost.database());
+  const { run, wake } = await stopAt(realm, "switched", null);
+  await lost.stop();
+  try {
+    const ended = await carryOn(
+      options,
+      await orderMove(options, { realm: realm.id }, Date.now()),
+    );
+    equal(ended.isSourceLost, true);
+    wake();
+    await rejects(run);
+    equal((await realm.balance(account)).total, "10");
+    await moveTo(realm, await server.database());
+    equal((await realm.balance(account)).total, "10");
+  } finally {
+    await lost.start();
+  }
+});
+
+Deno.test("a run that waits to stop the writes stops none once another one has taken its move back", async () => {
+  await using realm = await testRealm();
+  const options = movingOptions(realm);
+  const { account } = await realm.currency("10", "GOLD");
+  const { run, wake } = await stopAt(realm, "fencing", await server.database());
+  await cancel(
+    options,
+    await orderMove(options, { realm: realm.id, cancels: true }, Date.now()),
+  );
+  wake();
+  await rejects(run, { message: /another run carries/ });
+  await realm.account({ asset: "GOLD", from: account, total: "3" });
+  equal((await realm.balance(account)).total, "7");
+});
+
+Deno.test("a run that slept through the cancellation of its move notes nothing in the realm, and makes no copy", async () => {
+  await using realm = await testRealm();
+  const options = movingOptions(realm);
+  const to = await server.database();
+  const { run, wake } = await stopAt(realm, "noting", to);
+  await cancel(
+    options,
+    await orderMove(options, { realm: realm.id, cancels: true }, Date.now()),
+  );
+  wake();
+  await rejects(run, { message: /another run carries/ });
+  deepEqual(await rowsAt(to, "select from pg_namespace where nspname like 'realm%'"), []);
+  const { sql } = realm.database.builder;
+  const left = await sql`
+    select relname from pg_class where relnamespace = ${schemaOf(realm)}::regnamespace
+      and relname like 'move\\_%'`;
+  deepEqual([...left], []);
+});
+
+Deno.test("a run that slept through the cancellation of its move takes from the next one nothing that was noted", async () => {
+  await using lost = await otherServer();
+  await using realm = await testRealm();
+  const options = movingOptions(realm);
+  const { account } = await realm.currency("10", "GOLD");
+  const { run, wake } = await stopAt(realm, "prepared", await lost.database());
+  await lost.stop();
+  await cancel(
+    options,
+    await orderMove(options, { realm: realm.id, cancels: true }, Date.now()),
+  ).finally(lost.start);
+  await carryOn({
+    ...options,
+    async onStep(step) {
+      if (step !== "compared") return;
+      await realm.account({ asset: "GOLD", from: account, total: "3" });
+      wake();
+      await rejects(run);
+    },
+  }, await orderMove(options, { realm: realm.id, to: await server.database() }, Date.now()));
+  equal((await realm.balance(account)).total, "7");
+});
+
 Deno.test("a newer version names the command that ends a move under the fence, takes it back and migrates the realm", async () => {
   await using own = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });

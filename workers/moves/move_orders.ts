@@ -42,6 +42,9 @@ export async function orderMove(
     if (order.to !== undefined && addressOf(options, last, "target_encrypted") !== order.to) {
       throw refused("a move to another database is under way: carry it on, or cancel it");
     }
+    if (order.cancels && last.step === "switched") {
+      throw refused("the realm has its new place already: carry the move on, by `realm move <id>`");
+    }
     await updateRunner(tx, last.id, runner);
     return moveOf(realm, { ...last, runner });
   });

@@ -5,7 +5,8 @@
  * All that takes as long as the realm is large runs before the fence or after the switch.
  * @module
  */
-import { codeOf } from "../../db/errors.ts";
+import type { Pool, Tx } from "../../db/database.ts";
+import { codeOf, isUnanswered } from "../../db/errors.ts";
 import {
   assertReachable,
   createRealmSchema,
@@ -13,7 +14,13 @@ import {
   migrateRealm,
   restateRights,
 } from "../../db/migrate.ts";
-import { installCapture, removeCapture, vacuumLogs } from "../../db/moves/capture.ts";
+import {
+  claimCapture,
+  holdsCapture,
+  installCapture,
+  removeCapture,
+  vacuumLogs,
+} from "../../db/moves/capture.ts";
 import { adoptFence, holdsFence, lowerFence, raiseFence, revokeAll } from "../../db/moves/fence.ts";
 import {
   allowCopying,
@@ -37,12 +44,11 @@ import { DomainError } from "../../domain/errors.ts";
 import type { Migrations } from "../../domain/realms/realms.ts";
 import { findOld } from "./move_orders.ts";
 import { assertUsable } from "./move_targets.ts";
-import type { Move, MoveOptions, OrderOptions } from "./move.ts";
+import { type Move, type MoveOptions, type OrderOptions, overtaken } from "./move.ts";
 import {
   assertSound,
   findTables,
   insisting,
-  overtaken,
   reach,
   round,
   type RoundReport,
@@ -60,6 +66,8 @@ export interface MoveReport {
   rounds: number;
   /** The chain's last link, as `<seq>:<hash>`. */
   head: string;
+  /** Whether the server that the realm has left did not answer any more: its copy there is not dropped by `--drop-old`. */
+  isSourceLost: boolean;
 }
 
 /** A round that copied no more rows than this is followed by the switch. */
@@ -75,14 +83,30 @@ const ROUNDS_MAX = 12;
  */
 export async function carryOn(options: MoveOptions, move: Move): Promise<MoveReport> {
   return await withRun(options, move, async (run) => {
-    await assertUsable(options, move, run);
-    await findTables(run);
-    if (move.step !== "copying") {
-      await locking(run.source, (tx) => adoptFence(tx, move.source.schema, move.runner));
-    }
+    run.isSourceLost = move.step === "switched" && await isLost(run.source);
+    if (!run.isSourceLost) await begin(run);
     const paused = move.step === "switched" ? {} : await leave(run);
-    return { pauseMs: null, paused: null, ...paused, rounds: run.rounds, head: await finish(run) };
+    const head = await finish(run);
+    const { rounds, isSourceLost } = run;
+    return { pauseMs: null, paused: null, ...paused, rounds, head, isSourceLost };
   });
+}
+
+/** Whether no server answers there. */
+async function isLost(pool: Pool): Promise<boolean> {
+  try {
+    await assertReachable(pool);
+    return false;
+  } catch (error) {
+    return isUnanswered(error);
+  }
+}
+
+async function begin(run: Run): Promise<void> {
+  const { move } = run;
+  await assertUsable(run, move, run);
+  await findTables(run);
+  if (move.step !== "copying") await takeOver(run);
 }
 
 /** Brings the realm to its new place, as far as it is not there. */
@@ -100,15 +124,37 @@ async function leave(run: Run): Promise<Partial<MoveReport>> {
   return await change(run);
 }
 
+/** Keeps other runs from taking over what is noted until the transaction ends. @throws {DomainError} where one has */
+async function assertNoting(tx: Tx, { move: { source, runner } }: Run): Promise<void> {
+  if (!await holdsCapture(tx, { schema: source.schema, runner, lock: true })) throw overtaken();
+}
+
+/** Makes the notes this run's, and the fence where an earlier one has raised it: none raises it afterwards. */
+async function takeOver({ move, source }: Run): Promise<void> {
+  const { runner, source: { schema } } = move;
+  await locking(source, (tx) => claimCapture(tx, schema, runner));
+  await locking(source, (tx) => adoptFence(tx, schema, runner));
+}
+
 /** Fills the target, and lets it follow the source. */
 async function copy(run: Run): Promise<void> {
   const { move, source, migrations } = run;
   const { schema } = move.source;
   await reach(run, "copying");
+  // A run that slept since its order must not take over what another move notes here.
+  await take(run, ["copying"], "copying");
+  await locking(source, (tx) => claimCapture(tx, schema, move.runner));
   for (const table of run.tables) {
     // Each in a transaction of its own: writers wait for a moment only.
-    await insisting(() => locking(source, (tx) => installCapture(tx, schema, table)));
+    await insisting(() =>
+      locking(source, async (tx) => {
+        await assertNoting(tx, run);
+        await installCapture(tx, schema, table);
+      })
+    );
   }
+  await reach(run, "noting");
+  await take(run, ["copying"], "copying");
   if (await targetState(run) !== "loaded") {
     await prepareTarget(run, migrations);
     await reach(run, "prepared");
@@ -151,7 +197,10 @@ async function change(run: Run): Promise<Pick<MoveReport, "pauseMs" | "paused">>
     await reach(run, "fencing");
     await insisting(() => {
       begun = performance.now();
-      return locking(source, (tx) => raiseFence(tx, move.source, run.tables, move.runner));
+      return locking(source, async (tx) => {
+        await assertNoting(tx, run); // another run may have taken the move back, or ended it
+        await raiseFence(tx, move.source, run.tables, move.runner);
+      });
     });
     await take(run, ["fencing"], "fenced");
     await reach(run, "fenced");
@@ -216,8 +265,8 @@ async function reopen({ move, source, migrations, database, tables }: Run): Prom
 
 /** Does what can wait until the realm works in its new place. */
 async function finish(run: Run): Promise<string> {
-  const { move, source, target, tables } = run;
-  const { schema } = move.source;
+  const { target } = run;
+  const { schema } = run.move.source;
   run.progress?.part("Checking");
   for (const key of await building(target, (sql) => selectUnchecked(sql, schema))) {
     await insisting(() =>
@@ -232,15 +281,20 @@ async function finish(run: Run): Promise<string> {
   run.progress?.part("Auditing", STEPS, "checks");
   const { mismatches, head } = await checkLedger(target, undefined, run.progress?.add);
   await reach(run, "leaving");
+  if (!run.isSourceLost) await leaveSource(run);
+  await take(run, ["switched"], "done");
+  assertSound(mismatches, "the realm has moved, and does not pass the audit");
+  return head;
+}
+
+async function leaveSource({ move, source, tables }: Run): Promise<void> {
+  const { schema } = move.source;
   await locking(source, async (tx) => {
     // Since this run slept the realm may have been moved, or restored, to where it was.
     if (!await holdsFence(tx, schema, move.runner)) throw overtaken();
     await revokeAll(tx, move.source); // a start may have stated them again meanwhile
     await removeCapture(tx, schema, tables);
   });
-  await take(run, ["switched"], "done");
-  assertSound(mismatches, "the realm has moved, and does not pass the audit");
-  return head;
 }
 
 /**
@@ -254,7 +308,7 @@ export async function cancel(options: MoveOptions, move: Move): Promise<string |
     const { source } = run;
     const { schema } = move.source;
     await findTables(run);
-    await locking(source, (tx) => adoptFence(tx, schema, move.runner));
+    await takeOver(run);
     await take(run, ["copying", "fencing", "fenced"], "copying");
     await reopen(run);
     await locking(source, (tx) => removeCapture(tx, schema, run.tables));
