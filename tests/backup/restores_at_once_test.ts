@@ -113,6 +113,8 @@ Deno.test("no advisory lock, which a realm's role could take, keeps a realm from
       from unnest(array['purser restore', 'purser restore step platform']) name`,
   );
   const args = [path, "--realm", realm.id];
+  equal(reportOf(await host.run(url, "restore", args)).realms, 1);
+  await rowsAt(url, `alter schema ${schema} rename to lost_again`);
   let first;
   {
     await using _lock = await holding(url, `create schema ${schema}`);
