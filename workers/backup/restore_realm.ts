@@ -130,12 +130,13 @@ async function assertLeft(
 async function build(
   platform: Tx,
   tx: Tx,
-  { options, part, known, address }: Building,
+  building: Building,
 ): Promise<Trailer> {
+  const { options, part } = building;
   if (await schemaExists(tx, part.schema)) refuse(`the schema ${part.schema} exists already`);
   await buildRealm(tx, part, options);
   const { migrations, database } = options;
-  const { row, trailer } = await buildRows(platform, { options, part, known, address });
+  const { row, trailer } = await buildRows(platform, building);
   if (row.role_name !== null) {
     await restateRights(tx, migrations, locationOf(row), database.logins);
   }
