@@ -34,20 +34,30 @@ export async function moveRealm(
     console.log(`The old copy of realm ${realm} is dropped.`);
     return;
   }
-  const move = await orderMove(options, { realm, to }, Date.now());
-  if (verb === "cancel") {
-    await cancel(options, move);
-    console.log(`The move of realm ${realm} is canceled: the realm works where it was.`);
+  const cancels = verb === "cancel";
+  const move = await orderMove(options, { realm, to, cancels }, Date.now());
+  if (cancels) {
+    const left = await cancel(options, move);
+    const copy = left === null
+      ? ""
+      : ` The target does not answer (${left}): drop the schema ${move.target.schema} there.`;
+    console.log(`The move of realm ${realm} is canceled: the realm works where it was.${copy}`);
     return;
   }
   const { progress } = context;
-  const { pauseMs, paused, rounds, head } = await carryOn({ ...options, progress }, move);
+  const report = await carryOn({ ...options, progress }, move);
+  const { pauseMs, paused, rounds, head, isSourceLost } = report;
   progress.end();
   const pause = pauseMs === null ? "" : ` It took no writes for ${pauseMs} ms.`;
   const work = paused === null
     ? ""
     : ` Meanwhile ${paused.noted} changed rows were brought over and ${paused.read} rows read.`;
-  console.log(`Realm ${realm} has moved, head ${head}, after ${rounds} rounds.${pause}${work}`);
+  const old = isSourceLost
+    ? ` The server that it left does not answer: when that returns, drop the schema ${move.source.schema} there.`
+    : "";
+  console.log(
+    `Realm ${realm} has moved, head ${head}, after ${rounds} rounds.${pause}${work}${old}`,
+  );
 }
 
 function optionsOf({ database, migrations, provisioning }: CommandContext): OrderOptions {

@@ -12,6 +12,7 @@ import {
   type Tx,
   workerRole,
 } from "./database.ts";
+import { Contention } from "./errors.ts";
 import {
   assertIndex,
   type IndexStep,
@@ -181,6 +182,10 @@ export async function migratePart(
   await tx.unsafe(LOCK_WAIT_MAX);
   await enterSchema(tx, location.schema);
   await lockMigrations(tx);
+  const done = await assertApplied(tx, migrations.realm);
+  if (done < migrations.realm.length && await isFenced(tx, location.schema)) {
+    throw new Contention(FENCED); // what has moved since its place was read is found at the next try
+  }
   const part = await applyDue(tx, location.schema, migrations.realm, inUse);
   if (part.applied > 0) await stateRights(tx, migrations, location);
   return part;
@@ -209,6 +214,11 @@ export async function restateRights(
 
 /** The table that marks a schema as the old place of a realm that moves or has moved. */
 export const FENCE = "move_fence";
+
+/** Why a realm is not migrated; the line of the log names the realm. */
+const FENCED =
+  "a move of this realm has stopped its writes: where no `realm move` runs, take it back by" +
+  " `deno task realm move <id> --cancel`, and migrate again";
 
 /** Whether a schema is fenced: nothing is written there. */
 export async function isFenced(tx: Tx, schema: string): Promise<boolean> {

@@ -59,6 +59,14 @@ const PEER_SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
+ * States how a transaction writes values as text and reads them. What one database writes another one reads, and their
+ * defaults may differ: 05/11/2026 is another day there.
+ */
+export const VALUES_AS_TEXT: string =
+  "set local datestyle = 'ISO, MDY'; set local intervalstyle = 'postgres';" +
+  " set local extra_float_digits = 1; set local bytea_output = 'hex'";
+
+/**
  * A role may change the settings that its next connections begin with, so an injected statement could
  * leave some behind. Each connection therefore states the settings that decide the meaning of values
  * and statements, and the time-outs. Whether a database takes writes is its operator's decision.

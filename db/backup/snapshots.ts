@@ -4,6 +4,7 @@
  * @module
  */
 import type { Pool, Tx } from "../database.ts";
+import { VALUES_AS_TEXT } from "../session_settings.ts";
 import { building } from "../transaction.ts";
 
 const READS = "isolation level repeatable read read only";
@@ -12,7 +13,8 @@ const READS = "isolation level repeatable read read only";
  * meanwhile.
  */
 const LIMITS = "set local statement_timeout = 0; set local lock_timeout = 0;" +
-  " set local idle_in_transaction_session_timeout = '24h'; set local tcp_user_timeout = 0";
+  " set local idle_in_transaction_session_timeout = '24h'; set local tcp_user_timeout = 0; " +
+  VALUES_AS_TEXT;
 
 /** Keeps a moment readable while the work runs. */
 export async function holdMoment<T>(

@@ -8,6 +8,36 @@ import { quoted, type TableShape, within } from "./tables.ts";
 
 const CAPTURE = "move_noted";
 
+/** The table that names the run of a move which reads what was noted, and forgets it. */
+const READER = "move_runner";
+
+/** Makes this run the one that reads what is noted; an earlier one, also of another move, forgets nothing any more. */
+export async function claimCapture(tx: Tx, schema: string, runner: string): Promise<void> {
+  const table = within(schema, READER);
+  await tx.unsafe(`create table if not exists ${table} (runner uuid not null);
+    delete from ${table}; insert into ${table} values ('${runner}')`);
+}
+
+/**
+ * Whether what is noted is this run's to read, by the snapshot of the transaction.
+ *
+ * @param lock keeps other runs from claiming it until the transaction ends; one that did after the snapshot makes it fail
+ */
+export async function holdsCapture(
+  tx: Tx,
+  { schema, runner, lock }: { schema: string; runner: string; lock: boolean },
+): Promise<boolean> {
+  const table = within(schema, READER);
+  const [{ there }] = await tx<
+    { there: boolean }[]
+  >`select to_regclass(${table}) is not null as there`;
+  if (!there) return false;
+  const [row] = await tx.unsafe<{ runner: string }[]>(
+    `select runner from ${table} ${lock ? "for share" : ""}`,
+  );
+  return row?.runner === runner;
+}
+
 /** Name of the table that takes the keys of a table's changed rows. */
 export function logOf({ name }: TableShape): string {
   return `move_log_${name}`;
@@ -43,6 +73,7 @@ export async function removeCapture(
       `drop trigger if exists ${CAPTURE}_${event} on ${name};`
     ).join(" ") + `drop function if exists ${log}(); drop table if exists ${log};`;
   });
+  lines.push(`drop table if exists ${within(schema, READER)};`);
   await tx.unsafe(lines.join("\n"));
 }
 

@@ -14,6 +14,8 @@ export interface Copying {
 
 /** Rows of one message. */
 const ROWS_AT_ONCE = 2000;
+/** Of a table whose rows may have hundreds of kilobytes each. */
+const WIDE_ROWS_AT_ONCE = 100;
 /** Sent with the statement before it, without asking for its types first. */
 const AT_ONCE = { prepare: true };
 
@@ -96,11 +98,12 @@ function sumOfKeys(schema: string, table: TableShape): string {
 /** Reads rows in slices, through a cursor of the table's name: those of several tables are read at once. */
 async function* slicesOf<Row extends object>(
   source: Tx,
-  { name }: TableShape,
+  { name, isWide }: TableShape,
   query: string,
 ): AsyncGenerator<Row[]> {
   const cursor = quoted(`move_rows_${name}`);
-  const fetching = `fetch ${ROWS_AT_ONCE} from ${cursor}`;
+  const count = isWide ? WIDE_ROWS_AT_ONCE : ROWS_AT_ONCE;
+  const fetching = `fetch ${count} from ${cursor}`;
   // In one message; where the first fails, the second says only that it did.
   const [declared, first] = await Promise.allSettled([
     source.unsafe(`declare ${cursor} no scroll cursor for ${query}`),
@@ -111,7 +114,7 @@ async function* slicesOf<Row extends object>(
   let rows: Row[] = first.value;
   for (;;) {
     if (rows.length > 0) yield rows;
-    if (rows.length < ROWS_AT_ONCE) break;
+    if (rows.length < count) break;
     rows = await source.unsafe<Row[]>(fetching);
   }
   await source.unsafe(`close ${cursor}`);

@@ -46,6 +46,15 @@ export async function raiseFence(
   await revokeAll(tx, { schema, role });
 }
 
+/** Whether a fence stands, and is this run's, until the transaction ends. */
+export async function holdsFence(tx: Tx, schema: string, runner: string): Promise<boolean> {
+  if (!await isFenced(tx, schema)) return false;
+  const [row] = await tx.unsafe<{ runner: string }[]>(
+    `select runner from ${within(schema, FENCE)} for update`,
+  );
+  return row?.runner === runner;
+}
+
 /** Makes a fence that an earlier run has raised this run's own. */
 export async function adoptFence(tx: Tx, schema: string, runner: string): Promise<void> {
   if (!await isFenced(tx, schema)) return;
@@ -77,10 +86,7 @@ export async function lowerFence(
 ): Promise<boolean> {
   const fence = within(schema, FENCE);
   if (!await isFenced(tx, schema)) return true;
-  const [{ runner: holder }] = await tx.unsafe<{ runner: string }[]>(
-    `select runner from ${fence} for update`,
-  );
-  if (holder !== runner) return false;
+  if (!await holdsFence(tx, schema, runner)) return false;
   const drops = tables.map(({ name }) =>
     `drop trigger if exists ${FENCE} on ${within(schema, name)};`
   );

@@ -1,5 +1,6 @@
 /** The tables of a realm's schema, as the copy of a realm to another database needs them. @module */
 import type { Db, Tx } from "../database.ts";
+import { VALUES_AS_TEXT } from "../session_settings.ts";
 
 /** A table to copy. */
 export interface TableShape {
@@ -10,6 +11,8 @@ export interface TableShape {
   key: string[];
   /** Bytes of its rows, roughly. */
   bytes: number;
+  /** Whether values of it are kept outside of its pages: its rows may be large. */
+  isWide: boolean;
 }
 
 /** Quotes a name. */
@@ -25,10 +28,19 @@ export function within(schema: string, name: string): string {
 /** Tables and functions with this prefix belong to the move, and do not move. */
 export const OWN_PREFIX = "move_";
 
+interface SelectedTable {
+  name: string;
+  columns: string;
+  key: string | null;
+  bytes: string;
+  wide: boolean;
+}
+
 /** Reads the tables of a schema that have columns, without those of the move itself. */
 export async function selectTables(db: Db, schema: string): Promise<TableShape[]> {
-  const rows = await db<{ name: string; columns: string; key: string | null; bytes: string }[]>`
+  const rows = await db<SelectedTable[]>`
     select c.relname as name, pg_relation_size(c.oid)::text as bytes,
+      coalesce(pg_relation_size(nullif(c.reltoastrelid, 0)), 0) > 0 as wide,
       (select string_agg(a.attname, ',' order by a.attnum) from pg_attribute a
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
           and a.atttypid <> 'xid8'::regtype) as columns,
@@ -39,9 +51,9 @@ export async function selectTables(db: Db, schema: string): Promise<TableShape[]
       and c.relname not like 'move\\_%' and exists (select from pg_attribute a
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
     order by c.relname`;
-  return rows.map(({ name, columns, key, bytes }) => ({
+  return rows.map(({ name, columns, key, bytes, wide }) => ({
     ...{ name, columns: columns.split(","), key: key === null ? [] : key.split(",") },
-    bytes: Number(bytes),
+    ...{ bytes: Number(bytes), isWide: wide },
   }));
 }
 
@@ -80,10 +92,10 @@ export async function countReads(tx: Tx, schema: string): Promise<number> {
   return Number(count);
 }
 
-/** Takes away the time limits of a transaction that copies. */
+/** Takes away the time limits of a transaction that copies, and states how it writes and reads values. */
 export async function allowCopying(tx: Tx): Promise<void> {
   await tx.unsafe(
-    "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0",
+    `set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; ${VALUES_AS_TEXT}`,
   );
 }
 

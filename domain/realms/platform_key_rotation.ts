@@ -8,8 +8,8 @@ import { enterSchema } from "../../db/migrate.ts";
 import { lockMove, updateMoveAddresses } from "../../db/realms/moves.ts";
 import { lockPlatformKey, updatePlatformKey } from "../../db/realms/installation.ts";
 import { lockPlatformLogin, updatePlatformLogin } from "../../db/platform_login.ts";
-import { allRealms } from "../../db/realms/realm_pages.ts";
-import { lockRealm, updateRealm } from "../../db/realms/realms.ts";
+import { goThrough } from "../../db/realms/realm_rounds.ts";
+import { lockRealm, type RealmRow, updateRealm } from "../../db/realms/realms.ts";
 import { selectProfileKey, updateProfileKey } from "../../db/people/profile_keys.ts";
 import { lockSecondFactors, updateFactorSecret } from "../../db/security/second_factors.ts";
 import { lockWebhookSecrets, updateWebhookSecrets } from "../../db/webhooks/webhooks.ts";
@@ -26,22 +26,43 @@ const PAGE = 200;
  * present key. Passwords do not change, so a process that has both keys continues. Stored answers that show a
  * key are left: they are deleted after seven days.
  *
+ * @param fail told of a realm that could not be done, and stops no other; without it the first one ends the work. Where
+ *   one fails, no process starts with the present key alone
  * @returns the number of texts that were encrypted again
  * @throws {DomainError} internal where neither key decrypts a text; those before it are done
  */
-export async function reencryptAll(database: Database, secrets: Secrets): Promise<number> {
-  let count = 0;
-  for await (const realm of allRealms(database.platform)) {
-    count += await locking(database.builder, (tx) => reencryptMove(tx, realm.id, secrets));
-    count += await locking(database.platform, (tx) => reencryptRealm(tx, realm.id, secrets));
-    const pool = database.realm(locationOf(realm));
-    count += await reencryptFactors(pool, realm.id, secrets);
-    count += await reencryptWebhooks(pool, realm.id, secrets);
-    count += await locking(pool, (tx) => reencryptProfileKey(tx, realm.id, secrets));
-  }
+export async function reencryptAll(
+  database: Database,
+  secrets: Secrets,
+  fail?: (row: RealmRow, error: unknown) => void,
+): Promise<number> {
+  let [count, failed] = [0, 0];
+  await goThrough(database.platform, {
+    serverOf: (realm) => database.serverOf(locationOf(realm)),
+    poolOf: (realm) => database.realm(locationOf(realm)),
+    async work(realm) {
+      count += await reencryptPlace(database, realm.id, secrets);
+      const pool = database.realm(locationOf(realm));
+      count += await reencryptFactors(pool, realm.id, secrets);
+      count += await reencryptWebhooks(pool, realm.id, secrets);
+      count += await locking(pool, (tx) => reencryptProfileKey(tx, realm.id, secrets));
+    },
+    fail(realm, error) {
+      if (fail === undefined) throw error;
+      failed++;
+      fail(realm, error);
+    },
+  });
   count += await locking(database.platform, (tx) => reencryptLogin(tx, secrets));
+  if (failed > 0) return count;
   // This comes last: before it no process starts with the present key alone.
   return count + await locking(database.platform, (tx) => reencryptCheck(tx, secrets));
+}
+
+/** What the directory has of a realm. */
+async function reencryptPlace(database: Database, id: string, secrets: Secrets): Promise<number> {
+  return await locking(database.builder, (tx) => reencryptMove(tx, id, secrets)) +
+    await locking(database.platform, (tx) => reencryptRealm(tx, id, secrets));
 }
 
 async function reencryptCheck(tx: Tx, secrets: Secrets): Promise<number> {

@@ -10,6 +10,7 @@ import { type Send, type TestProcess, type TestRealm, testRealm } from "../suppo
 /** A realm with money in a database of its own. */
 export interface Fixture extends AsyncDisposable {
   readonly url: string;
+  readonly superuserUrl: string;
   readonly host: CommandHost;
   readonly realm: TestRealm;
   /** Two accounts of one currency. */
@@ -57,7 +58,7 @@ export async function fixture(): Promise<Fixture> {
   for (let one = 0; one < 10; one++) await transfer();
   await extendHashChain(realm.pool, Date.now);
   return {
-    ...{ url: own.url, host, realm, account, other, transfer },
+    ...{ url: own.url, superuserUrl: own.superuserUrl, host, realm, account, other, transfer },
     backUp: async (...args) => reportOf(await host.run(own.url, "backup", args)),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };

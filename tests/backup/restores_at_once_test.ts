@@ -5,6 +5,7 @@ import { openDatabase } from "../../db/database.ts";
 import { testDatabase } from "../support/database.ts";
 import { fixture, reportOf, rowsAt } from "./fixture.ts";
 import { holding, untilSomebodyWaits } from "./holding.ts";
+import { schemaOf } from "./servers.ts";
 
 const SCHEMAS = "select nspname from pg_namespace where nspname ~ '^(realm_|platform)'";
 const OWNERS = `select pid from pg_stat_activity where datname = current_database()
@@ -98,4 +99,30 @@ Deno.test("a restore that lost the session of its lock builds nothing any more",
   match(ended.said, /the session that kept other restores away was lost/);
   equal((await rowsAt(elsewhere.url, SCHEMAS)).length <= 1, true);
   reportOf(await host.run(elsewhere.url, "restore", [path]));
+});
+
+Deno.test("no advisory lock, which a realm's role could take, keeps a realm from being put back, and two at once exclude each other", async () => {
+  await using its = await fixture();
+  const { host, url, realm } = its;
+  const { path } = await its.backUp();
+  const schema = schemaOf(realm);
+  await rowsAt(url, `alter schema ${schema} rename to lost`);
+  await using _taken = await holding(
+    url,
+    `select pg_advisory_xact_lock(hashtextextended(name, 0))
+      from unnest(array['purser restore', 'purser restore step platform']) name`,
+  );
+  const args = [path, "--realm", realm.id];
+  equal(reportOf(await host.run(url, "restore", args)).realms, 1);
+  await rowsAt(url, `alter schema ${schema} rename to lost_again`);
+  let first;
+  {
+    await using _lock = await holding(url, `create schema ${schema}`);
+    first = host.start(url, "restore", args);
+    await untilSomebodyWaits(url);
+    const second = await host.run(url, "restore", args);
+    deepEqual([second.code, second.out], [1, ""]);
+    match(second.said, /a restore runs into this database.*\(session \d+ of \w+\): nothing was/);
+  }
+  equal(reportOf(await first.end()).realms, 1);
 });

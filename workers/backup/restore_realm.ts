@@ -1,7 +1,14 @@
 /** Restores one realm of a backup into an installation that has no schema of it. @module */
 import { schemaExists } from "../../db/backup/catalog.ts";
 import { selectIdentity } from "../../db/backup/directory.ts";
-import { expectNone, settlePlace } from "../../db/backup/rebuilding.ts";
+import {
+  dropSchema,
+  expectNone,
+  isOfRun,
+  markSchema,
+  settlePlace,
+  unmarkSchema,
+} from "../../db/backup/rebuilding.ts";
 import { rebuild } from "../../db/backup/snapshots.ts";
 import type { Tx } from "../../db/database.ts";
 import { enterSchema, restateRights } from "../../db/migrate.ts";
@@ -39,27 +46,30 @@ export async function restoreRealm(
 ): Promise<Restored> {
   const { database: { builder }, lock, frames, secrets } = options;
   const part = await findRealm(frames, realm);
-  const known = await rebuild(builder, (tx) => findKnown(tx, options, part.id));
+  const { known, installation } = await rebuild(builder, (tx) => findKnown(tx, options, part.id));
   const address = options.to === undefined
     ? known?.database_url_encrypted ?? null
     : addressOf(part, { secrets, to: options.to, alone: true });
   if (known !== null) await assertLeft(options, part, known);
-  const trailer = await lock.step(builder, async (platform) => {
-    if (address === null) {
-      return await build(platform, platform, { options, part, known, address });
-    }
-    // The realm is committed in its database before the platform knows that it is there.
-    return await elsewhere(
-      options,
-      { id: part.id, schema: part.schema, address },
-      (owner) =>
-        lock.step(
-          owner,
-          (tx) => build(platform, tx, { options, part, known, address }),
-          part.schema,
-        ),
-    );
-  });
+  const building = { options, part, known, address, installation };
+  if (address === null) {
+    const trailer = await lock.step(builder, (tx) => build(tx, tx, building));
+    return { realms: [part], trailer };
+  }
+  const place = { id: part.id, schema: part.schema, address };
+  // The realm is committed in its database before the platform knows that it is there.
+  const trailer = await lock.step(
+    builder,
+    (platform) =>
+      elsewhere(options, place, (owner) =>
+        lock.step(owner, async (tx) => {
+          await clearLeft(tx, building);
+          const read = await build(platform, tx, building);
+          await markSchema(tx, part.schema, installation);
+          return read;
+        }, part.schema)),
+  );
+  await elsewhere(options, place, (owner) => rebuild(owner, (tx) => unmarkSchema(tx, part.schema)));
   return { realms: [part], trailer };
 }
 
@@ -68,21 +78,35 @@ interface Building {
   part: RealmPart;
   known: RealmRow | null;
   address: Uint8Array | null;
+  /** Id of the installation, which names what its restore has made in another database and not ended. */
+  installation: string;
+}
+
+/** Drops what a restore of the realm built here that was killed before the directory named it, and nobody has used. */
+async function clearLeft(tx: Tx, building: Building): Promise<void> {
+  const { options, part: { id, schema }, known, address, installation } = building;
+  const serverOf = (encrypted: Uint8Array) => nameServer(options.secrets, id, encrypted);
+  const former = known?.database_url_encrypted ?? null;
+  // Where the directory names this place the restore had ended, and processes may serve the realm.
+  if (former !== null && serverOf(former) === serverOf(address!)) return;
+  if (!await schemaExists(tx, schema) || !await isOfRun(tx, schema, installation)) return;
+  options.tell(`a restore did not end: what it left in the schema ${schema} is dropped`);
+  await dropSchema(tx, schema);
 }
 
 async function findKnown(
   tx: Tx,
   { header }: RealmOptions,
   id: string,
-): Promise<RealmRow | null> {
+): Promise<{ known: RealmRow | null; installation: string }> {
   await enterSchema(tx, "platform");
-  const { master } = (await selectIdentity(tx))!;
+  const { id: installation, master } = (await selectIdentity(tx))!;
   if (master !== null && header.master !== null && master !== header.master) {
     refuse(
       "the seed of the realm is encrypted under another MASTER_KEY than this installation's",
     );
   }
-  return await selectRealm(tx, id);
+  return { known: await selectRealm(tx, id), installation };
 }
 
 /** Refuses a realm that is still where the directory has it: its schema is renamed or dropped by its operator first. */
@@ -106,12 +130,13 @@ async function assertLeft(
 async function build(
   platform: Tx,
   tx: Tx,
-  { options, part, known, address }: Building,
+  building: Building,
 ): Promise<Trailer> {
+  const { options, part } = building;
   if (await schemaExists(tx, part.schema)) refuse(`the schema ${part.schema} exists already`);
   await buildRealm(tx, part, options);
   const { migrations, database } = options;
-  const { row, trailer } = await buildRows(platform, { options, part, known, address });
+  const { row, trailer } = await buildRows(platform, building);
   if (row.role_name !== null) {
     await restateRights(tx, migrations, locationOf(row), database.logins);
   }

@@ -10,7 +10,7 @@ import {
   selectSecretsNotUnder,
   updateWrapping,
 } from "../../db/security/secrets.ts";
-import { allRealms } from "../../db/realms/realm_pages.ts";
+import { goThrough, reasonOf } from "../../db/realms/realm_rounds.ts";
 import { locking, reading, serializable } from "../../db/transaction.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { type MasterKey, readMasterKey, rewrapSecret } from "../../domain/security/envelope.ts";
@@ -26,17 +26,23 @@ export interface Rotation {
   to: string;
 }
 
+/** The result of a rotation. */
+export interface RotationReport {
+  /** Secrets that were wrapped anew, in the realms that did not fail. */
+  count: number;
+  /** Realms that may still have secrets under the old key, and why. */
+  failed: { realm: string; name: string; fault: string }[];
+}
+
 const PAGE = 200;
 
 /**
  * Wraps all secrets of all realms under another master key. From its start no process writes a secret under
- * the old key; it ends when a whole pass finds none.
+ * the old key; it ends when a whole pass finds none. A realm that fails stops no other.
  *
- * @returns how many secrets were wrapped anew
- * @throws {TypeError} if the installation has neither key, or a secret is wrapped under neither;
- * earlier secrets are then already wrapped anew
+ * @throws {TypeError} if the installation has neither key
  */
-export async function rotateMasterKey(rotation: Rotation): Promise<number> {
+export async function rotateMasterKey(rotation: Rotation): Promise<RotationReport> {
   const { database, log } = rotation;
   const keys = { from: await readMasterKey(rotation.from), to: await readMasterKey(rotation.to) };
   await locking(database.platform, async (tx) => {
@@ -49,19 +55,32 @@ export async function rotateMasterKey(rotation: Rotation): Promise<number> {
     await updateInstallation(tx, { master: keys.to.id });
   });
   let count = 0;
+  let failed: RotationReport["failed"] = [];
   for (let found = 1; found > 0; count += found) {
     found = 0;
-    for await (const realm of allRealms(database.platform)) {
-      const owner = database.owner(locationOf(realm)); // no role that works changes a secret
-      try {
-        found += await rotateRealm(owner, realm.id, keys);
-      } finally {
-        await owner.sql.end({ timeout: 5 });
-      }
-    }
+    failed = []; // those of the last pass count
+    await goThrough(database.platform, {
+      serverOf: (realm) => database.serverOf(locationOf(realm)),
+      poolOf: (realm) => database.migrating(locationOf(realm)),
+      async work(realm) {
+        const owner = database.owner(locationOf(realm)); // no role that works changes a secret
+        try {
+          found += await rotateRealm(owner, realm.id, keys);
+        } finally {
+          await owner.sql.end({ timeout: 5 });
+        }
+      },
+      fail({ id, name }, error) {
+        log("error", "the secrets of a realm are not under the new master key", {
+          realm: id,
+          error,
+        });
+        failed.push({ realm: id, name, fault: reasonOf(error) });
+      },
+    });
   }
-  log("info", "the master key was changed", { count });
-  return count;
+  if (failed.length === 0) log("info", "the master key was changed", { count });
+  return { count, failed };
 }
 
 /** Wraps the secrets of one realm under another master key; gives their number. */

@@ -1,6 +1,7 @@
 /** A move of a realm, and what it needs. @module */
 import type { Database, RealmLocation } from "../../db/database.ts";
 import type { MoveStep } from "../../db/realms/moves.ts";
+import { DomainError } from "../../domain/errors.ts";
 import type { Migrations } from "../../domain/realms/realms.ts";
 import type { Progress } from "../../progress.ts";
 import type { Secrets } from "../../domain/security/serving_secrets.ts";
@@ -30,4 +31,9 @@ export interface OrderOptions {
   database: Database;
   migrations: Migrations;
   secrets: Secrets;
+}
+
+/** The refusal to a run that another one has replaced. */
+export function overtaken(): DomainError {
+  return new DomainError("request.invalid", "another run carries this move on");
 }

@@ -15,6 +15,8 @@ export interface MoveOrder {
   realm: string;
   /** Address of the new database; null: that of the platform. Undefined: of the move that is under way. */
   to?: string | null;
+  /** Whether the move is taken back: a newer version may do that, before it migrates the realm. */
+  cancels?: boolean;
 }
 
 /**
@@ -31,7 +33,7 @@ export async function orderMove(
     await enterSchema(tx, "platform");
     const realm = isId(order.realm) ? await lockRealm(tx, order.realm) : null;
     if (realm === null) throw notFound("realm.not_found");
-    assertMovable(realm, options.migrations);
+    assertMovable(realm, options.migrations, order.cancels ?? false);
     const last = await lockMove(tx, realm.id);
     const runner = crypto.randomUUID();
     if (last === null || last.step === "done" || last.step === "canceled") {
@@ -40,27 +42,30 @@ export async function orderMove(
     if (order.to !== undefined && addressOf(options, last, "target_encrypted") !== order.to) {
       throw refused("a move to another database is under way: carry it on, or cancel it");
     }
+    if (order.cancels && last.step === "switched") {
+      throw refused("the realm has its new place already: carry the move on, by `realm move <id>`");
+    }
     await updateRunner(tx, last.id, runner);
     return moveOf(realm, { ...last, runner });
   });
 }
 
 /**
- * Finds the place that a realm's last move has left.
+ * Finds the place that a realm's last move has left, and the run that ended the move.
  *
  * @throws {DomainError} realm.not_found, request.invalid
  */
 export async function findOld(
   { database }: OrderOptions,
   id: string,
-): Promise<Move["source"]> {
+): Promise<Pick<Move, "source" | "runner">> {
   return await locking(database.builder, async (tx) => {
     await enterSchema(tx, "platform");
     const realm = isId(id) ? await lockRealm(tx, id) : null;
     if (realm === null) throw notFound("realm.not_found");
     const last = await lockMove(tx, realm.id);
     if (last?.step !== "done") throw refused("no move of this realm has ended");
-    return moveOf(realm, last).source;
+    return moveOf(realm, last);
   });
 }
 
@@ -97,13 +102,16 @@ function moveOf(
   };
 }
 
-function assertMovable(realm: RealmRow, migrations: Migrations): void {
+function assertMovable(realm: RealmRow, migrations: Migrations, cancels: boolean): void {
   if (realm.role_name === null) {
     throw refused("a realm without roles of its own cannot be fenced (REALM_ROLES=on)");
   }
-  if (realm.schema_version !== migrations.realm.length) {
-    throw refused("the realm is not at this version's schema: run `deno task migrate`");
-  }
+  const { length } = migrations.realm;
+  if (realm.schema_version === length || (cancels && realm.schema_version < length)) return;
+  throw refused(
+    "the realm is not at this version's schema: run `deno task migrate`; a move that is under way is taken back" +
+      " before, with `--cancel`",
+  );
 }
 
 function addressOf(

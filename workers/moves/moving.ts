@@ -5,15 +5,23 @@
  * All that takes as long as the realm is large runs before the fence or after the switch.
  * @module
  */
+import type { Pool, Tx } from "../../db/database.ts";
+import { codeOf, isUnanswered } from "../../db/errors.ts";
 import {
+  assertReachable,
   createRealmSchema,
   dropRealmSchema,
-  isFenced,
   migrateRealm,
   restateRights,
 } from "../../db/migrate.ts";
-import { installCapture, removeCapture, vacuumLogs } from "../../db/moves/capture.ts";
-import { adoptFence, lowerFence, raiseFence, revokeAll } from "../../db/moves/fence.ts";
+import {
+  claimCapture,
+  holdsCapture,
+  installCapture,
+  removeCapture,
+  vacuumLogs,
+} from "../../db/moves/capture.ts";
+import { adoptFence, holdsFence, lowerFence, raiseFence, revokeAll } from "../../db/moves/fence.ts";
 import {
   allowCopying,
   analyzeTables,
@@ -36,12 +44,11 @@ import { DomainError } from "../../domain/errors.ts";
 import type { Migrations } from "../../domain/realms/realms.ts";
 import { findOld } from "./move_orders.ts";
 import { assertUsable } from "./move_targets.ts";
-import type { Move, MoveOptions, OrderOptions } from "./move.ts";
+import { type Move, type MoveOptions, type OrderOptions, overtaken } from "./move.ts";
 import {
   assertSound,
   findTables,
   insisting,
-  overtaken,
   reach,
   round,
   type RoundReport,
@@ -59,6 +66,8 @@ export interface MoveReport {
   rounds: number;
   /** The chain's last link, as `<seq>:<hash>`. */
   head: string;
+  /** Whether the server that the realm has left did not answer any more: its copy there is not dropped by `--drop-old`. */
+  isSourceLost: boolean;
 }
 
 /** A round that copied no more rows than this is followed by the switch. */
@@ -74,18 +83,36 @@ const ROUNDS_MAX = 12;
  */
 export async function carryOn(options: MoveOptions, move: Move): Promise<MoveReport> {
   return await withRun(options, move, async (run) => {
-    await assertUsable(options, move, run);
-    await findTables(run);
+    run.isSourceLost = move.step === "switched" && await isLost(run.source);
+    if (!run.isSourceLost) await begin(run);
     const paused = move.step === "switched" ? {} : await leave(run);
-    return { pauseMs: null, paused: null, ...paused, rounds: run.rounds, head: await finish(run) };
+    const head = await finish(run);
+    const { rounds, isSourceLost } = run;
+    return { pauseMs: null, paused: null, ...paused, rounds, head, isSourceLost };
   });
+}
+
+/** Whether no server answers there. */
+async function isLost(pool: Pool): Promise<boolean> {
+  try {
+    await assertReachable(pool);
+    return false;
+  } catch (error) {
+    return isUnanswered(error);
+  }
+}
+
+async function begin(run: Run): Promise<void> {
+  const { move } = run;
+  await assertUsable(run, move, run);
+  await findTables(run);
+  if (move.step !== "copying") await takeOver(run);
 }
 
 /** Brings the realm to its new place, as far as it is not there. */
 async function leave(run: Run): Promise<Partial<MoveReport>> {
-  const { move, source } = run;
+  const { move } = run;
   if (move.step !== "copying") {
-    await locking(source, (tx) => adoptFence(tx, move.source.schema, move.runner));
     if (move.step === "fenced" && await targetState(run) === "complete") {
       await switchOver(run, null);
       return {};
@@ -97,15 +124,37 @@ async function leave(run: Run): Promise<Partial<MoveReport>> {
   return await change(run);
 }
 
+/** Keeps other runs from taking over what is noted until the transaction ends. @throws {DomainError} where one has */
+async function assertNoting(tx: Tx, { move: { source, runner } }: Run): Promise<void> {
+  if (!await holdsCapture(tx, { schema: source.schema, runner, lock: true })) throw overtaken();
+}
+
+/** Makes the notes this run's, and the fence where an earlier one has raised it: none raises it afterwards. */
+async function takeOver({ move, source }: Run): Promise<void> {
+  const { runner, source: { schema } } = move;
+  await locking(source, (tx) => claimCapture(tx, schema, runner));
+  await locking(source, (tx) => adoptFence(tx, schema, runner));
+}
+
 /** Fills the target, and lets it follow the source. */
 async function copy(run: Run): Promise<void> {
   const { move, source, migrations } = run;
   const { schema } = move.source;
   await reach(run, "copying");
+  // A run that slept since its order must not take over what another move notes here.
+  await take(run, ["copying"], "copying");
+  await locking(source, (tx) => claimCapture(tx, schema, move.runner));
   for (const table of run.tables) {
     // Each in a transaction of its own: writers wait for a moment only.
-    await insisting(() => locking(source, (tx) => installCapture(tx, schema, table)));
+    await insisting(() =>
+      locking(source, async (tx) => {
+        await assertNoting(tx, run);
+        await installCapture(tx, schema, table);
+      })
+    );
   }
+  await reach(run, "noting");
+  await take(run, ["copying"], "copying");
   if (await targetState(run) !== "loaded") {
     await prepareTarget(run, migrations);
     await reach(run, "prepared");
@@ -148,7 +197,10 @@ async function change(run: Run): Promise<Pick<MoveReport, "pauseMs" | "paused">>
     await reach(run, "fencing");
     await insisting(() => {
       begun = performance.now();
-      return locking(source, (tx) => raiseFence(tx, move.source, run.tables, move.runner));
+      return locking(source, async (tx) => {
+        await assertNoting(tx, run); // another run may have taken the move back, or ended it
+        await raiseFence(tx, move.source, run.tables, move.runner);
+      });
     });
     await take(run, ["fencing"], "fenced");
     await reach(run, "fenced");
@@ -205,14 +257,16 @@ async function takeBack(run: Run, error: unknown): Promise<void> {
 async function reopen({ move, source, migrations, database, tables }: Run): Promise<void> {
   await locking(source, async (tx) => {
     if (!await lowerFence(tx, move.source.schema, tables, move.runner)) throw overtaken();
+    // The rights of a newer version name tables that its migrations make: these state them, when the fence is down.
+    if (await countMigrations(tx, move.source.schema) < migrations.realm.length) return;
     await restateRights(tx, migrations, move.source, database.logins);
   });
 }
 
 /** Does what can wait until the realm works in its new place. */
 async function finish(run: Run): Promise<string> {
-  const { move, source, target, tables } = run;
-  const { schema } = move.source;
+  const { target } = run;
+  const { schema } = run.move.source;
   run.progress?.part("Checking");
   for (const key of await building(target, (sql) => selectUnchecked(sql, schema))) {
     await insisting(() =>
@@ -226,31 +280,58 @@ async function finish(run: Run): Promise<string> {
   await locking(target, (tx) => markTarget(tx, schema, null));
   run.progress?.part("Auditing", STEPS, "checks");
   const { mismatches, head } = await checkLedger(target, undefined, run.progress?.add);
-  await locking(source, async (tx) => {
-    await revokeAll(tx, move.source); // a start may have stated them again meanwhile
-    await removeCapture(tx, schema, tables);
-  });
+  await reach(run, "leaving");
+  if (!run.isSourceLost) await leaveSource(run);
   await take(run, ["switched"], "done");
   assertSound(mismatches, "the realm has moved, and does not pass the audit");
   return head;
 }
 
-/** Takes a move back that was not switched: the realm works on where it was, and the copy is dropped. */
-export async function cancel(options: MoveOptions, move: Move): Promise<void> {
-  await withRun(options, move, async (run) => {
-    const { source, target } = run;
+async function leaveSource({ move, source, tables }: Run): Promise<void> {
+  const { schema } = move.source;
+  await locking(source, async (tx) => {
+    // Since this run slept the realm may have been moved, or restored, to where it was.
+    if (!await holdsFence(tx, schema, move.runner)) throw overtaken();
+    await revokeAll(tx, move.source); // a start may have stated them again meanwhile
+    await removeCapture(tx, schema, tables);
+  });
+}
+
+/**
+ * Takes a move back that was not switched: the realm works on where it was, and the copy is dropped.
+ *
+ * @returns the code of the error with which the target could not be reached, so that the copy stays there; null where it
+ *   is dropped
+ */
+export async function cancel(options: MoveOptions, move: Move): Promise<string | null> {
+  return await withRun(options, move, async (run) => {
+    const { source } = run;
     const { schema } = move.source;
     await findTables(run);
-    await locking(source, (tx) => adoptFence(tx, schema, move.runner));
+    await takeOver(run);
     await take(run, ["copying", "fencing", "fenced"], "copying");
     await reopen(run);
     await locking(source, (tx) => removeCapture(tx, schema, run.tables));
-    await locking(target, async (tx) => {
-      const { mark } = await inspectTarget(tx, schema);
-      if (mark?.move === move.id) await dropRealmSchema(tx, { ...move.target, role: null });
-    });
+    const left = await dropCopy(run);
     await take(run, ["copying"], "canceled");
+    return left;
   });
+}
+
+/** Drops the copy in the target. One that is lost must not keep the realm from ever moving elsewhere. */
+async function dropCopy({ move, target }: Run): Promise<string | null> {
+  try {
+    await assertReachable(target);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === null) throw error;
+    return code;
+  }
+  await locking(target, async (tx) => {
+    const { mark } = await inspectTarget(tx, move.target.schema);
+    if (mark?.move === move.id) await dropRealmSchema(tx, { ...move.target, role: null });
+  });
+  return null;
 }
 
 /**
@@ -259,12 +340,12 @@ export async function cancel(options: MoveOptions, move: Move): Promise<void> {
  * @throws {DomainError} request.invalid where there is none
  */
 export async function dropOld(options: OrderOptions, realm: string): Promise<void> {
-  const old = await findOld(options, realm);
+  const { source: old, runner } = await findOld(options, realm);
   const source = options.database.owner(old);
   try {
     await locking(source, async (tx) => {
-      // A schema without the fence is somebody's: nothing here can tell that it is a copy.
-      if (!await isFenced(tx, old.schema)) {
+      // A schema without the fence of that very move is somebody's: another one may have brought the realm back here.
+      if (!await holdsFence(tx, old.schema, runner)) {
         throw new DomainError("request.invalid", "the old place has no fenced copy of this realm");
       }
       await dropRealmSchema(tx, { ...old, role: null });

@@ -1,15 +1,18 @@
 /** One round of a move: brings a copy of a realm to the state of one moment of its source. @module */
 import type { Tx } from "../../db/database.ts";
-import { forgetNoted, selectNoted } from "../../db/moves/capture.ts";
+import { forgetNoted, holdsCapture, selectNoted } from "../../db/moves/capture.ts";
 import { copyNoted, copyWhole } from "../../db/moves/copying.ts";
 import { fingerprint, type TableShape } from "../../db/moves/tables.ts";
 import { DomainError } from "../../domain/errors.ts";
+import { overtaken } from "./move.ts";
 
 /** A round. */
 export interface Round {
   /** A transaction of the source that reads one moment. */
   source: Tx;
   schema: string;
+  /** The run of the move. */
+  runner: string;
   tables: readonly TableShape[];
   onBytes?: (count: number) => void;
   /** Copies all rows, not only those that were noted. */
@@ -26,14 +29,18 @@ export interface Round {
  *
  * @param within runs work in a transaction of the target, and ends it
  * @returns the number of rows that were noted, roughly
- * @throws {DomainError} internal where the contents differ
+ * @throws {DomainError} internal where the contents differ; request.invalid where another run reads what is noted
  */
 export async function copyRound(
   round: Round,
   within: (work: (target: Tx) => Promise<void>) => Promise<unknown>,
 ): Promise<number> {
-  const { source, schema, tables } = round;
-  const noted = await selectNoted(source, schema, tables); // the snapshot's first statement
+  const { source, schema, runner, tables } = round;
+  const assertReader = async (lock: boolean) => {
+    if (!await holdsCapture(source, { schema, runner, lock })) throw overtaken();
+  };
+  await assertReader(false); // the snapshot's first statement
+  const noted = await selectNoted(source, schema, tables);
   await within(async (target) => {
     const differing = [
       ...await copyTables(round, target, noted),
@@ -42,7 +49,10 @@ export async function copyRound(
     if (differing.length === 0) return;
     throw new DomainError("internal", `the copy differs in ${differing.join(", ")}`);
   });
-  if (!round.last) await forgetNoted(source, schema, tables.filter(({ name }) => noted.has(name)));
+  if (!round.last) {
+    await assertReader(true); // what this run forgets no other one brings over
+    await forgetNoted(source, schema, tables.filter(({ name }) => noted.has(name)));
+  }
   return [...noted.values()].reduce((sum, count) => sum + count, 0);
 }
 

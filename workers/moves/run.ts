@@ -14,7 +14,7 @@ import { type MoveStep, takeMoveStep } from "../../db/realms/moves.ts";
 import { building, locking } from "../../db/transaction.ts";
 import { type ChainEnds, checkAdded, type Mismatch } from "../../domain/audit/ledger_check.ts";
 import { DomainError } from "../../domain/errors.ts";
-import type { Move, MoveOptions } from "./move.ts";
+import { type Move, type MoveOptions, overtaken } from "./move.ts";
 import { copyRound, type Round } from "./rounds.ts";
 
 /** State of a run. */
@@ -23,6 +23,8 @@ export interface Run extends MoveOptions {
   /** Connections with all rights, one to each database. */
   source: Pool;
   target: Pool;
+  /** Whether the server that the realm has left is gone. */
+  isSourceLost: boolean;
   tables: TableShape[];
   rounds: number;
   /** How far the chains of the copy were recomputed; null before its audit. */
@@ -48,7 +50,8 @@ export async function withRun<T>(
   const { database } = options;
   const [source, target] = [database.owner(move.source), database.owner(move.target)];
   try {
-    return await work({ ...options, move, source, target, tables: [], rounds: 0, ends: null });
+    const begun = { isSourceLost: false, tables: [], rounds: 0, ends: null };
+    return await work({ ...options, move, source, target, ...begun });
   } finally {
     await Promise.all([source, target].map(({ sql }) => sql.end({ timeout: 5 })));
   }
@@ -126,7 +129,10 @@ export async function round(
       from.begin("isolation level repeatable read", async (reads) => {
         await allowCopying(reads);
         return await copyRound(
-          { source: reads, schema, tables, onBytes: run.progress?.add, ...how },
+          {
+            ...{ source: reads, schema, runner: move.runner, tables },
+            ...{ onBytes: run.progress?.add, ...how },
+          },
           (work) =>
             building(target, (to) =>
               to.begin(async (writes) => {
@@ -159,9 +165,4 @@ async function recomputeAdded(tx: Tx, from: ChainEnds): Promise<ChainEnds> {
 export function assertSound(mismatches: readonly Mismatch[], message: string): void {
   if (mismatches.length === 0) return;
   throw new DomainError("internal", `${message}: ${mismatches.map(({ code }) => code).join(", ")}`);
-}
-
-/** The refusal to a run that another one has replaced. */
-export function overtaken(): DomainError {
-  return new DomainError("request.invalid", "another run carries this move on");
 }

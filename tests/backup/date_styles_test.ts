@@ -1,0 +1,30 @@
+/** Backups and moves out of a database whose text form of values is not that of the database they come to. @module */
+import { deepEqual } from "node:assert/strict";
+import { testDatabase } from "../support/database.ts";
+import { auditAll } from "../support/proofs.ts";
+import { PLATFORM_KEY } from "../support/realm.ts";
+import { fixture, reportOf, rowsAt } from "./fixture.ts";
+import { moveTo, otherServer, schemaOf } from "./servers.ts";
+
+Deno.test("a backup and a move out of a database that writes dates with the day first bring the same moments", async () => {
+  await using server = await otherServer();
+  await using its = await fixture();
+  await using elsewhere = await testDatabase();
+  const { host, url, superuserUrl, realm } = its;
+  const moments = (at: string) =>
+    rowsAt(
+      at,
+      `select id, extract(epoch from created_at)::text as at from ${schemaOf(realm)}.accounts
+        order by id`,
+    );
+  const name = new URL(url).pathname.slice(1);
+  await rowsAt(superuserUrl, `alter database "${name}" set datestyle = 'SQL, DMY'`);
+  const before = await moments(url);
+  const { path, heads } = await its.backUp();
+  deepEqual(reportOf(await host.run(elsewhere.url, "restore", [path])).heads, heads);
+  deepEqual(await moments(elsewhere.url), before);
+  deepEqual((await auditAll(elsewhere.url, PLATFORM_KEY)).wrong, []);
+  const to = await server.database();
+  await moveTo(realm, to);
+  deepEqual(await moments(to), before);
+});
