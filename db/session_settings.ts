@@ -28,13 +28,25 @@ export interface Session<RealmLocation = unknown> {
   readOnly?: true;
 }
 
+/** How values are written as text and read; the defaults of databases differ: 05/11/2026 is another day elsewhere. */
+const TEXT_SETTINGS: Readonly<Record<string, string>> = {
+  DateStyle: "ISO, MDY",
+  IntervalStyle: "postgres",
+  extra_float_digits: "1",
+  bytea_output: "hex",
+};
+
+/** States them for a transaction. What one database writes another one reads. */
+export const VALUES_AS_TEXT: string = Object.entries(TEXT_SETTINGS)
+  .map(([name, value]) => `set local ${name} = '${value}'`).join("; ");
+
 /** Settings to state in each transaction, because connections may be shared with other clients. */
 export function settingsOf(as: Session): string {
   return [
     as.role === null ? "" : `set local role "${as.role}";`,
     `set local search_path to ${as.searchPath};`,
     ...limitsOf(as).map(([name, value]) => `set local ${name} = '${value}';`),
-    "set local timezone = 'UTC';",
+    `set local timezone = 'UTC'; ${VALUES_AS_TEXT};`,
   ].join(" ");
 }
 
@@ -59,14 +71,6 @@ const PEER_SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * States how a transaction writes values as text and reads them. What one database writes another one reads, and their
- * defaults may differ: 05/11/2026 is another day there.
- */
-export const VALUES_AS_TEXT: string =
-  "set local datestyle = 'ISO, MDY'; set local intervalstyle = 'postgres';" +
-  " set local extra_float_digits = 1; set local bytea_output = 'hex'";
-
-/**
  * A role may change the settings that its next connections begin with, so an injected statement could
  * leave some behind. Each connection therefore states the settings that decide the meaning of values
  * and statements, and the time-outs. Whether a database takes writes is its operator's decision.
@@ -80,10 +84,6 @@ const OWN_SETTINGS: Readonly<Record<string, string>> = {
   backslash_quote: "safe_encoding",
   transform_null_equals: "off",
   array_nulls: "on",
-  bytea_output: "hex",
-  DateStyle: "ISO, MDY",
-  IntervalStyle: "postgres",
-  extra_float_digits: "1",
 };
 
 /**
@@ -94,6 +94,7 @@ export function parametersOf(as: Session, logsIn: boolean): Record<string, strin
   return {
     search_path: as.searchPath,
     ...(as.role === null ? {} : { role: as.role }),
+    ...TEXT_SETTINGS,
     ...(logsIn ? OWN_SETTINGS : {}),
     ...Object.fromEntries(limitsOf(as)),
     ...PEER_SETTINGS,

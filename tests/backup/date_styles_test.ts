@@ -6,7 +6,7 @@ import { PLATFORM_KEY } from "../support/realm.ts";
 import { fixture, reportOf, rowsAt } from "./fixture.ts";
 import { moveTo, otherServer, schemaOf } from "./servers.ts";
 
-Deno.test("a backup and a move out of a database that writes dates with the day first bring the same moments", async () => {
+Deno.test("a backup and a move out of a database that writes dates with the day first, and bytes in another form, bring the same", async () => {
   await using server = await otherServer();
   await using its = await fixture();
   await using elsewhere = await testDatabase();
@@ -19,6 +19,7 @@ Deno.test("a backup and a move out of a database that writes dates with the day 
     );
   const name = new URL(url).pathname.slice(1);
   await rowsAt(superuserUrl, `alter database "${name}" set datestyle = 'SQL, DMY'`);
+  await rowsAt(superuserUrl, `alter database "${name}" set bytea_output = 'escape'`);
   const before = await moments(url);
   const { path, heads } = await its.backUp();
   deepEqual(reportOf(await host.run(elsewhere.url, "restore", [path])).heads, heads);
