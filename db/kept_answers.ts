@@ -15,12 +15,19 @@ export async function deleteOldAnswers(db: Db, limit: number): Promise<number> {
   return keys.count + batches.count;
 }
 
-/** How many answers a realm keeps, roughly: those of the current generation, and bytes of the one before. */
-export async function selectKeptSizes(db: Db): Promise<{ rows: number; earlier: number }> {
-  const [{ rows, earlier }] = await db<{ rows: string; earlier: string }[]>`
-    select estimated_rows('idempotency')::text as rows,
-      (pg_relation_size('idempotency_earlier') + pg_relation_size('batches_earlier'))::text as earlier`;
-  return { rows: Number(rows), earlier: Number(earlier) };
+/** The stored answers of a realm. */
+export interface KeptSizes {
+  /** Rows of the current generation, roughly. */
+  rows: number;
+  /** Whether postings look into the generation before: it has rows, or was not looked at yet. */
+  isEarlierKept: boolean;
+}
+
+/** Tells how many answers a realm keeps. */
+export async function selectKeptSizes(db: Db): Promise<KeptSizes> {
+  const [{ rows, kept }] = await db<{ rows: string; kept: boolean }[]>`
+    select estimated_rows('idempotency')::text as rows, earlier_kept() as kept`;
+  return { rows: Number(rows), isEarlierKept: kept };
 }
 
 /** What a new generation did: see `renew_answers` in the migrations. */

@@ -2895,6 +2895,12 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION earlier_kept()
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$select true$function$;
+
 CREATE OR REPLACE FUNCTION entry_before(p_account uuid, p_bound uuid)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -3575,7 +3581,8 @@ declare
   n integer := cardinality(p_amount); first_refused integer;
 begin
   insert into idempotency (key, fingerprint)
-    select p_key, p_fingerprint where not exists (select from idempotency_earlier e where e.key = p_key)
+    select p_key, p_fingerprint
+      where not (earlier_kept() and exists (select from idempotency_earlier e where e.key = p_key))
     on conflict do nothing;
   if not found then
     replay := ledger_replay(p_key, p_fingerprint);
@@ -3737,7 +3744,8 @@ begin
   insert into idempotency (key, fingerprint, transaction)
     select q.key, q.fingerprint, ledger_id(head, q.ord, p_tail)
     from (select unnest(p_key) as key, unnest(p_fingerprint) as fingerprint, generate_series(1, n) as ord) q
-    where q.key is not null and (select true from idempotency_earlier e where e.key = q.key) is null
+    where q.key is not null
+      and (not earlier_kept() or (select true from idempotency_earlier e where e.key = q.key) is null)
     on conflict do nothing;
   get diagnostics claimed = row_count;
   if claimed < n then
@@ -3815,7 +3823,7 @@ begin
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_may_move_any or x.owner = p_actor)
-        and not exists (select from idempotency_earlier e where e.key = p_key)
+        and not (earlier_kept() and exists (select from idempotency_earlier e where e.key = p_key))
         and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null),
       (select t.id from transactions t order by t.id desc limit 1)
     into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain,
@@ -4140,6 +4148,22 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION open_earlier(p_open boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if p_open = earlier_kept() then return; end if;
+  execute format('create or replace function earlier_kept() returns boolean language sql immutable as ''select %s''', p_open::text);
+  if p_open then
+    alter table idempotency_earlier drop constraint idempotency_earlier_none;
+    alter table batches_earlier drop constraint batches_earlier_none;
+  else
+    alter table idempotency_earlier add constraint idempotency_earlier_none check (false);
+    alter table batches_earlier add constraint batches_earlier_none check (false);
+  end if;
+end $function$;
+
 CREATE OR REPLACE FUNCTION open_webhook_queue()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4341,14 +4365,15 @@ CREATE OR REPLACE FUNCTION renew_answers(p_least bigint)
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
-  v_many boolean; v_kept constant timestamptz := clock_timestamp() - interval '7 days';
+  v_many boolean; v_empty boolean; v_kept constant timestamptz := clock_timestamp() - interval '7 days';
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'an older snapshot shows no young rows';
   end if;
   lock table idempotency, idempotency_earlier, batches, batches_earlier in share update exclusive mode;
   v_many := estimated_rows('idempotency') >= p_least;
-  if not v_many and pg_relation_size('idempotency_earlier') + pg_relation_size('batches_earlier') = 0
+  v_empty := pg_relation_size('idempotency_earlier') + pg_relation_size('batches_earlier') = 0;
+  if not v_many and v_empty and not earlier_kept()
     or exists (select from idempotency_earlier e where e.created_at >= v_kept)
     or exists (select from batches_earlier e where e.created_at >= v_kept) then
     return null;
@@ -4361,7 +4386,8 @@ begin
     return null;
   end if;
   truncate idempotency_earlier, batches_earlier;
-  if not v_many then return 'emptied'; end if;
+  perform open_earlier(v_many);
+  if not v_many then return case when not v_empty then 'emptied' end; end if;
   perform rename_with_all('idempotency', 'idempotency_leaving'), rename_with_all('batches', 'batches_leaving');
   perform rename_with_all('idempotency_earlier', 'idempotency'), rename_with_all('batches_earlier', 'batches');
   perform rename_with_all('idempotency_leaving', 'idempotency_earlier'),
@@ -4571,6 +4597,7 @@ realm may execute on database_ms()
 realm may execute on database_place()
 realm may execute on digested_columns(text)
 realm may execute on discard_job(uuid,uuid,text)
+realm may execute on earlier_kept()
 realm may execute on entry_before(uuid,uuid)
 realm may execute on estimated_rows(regclass)
 realm may execute on facts_of(text,jsonb)

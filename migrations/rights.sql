@@ -125,7 +125,7 @@ declare
     'keep_closed', 'count_new_rows', 'count_changed_rows', 'count_moved_rows'];
   -- Functions that only the worker calls, and functions that only other functions call.
   working constant text[] := array['ledger_book', 'note_seen', 'forget_events', 'renew_answers'];
-  inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state', 'tell_of', 'rename_with_all'];
+  inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state', 'tell_of', 'rename_with_all', 'open_earlier'];
 begin
   for f in select format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) as name, p.proname,
       p.proname = any (definers) as definer, p.prorettype = 'trigger'::regtype as of_trigger

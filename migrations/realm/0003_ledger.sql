@@ -404,7 +404,8 @@ begin
   insert into idempotency (key, fingerprint, transaction)
     select q.key, q.fingerprint, ledger_id(head, q.ord, p_tail)
     from (select unnest(p_key) as key, unnest(p_fingerprint) as fingerprint, generate_series(1, n) as ord) q
-    where q.key is not null and (select true from idempotency_earlier e where e.key = q.key) is null
+    where q.key is not null
+      and (not earlier_kept() or (select true from idempotency_earlier e where e.key = q.key) is null)
     on conflict do nothing;
   get diagnostics claimed = row_count;
   if claimed < n then
@@ -477,7 +478,7 @@ begin
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_may_move_any or x.owner = p_actor)
-        and not exists (select from idempotency_earlier e where e.key = p_key)
+        and not (earlier_kept() and exists (select from idempotency_earlier e where e.key = p_key))
         and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null),
       (select t.id from transactions t order by t.id desc limit 1)
     into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain,
@@ -569,7 +570,8 @@ declare
   n integer := cardinality(p_amount); first_refused integer;
 begin
   insert into idempotency (key, fingerprint)
-    select p_key, p_fingerprint where not exists (select from idempotency_earlier e where e.key = p_key)
+    select p_key, p_fingerprint
+      where not (earlier_kept() and exists (select from idempotency_earlier e where e.key = p_key))
     on conflict do nothing;
   if not found then
     replay := ledger_replay(p_key, p_fingerprint);

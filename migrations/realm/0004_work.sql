@@ -50,6 +50,11 @@ create table batches_earlier (
 create index batches_earlier_age on batches_earlier using brin (created_at);
 comment on table batches_earlier is 'The data from which the answer of a batch is rebuilt, under its idempotency key.';
 
+-- Whether there may be rows in the earlier tables. The planner puts the constant in the place of the call, so while it is
+-- false a posting does not even look there; when it is replaced, plans are made anew. renew_answers() alone replaces
+-- it: by false while the tables are empty, with a constraint that keeps them so, and by true in each exchange.
+create function earlier_kept() returns boolean language sql immutable as 'select true';
+
 -- Claims a key for a command's serializable transaction; false: its row is there. The snapshot may be older than the
 -- exchange of the tables, and then shows no row that was claimed between the two. The name of the table that took the
 -- row is therefore read from the catalog as of the snapshot: another name than now means another generation.

@@ -164,6 +164,20 @@ begin
   end loop;
 end $$;
 
+-- Says whether the earlier tables may have rows; while they may not, a constraint keeps them empty. They must be locked.
+create function open_earlier(p_open boolean) returns void language plpgsql as $$
+begin
+  if p_open = earlier_kept() then return; end if;
+  execute format('create or replace function earlier_kept() returns boolean language sql immutable as ''select %s''', p_open::text);
+  if p_open then
+    alter table idempotency_earlier drop constraint idempotency_earlier_none;
+    alter table batches_earlier drop constraint batches_earlier_none;
+  else
+    alter table idempotency_earlier add constraint idempotency_earlier_none check (false);
+    alter table batches_earlier add constraint batches_earlier_none check (false);
+  end if;
+end $$;
+
 -- Begins a generation of kept answers: empties the earlier tables, and exchanges them with the current ones where
 -- these have about p_least rows. Nothing is dropped before all that leaves is past its time by the clock of the
 -- database, whoever calls, and nothing while the realm moves, because the move has triggers by the tables' names. Nobody
@@ -173,14 +187,15 @@ end $$;
 create function renew_answers(p_least bigint) returns text language plpgsql
 set lock_timeout = '3s' set enable_seqscan = off as $$
 declare
-  v_many boolean; v_kept constant timestamptz := clock_timestamp() - interval '7 days';
+  v_many boolean; v_empty boolean; v_kept constant timestamptz := clock_timestamp() - interval '7 days';
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'an older snapshot shows no young rows';
   end if;
   lock table idempotency, idempotency_earlier, batches, batches_earlier in share update exclusive mode;
   v_many := estimated_rows('idempotency') >= p_least;
-  if not v_many and pg_relation_size('idempotency_earlier') + pg_relation_size('batches_earlier') = 0
+  v_empty := pg_relation_size('idempotency_earlier') + pg_relation_size('batches_earlier') = 0;
+  if not v_many and v_empty and not earlier_kept()
     or exists (select from idempotency_earlier e where e.created_at >= v_kept)
     or exists (select from batches_earlier e where e.created_at >= v_kept) then
     return null;
@@ -193,7 +208,8 @@ begin
     return null;
   end if;
   truncate idempotency_earlier, batches_earlier;
-  if not v_many then return 'emptied'; end if;
+  perform open_earlier(v_many);
+  if not v_many then return case when not v_empty then 'emptied' end; end if;
   perform rename_with_all('idempotency', 'idempotency_leaving'), rename_with_all('batches', 'batches_leaving');
   perform rename_with_all('idempotency_earlier', 'idempotency'), rename_with_all('batches_earlier', 'batches');
   perform rename_with_all('idempotency_leaving', 'idempotency_earlier'),

@@ -32,12 +32,15 @@ export async function renewOldAnswers(
 ): Promise<AnswersEnd> {
   const sizes = await reading(pool, selectKeptSizes);
   const byRow = sizes.rows < rows;
-  if (byRow && sizes.earlier === 0) return { renewal: null, byRow };
+  if (byRow && !sizes.isEarlierKept) return { renewal: null, byRow };
   for (let tries = 1;; tries++) {
     try {
       return { renewal: await building(pool, (sql) => renewAnswers(pool, sql, rows)), byRow };
     } catch (error) {
-      if (signal.aborted || tries >= TRIES_MAX || !(codeOf(error) === LOCK_NOT_HAD || isContention(error))) {
+      if (
+        signal.aborted || tries >= TRIES_MAX ||
+        !(codeOf(error) === LOCK_NOT_HAD || isContention(error))
+      ) {
         throw error;
       }
       await sleep(Math.random() * PAUSE_MAX_MS, signal);
