@@ -2,7 +2,6 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { installCapture, removeCapture } from "../../db/moves/capture.ts";
 import { selectTables } from "../../db/moves/tables.ts";
-import { renewAnswers } from "../../db/kept_answers.ts";
 import { claimKey } from "../../db/records.ts";
 import { building, serializable } from "../../db/transaction.ts";
 import { keepRefusal } from "../../domain/command.ts";
@@ -184,16 +183,19 @@ Deno.test("nothing young is dropped, whoever asks and whatever it says", async (
       "truncate idempotency_earlier",
       "alter table idempotency_earlier rename to x",
       "select open_earlier(false)",
+      "select rename_with_all('idempotency', 'x')",
+      "update idempotency_earlier set created_at = '2000-01-01'",
+      "create or replace function earlier_kept() returns boolean language sql immutable as 'select false'",
     ]
   ) await rejects(realm.pool.sql.unsafe(text), /permission denied|must be owner/);
   deepEqual((await keptOf(realm)).slice(2), kept);
   await age(realm);
   equal(await renew(realm, MANY), "emptied");
   deepEqual((await keptOf(realm)).slice(2), [0, 0]);
-  const stray =
+  const inserted =
     "insert into idempotency_earlier (key, fingerprint) select key, fingerprint from idempotency";
   await command();
-  await rejects(rowsOf(realm, stray), /idempotency_earlier_none/);
+  await rejects(rowsOf(realm, inserted), /idempotency_earlier_none/);
 });
 
 /** All that has a name in both generations, and what it is. */

@@ -109,13 +109,7 @@ const hostile = (account: string, moved: string): string[] => [
   "delete from blocks",
   "delete from idempotency",
   "truncate idempotency",
-  "truncate idempotency_earlier",
-  "delete from batches_earlier",
   "select renew_answers(0)",
-  "select rename_with_all('idempotency', 'x')",
-  "select open_earlier(false)",
-  "create or replace function earlier_kept() returns boolean language sql immutable as 'select false'",
-  "update idempotency_earlier set created_at = '2000-01-01'",
   "update idempotency set transaction = null",
   "update idempotency set key = gen_random_uuid()",
   `insert into idempotency (key, fingerprint, transaction, created_at)
