@@ -67,6 +67,8 @@ export interface Config extends MessagesConfig, ExchangeSettings, DatabaseSettin
   databaseConnections: number;
   /** Longest wait of an index that is made for one other transaction. */
   indexWaitMs: number;
+  /** Rows of stored answers from which those of a realm leave as a whole table. */
+  answerGenerationRows: number;
   realmRoles: boolean;
   /** Whether the roles of realms log in themselves. */
   realmLogins: boolean;
@@ -214,6 +216,7 @@ function configOf(
     databasePrepare: read.choice("DATABASE_PREPARE", ["on", "off"], "on") === "on",
     databaseConnections: read.whole("DATABASE_CONNECTIONS", 10, 10_000, 40),
     indexWaitMs: 1000 * read.whole("INDEX_WAIT_SECONDS", 1, 86_400, 600),
+    answerGenerationRows: read.whole("ANSWER_GENERATION_ROWS", 1, 1e12, 10_000_000),
     realmLogins: read.choice("REALM_LOGINS", ["on", "off"], "on") === "on",
     realmRoles: read.choice("REALM_ROLES", ["on", "off"], "on") === "on",
     platformKey: platformKey(read, ownServer),

@@ -18,18 +18,15 @@ export async function claimKey(
   tx: Tx,
   claim: { key: string; fingerprint: string },
 ): Promise<KeptAnswer | null> {
-  const claimed = await tx`
-    insert into idempotency (key, fingerprint)
-    values (${claim.key}, ${claim.fingerprint})
-    on conflict do nothing returning key`;
-  if (claimed.length > 0) return null;
-  return await selectKept(tx, claim.key);
+  const [{ claimed }] = await tx<{ claimed: boolean }[]>`
+    select claim_key(${claim.key}, ${claim.fingerprint}) as claimed`;
+  return claimed ? null : await selectKept(tx, claim.key);
 }
 
 /** Reads the stored answer of a key. */
 export async function selectKept(db: Db, key: string): Promise<KeptAnswer | null> {
   const [row] = await db<KeptAnswer[]>`
-    select fingerprint, status, body, transaction from idempotency where key = ${key}`;
+    select fingerprint, status, body, transaction from kept_answer(${key})`;
   return row ?? null;
 }
 
@@ -43,29 +40,21 @@ export async function keepAnswer(
     update idempotency set status = ${answer.status}, body = ${answer.body} where key = ${key}`;
 }
 
-/** Completes a stored refusal; the first caller to do so decides the answer of every repeat. */
+/**
+ * Completes a stored refusal; the first caller to do so decides the answer of every repeat. Its key may be of the
+ * generation before by now.
+ */
 export async function completeRefusal(
   db: Db,
   key: string,
   answer: { status: number; body: string },
 ): Promise<void> {
   await db`
+    with earlier as (
+      update idempotency_earlier set status = ${answer.status}, body = ${answer.body}
+      where key = ${key} and status is null and transaction is null)
     update idempotency set status = ${answer.status}, body = ${answer.body}
     where key = ${key} and status is null and transaction is null`;
-}
-
-/**
- * Deletes some of the answers that are older than the contract's limit; gives their number. Called
- * again until there are none: one statement for all would exceed its time limit after a backlog.
- */
-export async function deleteOldAnswers(db: Db, limit: number): Promise<number> {
-  const keys = await db`
-    delete from idempotency where ctid = any(array(select ctid from idempotency
-      where created_at < now() - interval '7 days' limit ${limit}))`;
-  const batches = await db`
-    delete from batches where ctid = any(array(select ctid from batches
-      where created_at < now() - interval '7 days' limit ${limit}))`;
-  return keys.count + batches.count;
 }
 
 /** Deletes some logins whose keys have expired; gives their number. */

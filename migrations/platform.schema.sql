@@ -236,11 +236,29 @@ constraint whatsapp_interactions_pkey PRIMARY KEY (recipient, sender)
 constraint whatsapp_interactions_recipient_check CHECK ((recipient ~ '^\+[1-9][0-9]{4,14}$'::text))
 constraint whatsapp_interactions_sender_check CHECK ((sender ~ '^[0-9]{3,15}$'::text))
 
+CREATE OR REPLACE FUNCTION claim_key(p_key uuid, p_fingerprint uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into idempotency (key, fingerprint) values (p_key, p_fingerprint) on conflict do nothing;
+  return found;
+end $function$;
+
 CREATE OR REPLACE FUNCTION is_plain(name text)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN ((name IS NFC NORMALIZED) AND (name !~ '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'::text));
+
+CREATE OR REPLACE FUNCTION kept_answer(p_key uuid, OUT fingerprint uuid, OUT status smallint, OUT body text, OUT transaction uuid)
+ RETURNS SETOF record
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return query select x.fingerprint, x.status, x.body, x.transaction from idempotency x where x.key = p_key;
+end $function$;
 
 CREATE OR REPLACE FUNCTION refuse_change()
  RETURNS trigger

@@ -223,6 +223,17 @@ table batches (
 constraint batches_pkey PRIMARY KEY (key)
 CREATE INDEX batches_age ON batches USING brin (created_at)
 
+table batches_earlier (
+  key uuid not null
+  request_id text not null
+  transactions uuid[] not null
+  refusals text[]
+  unresolved jsonb
+  created_at timestamp with time zone not null default clock_timestamp()
+)
+constraint batches_earlier_pkey PRIMARY KEY (key)
+CREATE INDEX batches_earlier_age ON batches_earlier USING brin (created_at)
+
 table blocks (
   id uuid not null
   account uuid not null
@@ -934,6 +945,21 @@ CREATE INDEX idempotency_age ON idempotency USING brin (created_at)
 CREATE INDEX idempotency_profile ON idempotency USING btree (profile) WHERE (profile IS NOT NULL)
 CREATE TRIGGER idempotency_kept BEFORE UPDATE OF status, body ON idempotency FOR EACH ROW WHEN ((((old.status IS NOT NULL) OR ((old.transaction IS NOT NULL) AND (new.transaction IS NOT NULL))) AND ((old.profile IS NULL) OR (new.profile IS NOT NULL) OR (new.status IS DISTINCT FROM 404)))) EXECUTE FUNCTION keep_kept()
 CREATE TRIGGER idempotency_stays BEFORE DELETE ON idempotency FOR EACH ROW WHEN ((old.created_at > (now() - '6 days'::interval))) EXECUTE FUNCTION keep_kept()
+
+table idempotency_earlier (
+  key uuid not null
+  fingerprint uuid not null
+  status smallint
+  body text
+  transaction uuid
+  profile text
+  created_at timestamp with time zone not null default clock_timestamp()
+)
+constraint idempotency_earlier_pkey PRIMARY KEY (key)
+CREATE INDEX idempotency_earlier_age ON idempotency_earlier USING brin (created_at)
+CREATE INDEX idempotency_earlier_profile ON idempotency_earlier USING btree (profile) WHERE (profile IS NOT NULL)
+CREATE TRIGGER idempotency_earlier_kept BEFORE UPDATE OF status, body ON idempotency_earlier FOR EACH ROW WHEN ((((old.status IS NOT NULL) OR ((old.transaction IS NOT NULL) AND (new.transaction IS NOT NULL))) AND ((old.profile IS NULL) OR (new.profile IS NOT NULL) OR (new.status IS DISTINCT FROM 404)))) EXECUTE FUNCTION keep_kept()
+CREATE TRIGGER idempotency_earlier_stays BEFORE DELETE ON idempotency_earlier FOR EACH ROW WHEN ((old.created_at > (now() - '6 days'::interval))) EXECUTE FUNCTION keep_kept()
 
 table identities (
   id uuid not null
@@ -2743,6 +2769,23 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION claim_key(p_key uuid, p_fingerprint uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_table oid;
+begin
+  insert into idempotency (key, fingerprint)
+    select p_key, p_fingerprint where not exists (select from idempotency_earlier e where e.key = p_key)
+    on conflict do nothing returning tableoid into v_table;
+  if v_table is null then return false; end if;
+  if not exists (select from pg_catalog.pg_class c where c.oid = v_table and c.relname = 'idempotency') then
+    raise exception 'the kept answers were exchanged after the snapshot' using errcode = 'serialization_failure';
+  end if;
+  return true;
+end $function$;
+
 CREATE OR REPLACE FUNCTION count_changed_rows()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2852,6 +2895,12 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION earlier_kept()
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$select true$function$;
+
 CREATE OR REPLACE FUNCTION entry_before(p_account uuid, p_bound uuid)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -2870,6 +2919,15 @@ begin
   end loop;
   return low;
 end $function$;
+
+CREATE OR REPLACE FUNCTION estimated_rows(p_table regclass)
+ RETURNS bigint
+ LANGUAGE sql
+AS $function$
+  select (pg_relation_size(c.oid) * case when c.relpages > 0 and c.reltuples >= 0
+      then c.reltuples / (c.relpages * current_setting('block_size')::float8) else 1 / 96.0 end)::bigint
+    from pg_class c where c.oid = p_table
+$function$;
 
 CREATE OR REPLACE FUNCTION facts_of(p_table text, p_row jsonb)
  RETURNS jsonb
@@ -3272,6 +3330,16 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION kept_answer(p_key uuid, OUT fingerprint uuid, OUT status smallint, OUT body text, OUT transaction uuid)
+ RETURNS SETOF record
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return query select x.fingerprint, x.status, x.body, x.transaction from idempotency x where x.key = p_key
+    union all select x.fingerprint, x.status, x.body, x.transaction from idempotency_earlier x where x.key = p_key;
+end $function$;
+
 CREATE OR REPLACE FUNCTION leaves_nonce(o chain_orders)
  RETURNS boolean
  LANGUAGE sql
@@ -3512,7 +3580,10 @@ AS $function$
 declare
   n integer := cardinality(p_amount); first_refused integer;
 begin
-  insert into idempotency (key, fingerprint) values (p_key, p_fingerprint) on conflict do nothing;
+  insert into idempotency (key, fingerprint)
+    select p_key, p_fingerprint
+      where not (earlier_kept() and exists (select from idempotency_earlier e where e.key = p_key))
+    on conflict do nothing;
   if not found then
     replay := ledger_replay(p_key, p_fingerprint);
     return;
@@ -3674,6 +3745,7 @@ begin
     select q.key, q.fingerprint, ledger_id(head, q.ord, p_tail)
     from (select unnest(p_key) as key, unnest(p_fingerprint) as fingerprint, generate_series(1, n) as ord) q
     where q.key is not null
+      and (not earlier_kept() or (select true from idempotency_earlier e where e.key = q.key) is null)
     on conflict do nothing;
   get diagnostics claimed = row_count;
   if claimed < n then
@@ -3683,7 +3755,8 @@ begin
           'status', x.status, 'body', x.body, 'transaction', x.transaction))
         into replays
         from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
-        join idempotency x on x.key = q.key
+        join lateral (select i.* from idempotency i where i.key = q.key
+          union all select e.* from idempotency_earlier e where e.key = q.key) x on true
         where x.transaction is distinct from ledger_id(head, q.ord::integer, p_tail);
       go := array(select not (replays ? q.ord::text) from generate_series(1, n) q(ord) order by q.ord);
     end if;
@@ -3722,7 +3795,10 @@ begin
   return (select jsonb_build_object('same', x.fingerprint = p_fingerprint, 'status', x.status, 'body', x.body,
       'transaction', x.transaction, 'request', b.request_id, 'unresolved', b.unresolved,
       'transactions', to_jsonb(b.transactions), 'refusals', to_jsonb(b.refusals))
-    from idempotency x left join batches b on b.key = x.key where x.key = p_key);
+    from (select i.* from idempotency i where i.key = p_key
+      union all select e.* from idempotency_earlier e where e.key = p_key) x
+    left join lateral (select o.* from batches o where o.key = p_key
+      union all select e.* from batches_earlier e where e.key = p_key) b on true);
 end $function$;
 
 CREATE OR REPLACE FUNCTION ledger_single(p_key uuid, p_fingerprint uuid, p_tail text, p_source uuid, p_destination uuid, p_amount numeric, p_actor uuid, p_may_move_any boolean, p_client_ip inet, p_api_key uuid, p_seal jsonb, p_data jsonb, OUT posted text[], OUT refused text, OUT replay jsonb)
@@ -3747,6 +3823,7 @@ begin
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_may_move_any or x.owner = p_actor)
+        and not (earlier_kept() and exists (select from idempotency_earlier e where e.key = p_key))
         and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null),
       (select t.id from transactions t order by t.id desc limit 1)
     into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain,
@@ -4071,6 +4148,22 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION open_earlier(p_open boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if p_open = earlier_kept() then return; end if;
+  execute format('create or replace function earlier_kept() returns boolean language sql immutable as ''select %s''', p_open::text);
+  if p_open then
+    alter table idempotency_earlier drop constraint idempotency_earlier_none;
+    alter table batches_earlier drop constraint batches_earlier_none;
+  else
+    alter table idempotency_earlier add constraint idempotency_earlier_none check (false);
+    alter table batches_earlier add constraint batches_earlier_none check (false);
+  end if;
+end $function$;
+
 CREATE OR REPLACE FUNCTION open_webhook_queue()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4236,6 +4329,70 @@ begin
       join holder_losses l on l.holder = x.identity
     group by x.root, l.asset, l.testnet, l.day;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION rename_with_all(p_from text, p_to text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_table constant regclass := p_from::regclass;
+  o record;
+begin
+  execute format('alter table %I rename to %I', p_from, p_to);
+  for o in
+    select c.conname as name, format('alter table %I rename constraint %I to', p_to, c.conname) as command
+      from pg_constraint c where c.conrelid = v_table
+    union all select i.relname, format('alter index %I rename to', i.relname)
+      from pg_index x join pg_class i on i.oid = x.indexrelid
+      where x.indrelid = v_table and not exists (select from pg_constraint c where c.conindid = x.indexrelid)
+    union all select t.tgname, format('alter trigger %I on %I rename to', t.tgname, p_to)
+      from pg_trigger t where t.tgrelid = v_table and not t.tgisinternal
+  loop
+    if not starts_with(o.name, p_from || '_') then
+      raise exception '% of table % does not begin with its name', o.name, p_from;
+    end if;
+    execute format('%s %I', o.command, p_to || substr(o.name, length(p_from) + 1));
+  end loop;
+end $function$;
+
+CREATE OR REPLACE FUNCTION renew_answers(p_least bigint)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET lock_timeout TO '3s'
+ SET enable_seqscan TO 'off'
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  v_many boolean; v_empty boolean; v_kept constant timestamptz := clock_timestamp() - interval '7 days';
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'an older snapshot shows no young rows';
+  end if;
+  lock table idempotency, idempotency_earlier, batches, batches_earlier in share update exclusive mode;
+  v_many := estimated_rows('idempotency') >= p_least;
+  v_empty := pg_relation_size('idempotency_earlier') + pg_relation_size('batches_earlier') = 0;
+  if not v_many and v_empty and not earlier_kept()
+    or exists (select from idempotency_earlier e where e.created_at >= v_kept)
+    or exists (select from batches_earlier e where e.created_at >= v_kept) then
+    return null;
+  end if;
+  perform set_config('lock_timeout', '200ms', true); -- those that wait behind this wait no longer
+  lock table ledger_lock in exclusive mode;
+  lock table idempotency, idempotency_earlier, batches, batches_earlier in access exclusive mode;
+  if exists (select from pg_trigger t where t.tgname like 'move\_%' and not t.tgisinternal
+      and t.tgrelid = any ('{idempotency,idempotency_earlier,batches,batches_earlier}'::regclass[])) then
+    return null;
+  end if;
+  truncate idempotency_earlier, batches_earlier;
+  perform open_earlier(v_many);
+  if not v_many then return case when not v_empty then 'emptied' end; end if;
+  perform rename_with_all('idempotency', 'idempotency_leaving'), rename_with_all('batches', 'batches_leaving');
+  perform rename_with_all('idempotency_earlier', 'idempotency'), rename_with_all('batches_earlier', 'batches');
+  perform rename_with_all('idempotency_leaving', 'idempotency_earlier'),
+    rename_with_all('batches_leaving', 'batches_earlier');
+  return 'exchanged';
 end $function$;
 
 CREATE OR REPLACE FUNCTION retry_job(p_id uuid)
@@ -4434,12 +4591,15 @@ realm may delete on reserved_inputs
 realm may delete on second_factors
 realm may execute on account_ties(uuid)
 realm may execute on chain_coin(text)
+realm may execute on claim_key(uuid,uuid)
 realm may execute on count_discarded(uuid,uuid)
 realm may execute on database_ms()
 realm may execute on database_place()
 realm may execute on digested_columns(text)
 realm may execute on discard_job(uuid,uuid,text)
+realm may execute on earlier_kept()
 realm may execute on entry_before(uuid,uuid)
+realm may execute on estimated_rows(regclass)
 realm may execute on facts_of(text,jsonb)
 realm may execute on hand_over_deposits(uuid,jsonb,timestamp with time zone)
 realm may execute on has_coins(text)
@@ -4455,6 +4615,7 @@ realm may execute on is_house(users)
 realm may execute on is_paid_by_ramp(chain_orders)
 realm may execute on is_plain(text)
 realm may execute on is_sponsor(uuid,uuid)
+realm may execute on kept_answer(uuid)
 realm may execute on leaves_nonce(chain_orders)
 realm may execute on ledger_bulk(uuid,uuid,text,jsonb,boolean,text,uuid,boolean,inet,uuid,uuid[],integer[],integer[],numeric[],jsonb[],jsonb[],text[],jsonb[])
 realm may execute on ledger_closed(bigint)
@@ -4502,6 +4663,7 @@ realm may insert (created_at, one, wrapped) on profile_keys
 realm may insert (created_at, secret, user_id) on second_factors
 realm may insert (dedupe, id, name, payload, run_at, serial_key, traceparent) on jobs
 realm may insert (fingerprint, key) on idempotency
+realm may insert (fingerprint, key) on idempotency_earlier
 realm may insert on addresses
 realm may insert on aliases
 realm may insert on api_keys
@@ -4538,6 +4700,7 @@ realm may select on asset_kinds
 realm may select on attestations
 realm may select on audit
 realm may select on batches
+realm may select on batches_earlier
 realm may select on blocks
 realm may select on chain_blocks
 realm may select on chain_cursors
@@ -4567,6 +4730,7 @@ realm may select on fungible_tokens
 realm may select on holder_losses
 realm may select on hourly_flows
 realm may select on idempotency
+realm may select on idempotency_earlier
 realm may select on identities
 realm may select on incidents
 realm may select on jobs
@@ -4624,6 +4788,7 @@ realm may update (attempts, first_at, next_at, status) on webhook_deliveries
 realm may update (batch_order_id, budget, charged, confirmations, error, gas_block, hash, height, last_attempt_at, replace, schedule_version, sped_up_at, speed, state, updated_at) on chain_orders
 realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals
 realm may update (body, profile, status) on idempotency
+realm may update (body, profile, status) on idempotency_earlier
 realm may update (captured, closed_at, status, transaction) on blocks
 realm may update (confirmed_at, last_step, recovery, secret) on second_factors
 realm may update (data, deleted_at, updated_at) on fungible_tokens
@@ -4655,11 +4820,13 @@ realm may update on users
 realm may usage on schema
 realm_worker is a member of realm
 realm_worker may delete on batches
+realm_worker may delete on batches_earlier
 realm_worker may delete on chain_blocks
 realm_worker may delete on chain_samples
 realm_worker may delete on coins
 realm_worker may delete on deposits
 realm_worker may delete on idempotency
+realm_worker may delete on idempotency_earlier
 realm_worker may delete on incidents
 realm_worker may delete on jobs
 realm_worker may delete on ledger_commits
@@ -4675,6 +4842,7 @@ realm_worker may delete on unmatched_deposits
 realm_worker may execute on forget_events(uuid,integer)
 realm_worker may execute on ledger_book(text,boolean,text,text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
 realm_worker may execute on note_seen(text,text,jsonb)
+realm_worker may execute on renew_answers(bigint)
 realm_worker may insert on addresses
 realm_worker may insert on attestations
 realm_worker may insert on chain_blocks
@@ -4728,6 +4896,7 @@ realm_worker may select on asset_kinds
 realm_worker may select on attestations
 realm_worker may select on audit
 realm_worker may select on batches
+realm_worker may select on batches_earlier
 realm_worker may select on blocks
 realm_worker may select on chain_blocks
 realm_worker may select on chain_cursors
@@ -4758,6 +4927,7 @@ realm_worker may select on fungible_tokens
 realm_worker may select on holder_losses
 realm_worker may select on hourly_flows
 realm_worker may select on idempotency
+realm_worker may select on idempotency_earlier
 realm_worker may select on identities
 realm_worker may select on incidents
 realm_worker may select on jobs

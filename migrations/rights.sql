@@ -60,7 +60,8 @@ grant insert on logins to :role;
 grant update (last_used_at, ended_at) on logins to :role;
 grant insert (user_id, secret, created_at), update (secret, confirmed_at, last_step, recovery), delete
   on second_factors to :role;
-grant insert (key, fingerprint), update (status, body, profile) on idempotency to :role;
+-- Both tables have the same rights, because they exchange their names.
+grant insert (key, fingerprint), update (status, body, profile) on idempotency, idempotency_earlier to :role;
 grant insert, update, delete on persons, person_contacts, companies, company_domains to :role;
 grant insert on person_events to :role;
 -- A note stays; its text is erased with the person that it is about.
@@ -110,7 +111,7 @@ grant insert on secrets, exchange_keys to :worker;
 grant delete on chain_blocks, deposits, unmatched_deposits, coins, unexplained_gains, reserved_inputs, row_counts, login_attempts, revocations,
   jobs to :worker;
 grant update (seq, hash) on audit to :worker;
-grant delete on ledger_commits, idempotency, batches, logins, incidents, solvency_samples, chain_samples to :worker;
+grant delete on ledger_commits, idempotency, idempotency_earlier, batches, batches_earlier, logins, incidents, solvency_samples, chain_samples to :worker;
 
 do $rights$
 declare
@@ -119,12 +120,12 @@ declare
   worked text[] := '{}';
   -- Posting functions, and those that keep the books, act with their owner's rights.
   definers constant text[] := array['ledger_apply', 'ledger_queued', 'ledger_single', 'ledger_bulk', 'ledger_post',
-    'ledger_book', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
+    'ledger_book', 'renew_answers', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
     'note_frozen', 'note_loss', 'open_webhook_queue', 'retry_job', 'discard_job', 'listen_until', 'forget_events', 'note_kin_loss', 'note_new_kin', 'regroup_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
     'keep_closed', 'count_new_rows', 'count_changed_rows', 'count_moved_rows'];
   -- Functions that only the worker calls, and functions that only other functions call.
-  working constant text[] := array['ledger_book', 'note_seen', 'forget_events'];
-  inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state', 'tell_of'];
+  working constant text[] := array['ledger_book', 'note_seen', 'forget_events', 'renew_answers'];
+  inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state', 'tell_of', 'rename_with_all', 'open_earlier'];
 begin
   for f in select format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) as name, p.proname,
       p.proname = any (definers) as definer, p.prorettype = 'trigger'::regtype as of_trigger

@@ -19,6 +19,10 @@ const COUNTED_RECORDS = ["deposits", "withdrawals"].map((table) => `
   select '${table}', coalesce(owner, ${EVERYONE}), count(*), 0
   from ${table} group by grouping sets ((owner), ()) having owner is not null or grouping(owner) = 1`);
 
+/** Stored answers, of both generations. */
+const KEPT = "(select * from idempotency union all select * from idempotency_earlier)";
+const KEPT_BATCHES = "(select * from batches union all select * from batches_earlier)";
+
 /** The checks by name, each with the statement that finds its mismatches. */
 export const PROOF_CHECKS = {
   /** Every transaction has one link, or waits for it, and never both. */
@@ -115,9 +119,9 @@ export const PROOF_CHECKS = {
   /** A stored answer that names a transaction finds it, and no two name the same one. */
   "idempotency.transaction": `
     select i.key as subject, i.transaction as expected, t.id as found
-    from idempotency i left join transactions t on t.id = i.transaction
+    from ${KEPT} i left join transactions t on t.id = i.transaction
     where i.transaction is not null and t.id is null
-    union all select b.key, u.id, null from batches b
+    union all select b.key, u.id, null from ${KEPT_BATCHES} b
       cross join unnest(b.transactions) with ordinality u(id, ord)
       where b.refusals[u.ord] is null and not exists
         (select 1 from transactions t where t.id = u.id)`,
@@ -127,12 +131,12 @@ export const PROOF_CHECKS = {
   "idempotency.answer": `
     select i.key as subject, t.created_at::text as expected,
       concat_ws(' ', i.created_at, i.status, i.body) as found
-    from idempotency i join transactions t on t.id = i.transaction
+    from ${KEPT} i join transactions t on t.id = i.transaction
     where i.status is not null or i.body is not null
       or i.created_at not between t.created_at - interval '1 hour'
         and t.created_at + interval '1 hour'
     union all select b.key, i.created_at::text, concat_ws(' ', b.created_at, cardinality(b.refusals))
-      from batches b left join idempotency i on i.key = b.key
+      from ${KEPT_BATCHES} b left join ${KEPT} i on i.key = b.key
       where b.created_at not between i.created_at - interval '1 hour'
           and i.created_at + interval '1 hour'
         or cardinality(b.refusals) <> cardinality(b.transactions)`,
@@ -152,7 +156,12 @@ export const PROOF_CHECKS = {
   /** No transaction was applied under two keys. */
   "idempotency.twice": `
     select transaction as subject, 1 as expected, count(*) as found from (
-      select transaction from idempotency where transaction is not null
-      union all select u.id from batches b cross join unnest(b.transactions) u(id)) q
+      select transaction from ${KEPT} i where transaction is not null
+      union all select u.id from ${KEPT_BATCHES} b cross join unnest(b.transactions) u(id)) q
     group by transaction having count(*) > 1`,
+  /** No key was claimed in both generations. */
+  "idempotency.generations": `
+    select key as subject, 'one row' as expected, 'two' as found
+    from idempotency join idempotency_earlier using (key)
+    union all select key, 'one row', 'two' from batches join batches_earlier using (key)`,
 } as const;

@@ -212,6 +212,9 @@ export async function replaceAnswers(
   answer: { status: number; body: string },
 ): Promise<void> {
   await tx`
+    with earlier as (
+      update idempotency_earlier set status = ${answer.status}, body = ${answer.body}, profile = null
+      where profile in (${person}, ${identity}))
     update idempotency set status = ${answer.status}, body = ${answer.body}, profile = null
     where profile in (${person}, ${identity})`;
 }

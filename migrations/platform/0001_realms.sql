@@ -93,6 +93,18 @@ create table idempotency (
 );
 create index idempotency_age on idempotency using brin (created_at);
 
+-- As in a realm, which has two tables of such rows.
+create function claim_key(p_key uuid, p_fingerprint uuid) returns boolean language plpgsql as $$
+begin
+  insert into idempotency (key, fingerprint) values (p_key, p_fingerprint) on conflict do nothing;
+  return found;
+end $$;
+create function kept_answer(p_key uuid, out fingerprint uuid, out status smallint, out body text, out transaction uuid)
+returns setof record language plpgsql stable as $$
+begin
+  return query select x.fingerprint, x.status, x.body, x.transaction from idempotency x where x.key = p_key;
+end $$;
+
 create table audit (
   id uuid primary key,
   actor uuid,

@@ -405,6 +405,7 @@ begin
     select q.key, q.fingerprint, ledger_id(head, q.ord, p_tail)
     from (select unnest(p_key) as key, unnest(p_fingerprint) as fingerprint, generate_series(1, n) as ord) q
     where q.key is not null
+      and (not earlier_kept() or (select true from idempotency_earlier e where e.key = q.key) is null)
     on conflict do nothing;
   get diagnostics claimed = row_count;
   if claimed < n then
@@ -414,7 +415,8 @@ begin
           'status', x.status, 'body', x.body, 'transaction', x.transaction))
         into replays
         from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
-        join idempotency x on x.key = q.key
+        join lateral (select i.* from idempotency i where i.key = q.key
+          union all select e.* from idempotency_earlier e where e.key = q.key) x on true
         where x.transaction is distinct from ledger_id(head, q.ord::integer, p_tail);
       go := array(select not (replays ? q.ord::text) from generate_series(1, n) q(ord) order by q.ord);
     end if;
@@ -476,6 +478,7 @@ begin
         and x.enabled and y.enabled and x.active and y.active and not x.frozen and x.total - x.blocked - x.linked >= p_amount
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_may_move_any or x.owner = p_actor)
+        and not (earlier_kept() and exists (select from idempotency_earlier e where e.key = p_key))
         and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null),
       (select t.id from transactions t order by t.id desc limit 1)
     into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain,
@@ -546,7 +549,10 @@ begin
   return (select jsonb_build_object('same', x.fingerprint = p_fingerprint, 'status', x.status, 'body', x.body,
       'transaction', x.transaction, 'request', b.request_id, 'unresolved', b.unresolved,
       'transactions', to_jsonb(b.transactions), 'refusals', to_jsonb(b.refusals))
-    from idempotency x left join batches b on b.key = x.key where x.key = p_key);
+    from (select i.* from idempotency i where i.key = p_key
+      union all select e.* from idempotency_earlier e where e.key = p_key) x
+    left join lateral (select o.* from batches o where o.key = p_key
+      union all select e.* from batches_earlier e where e.key = p_key) b on true);
 end $$;
 
 -- Applies a batch that came in one request under one key; p_key is never null, a request without a key brings one of
@@ -563,7 +569,10 @@ create function ledger_bulk(
 declare
   n integer := cardinality(p_amount); first_refused integer;
 begin
-  insert into idempotency (key, fingerprint) values (p_key, p_fingerprint) on conflict do nothing;
+  insert into idempotency (key, fingerprint)
+    select p_key, p_fingerprint
+      where not (earlier_kept() and exists (select from idempotency_earlier e where e.key = p_key))
+    on conflict do nothing;
   if not found then
     replay := ledger_replay(p_key, p_fingerprint);
     return;

@@ -1,4 +1,4 @@
--- What:     answers kept under idempotency keys, jobs, outgoing events, the audit trail.
+-- What:     answers kept under idempotency keys, in two generations, jobs, outgoing events, the audit trail.
 -- Why:      all four are written in the transaction that causes them (design, section 2).
 -- Locks:    none, all tables are new.
 -- Backfill: none.
@@ -20,6 +20,66 @@ comment on column idempotency.fingerprint is 'First 128 bits of the SHA-256 of m
 comment on column idempotency.transaction is 'The move whose answer is rebuilt from the ledger''s own rows.';
 
 comment on column idempotency.profile is 'The person that the answer shows, or the identity that had no person then: forgetting the person erases the answer.';
+
+-- The generation before, of the same shape: renew_answers() empties it and exchanges it with the current one, whose
+-- rows then leave as a whole file instead of one by one. Names of indexes and triggers begin with the table's name. Keys
+-- are claimed in the current tables alone, and looked up in both.
+create table idempotency_earlier (
+  key uuid primary key,
+  fingerprint uuid not null,
+  status smallint,
+  body text,
+  transaction uuid,
+  profile text,
+  created_at timestamptz not null default clock_timestamp()
+);
+create index idempotency_earlier_age on idempotency_earlier using brin (created_at);
+create index idempotency_earlier_profile on idempotency_earlier (profile) where profile is not null;
+comment on column idempotency_earlier.key is 'First 128 bits of the SHA-256 of user and key.';
+comment on column idempotency_earlier.fingerprint is 'First 128 bits of the SHA-256 of method, path and body.';
+comment on column idempotency_earlier.transaction is 'The move whose answer is rebuilt from the ledger''s own rows.';
+comment on column idempotency_earlier.profile is 'The person that the answer shows, or the identity that had no person then: forgetting the person erases the answer.';
+create table batches_earlier (
+  key uuid primary key,
+  request_id text not null,
+  transactions uuid[] not null,
+  refusals text[],
+  unresolved jsonb,
+  created_at timestamptz not null default clock_timestamp()
+);
+create index batches_earlier_age on batches_earlier using brin (created_at);
+comment on table batches_earlier is 'The data from which the answer of a batch is rebuilt, under its idempotency key.';
+
+-- Whether there may be rows in the earlier tables. The planner puts the constant in the place of the call, so while it is
+-- false a posting does not even look there; when it is replaced, plans are made anew. renew_answers() alone replaces
+-- it: by false while the tables are empty, with a constraint that keeps them so, and by true in each exchange.
+create function earlier_kept() returns boolean language sql immutable as 'select true';
+
+-- Claims a key for a command's serializable transaction; false: its row is there. The snapshot may be older than the
+-- exchange of the tables, and then shows no row that was claimed between the two. The name of the table that took the
+-- row is therefore read from the catalog as of the snapshot: another name than now means another generation.
+-- Posting functions claim keys without this, because the ledger lock keeps their snapshots behind the exchange.
+create function claim_key(p_key uuid, p_fingerprint uuid) returns boolean language plpgsql as $$
+declare
+  v_table oid;
+begin
+  insert into idempotency (key, fingerprint)
+    select p_key, p_fingerprint where not exists (select from idempotency_earlier e where e.key = p_key)
+    on conflict do nothing returning tableoid into v_table;
+  if v_table is null then return false; end if;
+  if not exists (select from pg_catalog.pg_class c where c.oid = v_table and c.relname = 'idempotency') then
+    raise exception 'the kept answers were exchanged after the snapshot' using errcode = 'serialization_failure';
+  end if;
+  return true;
+end $$;
+
+-- The stored answer of a key, of either generation.
+create function kept_answer(p_key uuid, out fingerprint uuid, out status smallint, out body text, out transaction uuid)
+returns setof record language plpgsql stable as $$
+begin
+  return query select x.fingerprint, x.status, x.body, x.transaction from idempotency x where x.key = p_key
+    union all select x.fingerprint, x.status, x.body, x.transaction from idempotency_earlier x where x.key = p_key;
+end $$;
 
 create table jobs (
   id uuid primary key,

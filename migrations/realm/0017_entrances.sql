@@ -126,6 +126,96 @@ create trigger idempotency_kept before update of status, body on idempotency for
   execute function keep_kept();
 create trigger idempotency_stays before delete on idempotency for each row
   when (old.created_at > now() - interval '6 days') execute function keep_kept();
+create trigger idempotency_earlier_kept before update of status, body on idempotency_earlier for each row
+  when ((old.status is not null or (old.transaction is not null and new.transaction is not null))
+    and (old.profile is null or new.profile is not null or new.status is distinct from 404))
+  execute function keep_kept();
+create trigger idempotency_earlier_stays before delete on idempotency_earlier for each row
+  when (old.created_at > now() - interval '6 days') execute function keep_kept();
+
+-- Rows of a table, by its size and the density that its last vacuum or analysis found, else by that of usual rows.
+create function estimated_rows(p_table regclass) returns bigint language sql as $$
+  select (pg_relation_size(c.oid) * case when c.relpages > 0 and c.reltuples >= 0
+      then c.reltuples / (c.relpages * current_setting('block_size')::float8) else 1 / 96.0 end)::bigint
+    from pg_class c where c.oid = p_table
+$$;
+
+-- Gives a table the name p_to, and all that bears its name names that begin with the new one. Constraints come first:
+-- those with an index rename it.
+create function rename_with_all(p_from text, p_to text) returns void language plpgsql as $$
+declare
+  v_table constant regclass := p_from::regclass;
+  o record;
+begin
+  execute format('alter table %I rename to %I', p_from, p_to);
+  for o in
+    select c.conname as name, format('alter table %I rename constraint %I to', p_to, c.conname) as command
+      from pg_constraint c where c.conrelid = v_table
+    union all select i.relname, format('alter index %I rename to', i.relname)
+      from pg_index x join pg_class i on i.oid = x.indexrelid
+      where x.indrelid = v_table and not exists (select from pg_constraint c where c.conindid = x.indexrelid)
+    union all select t.tgname, format('alter trigger %I on %I rename to', t.tgname, p_to)
+      from pg_trigger t where t.tgrelid = v_table and not t.tgisinternal
+  loop
+    if not starts_with(o.name, p_from || '_') then
+      raise exception '% of table % does not begin with its name', o.name, p_from;
+    end if;
+    execute format('%s %I', o.command, p_to || substr(o.name, length(p_from) + 1));
+  end loop;
+end $$;
+
+-- Says whether the earlier tables may have rows; while they may not, a constraint keeps them empty. They must be locked.
+create function open_earlier(p_open boolean) returns void language plpgsql as $$
+begin
+  if p_open = earlier_kept() then return; end if;
+  execute format('create or replace function earlier_kept() returns boolean language sql immutable as ''select %s''', p_open::text);
+  if p_open then
+    alter table idempotency_earlier drop constraint idempotency_earlier_none;
+    alter table batches_earlier drop constraint batches_earlier_none;
+  else
+    alter table idempotency_earlier add constraint idempotency_earlier_none check (false);
+    alter table batches_earlier add constraint batches_earlier_none check (false);
+  end if;
+end $$;
+
+-- Begins a generation of kept answers: empties the earlier tables, and exchanges them with the current ones where
+-- these have about p_least rows. Nothing is dropped before all that leaves is past its time by the clock of the
+-- database, whoever calls, and nothing while the realm moves, because the move has triggers by the tables' names. Nobody
+-- waits for the search of young rows: no key is claimed in the earlier tables, so none gets there meanwhile. Vacuum is
+-- kept away first, which would keep this waiting under the ledger lock. Returns what it did: 'exchanged', 'emptied' or
+-- null.
+create function renew_answers(p_least bigint) returns text language plpgsql
+set lock_timeout = '3s' set enable_seqscan = off as $$
+declare
+  v_many boolean; v_empty boolean; v_kept constant timestamptz := clock_timestamp() - interval '7 days';
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'an older snapshot shows no young rows';
+  end if;
+  lock table idempotency, idempotency_earlier, batches, batches_earlier in share update exclusive mode;
+  v_many := estimated_rows('idempotency') >= p_least;
+  v_empty := pg_relation_size('idempotency_earlier') + pg_relation_size('batches_earlier') = 0;
+  if not v_many and v_empty and not earlier_kept()
+    or exists (select from idempotency_earlier e where e.created_at >= v_kept)
+    or exists (select from batches_earlier e where e.created_at >= v_kept) then
+    return null;
+  end if;
+  perform set_config('lock_timeout', '200ms', true); -- those that wait behind this wait no longer
+  lock table ledger_lock in exclusive mode;
+  lock table idempotency, idempotency_earlier, batches, batches_earlier in access exclusive mode;
+  if exists (select from pg_trigger t where t.tgname like 'move\_%' and not t.tgisinternal
+      and t.tgrelid = any ('{idempotency,idempotency_earlier,batches,batches_earlier}'::regclass[])) then
+    return null;
+  end if;
+  truncate idempotency_earlier, batches_earlier;
+  perform open_earlier(v_many);
+  if not v_many then return case when not v_empty then 'emptied' end; end if;
+  perform rename_with_all('idempotency', 'idempotency_leaving'), rename_with_all('batches', 'batches_leaving');
+  perform rename_with_all('idempotency_earlier', 'idempotency'), rename_with_all('batches_earlier', 'batches');
+  perform rename_with_all('idempotency_leaving', 'idempotency_earlier'),
+    rename_with_all('batches_leaving', 'batches_earlier');
+  return 'exchanged';
+end $$;
 
 -- Books events of a chain, whatever state the accounts are in. Value enters by deposits, and by what an order's
 -- own transaction gave back, which `fees` receives; it leaves to `world` or `fees`; value that `fees` gives goes to a ramp.

@@ -337,6 +337,20 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     "idempotency.twice",
     "update idempotency set transaction = (select min(transaction::text)::uuid from idempotency) where transaction is not null",
   ],
+  ["idempotency.generations", "insert into idempotency_earlier select * from idempotency"],
+  ["idempotency.generations", "insert into batches_earlier select * from batches"],
+  [
+    "idempotency.transaction",
+    `with gone as (delete from idempotency where transaction is not null returning *)
+      insert into idempotency_earlier (key, fingerprint, transaction)
+      select key, fingerprint, gen_random_uuid() from gone`,
+  ],
+  [
+    "idempotency.answer",
+    `with gone as (delete from batches returning *)
+      insert into batches_earlier select key, request_id, transactions, refusals, unresolved,
+        created_at - interval '9 days' from gone`,
+  ],
 ];
 
 Deno.test("the checker finds nothing in a sound ledger, while links are being added", async () => {

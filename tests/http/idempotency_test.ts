@@ -1,5 +1,5 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
-import { deleteOldAnswers } from "../../db/records.ts";
+import { deleteOldAnswers } from "../../db/kept_answers.ts";
 import { locking } from "../../db/transaction.ts";
 import { purgeExpired } from "../support/housekeeping.ts";
 import { PASSWORD, rowsOf, type Send, testRealm } from "../support/realm.ts";

@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { renew } from "../support/generations.ts";
 import { type Answer, rowsOf, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -257,6 +258,7 @@ test("events are told in five fields, exported, and erased with the person and i
   deepEqual(whole.body.events, [event.body]);
   const replayed = await realm.admin.send("POST", "/v1/identities/person", body, key);
   deepEqual(replayed.body, made.body);
+  equal(await renew(realm), "exchanged"); // erased in both generations
   const gone = await realm.admin.send("DELETE", path);
   deepEqual([gone.status, gone.body.person], [200, null], gone.text);
   deepEqual(codeOf(await realm.admin.send("GET", path)), [404, "person.not_found"]);

@@ -109,6 +109,7 @@ const hostile = (account: string, moved: string): string[] => [
   "delete from blocks",
   "delete from idempotency",
   "truncate idempotency",
+  "select renew_answers(0)",
   "update idempotency set transaction = null",
   "update idempotency set key = gen_random_uuid()",
   `insert into idempotency (key, fingerprint, transaction, created_at)

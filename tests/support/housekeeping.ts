@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { deleteOldAnswers } from "../../db/records.ts";
+import { deleteOldAnswers } from "../../db/kept_answers.ts";
 import { locking } from "../../db/transaction.ts";
 import type { TestRealm } from "./realm.ts";
 

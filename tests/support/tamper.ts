@@ -22,6 +22,7 @@ const GUARDED = [
   "chain_orders",
   "order_attempts",
   "idempotency",
+  "idempotency_earlier",
   "withdrawals",
   "currencies",
   "addresses",

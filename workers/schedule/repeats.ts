@@ -6,7 +6,8 @@ import { deleteOldSamples } from "../../db/audit/solvency_samples.ts";
 import { deleteOldPlatformAnswers, deleteStale } from "../../db/housekeeping.ts";
 import type { Migrations } from "../../db/migrate.ts";
 import { deleteOldRescans } from "../../db/deposits/rescans.ts";
-import { deleteOldAnswers, deleteOldLogins } from "../../db/records.ts";
+import { deleteOldAnswers } from "../../db/kept_answers.ts";
+import { deleteOldLogins } from "../../db/records.ts";
 import { replaceRealmFaults } from "../../db/realms/installation.ts";
 import { deleteExpiredSigningKeys } from "../../db/realms/realms.ts";
 import { selectSeedNeeded } from "../../db/security/secrets.ts";
@@ -30,6 +31,7 @@ import { keptMs } from "../../domain/webhooks/event_log.ts";
 import { tellIncidents } from "../webhooks/incidents.ts";
 import type { RatesGateway } from "../gateways/rates.ts";
 import type { WorkerContext, WorkerDependencies } from "../worker_context.ts";
+import { renewOldAnswers } from "./kept_answers.ts";
 
 /** Dependencies of repeated work, besides a realm's context. */
 export interface RepeatDependencies extends WorkerDependencies {
@@ -37,6 +39,8 @@ export interface RepeatDependencies extends WorkerDependencies {
   rates: RatesGateway | null;
   /** The schema of this version; realms that could not be migrated at the start are tried again. */
   migrations?: Migrations;
+  /** Rows of stored answers from which they end as a whole table. Unset: all are deleted row by row. */
+  answerGenerationRows?: number;
   /** Id of the only realm to work in; null: all. */
   only: string | null;
   /** Aborted when the process ends. */
@@ -161,17 +165,20 @@ async function ensureSeed({ realm, pool, signer }: WorkerContext): Promise<void>
 }
 
 async function purgeRealm(
-  { pool, actor }: WorkerContext,
-  { signal }: RepeatDependencies,
+  { pool, actor, log, realm }: WorkerContext,
+  { signal, answerGenerationRows = Number.MAX_SAFE_INTEGER }: RepeatDependencies,
 ): Promise<void> {
   // An hour late, so that a reader whose cursor was accepted finds what follows it.
   const before = idBound(actor.at - keptMs(actor.realm.eventDays) - HOUR_MS);
   await purge(pool, (tx, limit) => forgetEvents(tx, before, limit), signal);
   const rescanned = idBound(actor.at - RESCANS_DAYS * 24 * HOUR_MS);
   await purge(pool, (tx, limit) => deleteOldRescans(tx, rescanned, limit), signal);
-  const removals = [deleteOldAnswers, deleteOldLogins, deleteOldSamples, deleteOldChainSamples];
+  const removals = [deleteOldLogins, deleteOldSamples, deleteOldChainSamples];
   for (const remove of removals) await purge(pool, remove, signal);
   await locking(pool, deleteStale);
+  const { renewal, byRow } = await renewOldAnswers(pool, answerGenerationRows, signal);
+  if (renewal !== null) log("info", "old answers left as a whole", { realm: realm.id, renewal });
+  if (byRow) await purge(pool, deleteOldAnswers, signal);
 }
 
 async function purgePlatform(platform: Pool, { signal }: RepeatDependencies): Promise<void> {

@@ -82,7 +82,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
       client: openWebhookClient(config.webhooks),
     })
     : null;
-  const timetable = startTimetable({ ...shared, rates, migrations, deliverer }, { loop: !edge });
+  const { answerGenerationRows } = config;
+  const timetable = startTimetable(
+    { ...shared, rates, migrations, deliverer, answerGenerationRows },
+    { loop: !edge },
+  );
   const poller = startChainPoller({
     ...shared,
     pollMs: config.pollIntervalMs,
