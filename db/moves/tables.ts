@@ -10,6 +10,8 @@ export interface TableShape {
   key: string[];
   /** Bytes of its rows, roughly. */
   bytes: number;
+  /** Whether it has parts: the place of a row (ctid) is then one in its part. */
+  parted: boolean;
 }
 
 /** Quotes a name. */
@@ -27,21 +29,27 @@ export const OWN_PREFIX = "move_";
 
 /** Reads the tables of a schema that have columns, without those of the move itself. */
 export async function selectTables(db: Db, schema: string): Promise<TableShape[]> {
-  const rows = await db<{ name: string; columns: string; key: string | null; bytes: string }[]>`
-    select c.relname as name, pg_relation_size(c.oid)::text as bytes,
+  type Row = Pick<TableShape, "name" | "parted"> & Record<"columns" | "bytes", string>;
+  const rows = await db<(Row & { key: string | null })[]>`
+    select c.relname as name, c.relkind = 'p' as parted,
+      coalesce((select sum(pg_relation_size(t.relid)) from pg_partition_tree(c.oid) t),
+        pg_relation_size(c.oid))::text as bytes,
       (select string_agg(a.attname, ',' order by a.attnum) from pg_attribute a
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
           and a.atttypid <> 'xid8'::regtype) as columns,
       (select string_agg(a.attname, ',' order by a.attnum) from pg_index i
-        join pg_attribute a on a.attrelid = c.oid and a.attnum = any (i.indkey)
-        where i.indrelid = c.oid and i.indisprimary) as key
-    from pg_class c where c.relnamespace = to_regnamespace(${quoted(schema)}) and c.relkind = 'r'
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
+        where i.indexrelid = (select k.indexrelid from pg_index k where k.indisprimary and k.indrelid in
+          (select c.oid union all select t.relid from pg_partition_tree(c.oid) t)
+          order by k.indrelid <> c.oid, k.indrelid limit 1)) as key
+    from pg_class c where c.relnamespace = to_regnamespace(${quoted(schema)})
+      and c.relkind in ('r', 'p') and not c.relispartition
       and c.relname not like 'move\\_%' and exists (select from pg_attribute a
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
     order by c.relname`;
-  return rows.map(({ name, columns, key, bytes }) => ({
+  return rows.map(({ name, columns, key, bytes, parted }) => ({
     ...{ name, columns: columns.split(","), key: key === null ? [] : key.split(",") },
-    bytes: Number(bytes),
+    ...{ bytes: Number(bytes), parted },
   }));
 }
 
