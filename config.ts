@@ -69,6 +69,8 @@ export interface Config extends MessagesConfig, ExchangeSettings, DatabaseSettin
   indexWaitMs: number;
   /** Rows of stored answers from which those of a realm leave as a whole table. */
   answerGenerationRows: number;
+  /** Transactions of a realm from which on the newest part of its ledger is ended. */
+  partRows: number;
   realmRoles: boolean;
   /** Whether the roles of realms log in themselves. */
   realmLogins: boolean;
@@ -215,6 +217,7 @@ function configOf(
     dataDir: read.text("DATA_DIR") ?? ".data",
     databasePrepare: read.choice("DATABASE_PREPARE", ["on", "off"], "on") === "on",
     databaseConnections: read.whole("DATABASE_CONNECTIONS", 10, 10_000, 40),
+    partRows: read.whole("PART_ROWS", 100_000, 2_000_000_000, 50_000_000),
     indexWaitMs: 1000 * read.whole("INDEX_WAIT_SECONDS", 1, 86_400, 600),
     answerGenerationRows: read.whole("ANSWER_GENERATION_ROWS", 1, 1e12, 10_000_000),
     realmLogins: read.choice("REALM_LOGINS", ["on", "off"], "on") === "on",

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Tx } from "../database.ts";
+import { ONCE_CHECKS } from "./once_checks.ts";
 import { TIME_CHECKS } from "./time_checks.ts";
 import { PROOF_CHECKS } from "./proof_checks.ts";
 
@@ -181,6 +182,7 @@ export const CHECKS = {
       is distinct from (t.asset, t.testnet, t.asset, t.testnet)
       or scale(trim_scale(t.amount)) > s.decimals`,
   ...TIME_CHECKS,
+  ...ONCE_CHECKS,
   /** Fiat value is the amount times the rate, rounded half-even. */
   "transaction.fiat": `
     select t.id as subject, round_half_even(t.amount * t.fiat_rate, a.currency_places) as expected,
@@ -248,7 +250,7 @@ export const CHECKS = {
       from transactions t left join deposits d on d.transaction = t.id
       where t.type = 'deposit' group by t.id having count(d.id)
         <> case when watches_addresses(t.destination)
-          and exists (select from transactions r where r.reverts = t.id) then 0 else 1 end`,
+          and exists (select from transaction_reverts r where r.reverts = t.id) then 0 else 1 end`,
   /** A withdrawal out of a virtual account names the transaction that brought it to the ramp. */
   "withdrawal.transaction": `
     select w.id as subject, concat_ws(' ', w.account, w.ramp, w.charged - w.surcharge) as expected,

@@ -82,9 +82,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
       client: openWebhookClient(config.webhooks),
     })
     : null;
-  const { answerGenerationRows } = config;
+  const { answerGenerationRows, partRows } = config;
   const timetable = startTimetable(
-    { ...shared, rates, migrations, deliverer, answerGenerationRows },
+    { ...shared, rates, migrations, deliverer, answerGenerationRows, partRows },
     { loop: !edge },
   );
   const poller = startChainPoller({

@@ -36,7 +36,7 @@ export interface Timetable {
 /** Options of the timetable. */
 export type TimetableOptions =
   & WorkerDependencies
-  & Pick<RepeatDependencies, "rates" | "migrations" | "answerGenerationRows">
+  & Pick<RepeatDependencies, "rates" | "migrations" | "answerGenerationRows" | "partRows">
   & {
     /** Sends webhooks; null: another process does. */
     deliverer?: Deliverer | null;
