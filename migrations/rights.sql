@@ -121,10 +121,12 @@ declare
   definers constant text[] := array['ledger_apply', 'ledger_queued', 'ledger_single', 'ledger_bulk', 'ledger_post',
     'ledger_book', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
     'note_frozen', 'note_loss', 'open_webhook_queue', 'retry_job', 'discard_job', 'listen_until', 'forget_events', 'note_kin_loss', 'note_new_kin', 'regroup_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
-    'keep_closed', 'count_new_rows', 'count_changed_rows', 'count_moved_rows'];
+    'keep_closed', 'count_new_rows', 'count_changed_rows', 'count_moved_rows', 'bound_parts', 'unbound_parts', 'validate_part',
+    'attach_parts', 'analyze_parts'];
   -- Functions that only the worker calls, and functions that only other functions call.
-  working constant text[] := array['ledger_book', 'note_seen', 'forget_events'];
-  inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state', 'tell_of'];
+  working constant text[] := array['ledger_book', 'note_seen', 'forget_events', 'bound_parts', 'unbound_parts',
+    'validate_part', 'attach_parts', 'analyze_parts'];
+  inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state', 'shape_parts', 'tell_of'];
 begin
   for f in select format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) as name, p.proname,
       p.proname = any (definers) as definer, p.prorettype = 'trigger'::regtype as of_trigger

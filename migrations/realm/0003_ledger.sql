@@ -29,13 +29,28 @@ create table transactions (
   created_at timestamptz not null,
   check (source <> destination),
   check ((fiat_currency is null) = (fiat_value is null) and (fiat_rate is null) = (fiat_value is null))
-);
+) partition by range (id);
 create index transactions_owner on transactions (owner, id);
-create unique index transactions_reference on transactions (reference) where reference is not null;
-create unique index transactions_reverts on transactions (reverts) where reverts is not null;
-comment on table transactions is 'Append-only. No foreign keys: ledger_apply checks the same, the audit proves it.';
+create index transactions_reference on transactions (reference) where reference is not null;
+create index transactions_reverts on transactions (reverts) where reverts is not null;
+create table transactions_newest partition of transactions for values from (minvalue) to (maxvalue);
+comment on table transactions is
+  'Append-only, in parts by id (0022_parts.sql). No foreign keys: ledger_apply checks the same, the audit proves it.';
 comment on column transactions.api_key is 'The machine key that acted as the owner.';
 comment on column transactions.source_seq is 'Leads to the entry of the source without an index on entries.';
+
+-- An index of a part says nothing about the others: what is there once in the whole ledger has a table of its own.
+create table transaction_references (
+  reference text primary key,
+  transaction uuid not null
+);
+comment on table transaction_references is 'Append-only. Each reference leads to one transaction.';
+
+create table transaction_reverts (
+  reverts uuid primary key,
+  transaction uuid not null
+);
+comment on table transaction_reverts is 'Append-only. A transaction is reverted once.';
 
 create table transaction_data (
   transaction uuid primary key,
@@ -51,9 +66,12 @@ create table entries (
   amount numeric not null check (amount <> numeric '0'),
   balance numeric not null,
   blocked numeric check (blocked >= numeric '0'),
-  linked numeric check (linked > numeric '0'),
-  primary key (account, seq)
-);
+  linked numeric check (linked > numeric '0')
+) partition by range (transaction);
+create table entries_newest partition of entries for values from (minvalue) to (maxvalue);
+alter table entries_newest add primary key (account, seq);
+comment on table entries is
+  'Append-only, in the same parts as transactions. Of an account and seq there is one: in a part by its key, beyond by accounts_seq.';
 comment on column entries.balance is 'The account''s total after this entry.';
 comment on column entries.blocked is
   'The sum of the account''s open blocks at this entry; null where nothing was available: frozen, or a deposit account.';
@@ -113,9 +131,15 @@ language sql immutable as $$
   select (p_head || to_hex(32767 + p_position) || p_tail)::uuid
 $$;
 
-create function ledger_newest() returns uuid language sql as $$
-  select t.id from transactions t order by t.id desc limit 1
-$$;
+-- One part is read, however many there are; all are where that is empty, because it was just cut off.
+create function ledger_newest() returns uuid language plpgsql as $$
+declare
+  newest uuid;
+begin
+  select t.id into newest from transactions_newest t order by t.id desc limit 1;
+  if newest is null then select t.id into newest from transactions t order by t.id desc limit 1; end if;
+  return newest;
+end $$;
 
 create function ms_time(p_ms bigint) returns timestamptz language sql immutable as $$
   select to_timestamp(p_ms / 1000.0)
@@ -221,7 +245,8 @@ begin
     <> (1, 1, 1, 1) or (cardinality(p_source), cardinality(p_destination)) <> (n, n) then
     raise exception 'positions begin with 1';
   end if;
-  select t.id into newest from transactions t order by t.id desc limit 1;
+  select t.id into newest from transactions_newest t order by t.id desc limit 1;
+  if newest is null then newest := ledger_newest(); end if;
   if p_head is null then
     v_head := ledger_head(newest);
   else
@@ -266,7 +291,7 @@ begin
       into reference_group, reference_taken
       from (select u.ord, dense_rank() over (order by u.reference)::integer as dense,
           row_number() over (partition by u.reference order by u.ord) = 1 as first,
-          (select true from transactions t where t.reference = u.reference limit 1) is not null as taken
+          (select true from transaction_references t where t.reference = u.reference) is not null as taken
         from unnest(p_reference) with ordinality u(reference, ord)) q;
   end if;
 
@@ -373,6 +398,15 @@ begin
         unnest(source_seq || destination_seq) as seq, unnest(p_amount || p_amount) as amount,
         unnest(source_total || destination_total) as total, unnest(go || go) as go, generate_series(1, 2 * n) as ord) q
     where q.go;
+  if reference_group is not null then
+    insert into transaction_references (reference, transaction)
+      select q.reference, q.id from unnest(p_reference, v_id, go) q(reference, id, go) where q.go and q.reference is not null;
+  end if;
+  if p_type = 'revert' then
+    insert into transaction_reverts (reverts, transaction)
+      select (q.extras ->> 'reverts')::uuid, q.id from unnest(p_extras, v_id, go) q(extras, id, go)
+      where q.go and q.extras ? 'reverts';
+  end if;
   if array_remove(p_data, null) <> '{}' then
     insert into transaction_data (transaction, data)
       select q.id, q.data from unnest(v_id, p_data, go) q(id, data, go) where q.go and q.data is not null;
@@ -395,7 +429,7 @@ create function ledger_queued(
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount); applied record;
-  head text := ledger_head((select t.id from transactions t order by t.id desc limit 1));
+  head text := ledger_head(ledger_newest());
 begin
   if n > 1 and cardinality(p_actor) = 1 then
     p_actor := array_fill(p_actor[1], array[n]); p_may_move_any := array_fill(p_may_move_any[1], array[n]);
@@ -477,11 +511,12 @@ begin
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_may_move_any or x.owner = p_actor)
         and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null),
-      (select t.id from transactions t order by t.id desc limit 1)
+      (select t.id from transactions_newest t order by t.id desc limit 1)
     into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain,
       newest
     from accounts x, accounts y where x.id = p_source and y.id = p_destination and p_source <> p_destination;
   if plain then
+    if newest is null then newest := ledger_newest(); end if;
     head := ledger_head(newest);
     v_id := ledger_id(head, 1, p_tail);
     insert into idempotency (key, fingerprint, transaction) values (p_key, p_fingerprint, v_id)

@@ -157,7 +157,23 @@ end $$;
 create trigger audit_stays before update on audit for each row execute function keep_line();
 create trigger transactions_append_only before update or delete or truncate on transactions
   for each statement execute function refuse_change();
+create trigger transactions_append_only before update or delete or truncate on transactions_newest
+  for each statement execute function refuse_change();
+create trigger transaction_references_append_only before update or delete or truncate on transaction_references
+  for each statement execute function refuse_change();
+create trigger transaction_reverts_append_only before update or delete or truncate on transaction_reverts
+  for each statement execute function refuse_change();
 create trigger entries_append_only before update or delete or truncate on entries
   for each statement execute function refuse_change();
+create trigger entries_append_only before update or delete or truncate on entries_newest
+  for each statement execute function refuse_change();
+-- No index spans the parts of entries: an account's number that fell would give two entries one place.
+create function refuse_fall() returns trigger language plpgsql as $$
+begin
+  raise exception 'the number of an account''s last entry never falls'
+    using errcode = 'check_violation', constraint = 'accounts_seq';
+end $$;
+create trigger accounts_seq before update of seq on accounts
+  for each row when (new.seq < old.seq) execute function refuse_fall();
 create trigger currency_issues_append_only before update or delete or truncate on currency_issues
   for each statement execute function refuse_change();

@@ -136,7 +136,7 @@ begin
   select seq + 1 into high from accounts where id = p_account;
   while high - low > 1 loop
     middle := (low + high) / 2;
-    if (select e.transaction <= p_bound from entries e where e.account = p_account and e.seq = middle)
+    if exists (select from entries e where e.account = p_account and e.seq = middle and e.transaction <= p_bound)
       then low := middle; else high := middle; end if;
   end loop;
   return low;

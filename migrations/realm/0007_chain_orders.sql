@@ -32,7 +32,7 @@ create table chain_orders (
   fee numeric(78, 0) check (fee >= 0),
   fee_contract text,
   refund numeric(78, 0) not null default 0 check (refund >= 0),
-  refund_transaction uuid references transactions (id),
+  refund_transaction uuid,
   charged numeric(78, 0) not null default 0 check (charged >= 0),
   budget numeric(78, 0) check (budget > 0),
   budget_contract text,

@@ -186,6 +186,19 @@ end $$;
 create constraint trigger transactions_refund after insert on transactions deferrable initially deferred
   for each row when (new.type = 'return') execute function check_refund_booked();
 
+-- No foreign key: it would keep the part of an old refund from being detached. Transactions stay, so it need not be
+-- asked again.
+create function check_refund_named() returns trigger language plpgsql as $$
+begin
+  if not exists (select from transactions t where t.id = new.refund_transaction and t.type = 'return') then
+    raise exception 'no transaction %', new.refund_transaction
+      using errcode = 'foreign_key_violation', constraint = 'chain_orders_refund';
+  end if;
+  return null;
+end $$;
+create trigger chain_orders_refund after insert or update of refund_transaction on chain_orders
+  for each row when (new.refund_transaction is not null) execute function check_refund_named();
+
 -- A deposit keeps its facts; it is booked once, in a chain block, at an address that was derived or is watched.
 create function check_deposit() returns trigger language plpgsql as $$
 declare
@@ -244,7 +257,7 @@ create trigger deposits_stay before delete on deposits for each row
 -- Linked value that is a deposit at an own address is reverted in the same database transaction.
 create function check_taken_back() returns trigger language plpgsql as $$
 begin
-  if not exists (select from transactions t where t.reverts = old.transaction and t.type = 'revert') then
+  if not exists (select from transaction_reverts t where t.reverts = old.transaction) then
     raise exception 'deposit % was booked, and is not taken back', old.id
       using errcode = 'check_violation', constraint = 'deposits_taken_back';
   end if;

@@ -1,0 +1,132 @@
+-- What:     the functions by which the parts of transactions and entries are cut.
+-- Why:      vacuum, indexes and archives stay workable at a billion rows (docs/adr/0042-parts.md).
+-- Locks:    none.
+-- Backfill: none.
+-- Undo:     forward only.
+
+-- Both tables have the same parts, by the id of the transaction. The newest part takes all ids from its lower bound on,
+-- and is always named transactions_newest, or entries_newest. It is cut in four steps, each a transaction of its own, of
+-- which any may be the last for a while: bound_parts, validate_part for each table, attach_parts. The bound lies in the
+-- future, so that no posting waits while the rows that are there are proven to be below it.
+
+-- The lower bound of the newest part; null while there is one part.
+create function newest_bound() returns uuid language sql stable as $$
+  select substring(pg_get_expr(c.relpartbound, c.oid) from $r$FROM \('([0-9a-f-]{36})'\)$r$)::uuid
+  from pg_class c where c.oid = 'transactions_newest'::regclass
+$$;
+
+-- Which cut is under way: its bound, or null, and whether all rows are proven to be below it. rows: roughly of the newest
+-- part of transactions. moving: the realm is being copied to another database, and its tables keep their form. stale:
+-- the planner's figures of all parts together are older than a fifth of the rows.
+create function parts_state(out bound uuid, out validated boolean, out rows bigint, out moving boolean, out stale boolean)
+language plpgsql as $$
+begin
+  select min(substring(pg_get_constraintdef(k.oid) from $r$< '([0-9a-f-]{36})'$r$))::uuid, count(*) = 2 and bool_and(k.convalidated)
+    into bound, validated
+    from pg_constraint k where k.conname = 'newest_bound'
+      and k.conrelid in ('transactions_newest'::regclass, 'entries_newest'::regclass);
+  select greatest(c.reltuples::bigint, pg_stat_get_live_tuples(c.oid), 0) into rows
+    from pg_class c where c.oid = 'transactions_newest'::regclass;
+  moving := to_regclass('move_log_transactions') is not null;
+  select sum(greatest(c.reltuples::bigint, pg_stat_get_live_tuples(c.oid), 0)) > 1.2 * greatest(p.reltuples, 0) + 1000 into stale
+    from pg_class p, pg_partition_tree(p.oid) t join pg_class c on c.oid = t.relid and t.isleaf
+    where p.oid = 'transactions'::regclass group by p.reltuples;
+end $$;
+
+-- Demands of all later rows to be below a bound.
+create function bound_parts(p_bound uuid) returns void language plpgsql as $$
+declare
+  low uuid := newest_bound();
+  part record;
+begin
+  if ledger_id(left(replace(p_bound::text, '-', ''), 12) || '7000', 1, '000000000000') <> p_bound then
+    raise exception 'a bound of parts is the first id of a millisecond';
+  end if;
+  lock table ledger_lock in exclusive mode;
+  lock table transactions, entries in access exclusive mode;
+  if p_bound <= greatest(ledger_newest(), low) then
+    raise exception 'a bound of parts lies in the future' using errcode = 'check_violation';
+  end if;
+  if (parts_state()).bound is not null then return; end if;
+  for part in select * from (values ('transactions_newest', 'id'), ('entries_newest', 'transaction')) v(name, key) loop
+    execute format('alter table %I add constraint newest_bound check (%s%I < %L::uuid) not valid', part.name,
+      case when low is null then '' else format('%I >= %L::uuid and ', part.key, low) end, part.key, p_bound);
+  end loop;
+end $$;
+
+-- Takes the demand back, so that it never refuses a posting.
+create function unbound_parts() returns void language plpgsql as $$
+begin
+  lock table ledger_lock in exclusive mode;
+  lock table transactions, entries in access exclusive mode;
+  alter table transactions_newest drop constraint if exists newest_bound;
+  alter table entries_newest drop constraint if exists newest_bound;
+end $$;
+
+-- Proves that all rows meet the demand; they are read and written meanwhile.
+create function validate_part(p_table text) returns void language plpgsql as $$
+begin
+  if p_table not in ('transactions', 'entries') then raise exception 'no parts of %', p_table; end if;
+  execute format('alter table %I validate constraint newest_bound', p_table || '_newest');
+end $$;
+
+-- Gives the newest part its upper bound and a name of its own, and begins another one behind it, in both tables at once.
+-- No row is read: the demand is the proof.
+create function attach_parts() returns void language plpgsql as $$
+declare
+  low uuid := newest_bound();
+  state record; suffix text; whole text; r record;
+begin
+  lock table ledger_lock in exclusive mode;
+  lock table transactions, entries in access exclusive mode;
+  state := parts_state();
+  if state.validated is not true then raise exception 'the rows of the newest part are not proven to be below a bound'; end if;
+  suffix := to_char(ms_time(id_ms(state.bound)) at time zone 'UTC', 'YYYYMMDD"t"HH24MISSMS');
+  foreach whole in array array['transactions', 'entries'] loop
+    execute format('alter table %I detach partition %I', whole, whole || '_newest');
+    execute format('alter table %I rename to %I', whole || '_newest', whole || '_' || suffix);
+    for r in select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid
+        where i.indrelid = (whole || '_' || suffix)::regclass loop
+      execute format('alter index %I rename to %I', r.name, replace(r.name, whole || '_newest', whole || '_' || suffix));
+    end loop;
+    execute format('alter table %I attach partition %I for values from (%s) to (%L)', whole, whole || '_' || suffix,
+      coalesce(quote_literal(low), 'minvalue'), state.bound);
+    execute format('alter table %I drop constraint newest_bound', whole || '_' || suffix);
+    execute format('create table %I partition of %I for values from (%L) to (maxvalue)', whole || '_newest', whole, state.bound);
+    execute format('create trigger %I before update or delete or truncate on %I for each statement execute function refuse_change()',
+      whole || '_append_only', whole || '_newest');
+    for r in select distinct pg_get_userbyid(a.grantee) as name from pg_class c, aclexplode(c.relacl) a
+        where c.oid = whole::regclass and a.privilege_type = 'SELECT' and a.grantee <> c.relowner loop
+      execute format('grant select on %I to %I', whole || '_newest', r.name);
+    end loop;
+  end loop;
+  alter table entries_newest add primary key (account, seq);
+end $$;
+
+-- Cuts a ledger without rows at the bounds of another, whose copy it becomes.
+create function shape_parts(p_bounds uuid[]) returns void language plpgsql as $$
+declare
+  b uuid;
+begin
+  for b in select u from unnest(p_bounds) u order by u loop
+    perform bound_parts(b);
+    perform validate_part('transactions');
+    perform validate_part('entries');
+    perform attach_parts();
+  end loop;
+end $$;
+
+-- The upper bounds of all parts but the newest, in order.
+create function part_bounds() returns uuid[] language sql stable as $$
+  select coalesce(array_agg(q.bound order by q.bound), '{}') from (
+    select substring(pg_get_expr(c.relpartbound, c.oid) from $r$TO \('([0-9a-f-]{36})'\)$r$)::uuid as bound
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'transactions'::regclass) q
+  where q.bound is not null
+$$;
+
+-- Figures of all parts together, which the server takes of each part alone by itself.
+create function analyze_parts() returns void language plpgsql as $$
+begin
+  analyze transactions;
+  analyze entries;
+end $$;
