@@ -67,6 +67,8 @@ export interface Config extends MessagesConfig, ExchangeSettings, DatabaseSettin
   databaseConnections: number;
   /** Longest wait of an index that is made for one other transaction. */
   indexWaitMs: number;
+  /** Transactions of a realm from which on the newest part of its ledger is ended. */
+  partRows: number;
   realmRoles: boolean;
   /** Whether the roles of realms log in themselves. */
   realmLogins: boolean;
@@ -213,6 +215,7 @@ function configOf(
     dataDir: read.text("DATA_DIR") ?? ".data",
     databasePrepare: read.choice("DATABASE_PREPARE", ["on", "off"], "on") === "on",
     databaseConnections: read.whole("DATABASE_CONNECTIONS", 10, 10_000, 40),
+    partRows: read.whole("PART_ROWS", 100_000, 2_000_000_000, 50_000_000),
     indexWaitMs: 1000 * read.whole("INDEX_WAIT_SECONDS", 1, 86_400, 600),
     realmLogins: read.choice("REALM_LOGINS", ["on", "off"], "on") === "on",
     realmRoles: read.choice("REALM_ROLES", ["on", "off"], "on") === "on",

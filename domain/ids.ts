@@ -54,6 +54,12 @@ export function idBound(at: number): string {
   return `${ms.slice(0, 8)}-${ms.slice(8)}-7fff-bfff-ffffffffffff`;
 }
 
+/** The least id that can be made at `at` (milliseconds) or later. */
+export function idFrom(at: number): string {
+  const ms = at.toString(16).padStart(12, "0");
+  return `${ms.slice(0, 8)}-${ms.slice(8)}-7000-8000-000000000000`;
+}
+
 function format(ms: number, n: number): string {
   if (used + 6 > random.length) {
     crypto.getRandomValues(random);

@@ -60,6 +60,7 @@ CREATE TRIGGER accounts_noted AFTER INSERT ON accounts REFERENCING NEW TABLE AS 
 CREATE TRIGGER accounts_noted_change AFTER UPDATE OF id, type, asset, testnet, decimals, active, frozen, frozen_by, frozen_by_realm, enabled, is_default, currency, currency_places, country, holder, owner, system, ramp, reference, deleted_at, created_at ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER accounts_noted_end AFTER DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER accounts_rules AFTER INSERT OR UPDATE OF blocked, linked, type, decimals, frozen, frozen_by, frozen_by_realm, is_default, currency_places, holder, owner, system, data ON accounts FOR EACH ROW EXECUTE FUNCTION check_account()
+CREATE TRIGGER accounts_seq BEFORE UPDATE OF seq ON accounts FOR EACH ROW WHEN ((new.seq < old.seq)) EXECUTE FUNCTION refuse_fall()
 
 table addresses (
   id uuid not null
@@ -375,7 +376,6 @@ constraint chain_orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal':
 constraint chain_orders_reason TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint chain_orders_refund CHECK (((refund = (0)::numeric) OR ((purpose = 'sweep'::text) AND (contract <> ''::text) AND (height IS NOT NULL) AND succeeded)))
 constraint chain_orders_refund_check CHECK ((refund >= (0)::numeric))
-constraint chain_orders_refund_transaction_fkey FOREIGN KEY (refund_transaction) REFERENCES transactions(id)
 constraint chain_orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
 constraint chain_orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'batched'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dropped'::text, 'canceled'::text])))
 CREATE INDEX chain_orders_batch_order ON chain_orders USING btree (batch_order_id) WHERE (batch_order_id IS NOT NULL)
@@ -392,6 +392,7 @@ CREATE CONSTRAINT TRIGGER chain_orders_batch AFTER INSERT OR UPDATE OF batch_ord
 CREATE TRIGGER chain_orders_change BEFORE INSERT OR UPDATE ON chain_orders FOR EACH ROW EXECUTE FUNCTION check_order()
 CREATE CONSTRAINT TRIGGER chain_orders_gas_held AFTER INSERT OR UPDATE OF budget, gas_block ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_gas_held()
 CREATE CONSTRAINT TRIGGER chain_orders_reason AFTER INSERT ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.state <> 'mined'::text)) EXECUTE FUNCTION check_order_reason()
+CREATE TRIGGER chain_orders_refund AFTER INSERT OR UPDATE OF refund_transaction ON chain_orders FOR EACH ROW WHEN ((new.refund_transaction IS NOT NULL)) EXECUTE FUNCTION check_refund_named()
 CREATE TRIGGER chain_orders_served BEFORE INSERT OR UPDATE ON chain_orders FOR EACH ROW EXECUTE FUNCTION check_served_order()
 CREATE TRIGGER chain_orders_stay BEFORE DELETE OR TRUNCATE ON chain_orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
@@ -728,12 +729,29 @@ table entries (
   blocked numeric
   linked numeric
 )
+partition by RANGE (transaction)
 constraint entries_amount_check CHECK ((amount <> '0'::numeric))
 constraint entries_blocked_check CHECK ((blocked >= '0'::numeric))
 constraint entries_linked_check CHECK ((linked > '0'::numeric))
-constraint entries_pkey PRIMARY KEY (account, seq)
 constraint entries_seq_check CHECK ((seq > 0))
 CREATE TRIGGER entries_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+
+table entries_newest (
+  account uuid not null
+  seq bigint not null
+  transaction uuid not null
+  amount numeric not null
+  balance numeric not null
+  blocked numeric
+  linked numeric
+)
+partition FOR VALUES FROM (MINVALUE) TO (MAXVALUE)
+constraint entries_amount_check CHECK ((amount <> '0'::numeric))
+constraint entries_blocked_check CHECK ((blocked >= '0'::numeric))
+constraint entries_linked_check CHECK ((linked > '0'::numeric))
+constraint entries_newest_pkey PRIMARY KEY (account, seq)
+constraint entries_seq_check CHECK ((seq > 0))
+CREATE TRIGGER entries_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON entries_newest FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table event_head (
   one boolean not null default true
@@ -1741,6 +1759,20 @@ table transaction_list (
   created_at timestamp with time zone
 )
 
+table transaction_references (
+  reference text not null
+  transaction uuid not null
+)
+constraint transaction_references_pkey PRIMARY KEY (reference)
+CREATE TRIGGER transaction_references_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transaction_references FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+
+table transaction_reverts (
+  reverts uuid not null
+  transaction uuid not null
+)
+constraint transaction_reverts_pkey PRIMARY KEY (reverts)
+CREATE TRIGGER transaction_reverts_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transaction_reverts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+
 table transactions (
   id uuid not null
   source uuid not null
@@ -1763,6 +1795,7 @@ table transactions (
   address_data jsonb
   created_at timestamp with time zone not null
 )
+partition by RANGE (id)
 constraint transactions_amount_check CHECK ((amount > '0'::numeric))
 constraint transactions_check CHECK ((source <> destination))
 constraint transactions_check1 CHECK ((((fiat_currency IS NULL) = (fiat_value IS NULL)) AND ((fiat_rate IS NULL) = (fiat_value IS NULL))))
@@ -1770,12 +1803,49 @@ constraint transactions_deposit TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint transactions_pkey PRIMARY KEY (id)
 constraint transactions_refund TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint transactions_type_check CHECK ((type = ANY ('{transfer,deposit,forward,withdrawal,return,fee,issue,destroy,capture,revert}'::text[])))
-CREATE INDEX transactions_owner ON transactions USING btree (owner, id)
-CREATE UNIQUE INDEX transactions_reference ON transactions USING btree (reference) WHERE (reference IS NOT NULL)
-CREATE UNIQUE INDEX transactions_reverts ON transactions USING btree (reverts) WHERE (reverts IS NOT NULL)
+CREATE INDEX transactions_owner ON ONLY transactions USING btree (owner, id)
+CREATE INDEX transactions_reference ON ONLY transactions USING btree (reference) WHERE (reference IS NOT NULL)
+CREATE INDEX transactions_reverts ON ONLY transactions USING btree (reverts) WHERE (reverts IS NOT NULL)
 CREATE TRIGGER transactions_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 CREATE CONSTRAINT TRIGGER transactions_deposit AFTER INSERT ON transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'deposit'::text)) EXECUTE FUNCTION check_deposit_booked()
 CREATE CONSTRAINT TRIGGER transactions_refund AFTER INSERT ON transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'return'::text)) EXECUTE FUNCTION check_refund_booked()
+
+table transactions_newest (
+  id uuid not null
+  source uuid not null
+  destination uuid not null
+  source_seq bigint not null
+  destination_seq bigint not null
+  amount numeric not null
+  type text not null
+  testnet boolean not null
+  asset text not null
+  owner uuid
+  client_ip inet
+  api_key uuid
+  fiat_currency text
+  fiat_rate numeric
+  fiat_value numeric
+  reference text
+  reverts uuid
+  seal jsonb
+  address_data jsonb
+  created_at timestamp with time zone not null
+)
+partition FOR VALUES FROM (MINVALUE) TO (MAXVALUE)
+constraint transactions_amount_check CHECK ((amount > '0'::numeric))
+constraint transactions_check CHECK ((source <> destination))
+constraint transactions_check1 CHECK ((((fiat_currency IS NULL) = (fiat_value IS NULL)) AND ((fiat_rate IS NULL) = (fiat_value IS NULL))))
+constraint transactions_deposit TRIGGER DEFERRABLE INITIALLY DEFERRED
+constraint transactions_newest_pkey PRIMARY KEY (id)
+constraint transactions_refund TRIGGER DEFERRABLE INITIALLY DEFERRED
+constraint transactions_type_check CHECK ((type = ANY ('{transfer,deposit,forward,withdrawal,return,fee,issue,destroy,capture,revert}'::text[])))
+CREATE INDEX transactions_newest_owner_id_idx ON transactions_newest USING btree (owner, id)
+CREATE INDEX transactions_newest_reference_idx ON transactions_newest USING btree (reference) WHERE (reference IS NOT NULL)
+CREATE INDEX transactions_newest_reverts_idx ON transactions_newest USING btree (reverts) WHERE (reverts IS NOT NULL)
+CREATE TRIGGER transactions_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transactions_newest FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+CREATE CONSTRAINT TRIGGER transactions_deposit AFTER INSERT ON transactions_newest DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'deposit'::text)) EXECUTE FUNCTION check_deposit_booked()
+CREATE CONSTRAINT TRIGGER transactions_refund AFTER INSERT ON transactions_newest DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'return'::text)) EXECUTE FUNCTION check_refund_booked()
 
 table unexplained_gains (
   chain text not null
@@ -2050,6 +2120,17 @@ AS $function$
   from accounts a where a.id = p_account
 $function$;
 
+CREATE OR REPLACE FUNCTION analyze_parts()
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  analyze transactions;
+  analyze entries;
+end $function$;
+
 CREATE OR REPLACE FUNCTION api_keys_ended()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2075,6 +2156,67 @@ begin
       using errcode = 'check_violation', constraint = 'api_keys_within_user';
   end if;
   return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION attach_parts()
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  low uuid := newest_bound();
+  state record; suffix text; whole text; r record;
+begin
+  lock table ledger_lock in exclusive mode;
+  lock table transactions, entries in access exclusive mode;
+  state := parts_state();
+  if state.validated is not true then raise exception 'the rows of the newest part are not proven to be below a bound'; end if;
+  suffix := to_char(ms_time(id_ms(state.bound)) at time zone 'UTC', 'YYYYMMDD"t"HH24MISSMS');
+  foreach whole in array array['transactions', 'entries'] loop
+    execute format('alter table %I detach partition %I', whole, whole || '_newest');
+    execute format('alter table %I rename to %I', whole || '_newest', whole || '_' || suffix);
+    for r in select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid
+        where i.indrelid = (whole || '_' || suffix)::regclass loop
+      execute format('alter index %I rename to %I', r.name, replace(r.name, whole || '_newest', whole || '_' || suffix));
+    end loop;
+    execute format('alter table %I attach partition %I for values from (%s) to (%L)', whole, whole || '_' || suffix,
+      coalesce(quote_literal(low), 'minvalue'), state.bound);
+    execute format('alter table %I drop constraint newest_bound', whole || '_' || suffix);
+    execute format('create table %I partition of %I for values from (%L) to (maxvalue)', whole || '_newest', whole, state.bound);
+    execute format('create trigger %I before update or delete or truncate on %I for each statement execute function refuse_change()',
+      whole || '_append_only', whole || '_newest');
+    for r in select distinct pg_get_userbyid(a.grantee) as name from pg_class c, aclexplode(c.relacl) a
+        where c.oid = whole::regclass and a.privilege_type = 'SELECT' and a.grantee <> c.relowner loop
+      execute format('grant select on %I to %I', whole || '_newest', r.name);
+    end loop;
+  end loop;
+  alter table entries_newest add primary key (account, seq);
+end $function$;
+
+CREATE OR REPLACE FUNCTION bound_parts(p_bound uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  low uuid := newest_bound();
+  part record;
+begin
+  if ledger_id(left(replace(p_bound::text, '-', ''), 12) || '7000', 1, '000000000000') <> p_bound then
+    raise exception 'a bound of parts is the first id of a millisecond';
+  end if;
+  lock table ledger_lock in exclusive mode;
+  lock table transactions, entries in access exclusive mode;
+  if p_bound <= greatest(ledger_newest(), low) then
+    raise exception 'a bound of parts lies in the future' using errcode = 'check_violation';
+  end if;
+  if (parts_state()).bound is not null then return; end if;
+  for part in select * from (values ('transactions_newest', 'id'), ('entries_newest', 'transaction')) v(name, key) loop
+    execute format('alter table %I add constraint newest_bound check (%s%I < %L::uuid) not valid', part.name,
+      case when low is null then '' else format('%I >= %L::uuid and ', part.key, low) end, part.key, p_bound);
+  end loop;
 end $function$;
 
 CREATE OR REPLACE FUNCTION chain_coin(p_chain text)
@@ -2533,6 +2675,19 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_refund_named()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from transactions t where t.id = new.refund_transaction and t.type = 'return') then
+    raise exception 'no transaction %', new.refund_transaction
+      using errcode = 'foreign_key_violation', constraint = 'chain_orders_refund';
+  end if;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_reserved_input()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2645,7 +2800,7 @@ CREATE OR REPLACE FUNCTION check_taken_back()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if not exists (select from transactions t where t.reverts = old.transaction and t.type = 'revert') then
+  if not exists (select from transaction_reverts t where t.reverts = old.transaction) then
     raise exception 'deposit % was booked, and is not taken back', old.id
       using errcode = 'check_violation', constraint = 'deposits_taken_back';
   end if;
@@ -2865,7 +3020,7 @@ begin
   select seq + 1 into high from accounts where id = p_account;
   while high - low > 1 loop
     middle := (low + high) / 2;
-    if (select e.transaction <= p_bound from entries e where e.account = p_account and e.seq = middle)
+    if exists (select from entries e where e.account = p_account and e.seq = middle and e.transaction <= p_bound)
       then low := middle; else high := middle; end if;
   end loop;
   return low;
@@ -3314,7 +3469,8 @@ begin
     <> (1, 1, 1, 1) or (cardinality(p_source), cardinality(p_destination)) <> (n, n) then
     raise exception 'positions begin with 1';
   end if;
-  select t.id into newest from transactions t order by t.id desc limit 1;
+  select t.id into newest from transactions_newest t order by t.id desc limit 1;
+  if newest is null then newest := ledger_newest(); end if;
   if p_head is null then
     v_head := ledger_head(newest);
   else
@@ -3359,7 +3515,7 @@ begin
       into reference_group, reference_taken
       from (select u.ord, dense_rank() over (order by u.reference)::integer as dense,
           row_number() over (partition by u.reference order by u.ord) = 1 as first,
-          (select true from transactions t where t.reference = u.reference limit 1) is not null as taken
+          (select true from transaction_references t where t.reference = u.reference) is not null as taken
         from unnest(p_reference) with ordinality u(reference, ord)) q;
   end if;
 
@@ -3466,6 +3622,15 @@ begin
         unnest(source_seq || destination_seq) as seq, unnest(p_amount || p_amount) as amount,
         unnest(source_total || destination_total) as total, unnest(go || go) as go, generate_series(1, 2 * n) as ord) q
     where q.go;
+  if reference_group is not null then
+    insert into transaction_references (reference, transaction)
+      select q.reference, q.id from unnest(p_reference, v_id, go) q(reference, id, go) where q.go and q.reference is not null;
+  end if;
+  if p_type = 'revert' then
+    insert into transaction_reverts (reverts, transaction)
+      select (q.extras ->> 'reverts')::uuid, q.id from unnest(p_extras, v_id, go) q(extras, id, go)
+      where q.go and q.extras ? 'reverts';
+  end if;
   if array_remove(p_data, null) <> '{}' then
     insert into transaction_data (transaction, data)
       select q.id, q.data from unnest(v_id, p_data, go) q(id, data, go) where q.go and q.data is not null;
@@ -3583,10 +3748,15 @@ $function$;
 
 CREATE OR REPLACE FUNCTION ledger_newest()
  RETURNS uuid
- LANGUAGE sql
+ LANGUAGE plpgsql
 AS $function$
-  select t.id from transactions t order by t.id desc limit 1
-$function$;
+declare
+  newest uuid;
+begin
+  select t.id into newest from transactions_newest t order by t.id desc limit 1;
+  if newest is null then select t.id into newest from transactions t order by t.id desc limit 1; end if;
+  return newest;
+end $function$;
 
 CREATE OR REPLACE FUNCTION ledger_now()
  RETURNS timestamp with time zone
@@ -3664,7 +3834,7 @@ CREATE OR REPLACE FUNCTION ledger_queued(p_key uuid[], p_fingerprint uuid[], p_t
 AS $function$
 declare
   claimed integer; keyed integer; go boolean[]; n integer := cardinality(p_amount); applied record;
-  head text := ledger_head((select t.id from transactions t order by t.id desc limit 1));
+  head text := ledger_head(ledger_newest());
 begin
   if n > 1 and cardinality(p_actor) = 1 then
     p_actor := array_fill(p_actor[1], array[n]); p_may_move_any := array_fill(p_may_move_any[1], array[n]);
@@ -3748,11 +3918,12 @@ begin
         and x.asset = y.asset and x.testnet = y.testnet and scale(p_amount) <= x.decimals
         and (p_may_move_any or x.owner = p_actor)
         and not exists (select from stops z where z.what = 'moves' and z.lifted_at is null),
-      (select t.id from transactions t order by t.id desc limit 1)
+      (select t.id from transactions_newest t order by t.id desc limit 1)
     into s_total, s_blocked, s_linked, s_seq, d_total, d_blocked, d_linked, d_seq, v_asset, v_testnet, v_currency, v_money_places, plain,
       newest
     from accounts x, accounts y where x.id = p_source and y.id = p_destination and p_source <> p_destination;
   if plain then
+    if newest is null then newest := ledger_newest(); end if;
     head := ledger_head(newest);
     v_id := ledger_id(head, 1, p_tail);
     insert into idempotency (key, fingerprint, transaction) values (p_key, p_fingerprint, v_id)
@@ -3908,6 +4079,15 @@ begin
     (select a.id from accounts a where a.id = new.account and a.type = 'virtual'));
   return new;
 end $function$;
+
+CREATE OR REPLACE FUNCTION newest_bound()
+ RETURNS uuid
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select substring(pg_get_expr(c.relpartbound, c.oid) from $r$FROM \('([0-9a-f-]{36})'\)$r$)::uuid
+  from pg_class c where c.oid = 'transactions_newest'::regclass
+$function$;
 
 CREATE OR REPLACE FUNCTION note_changed_row()
  RETURNS trigger
@@ -4082,6 +4262,34 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION part_bounds()
+ RETURNS uuid[]
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select coalesce(array_agg(q.bound order by q.bound), '{}') from (
+    select substring(pg_get_expr(c.relpartbound, c.oid) from $r$TO \('([0-9a-f-]{36})'\)$r$)::uuid as bound
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'transactions'::regclass) q
+  where q.bound is not null
+$function$;
+
+CREATE OR REPLACE FUNCTION parts_state(OUT bound uuid, OUT validated boolean, OUT rows bigint, OUT moving boolean, OUT stale boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+begin
+  select min(substring(pg_get_constraintdef(k.oid) from $r$< '([0-9a-f-]{36})'$r$))::uuid, count(*) = 2 and bool_and(k.convalidated)
+    into bound, validated
+    from pg_constraint k where k.conname = 'newest_bound'
+      and k.conrelid in ('transactions_newest'::regclass, 'entries_newest'::regclass);
+  select greatest(c.reltuples::bigint, pg_stat_get_live_tuples(c.oid), 0) into rows
+    from pg_class c where c.oid = 'transactions_newest'::regclass;
+  moving := to_regclass('move_log_transactions') is not null;
+  select sum(greatest(c.reltuples::bigint, pg_stat_get_live_tuples(c.oid), 0)) > 1.2 * greatest(p.reltuples, 0) + 1000 into stale
+    from pg_class p, pg_partition_tree(p.oid) t join pg_class c on c.oid = t.relid and t.isleaf
+    where p.oid = 'transactions'::regclass group by p.reltuples;
+end $function$;
+
 CREATE OR REPLACE FUNCTION pays_destination(p_address text, p_destinations text[])
  RETURNS boolean
  LANGUAGE sql
@@ -4132,6 +4340,16 @@ CREATE OR REPLACE FUNCTION refuse_change()
 AS $function$
 begin
   raise exception '% is append-only', tg_table_name using errcode = 'restrict_violation';
+end $function$;
+
+CREATE OR REPLACE FUNCTION refuse_fall()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  raise exception 'the number of an account''s last entry never falls'
+    using errcode = 'check_violation', constraint = 'accounts_seq';
 end $function$;
 
 CREATE OR REPLACE FUNCTION refuse_linked_deposit()
@@ -4291,6 +4509,21 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION shape_parts(p_bounds uuid[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  b uuid;
+begin
+  for b in select u from unnest(p_bounds) u order by u loop
+    perform bound_parts(b);
+    perform validate_part('transactions');
+    perform validate_part('entries');
+    perform attach_parts();
+  end loop;
+end $function$;
+
 CREATE OR REPLACE FUNCTION shows_demand(o chain_orders, p_demand text, p_batch uuid)
  RETURNS boolean
  LANGUAGE sql
@@ -4399,6 +4632,19 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION unbound_parts()
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  lock table ledger_lock in exclusive mode;
+  lock table transactions, entries in access exclusive mode;
+  alter table transactions_newest drop constraint if exists newest_bound;
+  alter table entries_newest drop constraint if exists newest_bound;
+end $function$;
+
 CREATE OR REPLACE FUNCTION untold_columns(p_table text)
  RETURNS text[]
  LANGUAGE sql
@@ -4415,6 +4661,17 @@ AS $function$
     when 'reserved_addresses' then array['shared']
     else '{}' end
 $function$;
+
+CREATE OR REPLACE FUNCTION validate_part(p_table text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if p_table not in ('transactions', 'entries') then raise exception 'no parts of %', p_table; end if;
+  execute format('alter table %I validate constraint newest_bound', p_table || '_newest');
+end $function$;
 
 CREATE OR REPLACE FUNCTION watches_addresses(p_account uuid)
  RETURNS boolean
@@ -4474,6 +4731,9 @@ realm may execute on may_be_sponsored(text,uuid,boolean,uuid)
 realm may execute on may_discard(uuid,uuid)
 realm may execute on message_rank(smallint,integer)
 realm may execute on ms_time(bigint)
+realm may execute on newest_bound()
+realm may execute on part_bounds()
+realm may execute on parts_state()
 realm may execute on pays_destination(text,text[])
 realm may execute on rate_of(text,text)
 realm may execute on register_token(uuid,uuid,timestamp with time zone)
@@ -4557,6 +4817,7 @@ realm may select on deposit_apps
 realm may select on deposit_list
 realm may select on deposits
 realm may select on entries
+realm may select on entries_newest
 realm may select on event_head
 realm may select on event_listeners
 realm may select on events
@@ -4608,7 +4869,10 @@ realm may select on sweeps
 realm may select on token_proofs
 realm may select on transaction_data
 realm may select on transaction_list
+realm may select on transaction_references
+realm may select on transaction_reverts
 realm may select on transactions
+realm may select on transactions_newest
 realm may select on unexplained_gains
 realm may select on unmatched_deposits
 realm may select on users
@@ -4672,9 +4936,14 @@ realm_worker may delete on row_counts
 realm_worker may delete on solvency_samples
 realm_worker may delete on unexplained_gains
 realm_worker may delete on unmatched_deposits
+realm_worker may execute on analyze_parts()
+realm_worker may execute on attach_parts()
+realm_worker may execute on bound_parts(uuid)
 realm_worker may execute on forget_events(uuid,integer)
 realm_worker may execute on ledger_book(text,boolean,text,text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
 realm_worker may execute on note_seen(text,text,jsonb)
+realm_worker may execute on unbound_parts()
+realm_worker may execute on validate_part(text)
 realm_worker may insert on addresses
 realm_worker may insert on attestations
 realm_worker may insert on chain_blocks
@@ -4747,6 +5016,7 @@ realm_worker may select on deposit_apps
 realm_worker may select on deposit_list
 realm_worker may select on deposits
 realm_worker may select on entries
+realm_worker may select on entries_newest
 realm_worker may select on event_head
 realm_worker may select on event_listeners
 realm_worker may select on events
@@ -4801,7 +5071,10 @@ realm_worker may select on sweeps
 realm_worker may select on token_proofs
 realm_worker may select on transaction_data
 realm_worker may select on transaction_list
+realm_worker may select on transaction_references
+realm_worker may select on transaction_reverts
 realm_worker may select on transactions
+realm_worker may select on transactions_newest
 realm_worker may select on unexplained_gains
 realm_worker may select on unmatched_deposits
 realm_worker may select on users

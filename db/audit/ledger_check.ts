@@ -4,6 +4,7 @@
  * @module
  */
 import type { Tx } from "../database.ts";
+import { ONCE_CHECKS } from "./once_checks.ts";
 import { TIME_CHECKS } from "./time_checks.ts";
 import { PROOF_CHECKS } from "./proof_checks.ts";
 
@@ -181,6 +182,7 @@ export const CHECKS = {
       is distinct from (t.asset, t.testnet, t.asset, t.testnet)
       or scale(trim_scale(t.amount)) > s.decimals`,
   ...TIME_CHECKS,
+  ...ONCE_CHECKS,
   /** Fiat value is the amount times the rate, rounded half-even. */
   "transaction.fiat": `
     select t.id as subject, round_half_even(t.amount * t.fiat_rate, a.currency_places) as expected,

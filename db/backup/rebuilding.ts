@@ -114,7 +114,7 @@ export async function openSchema(
   const tables = await selectTables(tx, schema);
   const foreignKeys = await selectForeignKeys(tx, schema);
   for (const key of foreignKeys) await dropForeignKey(tx, key);
-  for (const { name } of tables) await disableTriggers(tx, name);
+  for (const name of await withParts(tx, tables)) await disableTriggers(tx, name);
   const emptied = tables.filter(({ name }) => !kept.includes(name));
   await tx.unsafe(
     `truncate ${emptied.map(({ name }) => identifier(name)).join(", ")}`,
@@ -129,7 +129,7 @@ export async function closeSchema(
   sequences: readonly SequenceState[],
 ): Promise<void> {
   await enterSchema(tx, schema);
-  for (const { name } of tables) await enableTriggers(tx, name);
+  for (const name of await withParts(tx, tables)) await enableTriggers(tx, name);
   for (const key of foreignKeys) await addForeignKey(tx, key);
   const known = new Set(
     (await selectSequences(tx, schema)).map(({ name }) => name),
@@ -138,6 +138,18 @@ export async function closeSchema(
     if (known.has(sequence.name)) await setSequence(tx, sequence);
   }
   for (const { name } of tables) await analyze(tx, name);
+}
+
+/** Names tables, and behind each its parts, which have triggers of their own. */
+async function withParts(tx: Tx, tables: readonly TableShape[]): Promise<string[]> {
+  const parts = await tx<{ of: string; name: string }[]>`
+    select p.relname::text as of, c.relname::text as name
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_class p on p.oid = i.inhparent
+    where p.relkind = 'p' and p.relnamespace = current_schema()::regnamespace order by 1, 2`;
+  return tables.flatMap(({ name }) => [
+    name,
+    ...parts.filter(({ of }) => of === name).map((part) => part.name),
+  ]);
 }
 
 async function dropForeignKey(

@@ -104,9 +104,9 @@ export const SHOWN_BESIDE: string = "d.data, d.updated_at, s.owner as source_own
 export const SHOWN_JOINS = `join accounts s on s.id = t.source
   join accounts e on e.id = t.destination
   cross join lateral (select x.balance, x.blocked + coalesce(x.linked, 0) as held from entries x
-    where x.account = t.source and x.seq = t.source_seq offset 0) se
+    where x.account = t.source and x.seq = t.source_seq and x.transaction = t.id offset 0) se
   cross join lateral (select x.balance, x.blocked + coalesce(x.linked, 0) as held from entries x
-    where x.account = t.destination and x.seq = t.destination_seq offset 0) de
+    where x.account = t.destination and x.seq = t.destination_seq and x.transaction = t.id offset 0) de
   left join transaction_data d on d.transaction = t.id`;
 
 /** Reads transactions with their accounts and the balances after them. */

@@ -14,6 +14,6 @@ export async function upsertTransactionData(
 
 /** Whether a transaction has been reverted. */
 export async function existsRevert(db: Db, transaction: string): Promise<boolean> {
-  const rows = await db`select 1 from transactions where reverts = ${transaction}`;
+  const rows = await db`select 1 from transaction_reverts where reverts = ${transaction}`;
   return rows.length > 0;
 }

@@ -82,9 +82,15 @@ function insertInto(schema: string, { name, columns }: TableShape): string {
 
 function deleteKeys(schema: string, table: TableShape): string {
   const name = within(schema, table.name);
-  return `delete from ${name} where ctid = any (array(
-    select f.ctid from unnest($1::text::${name}[]) k,
-      lateral (select t.ctid from ${name} t where ${sameKey(table, "t", "k")} offset 0) f))`;
+  const places = (columns: string) =>
+    `array(select ${columns} from unnest($1::text::${name}[]) k,
+      lateral (select t.tableoid, t.ctid from ${name} t where ${
+      sameKey(table, "t", "k")
+    } offset 0) f)`;
+  const inPart = table.parted
+    ? ` and (tableoid || ' ' || ctid) = any (${places("f.tableoid || ' ' || f.ctid")})`
+    : "";
+  return `delete from ${name} where ctid = any (${places("f.ctid")})${inPart}`;
 }
 
 function sumOfKeys(schema: string, table: TableShape): string {

@@ -13,6 +13,8 @@ export interface TableShape {
   bytes: number;
   /** Whether values of it are kept outside of its pages: its rows may be large. */
   isWide: boolean;
+  /** Whether it has parts: the place of a row (ctid) is then one in its part. */
+  parted: boolean;
 }
 
 /** Quotes a name. */
@@ -34,26 +36,32 @@ interface SelectedTable {
   key: string | null;
   bytes: string;
   wide: boolean;
+  parted: boolean;
 }
 
 /** Reads the tables of a schema that have columns, without those of the move itself. */
 export async function selectTables(db: Db, schema: string): Promise<TableShape[]> {
   const rows = await db<SelectedTable[]>`
-    select c.relname as name, pg_relation_size(c.oid)::text as bytes,
-      coalesce(pg_relation_size(nullif(c.reltoastrelid, 0)), 0) > 0 as wide,
+    select c.relname as name, c.relkind = 'p' as parted, f.bytes, f.wide,
       (select string_agg(a.attname, ',' order by a.attnum) from pg_attribute a
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
           and a.atttypid <> 'xid8'::regtype) as columns,
       (select string_agg(a.attname, ',' order by a.attnum) from pg_index i
-        join pg_attribute a on a.attrelid = c.oid and a.attnum = any (i.indkey)
-        where i.indrelid = c.oid and i.indisprimary) as key
-    from pg_class c where c.relnamespace = to_regnamespace(${quoted(schema)}) and c.relkind = 'r'
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
+        where i.indexrelid = (select k.indexrelid from pg_index k where k.indisprimary and k.indrelid in
+          (select c.oid union all select t.relid from pg_partition_tree(c.oid) t)
+          order by k.indrelid <> c.oid, k.indrelid limit 1)) as key
+    from pg_class c cross join lateral (
+      select sum(pg_relation_size(p.oid))::text as bytes,
+        sum(pg_relation_size(nullif(p.reltoastrelid, 0))) > 0 is true as wide
+      from pg_class p where p.oid in (select c.oid union all select t.relid from pg_partition_tree(c.oid) t)) f
+    where c.relnamespace = to_regnamespace(${quoted(schema)}) and c.relkind in ('r', 'p') and not c.relispartition
       and c.relname not like 'move\\_%' and exists (select from pg_attribute a
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
     order by c.relname`;
-  return rows.map(({ name, columns, key, bytes, wide }) => ({
+  return rows.map(({ name, columns, key, bytes, wide, parted }) => ({
     ...{ name, columns: columns.split(","), key: key === null ? [] : key.split(",") },
-    ...{ bytes: Number(bytes), isWide: wide },
+    ...{ bytes: Number(bytes), isWide: wide, parted },
   }));
 }
 

@@ -47,6 +47,8 @@ export const RealmPart = z.object({
   head: z.string().regex(/^\d{1,16}:[0-9a-f]{64}$/),
   /** Transactions and events that the chain had no link for yet. */
   waiting: Count,
+  /** Bounds between the parts of its transactions and entries. */
+  parts: z.array(Uuid).max(100_000).default([]),
   sequences: Sequences,
 });
 /** Begin of a realm's schema. */

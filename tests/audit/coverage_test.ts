@@ -12,6 +12,8 @@ const DOCS = new URL("../../docs/operations/audit.md", import.meta.url);
 const TABLES = [
   "accounts",
   "transactions",
+  "transaction_references",
+  "transaction_reverts",
   "transaction_data",
   "entries",
   "blocks",

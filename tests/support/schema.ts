@@ -67,7 +67,7 @@ async function describe(sql: Sql, schema: string, role: string): Promise<string>
   const tables = await sql<{ name: string; comment: string | null }[]>`
     select c.relname as name, obj_description(c.oid) as comment
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname = ${schema} and c.relkind in ('r', 'v') order by c.relname`;
+    where n.nspname = ${schema} and c.relkind in ('r', 'p', 'v') order by c.relname`;
   const parts: string[] = [];
   for (const table of tables) {
     parts.push(await describeTable(sql, schema, table));
@@ -134,6 +134,10 @@ async function describeTable(
     order by a.attnum`;
   const rules = await sql<{ line: string }[]>`
     select line from (
+      select 0 as kind, 'parts' as name, coalesce('partition by ' || pg_get_partkeydef(c.oid),
+        'partition ' || pg_get_expr(c.relpartbound, c.oid)) as line
+      from pg_class c where c.oid = ${qualified}::regclass and (c.relkind = 'p' or c.relispartition)
+      union all
       select 1 as kind, conname as name,
         'constraint ' || conname || ' ' || pg_get_constraintdef(oid) as line
       from pg_constraint where conrelid = ${qualified}::regclass and contype <> 'n'

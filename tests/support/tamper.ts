@@ -9,6 +9,8 @@ import { leaveBroken, type TestRealm } from "./realm.ts";
 
 const GUARDED = [
   "transactions",
+  "transaction_references",
+  "transaction_reverts",
   "entries",
   "chain_links",
   "account_states",

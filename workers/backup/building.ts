@@ -7,7 +7,14 @@ import {
   openSchema,
 } from "../../db/backup/rebuilding.ts";
 import type { Tx } from "../../db/database.ts";
-import { applyMigrations, checksumOf, type Migration, type Migrations } from "../../db/migrate.ts";
+import { shapeParts } from "../../db/ledger/parts.ts";
+import {
+  applyMigrations,
+  checksumOf,
+  enterSchema,
+  type Migration,
+  type Migrations,
+} from "../../db/migrate.ts";
 import {
   assertRestorable,
   FORMAT,
@@ -81,6 +88,8 @@ export async function buildRealm(
   await assertKnown(tx, `realm ${part.id}`, part, realm);
   await createSchema(tx, schema);
   await applyMigrations(tx, schema, realm.slice(0, part.migrations.length));
+  await enterSchema(tx, schema);
+  await shapeParts(tx, part.parts);
   const open = await openSchema(tx, schema, NOT_COPIED);
   await loadTables(tx, open, frames, NOT_COPIED);
   await closeSchema(tx, open, part.sequences);

@@ -15,6 +15,7 @@ import { copyOut } from "../../db/backup/copies.ts";
 import { type BackedRealm, selectBackedRealms, selectIdentity } from "../../db/backup/directory.ts";
 import { holdMoment, readMoment } from "../../db/backup/snapshots.ts";
 import type { Database, Tx } from "../../db/database.ts";
+import { selectPartBounds } from "../../db/ledger/parts.ts";
 import { enterSchema } from "../../db/migrate.ts";
 import {
   FORMAT,
@@ -162,6 +163,7 @@ async function dumpRealm(
       migrations: await selectAppliedChecksums(tx),
       head: `${seq}:${hash}`,
       waiting: Number(unsealed),
+      parts: await selectPartBounds(tx),
       sequences: await selectSequences(tx, schema),
     };
     await into.frames.part(part);

@@ -11,9 +11,11 @@ import {
   assertReachable,
   createRealmSchema,
   dropRealmSchema,
+  enterSchema,
   migrateRealm,
   restateRights,
 } from "../../db/migrate.ts";
+import { selectPartBounds, shapeParts } from "../../db/ledger/parts.ts";
 import {
   claimCapture,
   holdsCapture,
@@ -357,13 +359,19 @@ export async function dropOld(options: OrderOptions, realm: string): Promise<voi
 
 /** Makes the target anew: empty, without triggers and foreign keys. */
 async function prepareTarget(run: Run, migrations: Migrations): Promise<void> {
-  const { move, target, database } = run;
+  const { move, source, target, database } = run;
+  const bounds = await locking(source, async (tx) => {
+    await enterSchema(tx, move.source.schema);
+    return await selectPartBounds(tx);
+  });
   await target.sql.begin(async (tx) => {
     const { mark, occupied } = await inspectTarget(tx, move.target.schema);
     if (occupied && mark?.move !== move.id) throw overtaken();
     if (occupied) await dropRealmSchema(tx, { ...move.target, role: null });
     await createRealmSchema(tx, move.target, database.logins);
     await migrateRealm(tx, migrations, move.target);
+    await enterSchema(tx, move.target.schema);
+    await shapeParts(tx, bounds); // the source's stay while its changes are captured
     // Migrations have filled some tables.
     await bareTarget(tx, move.target.schema, await selectTables(tx, move.target.schema));
     await markTarget(tx, move.target.schema, { ...move, state: "empty" });

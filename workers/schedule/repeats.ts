@@ -28,6 +28,7 @@ import { forgetEvents } from "../../db/events.ts";
 import { idBound } from "../../domain/ids.ts";
 import { keptMs } from "../../domain/webhooks/event_log.ts";
 import { tellIncidents } from "../webhooks/incidents.ts";
+import { cutParts } from "./parts.ts";
 import type { RatesGateway } from "../gateways/rates.ts";
 import type { WorkerContext, WorkerDependencies } from "../worker_context.ts";
 
@@ -37,6 +38,8 @@ export interface RepeatDependencies extends WorkerDependencies {
   rates: RatesGateway | null;
   /** The schema of this version; realms that could not be migrated at the start are tried again. */
   migrations?: Migrations;
+  /** Transactions from which on the newest part of a ledger is ended; unset: never. */
+  partRows?: number;
   /** Id of the only realm to work in; null: all. */
   only: string | null;
   /** Aborted when the process ends. */
@@ -101,8 +104,9 @@ export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
   { name: "ensure seed", everyMs: 3_600_000, leaseMs: 60_000, run: ensureSeed },
 ];
 
-/** Repeated in every realm by a loop of its own, because a node may take many minutes. */
+/** Repeated in every realm by a loop of its own, because a node, or the proof of a large part, may take many minutes. */
 export const SLOW_REPEATS: readonly Repeat<WorkerContext>[] = [
+  { name: "cut parts", everyMs: 600_000, leaseMs: 2 * 3_600_000, run: cutLargeParts },
   { name: "search coins", everyMs: SEARCH_MS, leaseMs: 2 * 3_600_000, run: searchCoins },
 ];
 
@@ -153,6 +157,10 @@ async function sumRowCounts({ pool }: WorkerContext): Promise<void> {
 
 async function sampleChains({ pool, actor }: WorkerContext): Promise<void> {
   await writing(pool, (db) => insertChainSamples(db, actor.at));
+}
+
+async function cutLargeParts(context: WorkerContext, given: RepeatDependencies): Promise<void> {
+  if (given.partRows !== undefined) await cutParts(context, { rowsMax: given.partRows });
 }
 
 /** Makes a realm's seed moments after the realm, long before its first address is needed. */

@@ -82,7 +82,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
       client: openWebhookClient(config.webhooks),
     })
     : null;
-  const timetable = startTimetable({ ...shared, rates, migrations, deliverer }, { loop: !edge });
+  const timetable = startTimetable({
+    ...{ ...shared, rates, migrations, deliverer, partRows: config.partRows },
+  }, { loop: !edge });
   const poller = startChainPoller({
     ...shared,
     pollMs: config.pollIntervalMs,

@@ -36,7 +36,7 @@ export interface Timetable {
 /** Options of the timetable. */
 export type TimetableOptions =
   & WorkerDependencies
-  & Pick<RepeatDependencies, "rates" | "migrations">
+  & Pick<RepeatDependencies, "rates" | "migrations" | "partRows">
   & {
     /** Sends webhooks; null: another process does. */
     deliverer?: Deliverer | null;

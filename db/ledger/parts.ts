@@ -1,0 +1,84 @@
+/**
+ * The parts of transactions and entries. A cut has steps, each a transaction of its own: a bound in the future is
+ * demanded, the rows are proven to be below it, the part is attached with it (migrations/realm/0022_parts.sql).
+ * @module
+ */
+import type { Db, Tx } from "../database.ts";
+
+/** The tables that have parts. */
+export const PARTED = ["transactions", "entries"] as const;
+
+/** Where the cut of a realm's newest part stands. */
+export interface PartsState {
+  /** Milliseconds; null: no cut is under way. */
+  bound: number | null;
+  /** Whether all rows are proven to be below the bound. */
+  validated: boolean;
+  /** Rows of the newest part of transactions, roughly. */
+  rows: number;
+  /** Whether the realm is being copied to another database. */
+  moving: boolean;
+  /** Whether the planner's figures of all parts together are old. */
+  stale: boolean;
+}
+
+/** Alterations wait no longer than this for their locks: what waits behind them is postings and reads. */
+const LOCK_WAIT_MAX_MS = 400;
+
+/** Reads where the cut of the newest part stands. */
+export async function selectPartsState(db: Db): Promise<PartsState> {
+  const [row] = await db<
+    (Omit<PartsState, "bound" | "rows"> & { bound: string | null; rows: string })[]
+  >`
+    select id_ms(bound)::text as bound, validated, rows::text as rows, moving, coalesce(stale, false) as stale
+    from parts_state()`;
+  return { ...row, bound: row.bound === null ? null : Number(row.bound), rows: Number(row.rows) };
+}
+
+/** Reads the upper bounds of all parts but the newest, in order. */
+export async function selectPartBounds(db: Db): Promise<string[]> {
+  const [{ bounds }] = await db<{ bounds: string }[]>`
+    select array_to_string(part_bounds(), ',') as bounds`;
+  return bounds === "" ? [] : bounds.split(",");
+}
+
+/** Cuts a ledger without rows as another one is cut. */
+export async function shapeParts(tx: Tx, bounds: readonly string[]): Promise<void> {
+  if (bounds.length > 0) await tx`select shape_parts(${`{${bounds.join(",")}}`}::text::uuid[])`;
+}
+
+/** Demands of all later transactions to be before a bound, the first id of a millisecond. */
+export async function boundParts(tx: Tx, bound: string): Promise<void> {
+  await limitLocks(tx);
+  await tx`select bound_parts(${bound}::uuid)`;
+}
+
+/** Takes the demand back. */
+export async function unboundParts(tx: Tx): Promise<void> {
+  await limitLocks(tx);
+  await tx`select unbound_parts()`;
+}
+
+/** Proves that the rows of a table meet the demand; reads them all, beside readers and writers. */
+export async function validatePart(tx: Tx, table: typeof PARTED[number]): Promise<void> {
+  await limitLocks(tx);
+  await tx`set local statement_timeout = 0`;
+  await tx`select validate_part(${table})`;
+}
+
+/** Ends the newest part at its bound, and begins another one. */
+export async function attachParts(tx: Tx): Promise<void> {
+  await limitLocks(tx);
+  await tx`select attach_parts()`;
+}
+
+/** Takes figures of all parts together. */
+export async function analyzeParts(tx: Tx): Promise<void> {
+  await limitLocks(tx);
+  await tx`set local statement_timeout = 0`;
+  await tx`select analyze_parts()`;
+}
+
+async function limitLocks(tx: Tx): Promise<void> {
+  await tx.unsafe(`set local lock_timeout = ${LOCK_WAIT_MAX_MS}`);
+}

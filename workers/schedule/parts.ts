@@ -1,0 +1,86 @@
+/** Cuts the parts of a realm's transactions and entries when the newest has become large. @module */
+import type { Pool, Tx } from "../../db/database.ts";
+import {
+  analyzeParts,
+  attachParts,
+  boundParts,
+  PARTED,
+  selectPartsState,
+  unboundParts,
+  validatePart,
+} from "../../db/ledger/parts.ts";
+import { isTimeout } from "../../db/errors.ts";
+import { building, reading } from "../../db/transaction.ts";
+import { idFrom } from "../../domain/ids.ts";
+import type { WorkerContext } from "../worker_context.ts";
+
+const DAY_MS = 86_400_000;
+/** A cut is prepared at least so long before its time comes, and given up if it is not done by then. */
+const AHEAD_MIN_MS = DAY_MS;
+const GIVEN_UP_MS = DAY_MS / 2;
+
+/** When parts are cut. */
+export interface CutOptions {
+  /** Rows of transactions from which on the newest part is ended. */
+  rowsMax: number;
+  /** Gives the time of the cut that is prepared at a time; both in milliseconds. */
+  boundAfter?: (now: number) => number;
+  /** How long before its time a cut that is not done is given up, in milliseconds. */
+  givenUpMs?: number;
+  /** Told of each step that is done; a test ends the work there. */
+  onStep?: (step: string) => void;
+}
+
+/**
+ * Carries the cut of the newest part on as far as it goes, or begins one. Whatever step was the last of an earlier
+ * process, the next call goes on behind it.
+ */
+export async function cutParts(
+  { pool, log, actor }: Pick<WorkerContext, "pool" | "log" | "actor">,
+  { rowsMax, boundAfter = nextBound, givenUpMs = GIVEN_UP_MS, onStep = () => {} }: CutOptions,
+): Promise<void> {
+  let state = await reading(pool, selectPartsState);
+  if (state.stale) await step(pool, analyzeParts);
+  if (state.bound !== null && state.bound - actor.at < givenUpMs) {
+    // From the bound on it would refuse postings.
+    await step(pool, unboundParts);
+    log("warn", "a cut of the ledger's parts was given up: it was not done in time");
+    return;
+  }
+  if (state.moving || (state.bound === null && state.rows < rowsMax)) return;
+  try {
+    if (state.bound === null) {
+      await step(pool, (tx) => boundParts(tx, idFrom(boundAfter(actor.at))));
+      onStep("bound");
+    }
+    if (!state.validated) {
+      for (const table of PARTED) {
+        await step(pool, (tx) => validatePart(tx, table));
+        onStep(`validated ${table}`);
+      }
+    }
+    await step(pool, attachParts);
+    onStep("attached");
+  } catch (error) {
+    // Readers of long standing have the tables: the next round tries again.
+    if (!isTimeout(error)) throw error;
+    log("info", "a cut of the ledger's parts waits for other transactions");
+    return;
+  }
+  state = await reading(pool, selectPartsState);
+  if (state.stale) await step(pool, analyzeParts);
+  log("info", "the newest parts of transactions and entries were ended, and others begun");
+}
+
+/** The first midnight, UTC, that is at least a day away. */
+export function nextBound(now: number): number {
+  return Math.ceil((now + AHEAD_MIN_MS) / DAY_MS) * DAY_MS;
+}
+
+function step(pool: Pool, work: (tx: Tx) => Promise<void>): Promise<void> {
+  return building(pool, (sql) =>
+    sql.begin(async (tx) => {
+      if (pool.settings !== "") await tx.unsafe(pool.settings);
+      await work(tx);
+    })) as Promise<void>;
+}
