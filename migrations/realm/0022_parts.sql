@@ -12,7 +12,7 @@
 -- The lower bound of the newest part; null while there is one part.
 create function newest_bound() returns uuid language sql stable as $$
   select substring(pg_get_expr(c.relpartbound, c.oid) from $r$FROM \('([0-9a-f-]{36})'\)$r$)::uuid
-  from pg_class c where c.oid = 'transactions_newest'::regclass
+  from pg_class c where c.oid = to_regclass('transactions_newest')
 $$;
 
 -- Which cut is under way: its bound, or null, and whether all rows are proven to be below it. rows: roughly of the newest
@@ -24,9 +24,9 @@ begin
   select min(substring(pg_get_constraintdef(k.oid) from $r$< '([0-9a-f-]{36})'$r$))::uuid, count(*) = 2 and bool_and(k.convalidated)
     into bound, validated
     from pg_constraint k where k.conname = 'newest_bound'
-      and k.conrelid in ('transactions_newest'::regclass, 'entries_newest'::regclass);
+      and k.conrelid in (to_regclass('transactions_newest'), to_regclass('entries_newest'));
   select greatest(c.reltuples::bigint, pg_stat_get_live_tuples(c.oid), 0) into rows
-    from pg_class c where c.oid = 'transactions_newest'::regclass;
+    from pg_class c where c.oid = to_regclass('transactions_newest');
   moving := to_regclass('move_log_transactions') is not null;
   select sum(greatest(c.reltuples::bigint, pg_stat_get_live_tuples(c.oid), 0)) > 1.2 * greatest(p.reltuples, 0) + 1000 into stale
     from pg_class p, pg_partition_tree(p.oid) t join pg_class c on c.oid = t.relid and t.isleaf
@@ -115,14 +115,6 @@ begin
     perform attach_parts();
   end loop;
 end $$;
-
--- The upper bounds of all parts but the newest, in order.
-create function part_bounds() returns uuid[] language sql stable as $$
-  select coalesce(array_agg(q.bound order by q.bound), '{}') from (
-    select substring(pg_get_expr(c.relpartbound, c.oid) from $r$TO \('([0-9a-f-]{36})'\)$r$)::uuid as bound
-    from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'transactions'::regclass) q
-  where q.bound is not null
-$$;
 
 -- Figures of all parts together, which the server takes of each part alone by itself.
 create function analyze_parts() returns void language plpgsql as $$
