@@ -34,6 +34,8 @@ const STEP = `NNNN_<noun>${INDEX_STEP}`;
 const SEQUENCES = ["platform", "realm"];
 /** Functions of one value for all rows of a statement: a column whose default they are is added without a rewrite. */
 const STABLE = ["now", "transaction_timestamp", "statement_timestamp", "current_setting"];
+/** Tables with parts: no index is made concurrently on all of them at once. */
+const PARTED = ["transactions", "entries"];
 const LATER = "add it as `not valid`, and validate it in a migration of a later version";
 const REWRITES = "writes the whole table anew while nobody can read it";
 /** Statements that hold a table for long whatever they say. */
@@ -107,6 +109,9 @@ function indexStepFault(stmts: readonly Fields[]): string | null {
     ? Object.entries(stmts[0].stmt as Record<string, Fields>)[0]
     : ["", {} as Fields];
   const { concurrent, if_not_exists, idxname } = fields;
+  if (kind === "IndexStmt" && PARTED.includes(nameOf(fields.relation))) {
+    return "`transactions` and `entries` have parts, on which no index is made concurrently at once (docs/adr/0042-parts.md)";
+  }
   if (kind === "IndexStmt" && concurrent && if_not_exists && idxname) return null;
   return "an index step is one `create index concurrently if not exists <name>`, and nothing else";
 }

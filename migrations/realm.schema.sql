@@ -60,7 +60,7 @@ CREATE TRIGGER accounts_noted AFTER INSERT ON accounts REFERENCING NEW TABLE AS 
 CREATE TRIGGER accounts_noted_change AFTER UPDATE OF id, type, asset, testnet, decimals, active, frozen, frozen_by, frozen_by_realm, enabled, is_default, currency, currency_places, country, holder, owner, system, ramp, reference, deleted_at, created_at ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER accounts_noted_end AFTER DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER accounts_rules AFTER INSERT OR UPDATE OF blocked, linked, type, decimals, frozen, frozen_by, frozen_by_realm, is_default, currency_places, holder, owner, system, data ON accounts FOR EACH ROW EXECUTE FUNCTION check_account()
-CREATE TRIGGER accounts_seq BEFORE UPDATE OF seq ON accounts FOR EACH ROW WHEN ((new.seq < old.seq)) EXECUTE FUNCTION refuse_fall()
+CREATE TRIGGER accounts_seq AFTER UPDATE OF seq ON accounts FOR EACH ROW WHEN ((new.seq < old.seq)) EXECUTE FUNCTION refuse_fall()
 
 table addresses (
   id uuid not null
@@ -1764,6 +1764,7 @@ table transaction_references (
   transaction uuid not null
 )
 constraint transaction_references_pkey PRIMARY KEY (reference)
+constraint transaction_references_transaction_key UNIQUE (transaction)
 CREATE TRIGGER transaction_references_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transaction_references FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table transaction_reverts (
@@ -1771,6 +1772,7 @@ table transaction_reverts (
   transaction uuid not null
 )
 constraint transaction_reverts_pkey PRIMARY KEY (reverts)
+constraint transaction_reverts_transaction_key UNIQUE (transaction)
 CREATE TRIGGER transaction_reverts_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transaction_reverts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table transactions (
@@ -1804,8 +1806,6 @@ constraint transactions_pkey PRIMARY KEY (id)
 constraint transactions_refund TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint transactions_type_check CHECK ((type = ANY ('{transfer,deposit,forward,withdrawal,return,fee,issue,destroy,capture,revert}'::text[])))
 CREATE INDEX transactions_owner ON ONLY transactions USING btree (owner, id)
-CREATE INDEX transactions_reference ON ONLY transactions USING btree (reference) WHERE (reference IS NOT NULL)
-CREATE INDEX transactions_reverts ON ONLY transactions USING btree (reverts) WHERE (reverts IS NOT NULL)
 CREATE TRIGGER transactions_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 CREATE CONSTRAINT TRIGGER transactions_deposit AFTER INSERT ON transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'deposit'::text)) EXECUTE FUNCTION check_deposit_booked()
 CREATE CONSTRAINT TRIGGER transactions_refund AFTER INSERT ON transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'return'::text)) EXECUTE FUNCTION check_refund_booked()
@@ -1841,8 +1841,6 @@ constraint transactions_newest_pkey PRIMARY KEY (id)
 constraint transactions_refund TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint transactions_type_check CHECK ((type = ANY ('{transfer,deposit,forward,withdrawal,return,fee,issue,destroy,capture,revert}'::text[])))
 CREATE INDEX transactions_newest_owner_id_idx ON transactions_newest USING btree (owner, id)
-CREATE INDEX transactions_newest_reference_idx ON transactions_newest USING btree (reference) WHERE (reference IS NOT NULL)
-CREATE INDEX transactions_newest_reverts_idx ON transactions_newest USING btree (reverts) WHERE (reverts IS NOT NULL)
 CREATE TRIGGER transactions_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transactions_newest FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 CREATE CONSTRAINT TRIGGER transactions_deposit AFTER INSERT ON transactions_newest DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'deposit'::text)) EXECUTE FUNCTION check_deposit_booked()
 CREATE CONSTRAINT TRIGGER transactions_refund AFTER INSERT ON transactions_newest DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type = 'return'::text)) EXECUTE FUNCTION check_refund_booked()
@@ -4086,7 +4084,7 @@ CREATE OR REPLACE FUNCTION newest_bound()
  STABLE
 AS $function$
   select substring(pg_get_expr(c.relpartbound, c.oid) from $r$FROM \('([0-9a-f-]{36})'\)$r$)::uuid
-  from pg_class c where c.oid = 'transactions_newest'::regclass
+  from pg_class c where c.oid = to_regclass('transactions_newest')
 $function$;
 
 CREATE OR REPLACE FUNCTION note_changed_row()
@@ -4262,17 +4260,6 @@ begin
   return null;
 end $function$;
 
-CREATE OR REPLACE FUNCTION part_bounds()
- RETURNS uuid[]
- LANGUAGE sql
- STABLE
-AS $function$
-  select coalesce(array_agg(q.bound order by q.bound), '{}') from (
-    select substring(pg_get_expr(c.relpartbound, c.oid) from $r$TO \('([0-9a-f-]{36})'\)$r$)::uuid as bound
-    from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'transactions'::regclass) q
-  where q.bound is not null
-$function$;
-
 CREATE OR REPLACE FUNCTION parts_state(OUT bound uuid, OUT validated boolean, OUT rows bigint, OUT moving boolean, OUT stale boolean)
  RETURNS record
  LANGUAGE plpgsql
@@ -4281,9 +4268,9 @@ begin
   select min(substring(pg_get_constraintdef(k.oid) from $r$< '([0-9a-f-]{36})'$r$))::uuid, count(*) = 2 and bool_and(k.convalidated)
     into bound, validated
     from pg_constraint k where k.conname = 'newest_bound'
-      and k.conrelid in ('transactions_newest'::regclass, 'entries_newest'::regclass);
+      and k.conrelid in (to_regclass('transactions_newest'), to_regclass('entries_newest'));
   select greatest(c.reltuples::bigint, pg_stat_get_live_tuples(c.oid), 0) into rows
-    from pg_class c where c.oid = 'transactions_newest'::regclass;
+    from pg_class c where c.oid = to_regclass('transactions_newest');
   moving := to_regclass('move_log_transactions') is not null;
   select sum(greatest(c.reltuples::bigint, pg_stat_get_live_tuples(c.oid), 0)) > 1.2 * greatest(p.reltuples, 0) + 1000 into stale
     from pg_class p, pg_partition_tree(p.oid) t join pg_class c on c.oid = t.relid and t.isleaf
@@ -4732,7 +4719,6 @@ realm may execute on may_discard(uuid,uuid)
 realm may execute on message_rank(smallint,integer)
 realm may execute on ms_time(bigint)
 realm may execute on newest_bound()
-realm may execute on part_bounds()
 realm may execute on parts_state()
 realm may execute on pays_destination(text,text[])
 realm may execute on rate_of(text,text)

@@ -31,8 +31,6 @@ create table transactions (
   check ((fiat_currency is null) = (fiat_value is null) and (fiat_rate is null) = (fiat_value is null))
 ) partition by range (id);
 create index transactions_owner on transactions (owner, id);
-create index transactions_reference on transactions (reference) where reference is not null;
-create index transactions_reverts on transactions (reverts) where reverts is not null;
 create table transactions_newest partition of transactions for values from (minvalue) to (maxvalue);
 comment on table transactions is
   'Append-only, in parts by id (0022_parts.sql). No foreign keys: ledger_apply checks the same, the audit proves it.';
@@ -42,13 +40,13 @@ comment on column transactions.source_seq is 'Leads to the entry of the source w
 -- An index of a part says nothing about the others: what is there once in the whole ledger has a table of its own.
 create table transaction_references (
   reference text primary key,
-  transaction uuid not null
+  transaction uuid not null unique
 );
 comment on table transaction_references is 'Append-only. Each reference leads to one transaction.';
 
 create table transaction_reverts (
   reverts uuid primary key,
-  transaction uuid not null
+  transaction uuid not null unique
 );
 comment on table transaction_reverts is 'Append-only. A transaction is reverted once.';
 

@@ -173,7 +173,7 @@ begin
   raise exception 'the number of an account''s last entry never falls'
     using errcode = 'check_violation', constraint = 'accounts_seq';
 end $$;
-create trigger accounts_seq before update of seq on accounts
+create trigger accounts_seq after update of seq on accounts
   for each row when (new.seq < old.seq) execute function refuse_fall();
 create trigger currency_issues_append_only before update or delete or truncate on currency_issues
   for each statement execute function refuse_change();

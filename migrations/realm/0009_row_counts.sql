@@ -73,14 +73,17 @@ create trigger deposits_count_moved_rows after update of owner on deposits for e
 create trigger deposits_count_deleted_rows after delete on deposits for each row execute function count_moved_rows();
 
 -- Transactions with the data beside them, for filters and orders. Joins on unique keys whose columns a statement does
--- not name are left out by the planner, so a plain list reads transactions alone.
+-- not name are left out by the planner, so a count reads transactions alone. References and
+-- reverts are found by their own tables: each index of transactions costs every posting.
 create view transaction_list as
   select t.id, l.seq, encode(l.hash, 'hex') as hash, t.type, 'DONE'::text as status, t.source,
     s.owner as source_owner, s.holder as source_holder, t.destination, e.owner as destination_owner,
     e.holder as destination_holder, t.asset, t.amount, t.fiat_currency, t.fiat_rate, t.fiat_value, t.seal, d.data,
-    t.reference, t.address_data, t.reverts, t.owner, d.updated_at, t.created_at
+    f.reference, t.address_data, r.reverts, t.owner, d.updated_at, t.created_at
   from transactions t
   left join accounts s on s.id = t.source
   left join accounts e on e.id = t.destination
   left join chain_links l on l.transaction = t.id
-  left join transaction_data d on d.transaction = t.id;
+  left join transaction_data d on d.transaction = t.id
+  left join transaction_references f on f.transaction = t.id
+  left join transaction_reverts r on r.transaction = t.id;

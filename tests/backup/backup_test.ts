@@ -196,9 +196,12 @@ Deno.test("a backup of an older schema is restored and brought up to date", asyn
   const { host, realm } = its;
   const made = await its.backUp();
   const identity = await Deno.readTextFile(`${host.folder}/backup.key`);
-  const last = realm.services.migrations.realm.at(-1)!;
+  const migrations = realm.services.migrations.realm;
+  const older = migrations.findLastIndex(({ text }) => /^create table /m.test(text));
   const since = new Set(
-    [...last.text.matchAll(/create table (\w+)/g)].map(([, table]) => table),
+    migrations.slice(older).flatMap(({ text }) =>
+      [...text.matchAll(/^create table (\w+)/gm)].map(([, table]) => table)
+    ),
   );
   ok(since.size > 0);
   const path = `${host.folder}/older.age`;
@@ -207,7 +210,7 @@ Deno.test("a backup of an older schema is restored and brought up to date", asyn
     { path, recipient: host.recipient },
     (part) => {
       if (part.is === "realm") {
-        return { ...part, migrations: part.migrations.slice(0, -1) };
+        return { ...part, migrations: part.migrations.slice(0, older) };
       }
       return part.is === "table" && since.has(part.name) ? null : part;
     },

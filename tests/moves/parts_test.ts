@@ -1,0 +1,63 @@
+/** Moves of a realm whose ledger has parts. @module */
+import { deepEqual, equal } from "node:assert/strict";
+import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded.ts";
+import { selectPartBounds, selectPartsState } from "../../db/ledger/parts.ts";
+import { reading } from "../../db/transaction.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { carryOn } from "../../workers/moves/moving.ts";
+import { orderMove } from "../../workers/moves/move_orders.ts";
+import { carryCutOn, countParts, cutNow } from "../support/parts.ts";
+import { testRealm } from "../support/realm.ts";
+
+let root = "";
+let other: EmbeddedPostgres;
+
+Deno.test.beforeAll(async () => {
+  root = await Deno.makeTempDir({ prefix: "purser-moves-" });
+  await Deno.chmod(root, 0o755);
+  const settings = { fsync: "off", max_connections: "200" };
+  other = await startEmbedded({ dataDir: `${root}/data`, port: 0, settings });
+});
+
+Deno.test.afterAll(async () => {
+  await other.stop();
+  await Deno.remove(root, { recursive: true });
+});
+
+Deno.test("a ledger keeps its parts when its realm moves, none is cut meanwhile, and rows of all parts are copied right", async () => {
+  await using realm = await testRealm();
+  const { account: source } = await realm.currency("1000000", "GOLD");
+  const target = await realm.account({ asset: "GOLD" });
+  const body = { source: { account: source }, destination: { account: target }, value: "1" };
+  const post = async () => {
+    const { status, text } = await realm.admin.send("POST", "/v1/transactions", body);
+    equal(status, 201, text);
+  };
+  for (let part = 0; part < 3; part++) {
+    await post();
+    await post();
+    if (part < 2) await cutNow(realm);
+  }
+  const bounds = await reading(realm.pool, selectPartBounds);
+  const { database, services } = realm;
+  const options = {
+    ...{ database, migrations: services.provisioning.migrations, secrets: services.secrets },
+    async onStep(step: string) {
+      if (step !== "loaded") return;
+      // Rows that are noted meanwhile have places in their part like those of older rows in others.
+      await post();
+      equal((await reading(realm.pool, selectPartsState)).moving, true);
+      await carryCutOn(realm);
+      equal(await countParts(realm), 3);
+    },
+  };
+  await carryOn(options, await orderMove(options, { realm: realm.id, to: other.url }, Date.now()));
+  deepEqual(await reading(realm.pool, selectPartBounds), bounds);
+  equal((await realm.balance(target)).total, "7");
+  await post();
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  await cutNow(realm);
+  await post();
+  equal(await countParts(realm), 4);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
