@@ -141,7 +141,7 @@ async function readSizes({ stand: { sql, server }, serving, working, realm }: So
       (select n_dead_tup from pg_stat_all_tables
        where schemaname = '${realm.schema}' and relname = 'accounts') as dead,
       (select n_tup_ins from pg_stat_all_tables
-       where schemaname = '${realm.schema}' and relname = 'transactions') as transactions`);
+       where schemaname = '${realm.schema}' and relname = 'transactions_newest') as transactions`);
   const mib = (bytes: string) => Number(bytes) / 2 ** 20;
   return {
     serving: await residentMib(serving.pid),

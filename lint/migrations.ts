@@ -110,7 +110,8 @@ function indexStepFault(stmts: readonly Fields[]): string | null {
     : ["", {} as Fields];
   const { concurrent, if_not_exists, idxname } = fields;
   if (kind === "IndexStmt" && PARTED.includes(nameOf(fields.relation))) {
-    return "`transactions` and `entries` have parts, on which no index is made concurrently at once (docs/adr/0042-parts.md)";
+    return "`transactions` and `entries` have parts, on which no index is made concurrently at once: " +
+      "make it on each part, and attach it (docs/adr/0042-parts.md)";
   }
   if (kind === "IndexStmt" && concurrent && if_not_exists && idxname) return null;
   return "an index step is one `create index concurrently if not exists <name>`, and nothing else";

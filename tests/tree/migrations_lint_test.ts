@@ -105,6 +105,8 @@ Deno.test("an index on a table with rows is made in an index step, a file of one
     match(fault, /^0002_by_state\.index\.sql: an index step is one/, text);
     deepEqual(more, []);
   }
+  const [parted] = await step(made.replace("orders", "entries"));
+  match(parted, /`transactions` and `entries` have parts/);
   const [fault] = await faultsOf("create index concurrently if not exists own on lines (id)");
   match(fault, /no index is made concurrently in a transaction: .* NNNN_<noun>\.index\.sql/);
 });
