@@ -206,6 +206,28 @@ Deno.test("a cut that is not done long before its time is given up, and postings
   );
 });
 
+Deno.test("a worker takes the planner's figures of all parts when they are old, and cuts no part that is small", async () => {
+  await using realm = await testRealm();
+  const { from, to } = await fixture(realm);
+  const move = { source: { account: from }, destination: { account: to }, value: "1" };
+  const transactions = new Array(1000).fill(move);
+  for (let batch = 0; batch < 2; batch++) {
+    const answer = await realm.admin.send("POST", "/v1/transactions/batch", { transactions });
+    ok(answer.status < 300, answer.text);
+  }
+  const state = () => reading(realm.pool, selectPartsState);
+  // The server counts rows a moment after they were written.
+  await until(async () => (await state()).stale);
+  await carryCutOn(realm, { rowsMax: 1_000_000 });
+  equal((await state()).stale, false);
+  equal(await countParts(realm), 1);
+  const [{ figures }] = await rowsOf<{ figures: number }>(
+    realm,
+    "select count(*)::integer as figures from pg_stats where schemaname = current_schema() and tablename = 'entries'",
+  );
+  ok(figures > 0);
+});
+
 Deno.test("parts are cut at a midnight, UTC, that is at least a day away", () => {
   const at = Date.UTC(2026, 10, 24, 10, 30);
   equal(nextBound(at), Date.UTC(2026, 10, 26));
