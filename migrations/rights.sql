@@ -126,7 +126,7 @@ declare
   -- Functions that only the worker calls, and functions that only other functions call.
   working constant text[] := array['ledger_book', 'note_seen', 'forget_events', 'bound_parts', 'unbound_parts',
     'validate_part', 'attach_parts', 'analyze_parts'];
-  inner_ones constant text[] := array['ledger_apply', 'note_events', 'note_issue', 'note_state', 'shape_parts', 'tell_of'];
+  inner_ones constant text[] := array['ledger_apply', 'note_events', 'lock_parts', 'note_issue', 'note_state', 'shape_parts', 'tell_of'];
 begin
   for f in select format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) as name, p.proname,
       p.proname = any (definers) as definer, p.prorettype = 'trigger'::regtype as of_trigger

@@ -22,8 +22,11 @@ export interface PartsState {
   stale: boolean;
 }
 
-/** Alterations wait no longer than this for their locks: what waits behind them is postings and reads. */
-const LOCK_WAIT_MAX_MS = 400;
+/**
+ * A proof waits so long for its lock, and nobody waits behind it: autovacuum leaves a table to others after a second.
+ * Alterations have limits of their own (`lock_parts`).
+ */
+const LOCK_WAIT_MAX_MS = 10_000;
 
 /** Reads where the cut of the newest part stands. */
 export async function selectPartsState(db: Db): Promise<PartsState> {
@@ -52,36 +55,31 @@ export async function shapeParts(tx: Tx, bounds: readonly string[]): Promise<voi
 
 /** Demands of all later transactions to be before a bound, the first id of a millisecond. */
 export async function boundParts(tx: Tx, bound: string): Promise<void> {
-  await limitLocks(tx);
   await tx`select bound_parts(${bound}::uuid)`;
 }
 
 /** Takes the demand back. */
 export async function unboundParts(tx: Tx): Promise<void> {
-  await limitLocks(tx);
   await tx`select unbound_parts()`;
 }
 
 /** Proves that the rows of a table meet the demand; reads them all, beside readers and writers. */
 export async function validatePart(tx: Tx, table: typeof PARTED[number]): Promise<void> {
-  await limitLocks(tx);
-  await tx`set local statement_timeout = 0`;
+  await readAtLength(tx);
   await tx`select validate_part(${table})`;
 }
 
 /** Ends the newest part at its bound, and begins another one. */
 export async function attachParts(tx: Tx): Promise<void> {
-  await limitLocks(tx);
   await tx`select attach_parts()`;
 }
 
 /** Takes figures of all parts together. */
 export async function analyzeParts(tx: Tx): Promise<void> {
-  await limitLocks(tx);
-  await tx`set local statement_timeout = 0`;
+  await readAtLength(tx);
   await tx`select analyze_parts()`;
 }
 
-async function limitLocks(tx: Tx): Promise<void> {
-  await tx.unsafe(`set local lock_timeout = ${LOCK_WAIT_MAX_MS}`);
+async function readAtLength(tx: Tx): Promise<void> {
+  await tx.unsafe(`set local lock_timeout = ${LOCK_WAIT_MAX_MS}; set local statement_timeout = 0`);
 }

@@ -33,17 +33,27 @@ begin
     where p.oid = 'transactions'::regclass group by p.reltuples;
 end $$;
 
+-- Locks the newest parts for an alteration. Autovacuum leaves a table to others once they have waited for a second
+-- (deadlock_timeout): so the first lock is one that nobody waits behind. Behind the others postings and reads wait.
+create function lock_parts() returns void language plpgsql as $$
+begin
+  perform set_config('lock_timeout', '10s', true);
+  lock table transactions_newest, entries_newest in share update exclusive mode;
+  perform set_config('lock_timeout', '400ms', true);
+  lock table ledger_lock in exclusive mode;
+  lock table only transactions, only entries, transactions_newest, entries_newest in access exclusive mode;
+end $$;
+
 -- Demands of all later rows to be below a bound.
 create function bound_parts(p_bound uuid) returns void language plpgsql as $$
 declare
-  low uuid := newest_bound();
-  part record;
+  low uuid; part record;
 begin
   if ledger_id(left(replace(p_bound::text, '-', ''), 12) || '7000', 1, '000000000000') <> p_bound then
     raise exception 'a bound of parts is the first id of a millisecond';
   end if;
-  lock table ledger_lock in exclusive mode;
-  lock table transactions, entries in access exclusive mode;
+  perform lock_parts();
+  low := newest_bound();
   if p_bound <= greatest(ledger_newest(), low) then
     raise exception 'a bound of parts lies in the future' using errcode = 'check_violation';
   end if;
@@ -57,8 +67,7 @@ end $$;
 -- Takes the demand back, so that it never refuses a posting.
 create function unbound_parts() returns void language plpgsql as $$
 begin
-  lock table ledger_lock in exclusive mode;
-  lock table transactions, entries in access exclusive mode;
+  perform lock_parts();
   alter table transactions_newest drop constraint if exists newest_bound;
   alter table entries_newest drop constraint if exists newest_bound;
 end $$;
@@ -74,12 +83,12 @@ end $$;
 -- No row is read: the demand is the proof.
 create function attach_parts() returns void language plpgsql as $$
 declare
-  low uuid := newest_bound();
-  state record; suffix text; whole text; r record;
+  low uuid; state record; suffix text; whole text; r record;
 begin
-  lock table ledger_lock in exclusive mode;
-  lock table transactions, entries in access exclusive mode;
+  perform lock_parts();
+  low := newest_bound();
   state := parts_state();
+  if state.moving then raise exception 'the realm is being copied' using errcode = 'lock_not_available'; end if;
   if state.validated is not true then raise exception 'the rows of the newest part are not proven to be below a bound'; end if;
   suffix := to_char(ms_time(id_ms(state.bound)) at time zone 'UTC', 'YYYYMMDD"t"HH24MISSMS');
   foreach whole in array array['transactions', 'entries'] loop
@@ -106,7 +115,7 @@ end $$;
 -- Cuts a ledger without rows at the bounds of another, whose copy it becomes.
 create function shape_parts(p_bounds uuid[]) returns void language plpgsql as $$
 declare
-  b uuid;
+  b uuid; wait text := current_setting('lock_timeout');
 begin
   for b in select u from unnest(p_bounds) u order by u loop
     perform bound_parts(b);
@@ -114,6 +123,7 @@ begin
     perform validate_part('entries');
     perform attach_parts();
   end loop;
+  perform set_config('lock_timeout', wait, true);
 end $$;
 
 -- Figures of all parts together, which the server takes of each part alone by itself.
