@@ -1,7 +1,7 @@
 /** A ledger in parts: how they are cut, and that nothing shows where. @module */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { selectPartsState } from "../../db/ledger/parts.ts";
-import { reading, writing } from "../../db/transaction.ts";
+import { reading, snapshot, writing } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { nextBound } from "../../workers/schedule/parts.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
@@ -204,6 +204,21 @@ Deno.test("a cut that is not done long before its time is given up, and postings
     writing(realm.pool, (db) => db`select bound_parts('00000000-0000-7000-8000-000000000000')`),
     { code: "23514" },
   );
+});
+
+Deno.test("a cut waits for a transaction of long standing, and postings do not wait for the cut", async () => {
+  await using realm = await testRealm();
+  const { made } = await fixture(realm);
+  await made();
+  await snapshot(realm.pool, async (tx) => {
+    await tx`select 1 from entries limit 1`;
+    await carryCutOn(realm);
+    equal((await reading(realm.pool, selectPartsState)).bound, null);
+    await made();
+  });
+  await carryCutOn(realm);
+  equal(await countParts(realm), 2);
+  await made();
 });
 
 Deno.test("a worker takes the planner's figures of all parts when they are old, and cuts no part that is small", async () => {
