@@ -3,7 +3,8 @@
  * demanded, the rows are proven to be below it, the part is attached with it (migrations/realm/0022_parts.sql).
  * @module
  */
-import type { Db, Tx } from "../database.ts";
+import type { Db, Pool, Tx } from "../database.ts";
+import { building } from "../transaction.ts";
 
 /** The tables that have parts. */
 export const PARTED = ["transactions", "entries"] as const;
@@ -51,6 +52,15 @@ export async function selectPartBounds(db: Db): Promise<string[]> {
 /** Cuts a ledger without rows as another one is cut. */
 export async function shapeParts(tx: Tx, bounds: readonly string[]): Promise<void> {
   if (bounds.length > 0) await tx`select shape_parts(${`{${bounds.join(",")}}`}::text::uuid[])`;
+}
+
+/** Runs a step of a cut, which may read all rows of a part, in a transaction of its own. */
+export async function inStep(pool: Pool, work: (tx: Tx) => Promise<void>): Promise<void> {
+  await building(pool, (sql) =>
+    sql.begin(async (tx) => {
+      if (pool.settings !== "") await tx.unsafe(pool.settings);
+      await work(tx);
+    }));
 }
 
 /** Demands of all later transactions to be before a bound, the first id of a millisecond. */

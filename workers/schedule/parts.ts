@@ -1,16 +1,17 @@
 /** Cuts the parts of a realm's transactions and entries when the newest has become large. @module */
-import type { Pool, Tx } from "../../db/database.ts";
+import type { Pool } from "../../db/database.ts";
 import {
   analyzeParts,
   attachParts,
   boundParts,
+  inStep,
   PARTED,
   selectPartsState,
   unboundParts,
   validatePart,
 } from "../../db/ledger/parts.ts";
 import { isTimeout } from "../../db/errors.ts";
-import { building, reading } from "../../db/transaction.ts";
+import { reading } from "../../db/transaction.ts";
 import { idFrom } from "../../domain/ids.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
@@ -43,23 +44,23 @@ export async function cutParts(
   if (state.stale) await refreshFigures(pool);
   if (state.bound !== null && state.bound - actor.at < givenUpMs) {
     // From the bound on it would refuse postings.
-    await step(pool, unboundParts);
+    await inStep(pool, unboundParts);
     log("warn", "a cut of the ledger's parts was given up: it was not done in time");
     return;
   }
   if (state.moving || (state.bound === null && state.rows < rowsMax)) return;
   try {
     if (state.bound === null) {
-      await step(pool, (tx) => boundParts(tx, idFrom(boundAfter(actor.at))));
+      await inStep(pool, (tx) => boundParts(tx, idFrom(boundAfter(actor.at))));
       onStep("bound");
     }
     if (!state.validated) {
       for (const table of PARTED) {
-        await step(pool, (tx) => validatePart(tx, table));
+        await inStep(pool, (tx) => validatePart(tx, table));
         onStep(`validated ${table}`);
       }
     }
-    await step(pool, attachParts);
+    await inStep(pool, attachParts);
     onStep("attached");
   } catch (error) {
     // Readers of long standing have the tables: the next round tries again.
@@ -73,7 +74,7 @@ export async function cutParts(
 
 /** Vacuum may have a part just now: the figures are taken later then. */
 async function refreshFigures(pool: Pool): Promise<void> {
-  await step(pool, analyzeParts).catch((error) => {
+  await inStep(pool, analyzeParts).catch((error) => {
     if (!isTimeout(error)) throw error;
   });
 }
@@ -81,12 +82,4 @@ async function refreshFigures(pool: Pool): Promise<void> {
 /** The first midnight, UTC, that is at least a day away. */
 export function nextBound(now: number): number {
   return Math.ceil((now + AHEAD_MIN_MS) / DAY_MS) * DAY_MS;
-}
-
-function step(pool: Pool, work: (tx: Tx) => Promise<void>): Promise<void> {
-  return building(pool, (sql) =>
-    sql.begin(async (tx) => {
-      if (pool.settings !== "") await tx.unsafe(pool.settings);
-      await work(tx);
-    })) as Promise<void>;
 }
