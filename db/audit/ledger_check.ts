@@ -250,7 +250,7 @@ export const CHECKS = {
       from transactions t left join deposits d on d.transaction = t.id
       where t.type = 'deposit' group by t.id having count(d.id)
         <> case when watches_addresses(t.destination)
-          and exists (select from transactions r where r.reverts = t.id) then 0 else 1 end`,
+          and exists (select from transaction_reverts r where r.reverts = t.id) then 0 else 1 end`,
   /** A withdrawal out of a virtual account names the transaction that brought it to the ramp. */
   "withdrawal.transaction": `
     select w.id as subject, concat_ws(' ', w.account, w.ramp, w.charged - w.surcharge) as expected,
