@@ -2163,12 +2163,12 @@ CREATE OR REPLACE FUNCTION attach_parts()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
-  low uuid := newest_bound();
-  state record; suffix text; whole text; r record;
+  low uuid; state record; suffix text; whole text; r record;
 begin
-  lock table ledger_lock in exclusive mode;
-  lock table transactions, entries in access exclusive mode;
+  perform lock_parts();
+  low := newest_bound();
   state := parts_state();
+  if state.moving then raise exception 'the realm is being copied' using errcode = 'lock_not_available'; end if;
   if state.validated is not true then raise exception 'the rows of the newest part are not proven to be below a bound'; end if;
   suffix := to_char(ms_time(id_ms(state.bound)) at time zone 'UTC', 'YYYYMMDD"t"HH24MISSMS');
   foreach whole in array array['transactions', 'entries'] loop
@@ -2199,14 +2199,13 @@ CREATE OR REPLACE FUNCTION bound_parts(p_bound uuid)
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 declare
-  low uuid := newest_bound();
-  part record;
+  low uuid; part record;
 begin
   if ledger_id(left(replace(p_bound::text, '-', ''), 12) || '7000', 1, '000000000000') <> p_bound then
     raise exception 'a bound of parts is the first id of a millisecond';
   end if;
-  lock table ledger_lock in exclusive mode;
-  lock table transactions, entries in access exclusive mode;
+  perform lock_parts();
+  low := newest_bound();
   if p_bound <= greatest(ledger_newest(), low) then
     raise exception 'a bound of parts lies in the future' using errcode = 'check_violation';
   end if;
@@ -3989,6 +3988,18 @@ AS $function$
   on conflict (type) do update set until = greatest(event_listeners.until, excluded.until)
 $function$;
 
+CREATE OR REPLACE FUNCTION lock_parts()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform set_config('lock_timeout', '10s', true);
+  lock table transactions_newest, entries_newest in share update exclusive mode;
+  perform set_config('lock_timeout', '400ms', true);
+  lock table ledger_lock in exclusive mode;
+  lock table only transactions, only entries, transactions_newest, entries_newest in access exclusive mode;
+end $function$;
+
 CREATE OR REPLACE FUNCTION may_be_sponsored(p_sender text, p_user uuid, p_own boolean, p_but uuid)
  RETURNS boolean
  LANGUAGE sql
@@ -4501,7 +4512,7 @@ CREATE OR REPLACE FUNCTION shape_parts(p_bounds uuid[])
  LANGUAGE plpgsql
 AS $function$
 declare
-  b uuid;
+  b uuid; wait text := current_setting('lock_timeout');
 begin
   for b in select u from unnest(p_bounds) u order by u loop
     perform bound_parts(b);
@@ -4509,6 +4520,7 @@ begin
     perform validate_part('entries');
     perform attach_parts();
   end loop;
+  perform set_config('lock_timeout', wait, true);
 end $function$;
 
 CREATE OR REPLACE FUNCTION shows_demand(o chain_orders, p_demand text, p_batch uuid)
@@ -4626,8 +4638,7 @@ CREATE OR REPLACE FUNCTION unbound_parts()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  lock table ledger_lock in exclusive mode;
-  lock table transactions, entries in access exclusive mode;
+  perform lock_parts();
   alter table transactions_newest drop constraint if exists newest_bound;
   alter table entries_newest drop constraint if exists newest_bound;
 end $function$;

@@ -227,7 +227,10 @@ Deno.test("a worker takes the planner's figures of all parts when they are old, 
   const move = { source: { account: from }, destination: { account: to }, value: "1" };
   const transactions = new Array(1000).fill(move);
   for (let batch = 0; batch < 2; batch++) {
-    const answer = await realm.admin.send("POST", "/v1/transactions/batch", { transactions });
+    const answer = await realm.admin.send("POST", "/v1/transactions/batch", {
+      transactions,
+      atomic: true,
+    });
     ok(answer.status < 300, answer.text);
   }
   const state = () => reading(realm.pool, selectPartsState);

@@ -25,7 +25,7 @@ const ASKED = [
     "external_addresses",
     "currencies",
   ],
-  ...["transactions", "deposits", "unmatched_deposits", "withdrawals"],
+  ...["transactions_newest", "deposits", "unmatched_deposits", "withdrawals"],
 ];
 
 Deno.test("a filter of a desk reads the few rows that it finds", async () => {

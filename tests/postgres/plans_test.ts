@@ -198,7 +198,7 @@ Deno.test("no statement that was prepared on empty tables reads through a table 
   );
   for (
     const name of [
-      ...["accounts", "transactions", "entries", "deposits", "jobs", "chain_links"],
+      ...["accounts", "transactions_newest", "entries_newest", "deposits", "jobs", "chain_links"],
       ...["hourly_flows", "chain_samples"],
     ]
   ) ok(grown.has(name), `${name} grew`);
