@@ -3,6 +3,9 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { selectPartsState } from "../../db/ledger/parts.ts";
 import { reading, snapshot, writing } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { openChains } from "../../workers/chains/registry.ts";
+import { openSigner } from "../../workers/keys/signer.ts";
+import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { nextBound } from "../../workers/schedule/parts.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { until } from "../support/eventually.ts";
@@ -244,6 +247,25 @@ Deno.test("a worker takes the planner's figures of all parts when they are old, 
     "select count(*)::integer as figures from pg_stats where schemaname = current_schema() and tablename = 'entries'",
   );
   ok(figures > 0);
+});
+
+Deno.test("the timetable cuts the parts of a realm that are larger than the setting says", async () => {
+  await using realm = await testRealm();
+  const { made } = await fixture(realm);
+  await made();
+  const { database, services: { config, log } } = realm;
+  const chains = openChains(config.chains);
+  const signer = openSigner(config.masterKey!, Date.now);
+  const given = { database, log, now: Date.now, chains, signer, rates: null };
+  for (const [partRows, parts] of [[1_000_000, 1], [0, 2]]) {
+    await rowsOf(realm, "delete from leases");
+    const timetable = startTimetable({ ...given, partRows }, { only: realm.id, loop: false });
+    await timetable.drain(120_000);
+    await timetable.stop();
+    equal(await countParts(realm), parts);
+  }
+  chains.close();
+  await made();
 });
 
 Deno.test("parts are cut at a midnight, UTC, that is at least a day away", () => {
