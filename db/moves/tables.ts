@@ -55,7 +55,9 @@ export async function selectTables(db: Db, schema: string): Promise<TableShape[]
       select sum(pg_relation_size(p.oid))::text as bytes,
         sum(pg_relation_size(nullif(p.reltoastrelid, 0))) > 0 is true as wide
       from pg_class p where p.oid in (select c.oid union all select t.relid from pg_partition_tree(c.oid) t)) f
-    where c.relnamespace = to_regnamespace(${quoted(schema)}) and c.relkind in ('r', 'p') and not c.relispartition
+    where c.relnamespace = to_regnamespace(${
+    quoted(schema)
+  }) and c.relkind in ('r', 'p') and not c.relispartition
       and c.relname not like 'move\\_%' and exists (select from pg_attribute a
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
     order by c.relname`;
