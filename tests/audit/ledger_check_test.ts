@@ -14,9 +14,7 @@ const WORLD = "(select id from accounts where asset = 'GOLD' and system = 'world
 const OTHER = "(select account from account_states where frozen)";
 /** The transaction of a number in the hash chain. */
 const AT = (n: number) =>
-  `(select transaction from chain_links where transaction is not null order by seq limit 1 offset ${
-    n - 1
-  })`;
+  `(select transaction from chain_links where transaction is not null order by seq limit 1 offset ${n}-1)`;
 
 /** A deposit that says it brought an amount into the account that transaction 2 credited. */
 const DEPOSIT = (transaction: string, credited: string) => `
