@@ -11,6 +11,8 @@ export const PARTED = ["transactions", "entries"] as const;
 
 /** Where the cut of a realm's newest part stands. */
 export interface PartsState {
+  /** The time by the database's clock, which alone gives ids their time; in milliseconds. */
+  at: number;
   /** Milliseconds; null: no cut is under way. */
   bound: number | null;
   /** Whether all rows are proven to be below the bound. */
@@ -32,11 +34,16 @@ const LOCK_WAIT_MAX_MS = 10_000;
 /** Reads where the cut of the newest part stands. */
 export async function selectPartsState(db: Db): Promise<PartsState> {
   const [row] = await db<
-    (Omit<PartsState, "bound" | "rows"> & { bound: string | null; rows: string })[]
+    (Omit<PartsState, "at" | "bound" | "rows"> & {
+      at: string;
+      bound: string | null;
+      rows: string;
+    })[]
   >`
-    select id_ms(bound)::text as bound, validated, rows::text as rows, moving, coalesce(stale, false) as stale
+    select database_ms()::text as at, id_ms(bound)::text as bound, validated, rows::text as rows, moving, coalesce(stale, false) as stale
     from parts_state()`;
-  return { ...row, bound: row.bound === null ? null : Number(row.bound), rows: Number(row.rows) };
+  const bound = row.bound === null ? null : Number(row.bound);
+  return { ...row, at: Number(row.at), bound, rows: Number(row.rows) };
 }
 
 /** Reads the upper bounds of all parts but the newest, in order; also with a login that calls no functions. */

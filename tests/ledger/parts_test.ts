@@ -135,6 +135,8 @@ Deno.test("balances, lists, statements, references and reverts reach over parts,
   await extendHashChain(realm.pool, Date.now);
   const found = await checkLedger(realm.pool);
   deepEqual(found.mismatches, []);
+  const { valid, checked } = await get("/v1/transactions/verify");
+  ok(valid && checked > ids.length, `${checked}`);
 });
 
 Deno.test("nobody changes rows of a part that is addressed directly, and a role of the realm has only the parent's rights", async () => {

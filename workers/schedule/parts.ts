@@ -37,12 +37,12 @@ export interface CutOptions {
  * process, the next call goes on behind it.
  */
 export async function cutParts(
-  { pool, log, actor }: Pick<WorkerContext, "pool" | "log" | "actor">,
+  { pool, log }: Pick<WorkerContext, "pool" | "log">,
   { rowsMax, boundAfter = nextBound, givenUpMs = GIVEN_UP_MS, onStep = () => {} }: CutOptions,
 ): Promise<void> {
   const state = await reading(pool, selectPartsState);
   if (state.stale) await refreshFigures(pool);
-  if (state.bound !== null && state.bound - actor.at < givenUpMs) {
+  if (state.bound !== null && state.bound - state.at < givenUpMs) {
     // From the bound on it would refuse postings.
     await inStep(pool, unboundParts);
     log("warn", "a cut of the ledger's parts was given up: it was not done in time");
@@ -51,7 +51,7 @@ export async function cutParts(
   if (state.moving || (state.bound === null && state.rows < rowsMax)) return;
   try {
     if (state.bound === null) {
-      await inStep(pool, (tx) => boundParts(tx, idFrom(boundAfter(actor.at))));
+      await inStep(pool, (tx) => boundParts(tx, idFrom(boundAfter(state.at))));
       onStep("bound");
     }
     if (!state.validated) {
