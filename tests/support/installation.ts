@@ -71,7 +71,8 @@ export async function keepRealm({ id }: { id: string }): Promise<void> {
   await asSuperuser(`do $$ declare t record; begin
     execute 'drop schema if exists kept_${schema} cascade';
     execute 'create schema kept_${schema}';
-    for t in select tablename from pg_tables where schemaname = '${schema}' loop
+    for t in select relname as tablename from pg_class where relnamespace = '${schema}'::regnamespace
+        and relkind in ('r', 'p') and not relispartition loop
       execute format('create table kept_${schema}.%I as table ${schema}.%I', t.tablename, t.tablename);
     end loop; end $$`);
 }
