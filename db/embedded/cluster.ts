@@ -101,6 +101,21 @@ async function nobodyCanRun(bin: string, cwd: string): Promise<boolean> {
   }
 }
 
+/** How often a lock is asked for, 50 ms apart. */
+const LOCK_TRIES = 20;
+
+/**
+ * Takes a lock that nobody has, or that was just given back: a program that starts another one lends it its files for
+ * the moment until that has begun, and a lock lasts as long as any of them.
+ */
+async function isLocked(file: Deno.FsFile): Promise<boolean> {
+  for (let tries = 1; !await file.tryLock(true); tries++) {
+    if (tries === LOCK_TRIES) return false;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return true;
+}
+
 /** Takes the one lock of a cluster; the kernel releases it however this process ends. */
 export async function lockCluster(home: string, dataDir: string): Promise<Deno.FsFile> {
   await makeFolder(home);
@@ -108,7 +123,7 @@ export async function lockCluster(home: string, dataDir: string): Promise<Deno.F
   const path = join(home, "lock");
   const file = await Deno.open(path, { create: true, read: true, write: true, mode: 0o600 });
   try {
-    if (!await file.tryLock(true)) {
+    if (!await isLocked(file)) {
       const pid = (await Deno.readTextFile(path)).trim() || "unknown";
       throw new Error(`DATA_DIR ${dataDir} is in use by another Purser process (pid ${pid})`);
     }
