@@ -4,6 +4,7 @@
  * @module
  */
 import type { Db, Pool, Tx } from "../database.ts";
+import { enterSchema } from "../migrate.ts";
 import { building } from "../transaction.ts";
 
 /** The tables that have parts. */
@@ -78,6 +79,16 @@ export async function boundParts(tx: Tx, bound: string): Promise<void> {
 /** Takes the demand back. */
 export async function unboundParts(tx: Tx): Promise<void> {
   await tx`select unbound_parts()`;
+}
+
+/**
+ * Takes the demand of a cut that is under way back from a realm that is copied from now on. No step of a cut is taken
+ * meanwhile; a copy that lasts beyond its time, from which on the demand refuses postings, would hold the locks that taking
+ * it back needs.
+ */
+export async function giveCutUp(tx: Tx, schema: string): Promise<void> {
+  await enterSchema(tx, schema);
+  if ((await selectPartsState(tx)).bound !== null) await unboundParts(tx);
 }
 
 /** Proves that the rows of a table meet the demand; reads them all, beside readers and writers. */

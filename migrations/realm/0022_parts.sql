@@ -47,9 +47,9 @@ end $$;
 -- Demands of all later rows to be below a bound.
 create function bound_parts(p_bound uuid) returns void language plpgsql as $$
 declare
-  low uuid; part record;
+  low uuid; state record; part record;
 begin
-  if ledger_id(left(replace(p_bound::text, '-', ''), 12) || '7000', 1, '000000000000') <> p_bound then
+  if ledger_id(left(replace(p_bound::text, '-', ''), 12) || '7000', 1, '000000000000') is distinct from p_bound then
     raise exception 'a bound of parts is the first id of a millisecond';
   end if;
   perform lock_parts();
@@ -57,7 +57,9 @@ begin
   if p_bound <= greatest(ledger_newest(), low) then
     raise exception 'a bound of parts lies in the future' using errcode = 'check_violation';
   end if;
-  if (parts_state()).bound is not null then return; end if;
+  state := parts_state();
+  if state.moving then raise exception 'the realm is being copied' using errcode = 'lock_not_available'; end if;
+  if state.bound is not null then return; end if;
   for part in select * from (values ('transactions_newest', 'id'), ('entries_newest', 'transaction')) v(name, key) loop
     execute format('alter table %I add constraint newest_bound check (%s%I < %L::uuid) not valid', part.name,
       case when low is null then '' else format('%I >= %L::uuid and ', part.key, low) end, part.key, p_bound);

@@ -15,7 +15,7 @@ import {
   migrateRealm,
   restateRights,
 } from "../../db/migrate.ts";
-import { selectPartBounds, shapeParts } from "../../db/ledger/parts.ts";
+import { giveCutUp, selectPartBounds, shapeParts } from "../../db/ledger/parts.ts";
 import {
   claimCapture,
   holdsCapture,
@@ -155,6 +155,7 @@ async function copy(run: Run): Promise<void> {
       })
     );
   }
+  await insisting(() => locking(source, (tx) => giveCutUp(tx, schema)));
   await reach(run, "noting");
   await take(run, ["copying"], "copying");
   if (await targetState(run) !== "loaded") {
