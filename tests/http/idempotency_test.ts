@@ -145,6 +145,26 @@ Deno.test("kept answers are forgotten after seven days", async () => {
   ok(second.status === 201);
 });
 
+Deno.test("a batch is forgotten with its key, though it was stored later", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("9");
+  const to = await realm.account({ asset: name });
+  const item = { source: { account }, destination: { account: to }, value: "1" };
+  const body = { atomic: true, transactions: [item, item] };
+  const post = () => realm.admin.send("POST", "/v1/transactions/batch", body, withKey("old"));
+  equal((await post()).status, 201);
+  const tables = { idempotency: "7 days 1 second", batches: "6 days 23 hours 59 minutes" };
+  for (const [table, since] of Object.entries(tables)) {
+    await rowsOf(realm, `update ${table} set created_at = now() - interval '${since}'`);
+  }
+  await purgeExpired(realm);
+  const anew = await post();
+  deepEqual([anew.status, replayed(anew)], [201, null], anew.text);
+  const again = await post();
+  deepEqual([again.text, replayed(again)], [anew.text, "true"]);
+  equal((await realm.balance(to)).total, "4");
+});
+
 Deno.test("a repeat is answered as the first was, though the data beside its transactions was changed since", async () => {
   await using realm = await testRealm();
   const { name, account } = await realm.currency("9");
