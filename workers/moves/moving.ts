@@ -51,6 +51,7 @@ import {
   assertSound,
   findTables,
   insisting,
+  lockingAll,
   reach,
   round,
   type RoundReport,
@@ -134,8 +135,8 @@ async function assertNoting(tx: Tx, { move: { source, runner } }: Run): Promise<
 /** Makes the notes this run's, and the fence where an earlier one has raised it: none raises it afterwards. */
 async function takeOver({ move, source }: Run): Promise<void> {
   const { runner, source: { schema } } = move;
-  await locking(source, (tx) => claimCapture(tx, schema, runner));
-  await locking(source, (tx) => adoptFence(tx, schema, runner));
+  await lockingAll(source, (tx) => claimCapture(tx, schema, runner));
+  await lockingAll(source, (tx) => adoptFence(tx, schema, runner));
 }
 
 /** Fills the target, and lets it follow the source. */
@@ -145,7 +146,7 @@ async function copy(run: Run): Promise<void> {
   await reach(run, "copying");
   // A run that slept since its order must not take over what another move notes here.
   await take(run, ["copying"], "copying");
-  await locking(source, (tx) => claimCapture(tx, schema, move.runner));
+  await lockingAll(source, (tx) => claimCapture(tx, schema, move.runner));
   for (const table of run.tables) {
     // Each in a transaction of its own: writers wait for a moment only.
     await insisting(() =>
@@ -155,7 +156,7 @@ async function copy(run: Run): Promise<void> {
       })
     );
   }
-  await insisting(() => locking(source, (tx) => giveCutUp(tx, schema)));
+  await lockingAll(source, (tx) => giveCutUp(tx, schema));
   await reach(run, "noting");
   await take(run, ["copying"], "copying");
   if (await targetState(run) !== "loaded") {
@@ -258,7 +259,7 @@ async function takeBack(run: Run, error: unknown): Promise<void> {
 }
 
 async function reopen({ move, source, migrations, database, tables }: Run): Promise<void> {
-  await locking(source, async (tx) => {
+  await lockingAll(source, async (tx) => {
     if (!await lowerFence(tx, move.source.schema, tables, move.runner)) throw overtaken();
     // The rights of a newer version name tables that its migrations make: these state them, when the fence is down.
     if (await countMigrations(tx, move.source.schema) < migrations.realm.length) return;
@@ -292,7 +293,7 @@ async function finish(run: Run): Promise<string> {
 
 async function leaveSource({ move, source, tables }: Run): Promise<void> {
   const { schema } = move.source;
-  await locking(source, async (tx) => {
+  await lockingAll(source, async (tx) => {
     // Since this run slept the realm may have been moved, or restored, to where it was.
     if (!await holdsFence(tx, schema, move.runner)) throw overtaken();
     await revokeAll(tx, move.source); // a start may have stated them again meanwhile
@@ -314,7 +315,7 @@ export async function cancel(options: MoveOptions, move: Move): Promise<string |
     await takeOver(run);
     await take(run, ["copying", "fencing", "fenced"], "copying");
     await reopen(run);
-    await locking(source, (tx) => removeCapture(tx, schema, run.tables));
+    await lockingAll(source, (tx) => removeCapture(tx, schema, run.tables));
     const left = await dropCopy(run);
     await take(run, ["copying"], "canceled");
     return left;

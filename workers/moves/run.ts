@@ -99,6 +99,11 @@ export async function insisting(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
+/** Takes locks of many tables, and again where others have them, or wait for each other in another order. */
+export async function lockingAll(pool: Pool, work: (tx: Tx) => Promise<void>): Promise<void> {
+  await insisting(() => locking(pool, work));
+}
+
 /** Copies what has changed since the last round, or everything, and recomputes what was added to the chains. */
 export async function round(
   run: Run,
