@@ -2,8 +2,8 @@
 import type { Db, Pool, Sql } from "./database.ts";
 
 /**
- * Deletes some of the answers that are older than the contract's limit, and the batches under their keys; gives the number of keys.
- * Called again until there are none: one statement for all would exceed its time limit after a backlog.
+ * Deletes some of the answers that are older than the contract's limit, and the batches under their keys; gives the
+ * number of keys. Called again until there are none: one statement for all would exceed its time limit after a backlog.
  */
 export async function deleteOldAnswers(db: Db, limit: number): Promise<number> {
   // A batch is stored later than its key. Left behind by its own time, it would stand in the way of a new claim of the key.
@@ -11,7 +11,7 @@ export async function deleteOldAnswers(db: Db, limit: number): Promise<number> {
     with gone as (
       delete from idempotency where ctid = any(array(select ctid from idempotency
         where created_at < now() - interval '7 days' limit ${limit})) returning key),
-    batch as (delete from batches b using gone where b.key = gone.key)
+    batch as (delete from batches where key = any(array(select key from gone)))
     select count(*)::integer as count from gone`;
   return count;
 }

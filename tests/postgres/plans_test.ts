@@ -44,7 +44,7 @@ const STATIC = [
 /** Statements that read more than they need, and why that is bearable. */
 const KNOWN: readonly RegExp[] = [
   // Each hour: the first five runs are planned for the rows of their time.
-  /^\s*delete from idempotency where ctid/,
+  /^\s*with gone as \(\s*delete from idempotency where ctid/,
   // The addresses that hold an asset are read to be listed.
   /^\s*select d\.ramp, d\.address from addresses d/,
   // Deposits that were never swept, each few minutes.
