@@ -43,10 +43,7 @@ export async function cutParts(
   const state = await reading(pool, selectPartsState);
   if (state.stale) await refreshFigures(pool);
   if (state.bound !== null && state.bound - state.at < givenUpMs) {
-    // From the bound on it would refuse postings.
-    await inStep(pool, unboundParts);
-    log("warn", "a cut of the ledger's parts was given up: it was not done in time");
-    return;
+    return await giveUp(pool, log, new Date(state.bound).toISOString());
   }
   if (state.moving || (state.bound === null && state.rows < rowsMax)) return;
   try {
@@ -70,6 +67,19 @@ export async function cutParts(
   }
   await refreshFigures(pool);
   log("info", "the newest parts of transactions and entries were ended, and others begun");
+}
+
+/** Takes the demand of a cut back: from the bound on it would refuse postings. */
+async function giveUp(pool: Pool, log: WorkerContext["log"], bound: string): Promise<void> {
+  try {
+    await inStep(pool, unboundParts);
+    log("warn", "a cut of the ledger's parts was given up: it was not done in time");
+  } catch (error) {
+    if (!isTimeout(error)) throw error;
+    const message =
+      "a cut of the ledger's parts waits for other transactions, and refuses postings from its bound on";
+    log("error", message, { bound });
+  }
 }
 
 /** Vacuum may have a part just now: the figures are taken later then. */
