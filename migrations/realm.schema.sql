@@ -2208,6 +2208,7 @@ begin
       coalesce(quote_literal(low), 'minvalue'), state.bound);
     execute format('alter table %I drop constraint newest_bound', whole || '_' || suffix);
     execute format('create table %I partition of %I for values from (%L) to (maxvalue)', whole || '_newest', whole, state.bound);
+    perform sample_less((whole || '_newest')::regclass);
     execute format('create trigger %I before update or delete or truncate on %I for each statement execute function refuse_change()',
       whole || '_append_only', whole || '_newest');
     for r in select distinct pg_get_userbyid(a.grantee) as name from pg_class c, aclexplode(c.relacl) a
@@ -4652,6 +4653,18 @@ begin
   return r;
 end $function$;
 
+CREATE OR REPLACE FUNCTION sample_less(p_table regclass)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_column name;
+begin
+  for v_column in select a.attname from pg_attribute a where a.attrelid = p_table and a.attnum > 0 and not a.attisdropped loop
+    execute format('alter table only %s alter column %I set statistics 20', p_table, v_column);
+  end loop;
+end $function$;
+
 CREATE OR REPLACE FUNCTION second_factors_forward()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4900,6 +4913,7 @@ realm may execute on register_token(uuid,uuid,timestamp with time zone)
 realm may execute on retry_job(uuid)
 realm may execute on roots_of(uuid)
 realm may execute on round_half_even(numeric,integer)
+realm may execute on sample_less(regclass)
 realm may execute on shows_demand(chain_orders,text,uuid)
 realm may execute on stopped_moves(text,uuid[],integer[],integer[],uuid[])
 realm may execute on subject_of(text,jsonb)

@@ -50,6 +50,8 @@ create table batches_earlier (
 create index batches_earlier_age on batches_earlier using brin (created_at);
 comment on table batches_earlier is 'The data from which the answer of a batch is rebuilt, under its idempotency key.';
 
+select sample_less(t) from unnest('{idempotency,idempotency_earlier,batches_earlier}'::regclass[]) t;
+
 -- Whether there may be rows in the earlier tables. The planner puts the constant in the place of the call, so while it is
 -- false a posting does not even look there; when it is replaced, plans are made anew. renew_answers() alone replaces
 -- it: by false while the tables are empty, with a constraint that keeps them so, and by true in each exchange.

@@ -156,6 +156,8 @@ comment on column chain_links.salt is 'Random, and covered by the hash: so the h
 create trigger chain_links_append_only before update or delete or truncate on chain_links
   for each statement execute function refuse_change();
 
+select sample_less('chain_links');
+
 create table chain_head (
   one boolean primary key default true check (one),
   seq bigint not null check (seq >= 0),

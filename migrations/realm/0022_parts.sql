@@ -104,6 +104,7 @@ begin
       coalesce(quote_literal(low), 'minvalue'), state.bound);
     execute format('alter table %I drop constraint newest_bound', whole || '_' || suffix);
     execute format('create table %I partition of %I for values from (%L) to (maxvalue)', whole || '_newest', whole, state.bound);
+    perform sample_less((whole || '_newest')::regclass);
     execute format('create trigger %I before update or delete or truncate on %I for each statement execute function refuse_change()',
       whole || '_append_only', whole || '_newest');
     for r in select distinct pg_get_userbyid(a.grantee) as name from pg_class c, aclexplode(c.relacl) a
