@@ -43,10 +43,13 @@ export async function selectInstallation(db: Db): Promise<InstallationRow> {
   return row;
 }
 
-/** Reads and locks the installation. */
+/**
+ * Reads and locks the installation against changes. Realms that are being created hold its key (`for key share`) for
+ * seconds each, and nobody waits for those here: beside many of them a process would never have its turn.
+ */
 export async function lockInstallation(tx: Tx): Promise<InstallationRow> {
   const [row] = await tx<InstallationRow[]>`
-    select ${tx(COLUMNS)} from installation for update`;
+    select ${tx(COLUMNS)} from installation for no key update`;
   return row;
 }
 
@@ -95,9 +98,10 @@ export async function selectPlatformKey(db: Db): Promise<PlatformKeyRow> {
   return row;
 }
 
-/** Reads and locks the check of the platform key. */
+/** Reads and locks the check of the platform key, as {@link lockInstallation} locks. */
 export async function lockPlatformKey(tx: Tx): Promise<PlatformKeyRow> {
-  const [row] = await tx<PlatformKeyRow[]>`select id, platform_key from installation for update`;
+  const [row] = await tx<PlatformKeyRow[]>`
+    select id, platform_key from installation for no key update`;
   return row;
 }
 

@@ -1,9 +1,11 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
 import { selectInstallation } from "../../db/realms/installation.ts";
-import { reading } from "../../db/transaction.ts";
+import { locking, reading } from "../../db/transaction.ts";
 import { judgeInstallation, type Outside } from "../../domain/realms/installation.ts";
 import { readMasterKey } from "../../domain/security/envelope.ts";
+import { claimPlatformKey } from "../../domain/security/platform_key.ts";
+import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { type Fence, openFence } from "../../workers/installation/fence.ts";
 import { quarantineAll } from "../../workers/installation/quarantine_all.ts";
 import { rotateMasterKey } from "../../workers/installation/master_key_rotation.ts";
@@ -73,6 +75,24 @@ Deno.test("workers go on with a database that they know, however often they star
   const [name] = names.filter((one) => !one.name.includes("."));
   equal((await Deno.stat(`${first.dataDir}/${name.name}`)).mode! & 0o777, 0o600);
   ok(realm.id.length > 0);
+});
+
+Deno.test("workers start, compare and advance while realms are being created", async () => {
+  await using own = await backups();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using one = await host();
+  const database = openDatabase({ url: own.url, prepare: true, parseJson: JSON.parse });
+  await using _closing = { [Symbol.asyncDispose]: () => database.close() };
+  const { platform } = database;
+  ok(realm.id.length > 0);
+  const secrets = openSecrets("a platform key of the tests");
+  await claimPlatformKey(platform, secrets, true);
+  await locking(platform, async (tx) => {
+    await tx`select from platform.installation for key share`; // as each creation does until it ends
+    await using fence = await one.fence(own.url);
+    equal(await fence.fault(), null);
+    await claimPlatformKey(platform, secrets);
+  });
 });
 
 Deno.test("a database that was restored from a backup is detected before anything is signed", async () => {
