@@ -33,8 +33,11 @@ const IDLE_OF: Readonly<Record<string, number>> = {
   owner: OWNER_IDLE_S,
   migration: OWNER_IDLE_S,
 };
-/** A session that works in realm after realm caches every table that it meets, and grows slow and large. */
-const LIFETIME_OF: Readonly<Record<string, number>> = { migration: 2 };
+/**
+ * A session that works in realm after realm caches every table and plan that it meets, looks through them for each object
+ * that any session makes, and grows slow and large. It ends after so many seconds, when its transaction has.
+ */
+const LIFETIME_OF: Readonly<Record<string, number>> = { migration: 2, owner: 2 };
 
 /** Opens connections to an address on their first use, as another login where one is given. */
 export function connect(

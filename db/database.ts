@@ -47,8 +47,6 @@ const BUILDER_MAX = 2;
 const INDEX_WAIT_MS = 600_000;
 /** How much longer than its process a session waits that makes an index: the process can say for what. */
 const ORPHAN_WAITS = 2;
-/** Most uses of a building session: it caches every table that it made, and grows slow and large. */
-const BUILDER_USES_MAX = 10;
 
 /** Prepares the pools; each connects at its first use. */
 export function openDatabase(options: DatabaseOptions): Database {
@@ -108,34 +106,14 @@ function servingOf(
   };
 }
 
-/**
- * Opens the connections that build and migrate; new ones replace them after some uses, when they are
- * unused.
- */
+/** Opens the connections that build and migrate. */
 function builderOf(options: DatabaseOptions, alive: Set<Sql>): Pool {
   const as = { ...PLATFORM, name: "owner" };
-  const pool = unbounded(saidBy(options, as), () => {
+  return unbounded(saidBy(options, as), () => {
     const sql = connect(options, options.url, as, BUILDER_MAX, null);
     alive.add(sql);
     return sql;
   }, alive);
-  let [users, uses] = [0, 0];
-  function leave(): void {
-    if (--users > 0 || ++uses < BUILDER_USES_MAX) return;
-    uses = 0;
-    pool.renew(pool.sql);
-  }
-  return {
-    get sql() {
-      return pool.sql;
-    },
-    settings: pool.settings,
-    enter() {
-      users++;
-      return Promise.resolve(leave);
-    },
-    renew: pool.renew,
-  };
 }
 
 /** Opens one connection with all rights to a realm's database. */
