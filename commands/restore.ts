@@ -85,7 +85,8 @@ async function restoreWith(
     ? await restoreInstallation({ ...options, to: to ?? "platform", without })
     : await intoInstallation(context, { ...options, to }, realm);
   if (whole) await grantRights(context, without);
-  await quarantineAll(database, log, haltOf(header), restored.realms.map(({ id }) => id));
+  const only = restored.realms.map(({ id }) => id);
+  await quarantineAll(database, log, haltOf(header), { only });
   await auditRestored(context, restored, expect);
   progress.end();
   report(context, restored, "restored; nothing is sent until `deno task reconcile` has ended");

@@ -397,6 +397,7 @@ CREATE INDEX chain_orders_height ON chain_orders USING btree (chain, network, he
 CREATE INDEX chain_orders_nonce ON chain_orders USING btree (chain, network, sender, nonce) WHERE (nonce IS NOT NULL)
 CREATE INDEX chain_orders_open ON chain_orders USING btree (chain, network, sender, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
 CREATE INDEX chain_orders_ramp ON chain_orders USING btree (ramp, id) WHERE (state = ANY (ARRAY['new'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text]))
+CREATE INDEX chain_orders_recovered ON chain_orders USING btree (ramp) WHERE (purpose = 'recovered'::text)
 CREATE INDEX chain_orders_reference ON chain_orders USING btree (reference_id, id) WHERE (reference_id IS NOT NULL)
 CREATE UNIQUE INDEX chain_orders_refund_transaction ON chain_orders USING btree (refund_transaction) WHERE (refund_transaction IS NOT NULL)
 CREATE CONSTRAINT TRIGGER chain_orders_batch AFTER INSERT OR UPDATE OF batch_order_id, state, budget, charged ON chain_orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_batch()
@@ -1290,6 +1291,19 @@ table order_transitions (
 )
 constraint order_transitions_demands_check CHECK ((demands = ANY (ARRAY['plan'::text, 'batch'::text, 'unsigned'::text, 'unsent'::text, 'bytes'::text, 'leaving'::text, 'block'::text, 'no block'::text, 'paid'::text, 'in vain'::text, 'dropped'::text, 'found'::text])))
 constraint order_transitions_pkey PRIMARY KEY (before, after)
+
+table passed_addresses (
+  chain text not null
+  network text not null
+  address text not null
+  ramp uuid not null
+  derivation_key integer not null
+  created_at timestamp with time zone not null
+)
+constraint passed_addresses_derivation_key_check CHECK ((derivation_key >= 0))
+constraint passed_addresses_index UNIQUE (ramp, derivation_key)
+constraint passed_addresses_pkey PRIMARY KEY (chain, network, address)
+constraint passed_addresses_ramp_fkey FOREIGN KEY (ramp) REFERENCES ramps(account)
 
 table person_contacts (
   channel text not null
@@ -5023,6 +5037,7 @@ realm may select on notes
 realm may select on onchain_balances
 realm may select on order_lock
 realm may select on order_transitions
+realm may select on passed_addresses
 realm may select on person_contacts
 realm may select on person_events
 realm may select on person_syncs
@@ -5152,6 +5167,7 @@ realm_worker may insert on login_attempts
 realm_worker may insert on nonces
 realm_worker may insert on onchain_balances
 realm_worker may insert on order_attempts
+realm_worker may insert on passed_addresses
 realm_worker may insert on ramp_costs
 realm_worker may insert on ramp_transfers
 realm_worker may insert on ramps
@@ -5230,6 +5246,7 @@ realm_worker may select on onchain_balances
 realm_worker may select on order_attempts
 realm_worker may select on order_lock
 realm_worker may select on order_transitions
+realm_worker may select on passed_addresses
 realm_worker may select on person_contacts
 realm_worker may select on person_events
 realm_worker may select on person_syncs

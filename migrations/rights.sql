@@ -101,7 +101,7 @@ grant insert, update on ramps, external_addresses, reserved_addresses, chain_cur
 grant update (parameters, step, cursor, read, linked, completed, created, state, error, updated_at, finished_at)
   on person_syncs to :worker;
 grant update (found, found_count, node, node_height, error, finished_at, updated_at), delete on rescans to :worker;
-grant insert on addresses, token_proofs, row_counts, revocations, events, chain_links, webhook_deliveries, incidents,
+grant insert on addresses, passed_addresses, token_proofs, row_counts, revocations, events, chain_links, webhook_deliveries, incidents,
   solvency_samples, chain_samples, hourly_flows to :worker;
 grant update (count, amount, value) on hourly_flows to :worker;
 grant update (id) on events to :worker;

@@ -40,6 +40,35 @@ export async function insertReserved(
     where account = ${of.ramp}`;
 }
 
+/** Keeps addresses of a ramp that a newer database may have handed out. */
+export async function insertPassed(
+  tx: Tx,
+  of: { ramp: string; from: number; addresses: readonly string[]; at: number },
+): Promise<void> {
+  const rows = of.addresses.map((address, at) => ({ address, derivation_key: of.from + at }));
+  await tx`
+    insert into passed_addresses (chain, network, address, ramp, derivation_key, created_at)
+    select r.chain, r.network, g.address, r.account, g.derivation_key, ${of.at}
+    from jsonb_to_recordset(${tx.json(rows)}) g(address text, derivation_key integer)
+      join ramps r on r.account = ${of.ramp}
+    on conflict do nothing`;
+}
+
+/** Selects those of some addresses that were passed over and have no account yet, with their indices. */
+export async function selectPassed(
+  db: Db,
+  place: NetworkKey,
+  addresses: readonly string[],
+): Promise<{ ramp: string; index: number; address: string }[]> {
+  return await db<{ ramp: string; index: number; address: string }[]>`
+    select p.ramp, p.derivation_key as index, p.address from passed_addresses p
+    where p.chain = ${place.chain} and p.network = ${place.network}
+      and p.address in (select jsonb_array_elements_text(${db.json([...addresses])}))
+      and not exists (select from addresses a where a.chain = p.chain and a.network = p.network
+        and a.address = p.address)
+    order by p.ramp, p.derivation_key`;
+}
+
 /** Lists addresses of the realm's own that the directory of the installation does not have. */
 export async function selectUnshared(db: Db, limit: number): Promise<string[]> {
   const rows = await db<{ address: string }[]>`

@@ -106,6 +106,9 @@ export async function selectWatched(
     select address, asset from addresses
     where chain = ${place.chain} and network = ${place.network}
     union all
+    select p.address, a.asset from passed_addresses p join accounts a on a.id = p.ramp
+    where p.chain = ${place.chain} and p.network = ${place.network}
+    union all
     select e.address, a.asset from external_addresses e join accounts a on a.id = e.account
     where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
       and e.paused_at is null and a.deleted_at is null`;

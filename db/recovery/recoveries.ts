@@ -74,6 +74,28 @@ export async function selectUnknownSpends(
     group by spent_by order by 2, 1`;
 }
 
+/**
+ * Lists coins of some ramps that are in blocks and that no transaction which left spends, after one of
+ * them by name.
+ */
+export async function selectUntouchedCoins(
+  db: Db,
+  place: NetworkKey,
+  of: { ramps: readonly string[]; after: string; limit: number },
+): Promise<string[]> {
+  const rows = await db<{ input: string }[]>`
+    select c.hash || ':' || c.index as input from coins c
+    where c.chain = ${place.chain} and c.network = ${place.network}
+      and c.ramp = any (${`{${of.ramps.join(",")}}`}::text::uuid[])
+      and c.height is not null and c.spent_by is null and c.kept is null
+      and (c.hash, c.index) > (split_part(${of.after}, ':', 1), split_part(${of.after}, ':', 2)::integer)
+      and not exists (select from reserved_inputs k join chain_orders o on o.id = k.order_id
+        where k.chain = c.chain and k.network = c.network and k.input = c.hash || ':' || c.index
+          and o.state in ('sent', 'mined'))
+    order by c.hash, c.index limit ${of.limit}`;
+  return rows.map(({ input }) => input);
+}
+
 /** Adds up own coins by their names, in base units; null if one is unknown. */
 export async function sumInputs(
   db: Db,
@@ -247,6 +269,27 @@ export async function selectPaidUnfound(
     where w.chain = ${place.chain} and w.network = ${place.network} and w.status = 'DONE'
       and w.hash is null and w.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
     order by w.id`;
+}
+
+/**
+ * Lists the withdrawals that an order pays, alone or as a batch, and like which a found transaction paid
+ * that nobody is known to have ordered; with the hash of that one.
+ */
+export async function selectUnmatchedLike(
+  db: Db,
+  order: string,
+): Promise<{ withdrawal: string; hash: string }[]> {
+  return await db<{ withdrawal: string; hash: string }[]>`
+    select o.reference_id as withdrawal, min(f.hash) as hash
+    from chain_orders o join chain_orders f on f.purpose = 'recovered' and f.ramp = o.ramp
+        and f.created_at >= o.created_at
+      cross join lateral jsonb_array_elements(f.request -> 'payments') p
+    where (o.id = ${order} or o.batch_order_id = ${order}) and o.purpose = 'withdrawal'
+      and p ->> 'order' is null and p ->> 'withdrawal' is null
+      and p ->> 'to' = o.request -> 'payments' -> 0 ->> 'to'
+      and coalesce(p ->> 'contract', '') = o.contract
+      and p ->> 'amount' = o.request -> 'payments' -> 0 ->> 'amount'
+    group by 1`;
 }
 
 /** An own address with its account and ramp. */

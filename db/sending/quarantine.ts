@@ -20,6 +20,16 @@ export async function quarantineRamps(
 }
 
 /**
+ * States that all ramps in quarantine are in it from now on: a backup may be of a time when they were in
+ * another one.
+ */
+export async function renewQuarantines(tx: Tx, at: number): Promise<void> {
+  await tx`
+    update ramps set quarantined = quarantined || jsonb_build_object('at', ${at}::float8)
+    where (quarantined ->> 'at')::float8 < ${at}`;
+}
+
+/**
  * Marks the transfers with exchanges that have not begun: a newer database may have begun them. A ramp
  * that comes into quarantine marks those of its chain by itself; one that was in it when the backup was
  * made does not come into it.

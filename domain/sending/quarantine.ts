@@ -7,12 +7,14 @@
  */
 import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
+import { selectUnmatchedLike } from "../../db/recovery/recoveries.ts";
 import { selectOwnTransactions } from "../../db/deposits/deposits.ts";
 import {
   doubtTransfers,
   holdOwnReceipts,
   holdTransactions,
   quarantineRamps,
+  renewQuarantines,
   selectOwnSenders,
   selectStolenCoins,
   selectStolenNonces,
@@ -33,15 +35,19 @@ interface Evidence {
 }
 
 /**
- * Puts ramps into quarantine, and emits events; null for all of them. Gives those that were not in
- * it.
+ * Puts ramps into quarantine, and emits events; null for all of them, which begins that of all anew. Gives
+ * those that were not in it.
+ *
+ * @param goesOn whether the quarantine of those that are in it goes on
  */
 export async function quarantine(
   tx: Tx,
   actor: Actor,
   ramps: readonly string[] | null,
   detail: string,
+  goesOn = ramps !== null,
 ): Promise<string[]> {
+  if (!goesOn) await renewQuarantines(tx, actor.at);
   const news = await quarantineRamps(tx, ramps, { detail, at: actor.at });
   if (ramps === null) await doubtTransfers(tx);
   for (const id of news) {
@@ -49,6 +55,25 @@ export async function quarantine(
     await emit(tx, actor, QUARANTINED, { id, owner: null, view });
   }
   return news;
+}
+
+/**
+ * Puts the ramp of an order into quarantine that would pay anew what a found transaction, which nobody is
+ * known to have ordered, has paid. Only an operator can tell whether it was this payment.
+ *
+ * @returns the reason; null where there is no such transaction
+ */
+export async function doubtRestart(
+  tx: Tx,
+  actor: Actor,
+  order: { id: string; ramp: string },
+): Promise<string | null> {
+  const [like] = await selectUnmatchedLike(tx, order.id);
+  if (like === undefined) return null;
+  const detail = `withdrawal ${like.withdrawal} is to be sent again, and ${like.hash}, which was` +
+    " found on the chain, paid the same";
+  await quarantine(tx, actor, [order.ramp], detail);
+  return detail;
 }
 
 /** Searches spends of own coins and nonces in chain blocks for unknown transactions; tells whether there are any. */

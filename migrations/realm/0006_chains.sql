@@ -124,6 +124,20 @@ create index reserved_addresses_unshared on reserved_addresses (address) where n
 comment on column reserved_addresses.shared is 'The directory of the installation has its digest, so that no other realm links it.';
 comment on table reserved_addresses is 'Addresses that ramps will hand out, derived ahead, so that nobody links them.';
 
+-- One key has one address on several chains, and a ramp of its own on each.
+create table passed_addresses (
+  chain text not null,
+  network text not null,
+  address text not null,
+  ramp uuid not null references ramps (account),
+  derivation_key integer not null check (derivation_key >= 0),
+  created_at timestamptz not null,
+  primary key (chain, network, address),
+  constraint passed_addresses_index unique (ramp, derivation_key)
+);
+comment on table passed_addresses is
+  'Addresses that a reconciliation passed over. A newer database may have handed them out, so they are watched, and belong to the ramp once something arrives.';
+
 -- An own address is linked to no account, whichever of the two rows came first.
 create function refuse_own_link() returns trigger language plpgsql as $$
 begin

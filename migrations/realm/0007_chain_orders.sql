@@ -68,6 +68,7 @@ create unique index chain_orders_refund_transaction on chain_orders (refund_tran
 create index chain_orders_hash on chain_orders (hash) where hash is not null;
 create index chain_orders_discarded on chain_orders (ramp, updated_at)
   where state = 'canceled' and purpose = 'withdrawal' and nonce is not null and hash is not null;
+create index chain_orders_recovered on chain_orders (ramp) where purpose = 'recovered';
 create index chain_orders_batch_order on chain_orders (batch_order_id) where batch_order_id is not null;
 create unique index chain_orders_cpfp on chain_orders (reference_id) where purpose = 'cpfp' and state <> 'canceled';
 comment on column chain_orders.reference_id is 'The withdrawal, sweep or token that it is for; of CPFP, the order whose transaction it pays for.';

@@ -78,7 +78,7 @@ Deno.test({
     "LTC: a withdrawal in an unsigned batch of a dump is asked about, and is not paid again once called paid",
   ignore,
   fn: async () => {
-    await using funded = await openOvertakenBatch("planned");
+    await using funded = await openOvertakenBatch("planned", true);
     const { realm, dropped, paid, to } = funded;
     await haltRealm(realm);
     const [asked] = await reconcile(realm);
@@ -92,6 +92,7 @@ Deno.test({
     );
     deepEqual([report.lifted, report.open], [true, []]);
     equal((await funded.withdrawal(paid)).status, "DONE");
+    await funded.send();
     await follow(funded, 3);
     // Its block shows a spend that nobody here knows: the ramp waits again, and it is taken for paid.
     const [found] = await reconcile(realm, () => Promise.resolve(false));

@@ -13,10 +13,19 @@ export interface OvertakenBatch extends UtxoRamp {
   readonly paid: string;
   /** To whom both were to be paid. */
   readonly to: readonly string[];
+  /** Gives the payment to the node. */
+  send(): Promise<void>;
 }
 
-/** Restores a dump in which a batch of two had got so far. */
-export async function openOvertakenBatch(step: "planned" | "stored"): Promise<OvertakenBatch> {
+/**
+ * Restores a dump in which a batch of two had got so far.
+ *
+ * @param late the node does not have the payment yet
+ */
+export async function openOvertakenBatch(
+  step: "planned" | "stored",
+  late = false,
+): Promise<OvertakenBatch> {
   const funded = await openUtxoRamp(LITECOIN);
   const { realm } = funded;
   await funded.fund(5n * COIN, 3n * COIN);
@@ -33,8 +42,12 @@ export async function openOvertakenBatch(step: "planned" | "stored"): Promise<Ov
         values ('LITECOIN', 'regtest', ${input}, gen_random_uuid(), now())`
     );
   }
-  await funded.advance();
+  if (late) ok((await crashAt(funded, "sending")).done);
+  else await funded.advance();
   deepEqual(await statesOf(funded, [paid]), ["sent"]);
+  const sent = "select raw from order_attempts where sent_at is not null";
+  const [{ raw }] = await rowsOf<{ raw: string }>(realm, sent);
   await restoreRealm(realm);
-  return { ...funded, dropped, paid, to };
+  const send = async () => void await funded.node.rpc("sendrawtransaction", raw);
+  return { ...funded, dropped, paid, to, send };
 }

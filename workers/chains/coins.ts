@@ -55,6 +55,8 @@ export interface CoinWitness {
     coins: readonly KnownCoin[],
     block: { readonly height: number; readonly hash: string },
   ): Promise<readonly CoinState[] | null>;
+  /** Names those of some coins of blocks that a transaction in the mempool of any node spends. */
+  pooled(inputs: readonly string[]): Promise<readonly string[]>;
   /**
    * Finds the transactions that spent coins in the blocks from a height on, as far as the quorum has
    * these blocks. A long search continues where the last call ended.

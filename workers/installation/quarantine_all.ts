@@ -10,13 +10,13 @@ import type { Log } from "../../log.ts";
 import { workerActor } from "../worker_context.ts";
 
 /**
- * Quarantines all ramps of all realms, or of some. A realm whose database is away does not sign either: the fence is closed.
+ * Quarantines all ramps of all realms, or of some; begins their quarantine anew, unless it goes on. A realm whose database is away does not sign either: the fence is closed.
  */
 export async function quarantineAll(
   database: Database,
   log: Log,
   detail: string,
-  only?: readonly string[],
+  { only, goesOn = false }: { only?: readonly string[]; goesOn?: boolean } = {},
 ): Promise<void> {
   const poolOf = (realm: RealmRow) => database.sharedPool(locationOf(realm));
   await goThrough(database.platform, {
@@ -26,7 +26,10 @@ export async function quarantineAll(
     async work(realm) {
       const at = Date.now();
       const actor = workerActor(realm, newId(at), at);
-      const ramps = await serializable(poolOf(realm), (tx) => quarantine(tx, actor, null, detail));
+      const ramps = await serializable(
+        poolOf(realm),
+        (tx) => quarantine(tx, actor, null, detail, goesOn),
+      );
       if (ramps.length > 0) log("error", "ramps are in quarantine", { realm: realm.id });
     },
     fail: (realm, error) =>

@@ -19,29 +19,25 @@ import {
   selectSenders,
   selectSignedOrders,
   selectUnknownSpends,
+  selectUnmatchedLike,
   selectUnsigned,
   selectUnsignedInputs,
-  skipIndices,
+  selectUntouchedCoins,
 } from "../../db/recovery/recoveries.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
-import { recoverAddress } from "../../domain/deposits/deposit_accounts.ts";
-import { enqueue } from "../../domain/jobs.ts";
 import { type OrderRow, scheduleOrder } from "../../domain/sending/chain_orders.ts";
-import { reserveAddresses } from "../../domain/accounts/own_addresses.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
-import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import { settlePaid } from "../../domain/withdrawals/withdrawal_settlement.ts";
-import { ownAddresses } from "../keys/own_addresses.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { NonceCounter } from "../chains/nonces.ts";
-import type { Transfer } from "../chains/observations.ts";
 import { readFound } from "../sending/found_transactions.ts";
-import { loadWatch, scanNetwork } from "../scanning/scanner.ts";
+import { scanNetwork } from "../scanning/scanner.ts";
 import { advanceOrder } from "../sending/sender.ts";
+import { passOverIndices } from "./lost_addresses.ts";
 import { findUnknownSignatures, waitForInFlight } from "./unknown_signatures.ts";
 
 /** A withdrawal that may have been paid. */
@@ -51,6 +47,8 @@ export interface Question {
   destination: string;
   amount: string | null;
   created_at: number;
+  /** A transaction that was found and paid the same, and that nobody is known to have ordered. */
+  like: string | null;
 }
 
 /** Options of a reconciliation. */
@@ -61,6 +59,8 @@ export interface ReconcileOptions {
   back: number;
   /** Whether the whole database was restored, whatever the realm itself shows. */
   apart?: boolean;
+  /** Whether a newest block of hours ago is taken for the chain's newest. */
+  behind?: boolean;
   /** Whether to leave the ramps in quarantine even where nothing is open. */
   keep?: boolean;
   /** Whether a withdrawal was paid; null if nobody knows yet. */
@@ -81,11 +81,17 @@ export interface PlaceReport {
   lifted: boolean;
 }
 
-const AT_ONCE = 200;
+/** Coins that one question to the nodes names. */
+const COINS_AT_ONCE = 200;
 const NONCES_AT_ONCE = 16;
 const PASSES_MAX = 100_000;
-/** Steps of each signed order: the first marks it as sent, the second reads its chain block. */
-const STEPS_EACH = 2;
+/**
+ * Most steps of each signed order. The first marks it as sent, the second reads its chain block; more
+ * are needed where one order spends the change of another.
+ */
+const STEPS_MAX = 20;
+/** Nodes whose newest block is older are taken for not synchronized. */
+const BEHIND_MS = 3 * 3_600_000;
 
 /** State of the reconciliation of one network. */
 interface Work {
@@ -145,85 +151,26 @@ async function reconcilePlace(
   );
   const from = Math.max(0, known - options.back);
   const work: Work = { context, chain, place, ramps, options, from };
-  const addresses = await passOverIndices(work);
-  const obstacles: string[] = [];
+  const { addresses, tooFew } = await passOverIndices({ ...work, gap: options.gap });
+  const obstacles = tooFew === null ? [] : [tooFew];
   if (!await catchUp(work)) obstacles.push("the chain could not be read up to its head");
   await followSigned(work);
   const taken = await takeAll(work, obstacles);
-  const inFlight = waitForInFlight(chain, ramps, await chain.head());
-  if (inFlight !== null) obstacles.push(inFlight);
+  const head = await chain.head();
+  for (const why of [waitForInFlight(chain, ramps, head), await waitForPool(work)]) {
+    if (why !== null) obstacles.push(why);
+  }
+  if (head.time * 1000 < context.actor.at - BEHIND_MS && options.behind !== true) {
+    const when = new Date(head.time * 1000).toISOString();
+    obstacles.push(
+      `the newest block is of ${when}: run it again when the nodes are synchronized,` +
+        " or with --behind where the chain stands still",
+    );
+  }
   const open = obstacles.length > 0 ? [] : await ask(work);
   const lifted = obstacles.length === 0 && open.length === 0 && options.keep !== true;
   if (lifted) await lift(work);
   return { chain: place.chain, network: place.network, addresses, taken, open, obstacles, lifted };
-}
-
-/**
- * Finds addresses that a newer database handed out, and skips those that it may have handed out.
- */
-async function passOverIndices(work: Work): Promise<{ index: number; address: string }[]> {
-  const { context, ramps, options } = work;
-  const derived = new Map<string, { ramp: string; index: number }>();
-  const store = { realm: context.realm.id, pool: context.pool };
-  for (const ramp of ramps) {
-    const { account, next_index } = ramp;
-    for (let at = next_index; at < next_index + options.gap; at += AT_ONCE) {
-      const part = { from: at, count: Math.min(AT_ONCE, next_index + options.gap - at) };
-      const some = await ownAddresses(context.signer, store, ramp, part);
-      for (const [step, address] of some.entries()) {
-        derived.set(address, { ramp: account, index: at + step });
-      }
-      // They are own addresses, also if they were handed out, so nobody may link them.
-      const passed = { ramp: account, from: at, addresses: some };
-      await context.step((tx) => reserveAddresses(tx, context.actor, passed));
-    }
-  }
-  const { used, transfers } = await findUsed(work, [...derived.keys()]);
-  const found = [...used].map((address) => ({ address, ...derived.get(address)! }))
-    .toSorted((a, b) => a.index - b.index);
-  for (const { ramp, index, address } of found) {
-    await context.step((tx) => recoverAddress(tx, context.actor, { ramp, index, address }), {
-      lockLedger: true,
-    });
-  }
-  // The scanner passed these blocks without knowing the addresses.
-  for (let at = 0; at < transfers.length; at += AT_ONCE) {
-    const seen = { transfers: transfers.slice(at, at + AT_ONCE), coins: work.chain.traits.coins };
-    await context.step((tx) => recordTransfers(tx, context.actor, work.place, seen));
-  }
-  for (const { account, next_index } of ramps) {
-    await context.step(async (tx) => {
-      await skipIndices(tx, account, next_index + options.gap);
-      await enqueue(tx, context.actor, "ramp.reserve", { account }, { dedupe: account });
-    });
-  }
-  return found.map(({ index, address }) => ({ index, address }));
-}
-
-async function findUsed(
-  work: Work,
-  addresses: readonly string[],
-): Promise<{ used: Set<string>; transfers: Transfer[] }> {
-  const { context, chain, place, from } = work;
-  const used = new Set<string>();
-  const found: Transfer[] = [];
-  if (addresses.length === 0) return { used, transfers: found };
-  if (!chain.traits.coins) {
-    for (let at = 0; at < addresses.length; at += AT_ONCE) {
-      const some = addresses.slice(at, at + AT_ONCE);
-      const asked = some.map((address) => ({ address, contract: null }));
-      const { amounts } = await chain.balances(asked, null);
-      for (const [step, amount] of amounts.entries()) if (amount > 0n) used.add(some[step]);
-    }
-  }
-  const { contracts } = await loadWatch(context, place);
-  const watch = { addresses: new Set(addresses), inputs: new Set<string>(), contracts };
-  const head = await chain.head();
-  for await (const { transfers } of chain.scan(from, head.height, watch)) {
-    for (const { to } of transfers) used.add(to);
-    found.push(...transfers);
-  }
-  return { used, transfers: found };
 }
 
 /** Scans to the newest block, which credits every deposit that is deep enough. */
@@ -236,14 +183,19 @@ async function catchUp({ context, place }: Work): Promise<boolean> {
 }
 
 /**
- * Asks nodes for the status of everything signed, as a worker would. Transactions that were mined,
- * or that nodes have, count as sent and are followed: no operator is asked about them, and their
- * fees are booked.
+ * Asks nodes for the status of everything signed, as a worker would, until that changes nothing more.
+ * Transactions that were mined, or that nodes have, count as sent and are followed: no operator is
+ * asked about them, and their fees are booked. An order of which none can be mined is new again before
+ * payments are recovered, so that the payment which a newer database made instead is found to be its.
  */
 async function followSigned({ context, place, ramps }: Work): Promise<void> {
   const ids = ramps.map(({ account }) => account);
-  for (let step = 0; step < STEPS_EACH; step++) {
+  let before = "";
+  for (let step = 0; step < STEPS_MAX; step++) {
     const turns = await reading(context.pool, (db) => selectSignedOrders(db, place, ids));
+    const now = turns.map(({ order, state }) => `${order} ${state}`).join();
+    if (step > 1 && now === before) return;
+    before = now;
     // An order that was marked as sent is advanced again, to read its chain block.
     for (const { state, ...turn } of turns) {
       if (step === 0 || state === "sent") await advanceOrder(context, turn);
@@ -256,8 +208,11 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   const { context, chain, place, ramps } = work;
   const ids = ramps.map(({ account }) => account);
   const taken: Taken[] = [];
-  const mined = chain.nonces !== null
-    ? await usedNonces(work, chain.nonces, ids, obstacles)
+  const used = chain.nonces === null
+    ? null
+    : await usedNonces(work, chain.nonces, { ramps: ids, obstacles });
+  const mined = used !== null
+    ? used.found
     : chain.traits.coins
     ? await reading(context.pool, (db) => selectUnknownSpends(db, place, ids))
     : await findUnknownSignatures(context, chain, { place, ramps: ids, from: work.from });
@@ -271,30 +226,64 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
       if (result !== null) taken.push(result);
     }
   }
+  // Only now: a later run searches the transactions of the nonces that are not known yet.
+  for (const { address, next } of used?.raises ?? []) {
+    await context.step((tx) => raiseNonce(tx, { ...place, address, next }));
+  }
   return taken;
 }
 
-/** Finds the transactions of used nonces that the database does not know, oldest first. */
+/**
+ * Gives the reason why ramps stay in quarantine while transactions that the database does not know wait
+ * in the nodes' pools and spend coins of theirs; null where there is none.
+ */
+async function waitForPool({ context, chain, place, ramps }: Work): Promise<string | null> {
+  if (chain.coins === null) return null;
+  const of = { ramps: ramps.map(({ account }) => account), limit: COINS_AT_ONCE };
+  let count = 0;
+  let after = ":-1";
+  for (;;) {
+    const some = await reading(
+      context.pool,
+      (db) => selectUntouchedCoins(db, place, { ...of, after }),
+    );
+    if (some.length > 0) count += (await chain.coins.pooled(some)).length;
+    if (some.length < COINS_AT_ONCE) break;
+    after = some[some.length - 1];
+  }
+  if (count === 0) return null;
+  return `transactions that wait to be mined spend ${count} coin(s) of ours: run it again then`;
+}
+
+/** The transactions of used nonces that the database does not know, and the nonces after them. */
+interface UsedNonces {
+  /** Oldest first. */
+  found: { hash: string; height: number }[];
+  /** Senders all of whose transactions were found, each with its next nonce. */
+  raises: { address: string; next: number }[];
+}
+
+/** Finds the transactions of used nonces that the database does not know. */
 async function usedNonces(
   work: Work,
   nonces: NonceCounter,
-  ramps: readonly string[],
-  obstacles: string[],
-): Promise<{ hash: string; height: number }[]> {
+  { ramps, obstacles }: { ramps: readonly string[]; obstacles: string[] },
+): Promise<UsedNonces> {
   const { context, chain, place, from } = work;
   const senders = await reading(context.pool, (db) => selectSenders(db, place, ramps));
   const inputs = new Set(
     await reading(context.pool, (db) => selectUnsignedInputs(db, place, ramps)),
   );
-  const missing = new Set<string>();
+  const missing = new Map<string, string>();
+  const raises: UsedNonces["raises"] = [];
   for (let at = 0; at < senders.length; at += NONCES_AT_ONCE) {
     const some = senders.slice(at, at + NONCES_AT_ONCE);
     const told = await Promise.all(some.map(({ address }) => nonces.count(address)));
     for (const [step, sender] of some.entries()) {
-      await noteNonces(work, sender, told[step], { inputs, missing, obstacles });
+      noteNonces(sender, told[step], { inputs, missing, raises, obstacles });
     }
   }
-  if (inputs.size === 0) return [];
+  if (inputs.size === 0) return { found: [], raises };
   const head = await chain.head();
   const found: { hash: string; height: number }[] = [];
   const watch = { addresses: new Set<string>(), inputs, contracts: new Set<string>() };
@@ -304,36 +293,40 @@ async function usedNonces(
       found.push({ hash, height: block.height });
     }
   }
-  for (const input of missing) {
+  for (const input of missing.keys()) {
     obstacles.push(
       `no block from ${from} on shows the transaction that used ${input}: read more with --back`,
     );
   }
+  const lacking = new Set(missing.values());
   const hashes = found.map(({ hash }) => hash);
   const known = new Set(await reading(context.pool, (db) => selectKnownHashes(db, hashes)));
-  return found.filter(({ hash }) => !known.has(hash));
+  return {
+    found: found.filter(({ hash }) => !known.has(hash)),
+    raises: raises.filter(({ address }) => !lacking.has(address)),
+  };
 }
 
-async function noteNonces(
-  { context, place }: Work,
+function noteNonces(
   { address, next }: KnownSender,
   told: { mined: number; pooled: number },
-  of: { inputs: Set<string>; missing: Set<string>; obstacles: string[] },
-): Promise<void> {
+  of: {
+    inputs: Set<string>;
+    missing: Map<string, string>;
+    raises: UsedNonces["raises"];
+    obstacles: string[];
+  },
+): void {
   for (let nonce = next; nonce < told.mined; nonce++) {
     of.inputs.add(`${address}:${nonce}`);
-    of.missing.add(`${address}:${nonce}`);
+    of.missing.set(`${address}:${nonce}`, address);
   }
   const waiting = told.pooled - Math.max(told.mined, next);
   if (waiting > 0) {
     of.obstacles.push(
       `${waiting} transaction(s) of ${address} wait to be mined: run it again then`,
     );
-    return;
-  }
-  if (told.mined <= next) return;
-  const { chain, network } = place;
-  await context.step((tx) => raiseNonce(tx, { chain, network, address, next: told.mined }));
+  } else if (told.mined > next) of.raises.push({ address, next: told.mined });
 }
 
 /**
@@ -346,7 +339,8 @@ async function ask({ context, place, ramps, options }: Work): Promise<Question[]
     .filter((one) => one.purpose === "withdrawal");
   const open: Question[] = [];
   for (const order of orders) {
-    const question = questionOf(order);
+    const [like] = await reading(context.pool, (db) => selectUnmatchedLike(db, order.id));
+    const question = { ...questionOf(order), like: like?.hash ?? null };
     const paid = await options.answer(question);
     if (paid === null) open.push(question);
     else if (paid) {
@@ -356,7 +350,7 @@ async function ask({ context, place, ramps, options }: Work): Promise<Question[]
   return open;
 }
 
-function questionOf(order: OrderRow): Question {
+function questionOf(order: OrderRow): Omit<Question, "like"> {
   const [payment] = (order.request as { payments: { to: string; amount: string }[] }).payments;
   return {
     withdrawal: order.reference_id!,

@@ -54,12 +54,13 @@ export interface ReconcileReport {
 /** How the command is called. */
 export const RECONCILE_USAGE: string =
   "usage: reconcile [--list] [--paid <withdrawal>]… [--unpaid <withdrawal>]…" +
-  " [--gap 10000] [--back 5000], or reconcile --join";
+  " [--gap 10000] [--back 5000] [--behind], or reconcile --join";
 
 const NEWLINE = 10;
 const FLAGS = {
   list: { type: "boolean" },
   join: { type: "boolean" },
+  behind: { type: "boolean" },
   paid: { type: "string", multiple: true },
   unpaid: { type: "string", multiple: true },
   gap: { type: "string" },
@@ -93,11 +94,12 @@ export async function reconcileAll(
       throw new TypeError("INSTALLATION_EPOCH must get another value before a reconciliation");
     }
     const detail = verdict.state === "apart" ? verdict.detail : row.halted!.detail;
-    await quarantineAll(database, log, detail);
+    await quarantineAll(database, log, detail, { goesOn: true });
   }
   const realms = await reconcileRealms(dependencies, {
     apart,
     keep: values.list === true,
+    behind: values.behind === true,
     gap: wholeOf(values.gap, 10_000),
     back: wholeOf(values.back, 5_000),
     answer: answerer(dependencies, { list: values.list === true, answers }),
@@ -192,14 +194,17 @@ function answerer(
   dependencies: ReconcileDependencies,
   { list, answers }: { list: boolean; answers: Map<string, boolean> },
 ): (question: Question) => Promise<boolean | null> {
-  return ({ withdrawal, chain, destination, amount, created_at }) => {
+  return ({ withdrawal, chain, destination, amount, created_at, like }) => {
     const given = answers.get(withdrawal) ?? null;
     answers.delete(withdrawal);
     if (list) return Promise.resolve(null);
     if (given !== null || dependencies.ask === null) return Promise.resolve(given);
     dependencies.print(
       `withdrawal ${withdrawal} of ${new Date(created_at).toISOString()}: ${amount} base units on` +
-        ` ${chain} to ${destination}. The chain shows no payment of it.`,
+        ` ${chain} to ${destination}. ` +
+        (like === null
+          ? "The chain shows no payment of it."
+          : `Nobody is known to have ordered ${like}, which paid the same.`),
     );
     return Promise.resolve(asked(dependencies.ask));
   };

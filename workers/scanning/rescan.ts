@@ -16,6 +16,7 @@ import { recordTransfers, resume } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError, type ChainFault } from "../chains/chain.ts";
 import { verifyCoins } from "../sending/utxos.ts";
+import { recoverPaid } from "./passed_addresses.ts";
 import { loadWatch } from "./scanner.ts";
 
 /** What is told of a failure: the messages themselves may name nodes. */
@@ -68,6 +69,7 @@ async function search(
     if (context.signal.aborted) throw new TypeError("the process is leaving");
     const transfers = await chain.search(where, watch);
     const seen = { transfers, coins: chain.traits.coins };
+    await recoverPaid(context, place, transfers);
     await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
     read.count += transfers.length;
     read.first.push(...transfers.slice(0, FOUND_MAX - read.first.length));

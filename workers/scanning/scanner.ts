@@ -25,6 +25,7 @@ import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Head, Scanned, WatchList } from "../chains/observations.ts";
 import { settleDeposits, UNCONFIRMED } from "./deposit_confirmations.ts";
 import { refreshOnchainBalances } from "./onchain_balances.ts";
+import { recoverPaid } from "./passed_addresses.ts";
 import { beginCursor } from "./ramp_opening.ts";
 import type { SeenTransfer } from "../../domain/chains/observed_transfers.ts";
 
@@ -145,7 +146,7 @@ async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Pro
 }
 
 /**
- * Reads the watch list: addresses, and every token at them, so that deposits sent by mistake are
+ * Reads the watch list: addresses, those that a reconciliation passed over too, and every token at them, so that deposits sent by mistake are
  * found. With very many addresses only known tokens are watched in every block; a rescan finds the
  * others.
  */
@@ -183,6 +184,7 @@ async function scanTo(
   async function record(): Promise<boolean> {
     if (range.length === 0) return true;
     const part = blockRange(cursor, range, chain.traits.coins);
+    await recoverPaid(context, of.place, part.transfers);
     const moved = await context.step((tx) => recordRange(tx, context.actor, of.place, part));
     if (moved) cursor = part.blocks[part.blocks.length - 1];
     range = [];

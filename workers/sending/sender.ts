@@ -36,6 +36,7 @@ import {
   noteError,
   refuseOrder,
 } from "../../domain/sending/order_states.ts";
+import { doubtRestart } from "../../domain/sending/quarantine.ts";
 import { noteRampCost } from "../../domain/sending/ramp_costs.ts";
 import { ORDER_HANDLERS } from "./order_handlers.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -304,6 +305,8 @@ async function dropOrRestart(
   const renewed = again && await stepInTurn(work, async (tx, current) => {
     await assertProven(tx, current, living);
     if (ORDER_HANDLERS[current.purpose].endsDropped) return false;
+    const doubt = await doubtRestart(tx, context.actor, current);
+    if (doubt !== null) context.log("error", "a ramp is in quarantine", { detail: doubt });
     await renewOrder(tx, context.actor, current, proof);
     return true;
   });

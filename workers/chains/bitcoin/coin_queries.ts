@@ -21,6 +21,7 @@ export function openCoinWitness(chain: CoinChain, patient: Nodes): CoinWitness {
   return {
     list: (addresses, turn) => listCoins(chain, patient.from(turn), addresses),
     confirm: (coins, block) => confirmCoins(chain, coins, block),
+    pooled: (inputs) => pooledCoins(chain, inputs),
     spenders: (inputs, since, turn) => findSpenders(chain, inputs, since, turn),
   };
 }
@@ -63,6 +64,16 @@ function stateOf(coin: KnownCoin, script: string, found: Unspent | null): CoinSt
   return found !== null && found.script === script && found.amount === coin.amount
     ? "unspent"
     : "gone";
+}
+
+async function pooledCoins({ nodes }: CoinChain, inputs: readonly string[]): Promise<string[]> {
+  const { heard } = await nodes.hear(async (peer) => {
+    const inPool = await unspentOf(peer, inputs, true);
+    const missing = inputs.filter((_, at) => inPool[at] === null);
+    const inBlocks = await unspentOf(peer, missing, false);
+    return missing.filter((_, at) => inBlocks[at] !== null);
+  }, ({ length }) => length >= nodes.peers.length);
+  return [...new Set(heard.flatMap(({ answer }) => answer))];
 }
 
 async function listCoins(

@@ -1,0 +1,146 @@
+/** Addresses that only a lost database knew: whoever pays to one, at whatever time, is credited, and no other gets it. */
+import { deepEqual, equal, match, notEqual } from "node:assert/strict";
+import { scriptOf } from "../../domain/chains/addresses.ts";
+import { reconcileRealm } from "../../workers/recovery/reconcile.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
+import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import { COIN, hurry, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { installToken } from "../support/token_contracts.ts";
+
+const ETHER = 10n ** 18n;
+const HOUR_MS = 3_600_000;
+
+async function confirmed(fixture: RampFixture): Promise<number> {
+  return (await fixture.deposits()).filter(({ status }) => status === "CONFIRMED").length;
+}
+
+/** Reconciles with other options than usual. */
+async function reconcileWith(
+  realm: TestRealm,
+  options: Partial<Parameters<typeof reconcileRealm>[1]>,
+  laterMs = 0,
+) {
+  const context = await workerContextOf(realm);
+  const now = { ...context, actor: { ...context.actor, at: Date.now() + laterMs } };
+  const usual = { gap: 50, back: 100, answer: () => Promise.resolve(null) };
+  try {
+    return await reconcileRealm(now, { ...usual, ...options });
+  } finally {
+    context.chains.close();
+  }
+}
+
+Deno.test("an address handed out since the dump is credited when it is first paid after the reconciliation", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { id: ramp } = await fixture.ramp();
+  await fixture.mine();
+  await keepRealm(realm);
+  const alice = await fixture.address(ramp);
+  await restoreRealm(realm);
+  await haltRealm(realm);
+  const [report] = await reconcile(realm);
+  deepEqual([report.lifted, report.addresses], [true, []]);
+  await anvil.pool({ to: alice.address, value: ETHER });
+  await mineUntil(fixture, async () => await confirmed(fixture) === 1);
+  const bob = await fixture.address(ramp);
+  notEqual(bob.address, alice.address);
+  await mineUntil(fixture, async () => (await fixture.account(ramp)).balance.total !== "0");
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+});
+
+Deno.test("an address of a token's ramp that the lost database handed out is credited with the token", async () => {
+  await using fixture = await openRampFixture({ testnet: false });
+  const { realm, anvil } = fixture;
+  const token = await installToken(anvil, "USDC");
+  const { id: ramp } = await fixture.ramp("USDC");
+  await fixture.mine();
+  await keepRealm(realm);
+  const alice = await fixture.address(ramp);
+  await restoreRealm(realm);
+  await haltRealm(realm);
+  await reconcile(realm);
+  await token.pay(alice.address, 25n * 10n ** 6n);
+  await mineUntil(fixture, async () => await confirmed(fixture) === 1);
+  const [[, drift]] = (await driftsOf(fixture)).filter(([asset]) => asset === "USDC");
+  equal(drift, "0");
+});
+
+Deno.test("an address that is paid between two runs of a reconciliation is found by the second", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { id: ramp } = await fixture.ramp();
+  await fixture.mine();
+  await keepRealm(realm);
+  const alice = await fixture.address(ramp);
+  await restoreRealm(realm);
+  await haltRealm(realm);
+  const [listed] = await reconcileWith(realm, { keep: true });
+  deepEqual([listed.lifted, listed.addresses], [false, []]);
+  await anvil.pool({ to: alice.address, value: ETHER });
+  await anvil.mine(2);
+  const [report] = await reconcile(realm);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  await mineUntil(fixture, async () => await confirmed(fixture) === 1);
+});
+
+Deno.test("a gap that the lost database may have gone beyond keeps the quarantine", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { id: ramp } = await fixture.ramp();
+  await fixture.mine();
+  await keepRealm(realm);
+  for (let made = 0; made < 3; made++) await fixture.address(ramp);
+  const last = await fixture.address(ramp);
+  await restoreRealm(realm);
+  await haltRealm(realm);
+  await anvil.pool({ to: last.address, value: ETHER });
+  await anvil.mine(2);
+  const [few] = await reconcileWith(realm, { gap: 4 });
+  equal(few.lifted, false);
+  match(few.obstacles.join(), /is used, and there may be more beyond it/);
+  const [report] = await reconcile(realm);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+});
+
+Deno.test("nodes whose newest block is hours old are taken for not synchronized, unless the chain stands still", async () => {
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  await fixture.ramp();
+  await fixture.mine();
+  await haltRealm(realm);
+  const [behind] = await reconcileWith(realm, {}, 4 * HOUR_MS);
+  equal(behind.lifted, false);
+  match(behind.obstacles.join(), /run it again when the nodes are synchronized/);
+  const [report] = await reconcileWith(realm, { behind: true }, 4 * HOUR_MS);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+});
+
+Deno.test({
+  name:
+    "LTC: an address handed out since the dump is credited when it is first paid after the reconciliation, and swept",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node } = funded;
+    await funded.fund(5n * COIN);
+    await keepRealm(realm);
+    const made = await realm.admin.send("POST", `/v1/account/${funded.virtual}/address`, {});
+    equal(made.status, 201, made.text);
+    await realm.drain();
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    const [report] = await reconcile(realm);
+    deepEqual([report.lifted, report.addresses], [true, []]);
+    const script = (await scriptOf("LITECOIN", "regtest", made.body.address.address)).toHex();
+    await node.pay([{ script, amount: 2n * COIN }]);
+    await funded.until(async () =>
+      (await rowsOf(realm, "select id from sweeps where state = 'done'")).length > 0
+    );
+    await hurry(realm);
+    await funded.agree();
+  },
+});

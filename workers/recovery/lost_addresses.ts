@@ -1,0 +1,128 @@
+/**
+ * Addresses that a lost database may have handed out: those that are used become deposit accounts, and
+ * all are passed over and watched.
+ * @module
+ */
+import { insertPassed } from "../../db/accounts/own_addresses.ts";
+import { markConsumed } from "../../db/chains/scan_results.ts";
+import { type QuarantinedRamp, skipIndices } from "../../db/recovery/recoveries.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
+import { reserveAddresses } from "../../domain/accounts/own_addresses.ts";
+import { recoverAddress } from "../../domain/deposits/deposit_accounts.ts";
+import { recordTransfers } from "../../domain/deposits/scan_results.ts";
+import { enqueue } from "../../domain/jobs.ts";
+import { ownAddresses } from "../keys/own_addresses.ts";
+import { loadWatch } from "../scanning/scanner.ts";
+import type { WorkerContext } from "../worker_context.ts";
+import type { Chain } from "../chains/chain.ts";
+import type { Transfer } from "../chains/observations.ts";
+
+/** Derived, asked for and recorded at once. */
+const AT_ONCE = 200;
+
+/** Where addresses are searched. */
+export interface AddressSearch {
+  readonly context: WorkerContext;
+  readonly chain: Chain;
+  readonly place: ChainNetwork;
+  readonly ramps: readonly QuarantinedRamp[];
+  /** Indices that are passed over for each ramp. */
+  readonly gap: number;
+  /** First block that is read. */
+  readonly from: number;
+}
+
+/**
+ * Finds addresses that a newer database handed out, and skips those that it may have handed out. Each run
+ * skips others: nothing here tells whether this database was restored once more since the last one. Where
+ * one of the second half is used, there may be others beyond the last, and they are too few.
+ */
+export async function passOverIndices(
+  work: AddressSearch,
+): Promise<{ addresses: { index: number; address: string }[]; tooFew: string | null }> {
+  const { context, ramps, gap } = work;
+  const derived = new Map<string, { ramp: string; index: number }>();
+  const store = { realm: context.realm.id, pool: context.pool };
+  for (const ramp of ramps) {
+    const first = ramp.next_index;
+    for (let at = first; at < first + gap; at += AT_ONCE) {
+      const part = { from: at, count: Math.min(AT_ONCE, first + gap - at) };
+      const addresses = await ownAddresses(context.signer, store, ramp, part);
+      for (const [step, address] of addresses.entries()) {
+        derived.set(address, { ramp: ramp.account, index: at + step });
+      }
+      const passed = { ramp: ramp.account, from: at, addresses, at: context.actor.at };
+      await context.step(async (tx) => {
+        // They are own addresses, also if they were handed out, so nobody may link them.
+        await reserveAddresses(tx, context.actor, passed);
+        await insertPassed(tx, passed);
+      });
+    }
+  }
+  const found = await findUsed(work, [...derived.keys()]);
+  const used = [...found.used].map((address) => ({ address, ...derived.get(address)! }))
+    .toSorted((a, b) => a.index - b.index);
+  for (const { ramp, index, address } of used) {
+    await context.step((tx) => recoverAddress(tx, context.actor, { ramp, index, address }), {
+      lockLedger: true,
+    });
+  }
+  await recordFound(work, found);
+  for (const { account, next_index } of ramps) {
+    await context.step(async (tx) => {
+      await skipIndices(tx, account, next_index + gap);
+      await enqueue(tx, context.actor, "ramp.reserve", { account }, { dedupe: account });
+    });
+  }
+  const firsts = new Map(ramps.map(({ account, next_index }) => [account, next_index]));
+  const far = used.findLast(({ ramp, index }) => index >= firsts.get(ramp)! + gap / 2);
+  const tooFew = far === undefined
+    ? null
+    : `address ${far.index} of ramp ${far.ramp} is used, and there may be more beyond it: run it again`;
+  return { addresses: used.map(({ index, address }) => ({ index, address })), tooFew };
+}
+
+/** What blocks show of addresses that the database did not know. */
+interface Found {
+  used: Set<string>;
+  transfers: Transfer[];
+  /** Spends of the coins that came there. */
+  consumed: { input: string; hash: string; height: number }[];
+}
+
+async function findUsed(work: AddressSearch, addresses: readonly string[]): Promise<Found> {
+  const { context, chain, place, from } = work;
+  const found: Found = { used: new Set(), transfers: [], consumed: [] };
+  if (addresses.length === 0) return found;
+  if (!chain.traits.coins) {
+    for (let at = 0; at < addresses.length; at += AT_ONCE) {
+      const some = addresses.slice(at, at + AT_ONCE);
+      const asked = some.map((address) => ({ address, contract: null }));
+      const { amounts } = await chain.balances(asked, null);
+      for (const [step, amount] of amounts.entries()) if (amount > 0n) found.used.add(some[step]);
+    }
+  }
+  const { contracts } = await loadWatch(context, place);
+  const watch = { addresses: new Set(addresses), inputs: new Set<string>(), contracts };
+  const head = await chain.head();
+  for await (const { block, transfers, consumed } of chain.scan(from, head.height, watch)) {
+    for (const { to } of transfers) found.used.add(to);
+    found.transfers.push(...transfers);
+    found.consumed.push(...consumed.map((one) => ({ ...one, height: block.height })));
+  }
+  return found;
+}
+
+/** Records what the scanner passed without knowing the addresses. */
+async function recordFound({ context, chain, place }: AddressSearch, found: Found): Promise<void> {
+  const { transfers, consumed } = found;
+  const { coins } = chain.traits;
+  for (let at = 0; at < transfers.length; at += AT_ONCE) {
+    const seen = { transfers: transfers.slice(at, at + AT_ONCE), coins };
+    await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
+  }
+  // Coins that were swept already would be spent again, and their sweep would stay unknown.
+  if (coins && consumed.length > 0) {
+    await context.step((tx) => markConsumed(tx, place, consumed));
+  }
+}
