@@ -271,17 +271,19 @@ export async function selectPaidUnfound(
     order by w.id`;
 }
 
-/**
- * Lists the withdrawals that an order pays, alone or as a batch, and like which a found transaction paid
- * that nobody is known to have ordered; with the hash of that one.
- */
-export async function selectUnmatchedLike(
-  db: Db,
-  order: string,
-): Promise<{ withdrawal: string; hash: string }[]> {
-  return await db<{ withdrawal: string; hash: string }[]>`
-    select o.reference_id as withdrawal, min(f.hash) as hash
-    from chain_orders o join chain_orders f on f.purpose = 'recovered' and f.ramp = o.ramp
+/** A found transaction that paid what a withdrawal was to pay, and that nobody is known to have ordered. */
+export interface UnmatchedLike {
+  withdrawal: string;
+  hash: string;
+  height: number | null;
+}
+
+/** Lists the withdrawals that an order pays, alone or as a batch, for which there is such a transaction. */
+export async function selectUnmatchedLike(db: Db, order: string): Promise<UnmatchedLike[]> {
+  return await db<UnmatchedLike[]>`
+    select distinct on (w.id) w.id as withdrawal, f.hash, f.height::integer as height
+    from chain_orders o join withdrawals w on w.id = o.reference_id
+      join chain_orders f on f.purpose = 'recovered' and f.ramp = o.ramp
         and f.created_at >= o.created_at
       cross join lateral jsonb_array_elements(f.request -> 'payments') p
     where (o.id = ${order} or o.batch_order_id = ${order}) and o.purpose = 'withdrawal'
@@ -289,7 +291,10 @@ export async function selectUnmatchedLike(
       and p ->> 'to' = o.request -> 'payments' -> 0 ->> 'to'
       and coalesce(p ->> 'contract', '') = o.contract
       and p ->> 'amount' = o.request -> 'payments' -> 0 ->> 'amount'
-    group by 1`;
+      and not exists (select from withdrawals d join chain_orders x on x.id = d.order_id
+        where d.hash = f.hash and x.state = 'canceled' and d.destination = w.destination
+          and d.amount = w.amount)
+    order by w.id, f.id`;
 }
 
 /** An own address with its account and ramp. */

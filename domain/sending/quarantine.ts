@@ -58,8 +58,9 @@ export async function quarantine(
 }
 
 /**
- * Puts the ramp of an order into quarantine that would pay anew what a found transaction, which nobody is
- * known to have ordered, has paid. Only an operator can tell whether it was this payment.
+ * Puts the ramp of an order into quarantine whose own transactions can never be mined, where one was found
+ * that paid the same, and that nobody is known to have ordered. Only an operator can tell whether that was
+ * its payment.
  *
  * @returns the reason; null where there is no such transaction
  */
@@ -70,8 +71,9 @@ export async function doubtRestart(
 ): Promise<string | null> {
   const [like] = await selectUnmatchedLike(tx, order.id);
   if (like === undefined) return null;
-  const detail = `withdrawal ${like.withdrawal} is to be sent again, and ${like.hash}, which was` +
-    " found on the chain, paid the same";
+  const detail =
+    `no transaction of withdrawal ${like.withdrawal} can be mined, and ${like.hash}, which` +
+    " was found on the chain, paid the same";
   await quarantine(tx, actor, [order.ramp], detail);
   return detail;
 }

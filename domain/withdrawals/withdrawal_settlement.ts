@@ -7,6 +7,7 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
+import { selectUnmatchedLike } from "../../db/recovery/recoveries.ts";
 import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
 import {
   type HistoryEntry,
@@ -110,24 +111,32 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
 }
 
 /**
- * Ends a withdrawal that an operator knows to be paid although its transaction was not found. The
- * transaction holds the ledger lock.
+ * Ends a withdrawal that an operator knows to be paid although its transaction was not found. Where one was
+ * found that paid the same, and that nobody is known to have ordered, it is that one: `fees` bears it, and
+ * gets the amount. The transaction holds the ledger lock.
  */
 export async function settlePaid(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const row = order.reference_id === null ? null : await selectWithdrawal(tx, order.reference_id);
   if (row === null || row.status !== "PROCESSING") return;
+  const [like] = await selectUnmatchedLike(tx, order.id);
   if (await cancelOrder(tx, actor, order.id) === null) return;
-  await bookSent(tx, actor, row, { amount: "0", own: true });
+  if (like === undefined) await bookSent(tx, actor, row, { amount: "0", own: true });
+  else {
+    await freeBlock(tx, row.block);
+    const { fees } = await systemAccountsOf(tx, actor, row);
+    await bookFor(tx, actor, row)("fee", row.ramp, fees, add(row.amount, row.fee));
+  }
   const entry: HistoryEntry = {
     at: actor.at,
     event: "done",
     by: "operator",
     reason: "known to be paid",
   };
+  const block = like === undefined ? {} : { hash: like.hash, height: like.height };
   await announce(
     tx,
     actor,
-    await updateWithdrawal(tx, row.id, { status: "DONE" }, entry, actor.at),
+    await updateWithdrawal(tx, row.id, { status: "DONE", ...block }, entry, actor.at),
   );
 }
 

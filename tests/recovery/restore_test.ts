@@ -1,6 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { quarantine } from "../../domain/sending/quarantine.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
@@ -213,6 +214,28 @@ Deno.test("a withdrawal that an operator calls paid is settled and never sent; w
   await follow(funded);
   equal(await paidTo(funded), 0n);
   deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
+});
+
+Deno.test("a dump of a ramp in quarantine is in another one once it is restored, of that time", async () => {
+  await using funded = await openFundedRamp();
+  const { realm } = funded;
+  const at = async (): Promise<number> =>
+    (await rowsOf<{ at: number }>(realm, "select (quarantined ->> 'at')::float8 as at from ramps"))[
+      0
+    ]
+      .at;
+  await haltRealm(realm);
+  const first = await at();
+  const yesterday = first - 86_400_000;
+  await rowsOf(
+    realm,
+    `update ramps set quarantined = quarantined || '{"at": ${yesterday}}' where quarantined is not null`,
+  );
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  await realm.command((tx) => quarantine(tx, actor, null, OLDER, true));
+  equal(await at(), yesterday, "a further run of the same reconciliation");
+  await haltRealm(realm);
+  ok(await at() >= first);
 });
 
 Deno.test("a quarantine is shown by the chains of the realm and by /health/ready", async () => {

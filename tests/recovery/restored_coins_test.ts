@@ -1,6 +1,7 @@
 /** Restored databases of coin chains: coins that a lost database spent are spent by nothing else. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { scriptOf } from "../../domain/chains/addresses.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Question } from "../../workers/recovery/reconcile.ts";
 import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
@@ -158,7 +159,7 @@ Deno.test({
     await follow(funded, 6);
     const quarantined = "select quarantined ->> 'detail' as detail from ramps";
     const [{ detail }] = await rowsOf<{ detail: string }>(realm, quarantined);
-    match(detail, /is to be sent again, and \w+, which was found on the chain, paid the same/);
+    match(detail, /can be mined, and \w+, which was found on the chain, paid the same/);
     const asked: Question[] = [];
     const [report] = await reconcile(realm, (question) => {
       asked.push(question);
@@ -172,5 +173,7 @@ Deno.test({
     deepEqual(await funded.held(address), [COIN * 3n / 10n]);
     const ended = await funded.ended([first, second]);
     deepEqual(ended.map(({ status }) => status), ["FAILED", "DONE"]);
+    equal(ended[1].chain.hash, rows[1].chain.hash);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
   },
 });

@@ -4,7 +4,7 @@ import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Question } from "../../workers/recovery/reconcile.ts";
 import { COIN, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
-import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { crashAt, queue, sizeOf } from "../support/pending_withdrawals.ts";
@@ -124,6 +124,41 @@ Deno.test("in quarantine nothing goes back for a transaction that can never be m
   deepEqual([account, Number(fees)], ["10", Number(left - 10n * ETHER) / 1e18]);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
+
+for (const paid of [true, false]) {
+  Deno.test(`a withdrawal canceled since the dump and ordered anew is asked about beside the payment that was found, and ${paid ? "that one is its" : "is paid as well"}`, async () => {
+    await using funded = await openFundedRamp();
+    const { realm, anvil } = funded;
+    await anvil.mine();
+    const { body: { id } } = await funded.withdraw("1");
+    await signOnly(funded);
+    await keepRealm(realm);
+    equal((await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`)).status, 200);
+    await follow(funded);
+    const { body: { id: anew } } = await funded.withdraw("1");
+    const { chain } = await funded.finish(anew);
+    const lost = await funded.books();
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    const asked: Question[] = [];
+    const [report] = await reconcile(realm, (question) => {
+      asked.push(question);
+      return Promise.resolve(paid);
+    });
+    deepEqual([report.lifted, report.obstacles], [true, []]);
+    deepEqual(asked.map(({ withdrawal, like }) => [withdrawal, like]), [[id, chain.hash]]);
+    const ended = await funded.finish(id);
+    await follow(funded);
+    equal(ended.status, "DONE");
+    equal(ended.chain.hash === chain.hash, paid);
+    const outside = BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
+    equal(outside, paid ? ETHER : 2n * ETHER);
+    const { account, fees } = await funded.books();
+    equal(Number(account).toFixed(3), Number(lost.account).toFixed(3));
+    equal(Math.round(Number(fees)) + 0, paid ? 0 : -1);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  });
+}
 
 Deno.test("an unknown transaction of our own key in an order's place puts the ramp into quarantine before anything goes back", async () => {
   await using funded = await openFundedRamp();

@@ -156,6 +156,8 @@ async function reconcilePlace(
   if (!await catchUp(work)) obstacles.push("the chain could not be read up to its head");
   await followSigned(work);
   const taken = await takeAll(work, obstacles);
+  // An order that can never be mined may have been ordered anew, and paid by one of these.
+  if (taken.some(({ unmatched }) => unmatched.length > 0)) await followSigned(work);
   const head = await chain.head();
   for (const why of [waitForInFlight(chain, ramps, head), await waitForPool(work)]) {
     if (why !== null) obstacles.push(why);

@@ -8,6 +8,7 @@ import { selectPassed } from "../../db/accounts/own_addresses.ts";
 import { reading } from "../../db/transaction.ts";
 import type { SeenTransfer } from "../../domain/chains/observed_transfers.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
+import { DomainError } from "../../domain/errors.ts";
 import { recoverAddress } from "../../domain/deposits/deposit_accounts.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
@@ -21,7 +22,17 @@ export async function recoverPaid(
   if (paid.size === 0) return;
   const passed = await reading(context.pool, (db) => selectPassed(db, place, [...paid]));
   for (const one of passed) {
-    await context.step((tx) => recoverAddress(tx, context.actor, one), { lockLedger: true });
     context.log("warn", "an address that only a lost database knew is paid", { ...place, ...one });
+    try {
+      await context.step((tx) => recoverAddress(tx, context.actor, one), { lockLedger: true });
+    } catch (error) {
+      // The scan of all others does not wait for it: a rescan of the transaction finds it again.
+      if (!(error instanceof DomainError)) throw error;
+      context.log("error", "it has no account: rescan the transaction", {
+        ...place,
+        ...one,
+        error,
+      });
+    }
   }
 }

@@ -292,22 +292,20 @@ async function buried(
   return await dropOrRestart(work, await lossOf(work, order, status, living), living);
 }
 
-/**
- * Ends or restarts an order of which no attempt can be mined. A CPFP order ends, because no
- * parent is left to pay for.
- */
+/** Ends or restarts an order of which no attempt can be mined; what may be paid is asked about. */
 async function dropOrRestart(
   work: OrderWork,
   { error, again, proof }: Drop,
   living: readonly AttemptRow[],
 ): Promise<number | null> {
-  const { context } = work;
-  const renewed = again && await stepInTurn(work, async (tx, current) => {
+  const { actor, log } = work.context;
+  const renewed = await stepInTurn(work, async (tx, current) => {
     await assertProven(tx, current, living);
-    if (ORDER_HANDLERS[current.purpose].endsDropped) return false;
-    const doubt = await doubtRestart(tx, context.actor, current);
-    if (doubt !== null) context.log("error", "a ramp is in quarantine", { detail: doubt });
-    await renewOrder(tx, context.actor, current, proof);
+    if (ORDER_HANDLERS[current.purpose].endsDropped) return false; // no parent is left to pay for
+    const detail = await doubtRestart(tx, actor, current);
+    if (!again && detail === null) return false;
+    if (detail !== null) log("error", "a ramp is in quarantine", { detail });
+    await renewOrder(tx, actor, current, proof);
     return true;
   });
   if (renewed) return 0;
