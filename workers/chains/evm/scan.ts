@@ -54,6 +54,8 @@ interface Filters {
   readonly contracts: readonly BloomBits[] | null;
 }
 const FILTERS = new WeakMap<WatchIndex, Filters>();
+const PAYEES = new Map<string, BloomBits>();
+const PAYEES_MAX = 500_000;
 const INDEXES = new WeakMap<WatchList, WatchIndex>();
 
 /** Indexes a watch list, once per list. */
@@ -206,11 +208,21 @@ function filtersOf(evm: Evm, index: WatchIndex): Filters {
   const { nativeToken } = evm.table;
   const contracts = index.contracts && [...index.contracts, ...(nativeToken ? [nativeToken] : [])];
   const filters = {
-    payees: [...index.addresses.keys()].map((one) => bitsOf(evm.ethers, topicOf(one))),
+    payees: [...index.addresses.keys()].map((one) => payeeBits(evm, one)),
     contracts: contracts && contracts.map((one) => bitsOf(evm.ethers, one)),
   };
   FILTERS.set(index, filters);
   return filters;
+}
+
+/** The bits of an address as payee, kept between watch lists: each pass over the blocks has its own. */
+function payeeBits({ ethers }: Evm, address: string): BloomBits {
+  const known = PAYEES.get(address);
+  if (known !== undefined) return known;
+  const made = bitsOf(ethers, topicOf(address));
+  if (PAYEES.size >= PAYEES_MAX) PAYEES.clear();
+  PAYEES.set(address, made);
+  return made;
 }
 
 async function hashesWithLogs(
