@@ -6,7 +6,7 @@ import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { copyRows } from "../support/copied_rows.ts";
 import { diskDatabase, testDatabase } from "../support/database.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
-import { attest } from "../support/installation.ts";
+import { attest, renewPrices } from "../support/installation.ts";
 import { logPlans, type PlanLog, readsOf, type RunPlan } from "../support/plans.ts";
 import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import type { Send, TestRealm } from "../support/realm.ts";
@@ -202,7 +202,9 @@ Deno.test("no statement that was prepared on empty tables reads through a table 
       ...["hourly_flows", "chain_samples"],
     ]
   ) ok(grown.has(name), `${name} grew`);
-  await attest(realm); // a million rows take longer than a worker's word counts, and none runs beside
+  // A million rows take longer than a worker's word counts, and prices; none runs beside.
+  await attest(realm);
+  await renewPrices(realm);
   await plans.forget();
   await all();
   const prepared = await plans.read();

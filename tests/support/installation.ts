@@ -10,6 +10,7 @@ import {
   type Question,
   reconcileRealm,
 } from "../../workers/recovery/reconcile.ts";
+import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { workerContextOf } from "./evm_fixture.ts";
 import type { TestRealm } from "./realm.ts";
 import { asSuperuser, superuserUrl, testDatabase } from "./database.ts";
@@ -106,6 +107,16 @@ export async function attest(realm: TestRealm): Promise<void> {
   const context = await workerContextOf(realm);
   try {
     await attestRealm(context, realm.database.platform);
+  } finally {
+    context.chains.close();
+  }
+}
+
+/** Reads the prices of sending anew, as workers do each minute. */
+export async function renewPrices(realm: TestRealm): Promise<void> {
+  const context = await workerContextOf(realm);
+  try {
+    await refreshFees(context);
   } finally {
     context.chains.close();
   }
