@@ -81,6 +81,8 @@ export const ERROR_CODES = [
   "stop.active",
   "chain.quarantined",
   "event.expired",
+  "transaction.archived",
+  "time.archived",
   "idempotency.key_reused",
   "address.invalid",
   "asset.unknown",

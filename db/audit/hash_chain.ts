@@ -59,8 +59,8 @@ export interface LinkHash {
 /** A link with the row that it covers, or the kind of that row if the row is gone. */
 export type LinkRow = LinkHash & (Linkable | { event: null; id: null; missing: Missing });
 
-/** The kind of a covered row that is gone. */
-export type Missing = "transaction" | "event";
+/** The kind of a covered row that is gone; `archived`: a transaction that left with its part. */
+export type Missing = "transaction" | "event" | "archived";
 
 const FACTS =
   "t.id, t.type, t.source, t.destination, t.asset, t.testnet, t.amount, t.fiat_currency, " +
@@ -200,7 +200,8 @@ export async function selectLinks(db: Db, first: bigint, limit: number): Promise
   const rows = await db.unsafe<Found[]>(
     `select s.seq, encode(s.hash, 'hex') as hash, encode(s.salt, 'hex') as salt,
         coalesce(s.transaction::text, s.event::text) as covers,
-        case when s.event is null then 'transaction' else 'event' end as of, ${FACTS}
+        case when s.event is not null then 'event' when s.transaction < (select bound from archived_parts order by bound desc limit 1)
+          then 'archived' else 'transaction' end as of, ${FACTS}
       from chain_links s left join transactions t on t.id = s.transaction
       where s.seq >= $1 order by s.seq limit $2`,
     [`${first}`, limit],

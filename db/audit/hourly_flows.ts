@@ -44,10 +44,12 @@ export async function addFlows(tx: Tx, transactions: readonly string[]): Promise
   );
 }
 
-/** Computes all sums anew, for the owner of the tables. No link is appended meanwhile. */
+/** Computes all sums anew of which the transactions are there, for the owner of the tables. No link is appended meanwhile. */
 export async function replaceFlows(tx: Tx): Promise<void> {
   await tx`select from chain_head for update`;
-  await tx`delete from hourly_flows`;
+  // Sums of hours whose transactions are archived stay as they are: a part ends at a whole hour.
+  await tx`delete from hourly_flows
+    where hour >= coalesce(ms_time(id_ms(archived_bound())), '-infinity')`;
   await tx.unsafe(
     `insert into hourly_flows (testnet, hour, asset, type, direction, currency, count, amount, value)
     ${RECOMPUTED_FLOWS}`,

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Tx } from "../database.ts";
+import { ARCHIVE_CHECKS, isThere, openingOf } from "./archive_checks.ts";
 import { ONCE_CHECKS } from "./once_checks.ts";
 import { TIME_CHECKS } from "./time_checks.ts";
 import { PROOF_CHECKS } from "./proof_checks.ts";
@@ -36,31 +37,32 @@ export const CHECKS = {
       and ((t.source = e.account and t.source_seq = e.seq)
         or (t.destination = e.account and t.destination_seq = e.seq))
     where t.id is null`,
-  /** Entries of an account are numbered from 1 without gaps. */
+  /** Entries of an account are numbered without gaps, from 1 or behind those that are archived. */
   "entry.seq": `
     select account || ' ' || seq as subject, before + 1 as expected, seq as found
-    from (select account, seq, lag(seq, 1, 0::bigint) over (partition by account order by seq)
-      as before from entries) q where seq <> before + 1`,
+    from (select e.account, e.seq, coalesce(lag(e.seq) over (partition by e.account order by e.seq),
+      ${openingOf("e.account", "seq")}, 0) as before from entries e) q where seq <> before + 1`,
   /** The balance after an entry is the one before it and its amount. */
   "entry.balance": `
     select account || ' ' || seq as subject, before + amount as expected, balance as found
-    from (select account, seq, amount, balance,
-      lag(balance, 1, 0) over (partition by account order by seq) as before from entries) q
+    from (select e.account, e.seq, e.amount, e.balance,
+      coalesce(lag(e.balance) over (partition by e.account order by e.seq),
+        ${openingOf("e.account", "balance")}, 0) as before from entries e) q
     where balance <> before + amount`,
   /** An account's total is the sum of its entries. */
   "account.total": `
-    select a.id as subject, coalesce(e.sum, 0)::text as expected, a.total::text as found
+    select a.id as subject, (coalesce(o.balance, 0) + coalesce(e.sum, 0))::text as expected, a.total::text as found
     from accounts a left join (select account, sum(amount) from entries group by account) e
-      on e.account = a.id
-    where a.total <> coalesce(e.sum, 0)
+      on e.account = a.id left join opening_balances o on o.account = a.id
+    where a.total <> coalesce(o.balance, 0) + coalesce(e.sum, 0)
     union all select e.account, 'an account', null from (select distinct account from entries) e
       where not exists (select 1 from accounts a where a.id = e.account)`,
   /** An account's number is that of its last entry. */
   "account.seq": `
-    select a.id as subject, coalesce(e.max, 0) as expected, a.seq as found
+    select a.id as subject, coalesce(e.max, o.seq, 0) as expected, a.seq as found
     from accounts a left join (select account, max(seq) from entries group by account) e
-      on e.account = a.id
-    where a.seq <> coalesce(e.max, 0)`,
+      on e.account = a.id left join opening_balances o on o.account = a.id
+    where a.seq <> coalesce(e.max, o.seq, 0)`,
   /** The blocked amount is the sum of the open blocks. */
   "account.blocked": `
     select a.id as subject, coalesce(b.sum, 0) as expected, a.blocked as found
@@ -146,13 +148,17 @@ export const CHECKS = {
     from transactions t join accounts s on s.id = t.source join accounts d on d.id = t.destination
     where (s.type = 'deposit' and t.type not in ('forward', 'fee'))
       or (d.type = 'deposit' and t.type <> 'deposit')`,
-  /** The linked amount in an entry is the sum of the deposits up to it, less those taken back. */
+  /**
+   * The linked amount in an entry is the sum of the deposits up to it, less those taken back. One that is archived
+   * and goes back to `world` was a deposit, or else an issue: of a currency, whose accounts have no linked amount.
+   */
   "entry.linked": `
     select account || ' ' || seq as subject, expected, linked as found
-    from (select e.account, e.seq, e.linked, nullif(sum(case when t.type = 'deposit'
-          and t.destination = e.account then t.amount
-          when r.type = 'deposit' then -t.amount else 0 end)
-        over (partition by e.account order by e.seq), 0) as expected
+    from (select e.account, e.seq, e.linked, nullif(coalesce(${openingOf("e.account", "linked")}, 0)
+        + sum(case when t.type = 'deposit' and t.destination = e.account then t.amount
+          when r.type = 'deposit' or r.id is null and t.reverts is not null and t.source = e.account
+            and exists (select from accounts w where w.id = t.destination and w.system = 'world') then -t.amount
+          else 0 end) over (partition by e.account order by e.seq), 0) as expected
       from entries e join transactions t on t.id = e.transaction
       left join transactions r on r.id = t.reverts
       where e.account in (select id from accounts where linked <> 0
@@ -196,18 +202,21 @@ export const CHECKS = {
       concat_ws(' ', o.source, o.destination, o.amount) as found
     from transactions t left join transactions o on o.id = t.reverts and o.type <> 'revert'
     where (t.type = 'revert') <> (t.reverts is not null) or (t.reverts is not null and
-      (o.source, o.destination, o.amount) is distinct from (t.destination, t.source, t.amount))`,
+      (o.source, o.destination, o.amount) is distinct from (t.destination, t.source, t.amount)
+      and ${isThere("t.reverts")})`,
   /** Data stored beside a transaction has its transaction. */
   "transaction.data": `
     select d.transaction as subject, 'a transaction' as expected, null as found
     from transaction_data d
-    where not exists (select 1 from transactions t where t.id = d.transaction)`,
+    where not exists (select 1 from transactions t where t.id = d.transaction)
+      and ${isThere("d.transaction")}`,
   /** A captured block names its capture, of the captured amount. */
   "block.capture": `
     select b.id as subject, concat_ws(' ', b.account, b.captured) as expected,
       concat_ws(' ', t.source, t.amount) as found
     from blocks b left join transactions t on t.id = b.transaction
     where b.status = 'CAPTURED' and (t.source, t.amount) is distinct from (b.account, b.captured)
+      and ${isThere("b.transaction")}
     union all select t.id, 'a block', null from transactions t
       where t.type = 'capture' and not exists (select 1 from blocks b where b.transaction = t.id)`,
   /** The supply of a currency is the amount issued less the amount destroyed. */
@@ -232,10 +241,14 @@ export const CHECKS = {
         case when s.system = 'world' then x.destination else x.source end as account
       from transactions x join accounts s on s.id = x.source
       left join transactions o on o.id = x.reverts
-      where x.type in ('issue', 'destroy') or o.type in ('issue', 'destroy')) t
+      where x.type in ('issue', 'destroy') or o.type in ('issue', 'destroy')
+        or (o.id is null and x.reverts is not null
+          and exists (select from asset_kinds n where n.asset = x.asset and n.kind = 'currency')
+          and exists (select from accounts w where w.id in (x.source, x.destination) and w.system = 'world'))) t
       on t.id = i.transaction
     where (c.name, i.amount, i.operation, i.account)
-      is distinct from (t.asset, t.amount, t.direction, t.account)`,
+      is distinct from (t.asset, t.amount, t.direction, t.account)
+      and (t.id is not null or ${isThere("i.transaction")})`,
   /**
    * A confirmed deposit names the transaction that credited it, and no other deposit names that
    * one.
@@ -245,7 +258,7 @@ export const CHECKS = {
       concat_ws(' ', t.type, t.destination, t.amount) as found
     from deposits d left join transactions t on t.id = d.transaction
     where d.status = 'CONFIRMED' and (t.type, t.destination, t.amount)
-      is distinct from ('deposit', d.account, d.credited)
+      is distinct from ('deposit', d.account, d.credited) and ${isThere("d.transaction")}
     union all select t.id, 'one deposit, or its revert', count(d.id)::text
       from transactions t left join deposits d on d.transaction = t.id
       where t.type = 'deposit' group by t.id having count(d.id)
@@ -256,7 +269,9 @@ export const CHECKS = {
     select w.id as subject, concat_ws(' ', w.account, w.ramp, w.charged - w.surcharge) as expected,
       concat_ws(' ', t.source, t.destination, t.amount) as found
     from withdrawals w left join transactions t on t.id = w.transaction and t.type = 'withdrawal'
-    where (t.id is null) <> (w.account = w.ramp) or (t.id is not null and
+    where ((t.id is null) <> (w.account = w.ramp) and (w.account = w.ramp or ${
+    isThere("w.transaction")
+  })) or (t.id is not null and
       (t.source, t.destination, t.amount) <> (w.account, w.ramp, w.charged - w.surcharge))
     union all select t.id, 'one withdrawal', count(w.id)::text
       from transactions t join accounts a on a.id = t.destination and a.type <> 'system'
@@ -355,6 +370,7 @@ export const CHECKS = {
         and o.sender = h.address and o.updated_at >= h.seen_at)
       and exists (select from coins c where c.chain = h.chain and c.network = h.network)`,
   ...PROOF_CHECKS,
+  ...ARCHIVE_CHECKS,
 } as const;
 
 /** The name of a check. */
@@ -364,7 +380,8 @@ export type CheckCode = keyof typeof CHECKS;
 export async function allowTime(tx: Tx): Promise<void> {
   await tx.unsafe(
     "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; " +
-      "set local timezone = 'UTC'",
+      // No part is archived between the moment that is read and the first look at its rows.
+      "set local timezone = 'UTC'; lock table transactions, entries in access share mode",
   );
 }
 

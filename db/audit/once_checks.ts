@@ -4,12 +4,14 @@
  * @module
  */
 
+import { isThere } from "./archive_checks.ts";
+
 function mirrored(table: string, column: string): string {
   return `
     select coalesce(t.id, r.transaction) as subject, t.${column}::text as expected, r.${column}::text as found
     from (select id, ${column} from transactions where ${column} is not null) t
     full join ${table} r on r.transaction = t.id and r.${column} = t.${column}
-    where t.id is null or r.transaction is null`;
+    where r.transaction is null or (t.id is null and ${isThere("r.transaction")})`;
 }
 
 /** The check by its name, with the statement that finds its mismatches. */

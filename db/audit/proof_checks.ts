@@ -3,6 +3,7 @@
  * lists.
  * @module
  */
+import { BEGIN } from "./archive_checks.ts";
 import { RECOMPUTED_FLOWS } from "./hourly_flows.ts";
 
 /** The owner that stands for all owners in `row_counts`. */
@@ -41,7 +42,7 @@ export const PROOF_CHECKS = {
     group by e.id having count(q.id) <> 1
     union all select q.id, 1, null from (select unnest(events) as id from ledger_commits) q
       where not exists (select 1 from ledger_events e where e.id = q.id)`,
-  /** Each sum of transactions by the hour is that of the transactions in the chain, and there is no other. */
+  /** Each sum of transactions by the hour is that of the transactions in the chain, and there is no other; archived hours stay. */
   "flow.sum": `
     select concat_ws(' ', coalesce(c.hour, f.hour), coalesce(c.asset, f.asset),
         case when coalesce(c.testnet, f.testnet) then '(testnet)' end, coalesce(c.type, f.type),
@@ -51,7 +52,8 @@ export const PROOF_CHECKS = {
     from (${RECOMPUTED_FLOWS}) c full join hourly_flows f
       on (f.testnet, f.hour, f.asset, f.type, f.direction, f.currency)
         = (c.testnet, c.hour, c.asset, c.type, c.direction, c.currency)
-    where (c.count, c.amount, c.value) is distinct from (f.count, f.amount, f.value)`,
+    where (c.count, c.amount, c.value) is distinct from (f.count, f.amount, f.value)
+      and coalesce(c.hour, f.hour) >= ${BEGIN}`,
   /** The head of the chain is its last link. */
   "seal.head": `
     select 'head' as subject, concat_ws(' ', s.seq, s.transactions) as expected,

@@ -33,8 +33,8 @@ export function identifier(name: string): string {
 }
 
 /**
- * Lists the tables of a schema with their columns, without those of partitions, generated columns, and the tables that a
- * move of the realm keeps there while it is under way.
+ * Lists the tables of a schema with their columns, without those of partitions, generated columns, the tables that a
+ * move of the realm keeps there while it is under way, and those of parts that were archived: their rows are in files.
  */
 export async function selectTables(
   tx: Tx,
@@ -47,7 +47,7 @@ export async function selectTables(
     from pg_class c join pg_attribute a on a.attrelid = c.oid
     where c.relnamespace = (select oid from pg_namespace where nspname = ${schema})
       and c.relkind in ('r', 'p') and not c.relispartition and c.relname not like 'move\\_%'
-      and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+      and c.relname not like 'detached\\_%' and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
     group by c.oid, c.relname order by c.relname`;
   return rows.map((row) => ({ ...row, bytes: Number(row.bytes) }));
 }
@@ -67,7 +67,7 @@ export async function holdTables(
 
 /**
  * Lists tables of a schema that were emptied, written anew or exchanged since the transaction's moment: their rows are new rows,
- * which it does not see. The tables must be held.
+ * which it does not see. So are parts that were archived or attached since. The tables must be held.
  */
 export async function selectRewritten(
   tx: Tx,
@@ -80,7 +80,8 @@ export async function selectRewritten(
     where c.relnamespace = (select oid from pg_namespace where nspname = ${schema})
       and c.relkind = 'r' and c.relname not like 'move\\_%'
       and not c.relname = any (${[...without]}::text[])
-      and pg_relation_filenode(c.oid) is distinct from c.relfilenode
+      and (pg_relation_filenode(c.oid) is distinct from c.relfilenode
+        or c.relispartition is distinct from (pg_partition_root(c.oid) is not null))
     order by 1`;
   return rows.map(({ name }) => name);
 }

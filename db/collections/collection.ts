@@ -178,7 +178,7 @@ async function countForeign(
 async function countLinked(db: Db, owner: string): Promise<number> {
   const [row] = owner === EVERYONE
     ? await db<{ n: string }[]>`
-      select transactions
+      select transactions - (select coalesce(sum(a.transactions), 0) from archived_parts a)
         + (select coalesce(sum(cardinality(c.transactions)), 0) from ledger_commits c) as n
       from chain_head`
     : await db<{ n: string }[]>`

@@ -55,7 +55,7 @@ export async function closePast(db: Db, ms: number | null): Promise<number> {
 }
 
 /**
- * Reads the balance that an account had.
+ * Reads the balance that an account had; null where the entries of that time are archived.
  *
  * @param at the moment in milliseconds, and the greatest id that can have been made until then
  */
@@ -63,20 +63,35 @@ export async function selectPastBalance(
   db: Db,
   account: string,
   at: { ms: number; bound: string },
-): Promise<PastBalanceRow> {
-  const [row] = await db<PastBalanceRow[]>`
-    select b.seq, coalesce(e.balance, 0) as total, coalesce(s.blocked, 0) as blocked,
-      coalesce(e.linked, 0) as linked,
+): Promise<PastBalanceRow | null> {
+  const [row] = await db<(Omit<PastBalanceRow, "seq"> & { seq: string | null })[]>`
+    select b.seq, coalesce(e.balance, c.balance, 0) as total, coalesce(s.blocked, 0) as blocked,
+      coalesce(e.linked, c.linked, 0) as linked,
       coalesce(s.frozen, false) as frozen
     from entry_before(${account}, ${at.bound}) b(seq)
     left join entries e on e.account = ${account} and e.seq = b.seq
+    left join opening_balances c on c.account = ${account} and c.seq = b.seq
     left join lateral (select h.blocked, h.frozen from account_states h
       where h.account = ${account} and h.at <= ${at.ms} order by h.at desc, h.id desc limit 1) s on true`;
-  return row;
+  return known(row);
+}
+
+/** Reads where the entries of an account begin, behind those that are archived; null where all are there. */
+export async function selectOpening(db: Db, account: string): Promise<{ ms: number } | null> {
+  const [row] = await db<{ ms: string }[]>`
+    select id_ms(bound)::text as ms from opening_balances where account = ${account}`;
+  return row === undefined ? null : { ms: parseInt(row.ms, 10) };
+}
+
+function known(
+  { seq, ...row }: Omit<PastBalanceRow, "seq"> & { seq: string | null },
+): PastBalanceRow | null {
+  return seq === null ? null : { seq, ...row };
 }
 
 /**
  * Reads the balances that an account had at some moments, in their order: one statement, which halves its way to each.
+ * Null where the entries of that time are archived.
  *
  * @param moments each in milliseconds, with the greatest id that can have been made until then
  */
@@ -84,18 +99,20 @@ export async function selectPastBalances(
   db: Db,
   account: string,
   moments: readonly { ms: number; bound: string }[],
-): Promise<PastBalanceRow[]> {
+): Promise<(PastBalanceRow | null)[]> {
   const times = `{${moments.map(({ ms }) => ms).join(",")}}`;
   const bounds = `{${moments.map(({ bound }) => bound).join(",")}}`;
   // `offset 0` keeps each look-up one of its own, whatever the plan expects of their number.
-  return await db<PastBalanceRow[]>`
-    select b.seq, coalesce(e.balance, 0) as total, coalesce(s.blocked, 0) as blocked,
-      coalesce(e.linked, 0) as linked, coalesce(s.frozen, false) as frozen
+  const rows = await db<(Omit<PastBalanceRow, "seq"> & { seq: string | null })[]>`
+    select b.seq, coalesce(e.balance, c.balance, 0) as total, coalesce(s.blocked, 0) as blocked,
+      coalesce(e.linked, c.linked, 0) as linked, coalesce(s.frozen, false) as frozen
     from unnest(${times}::text::bigint[], ${bounds}::text::uuid[]) with ordinality m(ms, bound, ord)
     cross join lateral (select seq from entry_before(${account}, m.bound) f(seq) offset 0) b
     left join lateral (select x.balance, x.linked from entries x
       where x.account = ${account} and x.seq = b.seq offset 0) e on true
+    left join opening_balances c on c.account = ${account} and c.seq = b.seq
     left join lateral (select h.blocked, h.frozen from account_states h
       where h.account = ${account} and h.at <= ms_time(m.ms) order by h.at desc, h.id desc limit 1) s on true
     order by m.ord`;
+  return rows.map(known);
 }

@@ -39,7 +39,7 @@ interface SelectedTable {
   parted: boolean;
 }
 
-/** Reads the tables of a schema that have columns, without those of the move itself. */
+/** Reads the tables of a schema that have columns, without those of the move itself and of archived parts. */
 export async function selectTables(db: Db, schema: string): Promise<TableShape[]> {
   const rows = await db<SelectedTable[]>`
     select c.relname as name, c.relkind = 'p' as parted,
@@ -57,7 +57,7 @@ export async function selectTables(db: Db, schema: string): Promise<TableShape[]
           order by k.indrelid <> c.oid, k.indrelid limit 1)) as key
     from pg_class c where c.relnamespace = to_regnamespace(${quoted(schema)})
       and c.relkind in ('r', 'p') and not c.relispartition
-      and c.relname not like 'move\\_%' and exists (select from pg_attribute a
+      and c.relname not like 'move\\_%' and c.relname not like 'detached\\_%' and exists (select from pg_attribute a
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
     order by c.relname`;
   return rows.map(({ name, columns, key, bytes, wide, parted }) => ({

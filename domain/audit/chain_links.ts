@@ -56,6 +56,15 @@ const EventLink = z.object({
   at: z.number().int(),
 });
 
+/** View of the link of a transaction that is archived: the chain goes on from its hash. */
+const ArchivedLink = z.object({
+  seq: z.number().int(),
+  hash: z.string(),
+  salt: z.string(),
+  id: z.string(),
+  archived: z.literal(true),
+});
+
 /** View of a link whose row is gone: only the hash is left. */
 const MissingLink = z.object({
   seq: z.number().int(),
@@ -66,7 +75,7 @@ const MissingLink = z.object({
 });
 
 /** A link of the chain as shown. */
-export const ChainLinkView = z.union([TransactionLink, EventLink, MissingLink])
+export const ChainLinkView = z.union([TransactionLink, EventLink, ArchivedLink, MissingLink])
   .meta({ id: "ChainLink" });
 /** A link of the chain as shown. */
 export type ChainLink = z.infer<typeof ChainLinkView>;
@@ -118,14 +127,17 @@ export function createLinker(start: string): (text: string) => string {
   };
 }
 
-/** Shows a link: all fields that its hash covers, or only its hash and id if the row is gone. */
+/** Shows a link: all fields that its hash covers, or only its hash and id if the row is gone or archived. */
 export function viewLink(row: LinkRow): ChainLink {
   const link = { seq: parseInt(row.seq, 10), hash: row.hash, salt: row.salt };
   if (row.event !== null) {
     const { kind, subject, facts, noted_at: at } = row;
     return { ...link, kind, subject, facts, at };
   }
-  if (row.id === null) return { ...link, id: row.covers, missing: row.missing };
+  if (row.id === null) {
+    if (row.missing === "archived") return { ...link, id: row.covers, archived: true };
+    return { ...link, id: row.covers, missing: row.missing };
+  }
   return {
     id: row.id,
     ...link,

@@ -48,6 +48,9 @@ export type VerifyRange = z.infer<typeof VerifyRange>;
 export const VerifyView = z.object({
   valid: z.boolean(),
   checked: z.number().int(),
+  archived: z.number().int().meta({
+    description: "How many of them are of archived transactions: their hashes are taken as they stand.",
+  }),
   head: z.object({ seq: z.number().int(), hash: z.string().nullable() }),
   break: z.object({ seq: z.number().int(), reason: z.string() }).nullable(),
   next: z.number().int().nullable(),
@@ -186,6 +189,7 @@ export async function verifyChain(
   return {
     valid: found.break === null,
     checked: found.checked,
+    archived: found.archived,
     head: viewHead(head),
     break: found.break,
     next: more ? asNumber(last + 1n) : null,
@@ -227,6 +231,8 @@ export async function recomputeAfter(
 /** Result of recomputing a part of the chain. */
 export interface Recomputed {
   checked: number;
+  /** How many of them are of archived transactions: their hashes are taken as they stand. */
+  archived: number;
   /** The hash of the last of them. */
   tip: string;
   break: { seq: number; reason: BreakReason } | null;
@@ -245,9 +251,10 @@ async function recompute(
   { from, last, head, onShare }: Range,
 ): Promise<Recomputed> {
   let tip = GENESIS;
-  let checked = 0;
+  let [checked, archived] = [0, 0];
   const broken = (seq: bigint, reason: BreakReason): Recomputed => ({
     checked,
+    archived,
     tip,
     break: { seq: asNumber(seq), reason },
   });
@@ -257,7 +264,7 @@ async function recompute(
     if (before === null) return broken(from - 1n, "seq_missing");
     tip = before;
   }
-  const link = createLinker(tip);
+  let link = createLinker(tip);
   for (let seq = from; seq <= last;) {
     const left = last - seq + 1n;
     const limit = left < BigInt(READ_AT_ONCE) ? parseInt(`${left}`, 10) : READ_AT_ONCE;
@@ -265,10 +272,15 @@ async function recompute(
     if (rows.length === 0) return broken(seq, "seq_missing");
     for (const row of rows) {
       if (BigInt(row.seq) !== seq) return broken(seq, "seq_missing");
-      if ("missing" in row) return broken(seq, `${row.missing}_missing`);
-      const due = link(linkText(row, { seq, salt: row.salt }));
-      if (due !== row.hash) return broken(seq, "hash_mismatch");
-      tip = due;
+      if ("missing" in row) {
+        if (row.missing !== "archived") return broken(seq, `${row.missing}_missing`);
+        archived++;
+        tip = row.hash;
+        link = createLinker(tip);
+      } else {
+        tip = link(linkText(row, { seq, salt: row.salt }));
+        if (tip !== row.hash) return broken(seq, "hash_mismatch");
+      }
       if (++checked % SLICE === 0) await breatheIfDue();
       seq++;
     }
@@ -276,12 +288,21 @@ async function recompute(
   }
   const whole = from <= last && last === BigInt(head.seq);
   if (whole && tip !== head.hash) return broken(last, "head_mismatch");
-  return { checked, tip, break: null };
+  return { checked, archived, tip, break: null };
+}
+
+/** Recomputes links from one number to another, both included. */
+export async function recomputeRange(
+  db: Db,
+  { from, last }: Pick<Range, "from" | "last">,
+  onShare?: (share: number) => void,
+): Promise<Recomputed> {
+  return await recompute(db, { from, last, head: await selectHead(db), onShare });
 }
 
 /**
  * Shows links in the order of the chain, for auditors who recompute it. None is left out: if a
- * link's transaction or event is gone, its hash and id are shown.
+ * link's transaction or event is gone or archived, its hash and id are shown.
  *
  * @throws {DomainError} permission.scope, query.invalid
  */

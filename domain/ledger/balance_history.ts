@@ -6,7 +6,7 @@
 import { z } from "zod";
 import type { AccountRow } from "../../db/accounts/accounts.ts";
 import type { Db } from "../../db/database.ts";
-import { closePast, selectPastBalances } from "../../db/ledger/entries.ts";
+import { closePast, selectOpening, selectPastBalances } from "../../db/ledger/entries.ts";
 import { findAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { invalidQuery } from "../collections/filter.ts";
@@ -14,12 +14,13 @@ import { assertOrder, momentsOf, Points, Until } from "../collections/moments.ts
 import { Timestamp } from "../entity.ts";
 import { idBound } from "../ids.ts";
 import { DecimalText } from "../money.ts";
-import { viewPast } from "./entries.ts";
+import { archived, viewPast } from "./entries.ts";
 
 /** The moments of a balance over time. */
 export const BalancesOf = z.strictObject({
   from: Timestamp.optional().meta({
-    description: "Milliseconds since the epoch, included; when the account was made unless given.",
+    description: "Milliseconds since the epoch, included; unless given, when the account was made, " +
+      "or the end of what is archived of it.",
   }),
   to: Until,
   points: Points,
@@ -65,17 +66,21 @@ export async function openBalances(
   if (input.from !== undefined && input.from > to) {
     throw invalidQuery("/from", "a time that has passed is expected");
   }
-  const from = input.from ?? Math.min(account.created_at, to);
+  const opening = await selectOpening(db, account.id);
+  const from = input.from ?? Math.min(Math.max(account.created_at, opening?.ms ?? 0), to);
   return { account, from, to, moments: momentsOf(from, to, input.points) };
 }
 
-/** Shows the balance of an account over time. */
+/** Shows the balance of an account over time. @throws {DomainError} time.archived */
 export async function balancesOver(
   db: Db,
   { account, from, to, moments }: BalancesPlan,
 ): Promise<z.infer<typeof BalancesView>> {
   const bounds = moments.map((ms) => ({ ms, bound: idBound(ms) }));
   const rows = await selectPastBalances(db, account.id, bounds);
-  const points = rows.map((row, i) => ({ at: moments[i], ...viewPast(account, row) }));
+  const points = rows.map((row, i) => {
+    if (row === null) throw archived();
+    return { at: moments[i], ...viewPast(account, row) };
+  });
   return { account: account.id, asset: account.asset, from, to, points };
 }

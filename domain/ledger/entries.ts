@@ -11,6 +11,7 @@ import {
   type EntryRow,
   type PastBalanceRow,
   selectEntries,
+  selectOpening,
   selectPastBalance,
 } from "../../db/ledger/entries.ts";
 import { availableOf, findAccount, viewLinked } from "../accounts/accounts.ts";
@@ -18,6 +19,7 @@ import type { Actor } from "../actor.ts";
 import { PageFields } from "../collections/collection_parameters.ts";
 import { csvLine, csvText, csvTime } from "../csv.ts";
 import { Timestamp } from "../entity.ts";
+import { DomainError } from "../errors.ts";
 import { invalidQuery } from "../collections/filter.ts";
 import { idBound } from "../ids.ts";
 import { type Page, pageOf, parsePage } from "../collections/list_parameters.ts";
@@ -109,9 +111,9 @@ const STATEMENT_PAGE = 500;
 const END_OF_TIME = 253_402_300_799_999;
 
 /**
- * Lists the entries of an account by pages, or those that follow one.
+ * Lists the entries of an account by pages, or those that follow one. They begin behind those that are archived.
  *
- * @throws {DomainError} account.not_found, query.invalid
+ * @throws {DomainError} account.not_found, query.invalid, time.archived
  */
 export async function listEntries(
   db: Db,
@@ -131,7 +133,11 @@ export async function listEntries(
   return pageOf(page, rows.map(viewEntry), high > low ? parseInt(`${high - low}`, 10) : 0);
 }
 
-/** The numbers of the entries before the first and of the last one that is asked for. */
+/**
+ * The numbers of the entries before the first and of the last one that is asked for.
+ *
+ * @throws {DomainError} account.not_found, time.archived
+ */
 export async function rangeOf(
   db: Db,
   actor: Actor,
@@ -139,7 +145,7 @@ export async function rangeOf(
 ): Promise<{ low: bigint; high: bigint }> {
   const account = await findAccount(db, actor, id);
   if (to !== undefined) await closePast(db, to);
-  const before = await pastOf(db, account.id, (from ?? 0) - 1);
+  const { opening: before } = await beginOf(db, account.id, from ?? 0);
   const until = await pastOf(db, account.id, to ?? END_OF_TIME);
   return { low: BigInt(before.seq), high: BigInt(until.seq) };
 }
@@ -173,7 +179,7 @@ function partOf(page: Page, low: bigint, high: bigint, descending: boolean) {
  * Shows the balance of an account at a time; by default now. For a time in the future it is the
  * present balance, with the present time in `at`.
  *
- * @throws {DomainError} account.not_found
+ * @throws {DomainError} account.not_found, time.archived
  */
 export async function balanceAt(
   db: Db,
@@ -192,9 +198,9 @@ export async function balanceAt(
 }
 
 /**
- * Fixes the extent of a statement.
+ * Fixes the extent of a statement. One of all entries begins behind those that are archived.
  *
- * @throws {DomainError} account.not_found, query.invalid
+ * @throws {DomainError} account.not_found, query.invalid, time.archived
  */
 export async function openStatement(
   db: Db,
@@ -209,9 +215,8 @@ export async function openStatement(
   const to = past !== null && past === input.to ? past : await closePast(db, null);
   return {
     account,
-    from: input.from,
     to,
-    opening: await pastOf(db, account.id, input.from - 1),
+    ...await beginOf(db, account.id, input.from),
     closing: await pastOf(db, account.id, to),
   };
 }
@@ -273,8 +278,32 @@ async function* pagesOf({ account, opening, closing }: Statement, read: Read) {
   }
 }
 
+/** @throws {DomainError} time.archived */
 async function pastOf(db: Db, account: string, at: number): Promise<PastBalanceRow> {
-  return await selectPastBalance(db, account, { ms: Math.max(0, at), bound: idBound(at) });
+  const row = await selectPastBalance(db, account, { ms: Math.max(0, at), bound: idBound(at) });
+  if (row === null) throw archived();
+  return row;
+}
+
+/**
+ * The time from which on entries are asked for, and the balance before it. Where all are asked for (0), they begin behind
+ * those that are archived.
+ */
+async function beginOf(
+  db: Db,
+  account: string,
+  from: number,
+): Promise<{ from: number; opening: PastBalanceRow }> {
+  const start = from > 0 ? from : (await selectOpening(db, account))?.ms ?? from;
+  return { from: start, opening: await pastOf(db, account, start - 1) };
+}
+
+/** The refusal of a time whose entries are archived. */
+export function archived(): DomainError {
+  return new DomainError(
+    "time.archived",
+    "the entries of that time are archived: ask for a later time, or ask the operator for the archive",
+  );
 }
 
 /** Shows a past balance; nothing was available of a frozen account. */

@@ -125,14 +125,19 @@ create trigger account_states_append_only before update or delete or truncate on
   for each statement execute function refuse_change();
 
 -- The number of an account's last entry whose transaction's id is at most the given one: a search by
--- halves, because ids ascend with the numbers of entries.
+-- halves, because ids ascend with the numbers of entries. Null where that entry may be archived: all before an
+-- account's newest checkpoint (0023_archive.sql), up to the last millisecond before its bound.
 create function entry_before(p_account uuid, p_bound uuid) returns bigint
 language plpgsql stable as $$
 declare
-  low bigint := 0;
+  low bigint;
+  v_bound uuid;
   high bigint;
   middle bigint;
 begin
+  select c.seq, c.bound into low, v_bound from balance_checkpoints c where c.account = p_account order by c.bound desc limit 1;
+  if id_ms(p_bound) < id_ms(v_bound) - 1 then return null; end if;
+  low := coalesce(low, 0);
   select seq + 1 into high from accounts where id = p_account;
   while high - low > 1 loop
     middle := (low + high) / 2;

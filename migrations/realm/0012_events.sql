@@ -52,7 +52,7 @@ $$;
 
 create function subject_of(p_table text, p_row jsonb) returns text language sql immutable as $$
   select p_row ->> case p_table when 'ramps' then 'account' when 'reserved_addresses' then 'address'
-    when 'second_factors' then 'user_id' else 'id' end
+    when 'second_factors' then 'user_id' when 'archived_parts' then 'bound' else 'id' end
 $$;
 
 -- Notes events and queues them for their links in the hash chain.

@@ -51,6 +51,12 @@ begin
         perform 1 where s.type <> 'system' and d.system = 'world';
       when 'revert' then
         select * into t from transactions x where x.id = (p_extras[1] ->> 'reverts')::uuid;
+        -- A linked deposit that left with its part is taken back by its account alone: no more than is linked there
+        -- (ledger_apply), and the audit compares that with the deposits (account.linked).
+        if t.id is null and d.system = 'world' and watches_addresses(s.id) and is_archived((p_extras[1] ->> 'reverts')::uuid) then
+          t.id := (p_extras[1] ->> 'reverts')::uuid; t.type := 'deposit';
+          t.source := d.id; t.destination := s.id; t.amount := p_amount[1];
+        end if;
         v_issue := case t.type when 'issue' then 'destroy' when 'destroy' then 'issue' end;
         v_force := t.type = 'deposit';
         perform 1 where (t.type in ('transfer', 'capture', 'issue', 'destroy') or t.type = 'deposit'

@@ -33,6 +33,11 @@ begin
     where p.oid = 'transactions'::regclass group by p.reltuples;
 end $$;
 
+-- The end of the names of the parts with an upper bound.
+create function part_suffix(p_bound uuid) returns text language sql stable as $$
+  select to_char(ms_time(id_ms(p_bound)) at time zone 'UTC', 'YYYYMMDD"t"HH24MISSMS')
+$$;
+
 -- Locks the newest parts for an alteration. Autovacuum leaves a table to others once they have waited for a second
 -- (deadlock_timeout): so the first lock is one that nobody waits behind. Behind the others postings and reads wait.
 create function lock_parts() returns void language plpgsql as $$
@@ -92,7 +97,7 @@ begin
   state := parts_state();
   if state.moving then raise exception 'the realm is being copied' using errcode = 'lock_not_available'; end if;
   if state.validated is not true then raise exception 'the rows of the newest part are not proven to be below a bound'; end if;
-  suffix := to_char(ms_time(id_ms(state.bound)) at time zone 'UTC', 'YYYYMMDD"t"HH24MISSMS');
+  suffix := part_suffix(state.bound);
   foreach whole in array array['transactions', 'entries'] loop
     execute format('alter table %I detach partition %I', whole, whole || '_newest');
     execute format('alter table %I rename to %I', whole || '_newest', whole || '_' || suffix);

@@ -1,0 +1,260 @@
+-- What:     archived_parts and balance_checkpoints, and the functions by which the oldest part of transactions and entries
+--           leaves the ledger and comes back.
+-- Why:      an old month leaves the database, and balances, statements, verification and audit go on without it
+--           (docs/adr/0044-archived-parts.md).
+-- Locks:    none, both tables are new.
+-- Backfill: none.
+-- Undo:     forward only.
+
+create table archived_parts (
+  bound uuid primary key,
+  transactions bigint not null check (transactions >= 0),
+  entries bigint not null check (entries = 2 * transactions),
+  last_seq bigint not null check (last_seq >= 0),
+  last_hash bytea not null check (octet_length(last_hash) = 32),
+  accounts bigint not null check (accounts >= 0),
+  checkpoints bytea not null check (octet_length(checkpoints) = 32),
+  manifest bytea not null check (octet_length(manifest) = 32),
+  archived_at timestamptz not null default date_trunc('milliseconds', clock_timestamp())
+);
+comment on table archived_parts is
+  'Parts that left the ledger, always the oldest. Each change is an event in the hash chain. A row goes when its part comes back.';
+comment on column archived_parts.bound is 'All transactions with ids below it are archived.';
+comment on column archived_parts.last_seq is 'The last link of an archived transaction; of the part before where this one is empty.';
+comment on column archived_parts.accounts is 'How many accounts have entries in the part, and so a balance checkpoint.';
+comment on column archived_parts.checkpoints is 'checkpoint_digest() of the part.';
+comment on column archived_parts.manifest is 'SHA-256 of the manifest, which names the files and their hashes.';
+
+create table balance_checkpoints (
+  account uuid not null,
+  bound uuid not null,
+  seq bigint not null check (seq > 0),
+  balance numeric not null,
+  linked numeric check (linked > 0),
+  primary key (account, bound)
+);
+comment on table balance_checkpoints is
+  'The last entry of each account in each archived part: balances, statements and the audit begin behind it.';
+
+create trigger archived_parts_append_only before update or delete or truncate on archived_parts
+  for each statement execute function refuse_change();
+create trigger balance_checkpoints_append_only before update or delete or truncate on balance_checkpoints
+  for each statement execute function refuse_change();
+
+create view opening_balances as
+  select distinct on (account) account, bound, seq, balance, linked from balance_checkpoints order by account, bound desc;
+comment on view opening_balances is 'Where the entries of an account begin; no row where all are there.';
+
+-- The lower bound of what is there; null where nothing is archived.
+create function archived_bound() returns uuid language sql stable as $$
+  select bound from archived_parts order by bound desc limit 1
+$$;
+
+-- Whether a transaction has a link in the hash chain and left with its part.
+create function is_archived(p_transaction uuid) returns boolean language plpgsql stable as $$
+begin
+  return coalesce(p_transaction < archived_bound(), false)
+    and exists (select from chain_links l where l.transaction = p_transaction);
+end $$;
+
+-- A hash of the checkpoints of a part: hashes of groups of accounts are hashed again, so that no text is too large.
+create function checkpoint_digest(p_bound uuid) returns bytea language sql stable as $$
+  select sha256(coalesce(string_agg(q.digest, ''::bytea order by q.accounts collate "C"), ''::bytea)) from (
+    select left(c.account::text, 3) as accounts, sha256(convert_to(string_agg(
+      concat_ws(' ', c.account, c.seq, trim_scale(c.balance), trim_scale(c.linked)) || chr(10), '' order by c.account), 'UTF8')) as digest
+    from balance_checkpoints c where c.bound = p_bound group by 1) q
+$$;
+
+-- The upper bound of the oldest part; null where there is only the newest.
+create function oldest_bound() returns uuid language sql stable as $$
+  select q.bound from (
+    select substring(pg_get_expr(c.relpartbound, c.oid) from $r$TO \('([0-9a-f-]{36})'\)$r$)::uuid as bound
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'transactions'::regclass) q
+  where q.bound is not null order by q.bound limit 1
+$$;
+
+-- Why a part may not be archived; null if it may.
+create function archive_refusal(p_bound uuid) returns text language plpgsql stable as $$
+declare
+  until timestamptz := ms_time(id_ms(p_bound));
+begin
+  if p_bound is distinct from oldest_bound() then return 'it is not the oldest part that has ended'; end if;
+  if mod(id_ms(p_bound), 3600000) <> 0 then return 'it does not end at a whole hour, as the sums of hours do'; end if;
+  if until > ledger_now() - interval '35 days' then return 'it ended less than 35 days ago'; end if;
+  if (parts_state()).moving then return 'the realm is being copied to another database'; end if;
+  if exists (select from ledger_commits c, unnest(c.transactions) u(id) where u.id < p_bound) then
+    return 'transactions of it wait for their links in the hash chain';
+  end if;
+  -- A key was claimed when its transaction was posted.
+  if exists (select from idempotency i where i.transaction < p_bound and i.created_at < until + interval '1 day')
+    or exists (select from idempotency_earlier i where i.transaction < p_bound and i.created_at < until + interval '1 day')
+    or exists (select from batches b, unnest(b.transactions) u(id) where u.id < p_bound and b.created_at < until + interval '1 day')
+    or exists (select from batches_earlier b, unnest(b.transactions) u(id) where u.id < p_bound and b.created_at < until + interval '1 day')
+  then
+    return 'idempotency keys are kept that name transactions of it';
+  end if;
+end $$;
+
+-- Reads a part, attached or not, and proves it: each transaction has its link and its two entries, which sum to zero, and the
+-- entries of each account continue its last checkpoint before. fault says what is not so; null if all is.
+create function read_part(
+  p_transactions regclass, p_entries regclass, p_bound uuid,
+  out transactions bigint, out entries bigint, out last_seq bigint, out last_hash bytea, out accounts bigint, out fault text
+) language plpgsql stable as $$
+declare
+  low uuid; low_seq bigint := 0; linked bigint; within boolean; wrong text; chained bigint;
+begin
+  select p.bound, p.last_seq into low, low_seq from archived_parts p where p.bound < p_bound order by p.bound desc limit 1;
+  low_seq := coalesce(low_seq, 0);
+  execute format($q$
+    select count(*), count(l.seq), coalesce(max(l.seq), $3), coalesce(bool_and(t.id < $1 and t.id >= coalesce($2, t.id)), true)
+    from %s t left join chain_links l on l.transaction = t.id$q$, p_transactions)
+    into transactions, linked, last_seq, within using p_bound, low, low_seq;
+  execute format($q$
+    select count(*), count(distinct e.account), $3 and coalesce(bool_and(e.transaction < $1 and e.transaction >= coalesce($2, e.transaction)), true)
+    from %s e$q$, p_entries)
+    into entries, accounts, within using p_bound, low, within;
+  last_hash := coalesce((select l.hash from chain_links l where l.seq = read_part.last_seq), decode(repeat('00', 32), 'hex'));
+  select count(l.transaction) into chained from chain_links l where l.seq > low_seq and l.seq <= read_part.last_seq;
+  execute format($q$
+    select t.id::text from %1$s t left join %2$s s on s.account = t.source and s.seq = t.source_seq
+    left join %2$s d on d.account = t.destination and d.seq = t.destination_seq
+    where (s.transaction, d.transaction, s.amount, d.amount) is distinct from (t.id, t.id, -t.amount, t.amount) limit 1$q$,
+    p_transactions, p_entries) into wrong;
+  fault := case when not within then 'rows are beyond its bounds' when linked <> transactions or chained <> transactions
+      then 'not every transaction has its link in the hash chain'
+    when wrong is not null then format('transaction %s does not have its two entries', wrong)
+    when entries <> 2 * transactions then 'entries belong to no transaction' end;
+  if fault is not null then return; end if;
+  execute format($q$
+    select q.account || ' ' || q.seq from (
+      select e.account, e.seq, e.balance, e.amount, e.transaction, lag(e.transaction) over w as earlier,
+        coalesce(lag(e.seq) over w, (select c.seq from balance_checkpoints c
+          where c.account = e.account and c.bound < $1 order by c.bound desc limit 1), 0) as before,
+        coalesce(lag(e.balance) over w, (select c.balance from balance_checkpoints c
+          where c.account = e.account and c.bound < $1 order by c.bound desc limit 1), 0) as start
+      from %s e window w as (partition by e.account order by e.seq)) q
+    where q.seq <> q.before + 1 or q.balance <> q.start + q.amount or q.transaction <= q.earlier limit 1$q$, p_entries)
+    into wrong using p_bound;
+  if wrong is not null then fault := format('entry %s does not follow the one before it', wrong); end if;
+end $$;
+
+-- The last entry of each account in a part.
+create function last_entries(p_entries regclass)
+returns table (account uuid, seq bigint, balance numeric, linked numeric) language plpgsql stable as $$
+begin
+  return query execute format(
+    'select distinct on (e.account) e.account, e.seq, e.balance, e.linked from %s e order by e.account, e.seq desc', p_entries);
+end $$;
+
+-- Takes the locks of an alteration; readers of long standing may have the tables for a while.
+create function lock_parts_patiently(p_suffix text) returns void language plpgsql as $$
+begin
+  for tries in 1..50 loop
+    begin
+      perform lock_parts();
+      if to_regclass('transactions_' || p_suffix) is not null then
+        execute format('lock table %I, %I in access exclusive mode', 'transactions_' || p_suffix, 'entries_' || p_suffix);
+      end if;
+      return;
+    exception when lock_not_available or deadlock_detected then
+      if tries = 50 then raise; end if;
+    end;
+    perform pg_sleep(0.2);
+  end loop;
+end $$;
+
+-- Lists count transactions that are there.
+create function count_part(p_transactions regclass, p_sign integer) returns void language plpgsql as $$
+begin
+  execute format($q$insert into row_counts (collection, owner, living, dead)
+    select 'transactions', t.owner, $1 * count(*), 0 from %s t where t.owner is not null group by t.owner$q$, p_transactions)
+    using p_sign;
+end $$;
+
+-- Takes the oldest part out of the ledger: in one transaction it is proven, its last balances are kept, its tables are
+-- detached, and its record is written. It is read before the locks are taken: no row of it ever changes. Its tables stay
+-- beside the ledger until drop_part, and are part of no backup and no move.
+create function archive_part(p_bound uuid, p_manifest bytea) returns void language plpgsql as $$
+declare
+  suffix text := part_suffix(p_bound); part record; why text; whole text;
+begin
+  why := archive_refusal(p_bound);
+  if why is not null then raise exception 'the part is not archived: %', why using errcode = 'restrict_violation'; end if;
+  select * into part from read_part(('transactions_' || suffix)::regclass, ('entries_' || suffix)::regclass, p_bound);
+  if part.fault is not null then
+    raise exception 'the part is not archived: %', part.fault using errcode = 'restrict_violation';
+  end if;
+  insert into balance_checkpoints (account, bound, seq, balance, linked)
+    select e.account, p_bound, e.seq, e.balance, e.linked from last_entries(('entries_' || suffix)::regclass) e;
+  perform count_part(('transactions_' || suffix)::regclass, -1);
+  perform lock_parts_patiently(suffix);
+  if p_bound is distinct from oldest_bound() then
+    raise exception 'the part is not archived: it is not the oldest' using errcode = 'restrict_violation';
+  end if;
+  if (parts_state()).moving then raise exception 'the realm is being copied' using errcode = 'lock_not_available'; end if;
+  foreach whole in array array['transactions', 'entries'] loop
+    execute format('alter table %I detach partition %I', whole, whole || '_' || suffix);
+    execute format('alter table %I rename to %I', whole || '_' || suffix, 'detached_' || whole || '_' || suffix);
+  end loop;
+  insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, manifest)
+    values (p_bound, part.transactions, part.entries, part.last_seq, part.last_hash, part.accounts,
+      checkpoint_digest(p_bound), p_manifest);
+end $$;
+
+-- Brings the part that left last back, if it is what left. Proves it before the locks are taken.
+create function attach_part(p_bound uuid) returns void language plpgsql as $$
+declare
+  suffix text := part_suffix(p_bound); was archived_parts; part record; low uuid; whole text; key text;
+begin
+  select * into was from archived_parts where bound = p_bound;
+  if was.bound is null or p_bound <> archived_bound() then
+    raise exception 'the part that was archived last comes back first' using errcode = 'restrict_violation';
+  end if;
+  if to_regclass('detached_transactions_' || suffix) is null then
+    raise exception 'the tables of the part were dropped' using errcode = 'restrict_violation';
+  end if;
+  select p.bound into low from archived_parts p where p.bound < p_bound order by p.bound desc limit 1;
+  foreach whole in array array['transactions', 'entries'] loop
+    key := case whole when 'transactions' then 'id' else 'transaction' end;
+    execute format('alter table %I add constraint attached_bound check (%s%I < %L::uuid)', 'detached_' || whole || '_' || suffix,
+      case when low is null then '' else format('%I >= %L::uuid and ', key, low) end, key, p_bound);
+  end loop;
+  select * into part from read_part(('detached_transactions_' || suffix)::regclass, ('detached_entries_' || suffix)::regclass, p_bound);
+  if part.fault is null and (part.transactions, part.entries, part.last_seq, part.last_hash, part.accounts, checkpoint_digest(p_bound))
+      is distinct from (was.transactions, was.entries, was.last_seq, was.last_hash, was.accounts, was.checkpoints)
+    or exists (select e.account, e.seq, e.balance, e.linked from last_entries(('detached_entries_' || suffix)::regclass) e
+      except select c.account, c.seq, c.balance, c.linked from balance_checkpoints c where c.bound = p_bound) then
+    part.fault := 'it is not what was archived';
+  end if;
+  if part.fault is not null then
+    raise exception 'the part does not come back: %', part.fault using errcode = 'restrict_violation';
+  end if;
+  perform count_part(('detached_transactions_' || suffix)::regclass, 1);
+  perform lock_parts_patiently(suffix);
+  if (parts_state()).moving then raise exception 'the realm is being copied' using errcode = 'lock_not_available'; end if;
+  foreach whole in array array['transactions', 'entries'] loop
+    execute format('alter table %I rename to %I', 'detached_' || whole || '_' || suffix, whole || '_' || suffix);
+    execute format('alter table %I attach partition %I for values from (%s) to (%L)', whole, whole || '_' || suffix,
+      coalesce(quote_literal(low), 'minvalue'), p_bound);
+    execute format('alter table %I drop constraint attached_bound', whole || '_' || suffix);
+  end loop;
+  alter table balance_checkpoints disable trigger balance_checkpoints_append_only;
+  delete from balance_checkpoints where bound = p_bound;
+  alter table balance_checkpoints enable trigger balance_checkpoints_append_only;
+  alter table archived_parts disable trigger archived_parts_append_only;
+  delete from archived_parts where bound = p_bound;
+  alter table archived_parts enable trigger archived_parts_append_only;
+end $$;
+
+-- Drops the tables of a part that left.
+create function drop_part(p_bound uuid) returns void language plpgsql as $$
+begin
+  if not exists (select from archived_parts where bound = p_bound) then
+    raise exception 'the part is not archived' using errcode = 'restrict_violation';
+  end if;
+  execute format('drop table if exists %I, %I', 'detached_transactions_' || part_suffix(p_bound),
+    'detached_entries_' || part_suffix(p_bound));
+end $$;
+
+select tell_of('archived_parts');
