@@ -25,6 +25,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
     (await import("./commands/rotate_platform_key.ts")).rotatePlatformKey,
   reconcile: async () => (await import("./commands/reconcile.ts")).reconcile,
   audit: async () => (await import("./commands/audit.ts")).audit,
+  archive: async () => (await import("./commands/archive.ts")).archive,
   backup: async () => (await import("./commands/backup.ts")).backup,
   restore: async () => (await import("./commands/restore.ts")).restore,
 };

@@ -6,6 +6,9 @@
  *     deno task verify --url https://purser.example --key <x-api-key>
  *     deno task verify --from 1200:5f0c… --expect 3400:9a17…
  *
+ * Transactions that the operator archived are shown by their links alone: the chain goes on from their hashes, and events
+ * in the chain say up to which link they were archived, and with which hash. `deno task audit --archive` recomputes them too.
+ *
  * `--from` begins after a head that was verified before, `--expect` is a head that was stored
  * elsewhere and must be found again. PURSER_URL and PURSER_KEY replace the first two.
  *
@@ -84,7 +87,8 @@ export async function verify(options: Options): Promise<number> {
     return fail(named.seq + 1, "the service names an earlier head");
   }
   let last = options.from;
-  let events = 0;
+  let [events, archived] = [0, 0];
+  const archives = openArchives(options);
   const due = [named, ...(options.expect === null ? [] : [options.expect])];
   for (const link of due) {
     if (link.seq === last.seq && !matches(link, last)) return refuse(link, named);
@@ -92,9 +96,10 @@ export async function verify(options: Options): Promise<number> {
   options.progress?.part("Verifying", named.seq - last.seq, "links");
   for await (const shown of chain(options)) {
     options.progress?.add(1);
-    const fault = follow(last, shown);
+    const fault = follow(last, shown) ?? await archives.take(shown);
     if (fault !== null) return fail(last.seq + 1, fault);
     if ("kind" in shown) events++;
+    if ("archived" in shown) archived++;
     last = shown;
     for (const link of due) {
       if (link.seq === last.seq && !matches(link, last)) return refuse(link, named);
@@ -107,8 +112,11 @@ export async function verify(options: Options): Promise<number> {
   if (options.expect !== null && options.expect.seq < options.from.seq) {
     return fail(options.expect.seq, "the head that was kept lies before the beginning");
   }
-  const links = last.seq - options.from.seq;
+  const unsaid = archives.unsaid();
+  if (unsaid > 0) return fail(unsaid, "the transaction is archived, and no event in the chain says so");
+  const links = last.seq - options.from.seq - archived;
   say(`ok: ${links - events} transactions and ${events} events recomputed`);
+  if (archived > 0) say(`${archived} archived transactions are taken by their hashes`);
   if (head.unsealed > 0) say(`${head.unsealed} more wait for their links`);
   say(`head ${last.seq}:${last.hash}`);
   return 0;
@@ -132,10 +140,40 @@ async function* chain(options: Options): AsyncGenerator<Shown> {
   }
 }
 
+/**
+ * Follows which links are of archived transactions. Each event of a part that was archived names the last of its links with
+ * its hash, which the chain shows; no other link may be archived.
+ */
+function openArchives(options: Options) {
+  const ends = new Map<unknown, number>();
+  let archivedTo = 0;
+  return {
+    /** Why an event does not fit the chain; null if it does, or tells of something else. */
+    async take(shown: Shown): Promise<string | null> {
+      if ("archived" in shown) archivedTo = shown.seq;
+      if (shown.kind !== "archived_parts") return null;
+      const facts = shown.facts as { last_seq: number; last_hash: string } | null;
+      if (facts === null) {
+        ends.delete(shown.subject);
+        return null;
+      }
+      ends.set(shown.subject, facts.last_seq);
+      if (facts.last_seq === 0) return null;
+      const path = `/v1/transactions/chain?after=${facts.last_seq - 1}&limit=1`;
+      const [end] = await get(options, path) as Link[];
+      const same = end?.seq === facts.last_seq && `\\x${end.hash}` === facts.last_hash;
+      return same ? null : `it names another hash of the archived link ${facts.last_seq}`;
+    },
+    /** The last archived link that no event tells of; 0 where there is none. */
+    unsaid: () => archivedTo > Math.max(0, ...ends.values()) ? archivedTo : 0,
+  };
+}
+
 /** Why a link does not continue the chain; null if it does. */
 function follow(last: Link, shown: Shown): string | null {
   if (shown.seq !== last.seq + 1) return `number ${shown.seq} follows ${last.seq}`;
   if ("missing" in shown) return `the ${shown.missing} ${shown.id} is missing`;
+  if ("archived" in shown) return null;
   const bytes = Buffer.concat([
     Buffer.from(last.hash, "hex"),
     Buffer.from(canonical(hashedForm(shown))),

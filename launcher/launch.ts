@@ -137,8 +137,12 @@ function launchOf(
       exchangeClient: EXCHANGE_CLIENT,
       records,
       sandbox,
-      backups: command === "backup" ? backups : null,
-      restored: command === "restore" ? restoredFiles(config, rest) : [],
+      backups: command === "backup" ? backups : command === "archive" ? folderOf(rest, "--to") : null,
+      restored: command === "restore"
+        ? restoredFiles(config, rest)
+        : command === "archive" || command === "audit"
+        ? archivedFiles(config, rest)
+        : [],
     }),
     args: [
       command,
@@ -174,6 +178,20 @@ function restoredFiles({ backup: { identityFile } }: Config, rest: readonly stri
   const file = rest.find((word) => !word.startsWith("-"));
   return [file, identityFile ?? undefined].filter((path) => path !== undefined)
     .map((path) => resolve(path));
+}
+
+/** The folder of archived parts, and the key that opens them. */
+function archivedFiles({ backup: { identityFile } }: Config, rest: readonly string[]): string[] {
+  const folder = folderOf(rest, "--archive");
+  return [folder, identityFile].filter((path) => path !== null).map((path) => resolve(path));
+}
+
+/** The folder behind an option; null where it is not given. */
+function folderOf(rest: readonly string[], option: string): string | null {
+  const at = rest.findIndex((word) => word === option || word.startsWith(`${option}=`));
+  if (at < 0) return null;
+  const word = rest[at] === option ? rest[at + 1] : rest[at].slice(option.length + 1);
+  return word === undefined ? null : resolve(word);
 }
 
 function spawn(command: Command, { flags, args, env }: Launch): Deno.ChildProcess {

@@ -17,6 +17,7 @@ export const COMMANDS = [
   "rotate-platform-key",
   "reconcile",
   "audit",
+  "archive",
   "backup",
   "restore",
 ] as const;
@@ -37,9 +38,9 @@ export interface Needs {
   readonly records: string;
   /** File that takes the keys of the sandbox; null where none is made. */
   readonly sandbox: string | null;
-  /** Folder that takes backups; null for every other command. */
+  /** Folder that takes backups, or archived parts; null for every other command. */
   readonly backups: string | null;
-  /** Files that a restore reads. */
+  /** Files and folders that a restore, or a command about archived parts, reads. */
   readonly restored: readonly string[];
 }
 

@@ -104,6 +104,7 @@ const CAPABILITIES: Readonly<Partial<Record<Layer, readonly string[]>>> = {
       "exchanges",
       "recovery",
       "backup",
+      "archive",
       "audit",
       "webhooks",
       "jobs",

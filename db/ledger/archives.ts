@@ -22,6 +22,7 @@ export interface ArchivedRow extends PartRow {
   last_seq: string;
   last_hash: string;
   accounts: string;
+  checkpoints: string;
   manifest: string;
   /** Whether its tables are still there, beside the ledger. */
   attachable: boolean;
@@ -56,7 +57,8 @@ export async function selectArchived(db: Db): Promise<ArchivedRow[]> {
   const rows = await db<(Omit<ArchivedRow, "until"> & { until: string })[]>`
     select bound, part_suffix(bound) as suffix, id_ms(bound)::text as until,
       transactions::text as transactions, entries::text as entries, last_seq::text as last_seq,
-      encode(last_hash, 'hex') as last_hash, accounts::text as accounts, encode(manifest, 'hex') as manifest,
+      encode(last_hash, 'hex') as last_hash, accounts::text as accounts,
+      encode(checkpoints, 'hex') as checkpoints, encode(manifest, 'hex') as manifest,
       to_regclass('detached_transactions_' || part_suffix(bound)) is not null as attachable
     from archived_parts order by bound`;
   return rows.map((row) => ({ ...row, until: Number(row.until) }));
@@ -91,4 +93,12 @@ export async function attachPart(tx: Tx, bound: string): Promise<void> {
 /** Drops the tables of an archived part. */
 export async function dropPart(tx: Tx, bound: string): Promise<void> {
   await tx`select drop_part(${bound}::uuid)`;
+}
+
+/** Names the columns of a table that has parts, in their order. */
+export async function selectColumns(db: Db, table: string): Promise<string[]> {
+  const rows = await db<{ name: string }[]>`
+    select attname::text as name from pg_attribute where attrelid = ${table}::regclass
+      and attnum > 0 and not attisdropped order by attnum`;
+  return rows.map(({ name }) => name);
 }

@@ -12,6 +12,8 @@ import {
   type HeadRow,
   insertLinks,
   type Linkable,
+  type LinkableTransaction,
+  type LinkRow,
   lockHead,
   selectHash,
   selectHead,
@@ -200,14 +202,19 @@ export async function verifyChain(
  * Recomputes the whole chain and names its first break.
  *
  * @param onShare told after each page which share of the whole it is
+ * @param archive the transactions that are archived; without them their hashes are taken as they stand
  */
 export async function recomputeAll(
   db: Db,
   onShare?: (share: number) => void,
+  archive?: ArchivedRows,
 ): Promise<Recomputed> {
   const head = await selectHead(db);
-  return await recompute(db, { from: 1n, last: BigInt(head.seq), head, onShare });
+  return await recompute(db, { from: 1n, last: BigInt(head.seq), head, onShare, archive });
 }
+
+/** Archived transactions in the order of the chain, from its first on. */
+export type ArchivedRows = AsyncIterator<LinkableTransaction>;
 
 /** Recomputes the chain after an end up to which it was recomputed before, and gives its end or its first break. */
 export async function recomputeAfter(
@@ -244,11 +251,12 @@ interface Range {
   last: bigint;
   head: HeadRow;
   onShare?: (share: number) => void;
+  archive?: ArchivedRows;
 }
 
 async function recompute(
   db: Db,
-  { from, last, head, onShare }: Range,
+  { from, last, head, onShare, archive }: Range,
 ): Promise<Recomputed> {
   let tip = GENESIS;
   let [checked, archived] = [0, 0];
@@ -272,13 +280,14 @@ async function recompute(
     if (rows.length === 0) return broken(seq, "seq_missing");
     for (const row of rows) {
       if (BigInt(row.seq) !== seq) return broken(seq, "seq_missing");
-      if ("missing" in row) {
-        if (row.missing !== "archived") return broken(seq, `${row.missing}_missing`);
+      if (isArchivedLink(row) && archive === undefined) {
         archived++;
         tip = row.hash;
         link = createLinker(tip);
       } else {
-        tip = link(linkText(row, { seq, salt: row.salt }));
+        const covered = isArchivedLink(row) ? await nextOf(archive!, row.covers) : row;
+        if ("missing" in covered) return broken(seq, `${covered.missing}_missing`);
+        tip = link(linkText(covered, { seq, salt: row.salt }));
         if (tip !== row.hash) return broken(seq, "hash_mismatch");
       }
       if (++checked % SLICE === 0) await breatheIfDue();
@@ -289,6 +298,19 @@ async function recompute(
   const whole = from <= last && last === BigInt(head.seq);
   if (whole && tip !== head.hash) return broken(last, "head_mismatch");
   return { checked, archived, tip, break: null };
+}
+
+function isArchivedLink(row: LinkRow): boolean {
+  return "missing" in row && row.missing === "archived";
+}
+
+/** The next archived transaction, which must be that of a link. */
+async function nextOf(
+  archive: ArchivedRows,
+  id: string,
+): Promise<Linkable | { missing: "transaction" }> {
+  const { done, value } = await archive.next();
+  return done || value.id !== id ? { missing: "transaction" } : { ...value, event: null };
 }
 
 /** Recomputes links from one number to another, both included. */

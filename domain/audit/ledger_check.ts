@@ -13,8 +13,9 @@ import type { Pool, Tx } from "../../db/database.ts";
 import { selectHash } from "../../db/audit/hash_chain.ts";
 import { snapshot } from "../../db/transaction.ts";
 import { type ChainEnd, recomputeTrail } from "./trail_chain.ts";
+import { DomainError } from "../errors.ts";
 import { GENESIS } from "./chain_links.ts";
-import { type BreakReason, recomputeAfter, recomputeAll, type Recomputed } from "./hash_chain.ts";
+import { type ArchivedRows, type BreakReason, recomputeAfter, recomputeAll, type Recomputed } from "./hash_chain.ts";
 
 /** The kind of a mismatch: a check, or a break of the hash chain. */
 export type MismatchCode =
@@ -26,6 +27,7 @@ export type MismatchCode =
   | "seal.expected"
   | "audit.hash_mismatch"
   | "audit.seq_missing"
+  | "archive.files"
   | "seal.head_mismatch";
 
 /** How far the chain of hashes and that of the audit trail were recomputed. */
@@ -56,6 +58,8 @@ export interface KeptHead {
 export interface LedgerAudit {
   /** Links of the chain that were recomputed. */
   links: number;
+  /** How many of them are of archived transactions, whose hashes were taken as they stand. */
+  archived: number;
   /** The last link, as `<seq>:<hash>`, to be stored elsewhere. */
   head: string;
   /** How far both chains were recomputed. */
@@ -77,13 +81,15 @@ export const STEPS: number = CHECK_CODES.length + 2;
  * Audits one realm's ledger in one snapshot.
  *
  * @param onSteps told how many of the {@link STEPS} were done, in parts of one for the chain of hashes
+ * @param archive the transactions that are archived, from the first on
  */
 export async function checkLedger(
   pool: Pool,
   expect?: KeptHead,
   onSteps?: (count: number) => void,
+  archive?: ArchivedRows,
 ): Promise<LedgerAudit> {
-  return await snapshot(pool, (tx) => checkWithin(tx, expect, onSteps));
+  return await snapshot(pool, (tx) => checkWithin(tx, expect, onSteps, archive));
 }
 
 /** Audits the ledger in the snapshot of a database transaction. */
@@ -91,6 +97,7 @@ export async function checkWithin(
   tx: Tx,
   expect?: KeptHead,
   onSteps: (count: number) => void = () => {},
+  archive?: ArchivedRows,
 ): Promise<LedgerAudit> {
   await allowTime(tx);
   const mismatches: Mismatch[] = [];
@@ -100,27 +107,40 @@ export async function checkWithin(
     }
     onSteps(1);
   }
-  const { checked: links, tip } = await checkChain(tx, mismatches, onSteps);
+  const { checked: links, archived, tip } = await checkChain(tx, mismatches, onSteps, archive);
   const lines = await checkTrail(tx, mismatches);
   onSteps(1);
   if (expect !== undefined) await checkHead(tx, expect, mismatches);
   const ends = { links: { seq: BigInt(links), hash: tip }, lines };
-  return { links, head: `${links}:${tip}`, ends, mismatches };
+  return { links, archived, head: `${links}:${tip}`, ends, mismatches };
 }
 
 async function checkChain(
   tx: Tx,
   mismatches: Mismatch[],
   onSteps: (count: number) => void,
+  archive?: ArchivedRows,
 ): Promise<Recomputed> {
   let done = 0;
   const chain = await recomputeAll(tx, (share) => {
     onSteps(share);
     done += share;
+  }, archive).catch((error) => {
+    // Files that are gone, or hold something else, are found; the chain goes on from the hashes that stand.
+    if (archive === undefined || !(error instanceof DomainError)) throw error;
+    mismatches.push({ code: "archive.files", subject: error.message, ...ONE });
+    return recomputeAll(tx);
   });
+  if (archive !== undefined && chain.break === null) await checkEnd(archive, mismatches);
   onSteps(1 - done);
   if (chain.break !== null) mismatches.push(breakOf(chain.break));
   return chain;
+}
+
+/** Checks that the files hold no transaction besides those that are archived. */
+async function checkEnd(archive: ArchivedRows, mismatches: Mismatch[]): Promise<void> {
+  const { done, value } = await archive.next();
+  if (!done) mismatches.push({ code: "archive.files", subject: value.id, ...ONE });
 }
 
 function breakOf({ seq, reason }: { seq: number; reason: BreakReason }): Mismatch {
