@@ -47,7 +47,9 @@ export async function archive(context: CommandContext, { args }: Invocation): Pr
     const archiving: Archiving = {
       ...{ owner, progress, folder: given.folder, realm: { id: row.id, schema: location.schema } },
       recipients: given.verb === "drop" || given.plain ? [] : recipientsOf(backup.recipients),
-      identities: backup.identityFile === null ? null : await Deno.readTextFile(backup.identityFile),
+      identities: backup.identityFile === null
+        ? null
+        : await Deno.readTextFile(backup.identityFile),
     };
     if (given.verb === "drop") {
       for (const until of await dropArchived(archiving)) {

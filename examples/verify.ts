@@ -113,7 +113,9 @@ export async function verify(options: Options): Promise<number> {
     return fail(options.expect.seq, "the head that was kept lies before the beginning");
   }
   const unsaid = archives.unsaid();
-  if (unsaid > 0) return fail(unsaid, "the transaction is archived, and no event in the chain says so");
+  if (unsaid > 0) {
+    return fail(unsaid, "the transaction is archived, and no event in the chain says so");
+  }
   const links = last.seq - options.from.seq - archived;
   say(`ok: ${links - events} transactions and ${events} events recomputed`);
   if (archived > 0) say(`${archived} archived transactions are taken by their hashes`);

@@ -137,7 +137,11 @@ function launchOf(
       exchangeClient: EXCHANGE_CLIENT,
       records,
       sandbox,
-      backups: command === "backup" ? backups : command === "archive" ? folderOf(rest, "--to") : null,
+      backups: command === "backup"
+        ? backups
+        : command === "archive"
+        ? folderOf(rest, "--to")
+        : null,
       restored: command === "restore"
         ? restoredFiles(config, rest)
         : command === "archive" || command === "audit"

@@ -165,6 +165,30 @@ CREATE TRIGGER api_keys_noted_change AFTER UPDATE OF id, name, digest, roles, sc
 CREATE TRIGGER api_keys_noted_end AFTER DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER api_keys_within_user BEFORE INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION api_keys_within_user()
 
+table archived_parts (
+  bound uuid not null
+  transactions bigint not null
+  entries bigint not null
+  last_seq bigint not null
+  last_hash bytea not null
+  accounts bigint not null
+  checkpoints bytea not null
+  manifest bytea not null
+  archived_at timestamp with time zone not null default date_trunc('milliseconds'::text, clock_timestamp())
+)
+constraint archived_parts_accounts_check CHECK ((accounts >= 0))
+constraint archived_parts_check CHECK ((entries = (2 * transactions)))
+constraint archived_parts_checkpoints_check CHECK ((octet_length(checkpoints) = 32))
+constraint archived_parts_last_hash_check CHECK ((octet_length(last_hash) = 32))
+constraint archived_parts_last_seq_check CHECK ((last_seq >= 0))
+constraint archived_parts_manifest_check CHECK ((octet_length(manifest) = 32))
+constraint archived_parts_pkey PRIMARY KEY (bound)
+constraint archived_parts_transactions_check CHECK ((transactions >= 0))
+CREATE TRIGGER archived_parts_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON archived_parts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+CREATE TRIGGER archived_parts_noted AFTER INSERT ON archived_parts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER archived_parts_noted_change AFTER UPDATE OF bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, manifest, archived_at ON archived_parts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER archived_parts_noted_end AFTER DELETE ON archived_parts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+
 table asset_kinds (
   asset text not null
   kind text not null
@@ -212,6 +236,18 @@ CREATE INDEX audit_unchained ON audit USING btree (id) WHERE (seq IS NULL)
 CREATE UNIQUE INDEX audit_views ON audit USING btree (actor, action, COALESCE(entity, '00000000-0000-0000-0000-000000000000'::uuid), ((id_ms(id) / 3600000))) WHERE (action ~~ '%.view'::text)
 CREATE TRIGGER audit_append_only BEFORE DELETE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 CREATE TRIGGER audit_stays BEFORE UPDATE ON audit FOR EACH ROW EXECUTE FUNCTION keep_line()
+
+table balance_checkpoints (
+  account uuid not null
+  bound uuid not null
+  seq bigint not null
+  balance numeric not null
+  linked numeric
+)
+constraint balance_checkpoints_linked_check CHECK ((linked > (0)::numeric))
+constraint balance_checkpoints_pkey PRIMARY KEY (account, bound)
+constraint balance_checkpoints_seq_check CHECK ((seq > 0))
+CREATE TRIGGER balance_checkpoints_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON balance_checkpoints FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table batches (
   key uuid not null
@@ -1241,6 +1277,14 @@ constraint onchain_balances_amount_check CHECK ((amount >= (0)::numeric))
 constraint onchain_balances_pkey PRIMARY KEY (chain, network, address, contract)
 CREATE TRIGGER onchain_balances_served BEFORE INSERT ON onchain_balances FOR EACH ROW EXECUTE FUNCTION check_served_chain()
 
+table opening_balances (
+  account uuid
+  bound uuid
+  seq bigint
+  balance numeric
+  linked numeric
+)
+
 table order_attempts (
   order_id uuid not null
   attempt integer not null
@@ -2196,6 +2240,116 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION archive_part(p_bound uuid, p_manifest bytea)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  suffix text := part_suffix(p_bound); part record; why text; whole text;
+begin
+  why := archive_refusal(p_bound);
+  if why is not null then raise exception 'the part is not archived: %', why using errcode = 'restrict_violation'; end if;
+  select * into part from read_part(('transactions_' || suffix)::regclass, ('entries_' || suffix)::regclass, p_bound);
+  if part.fault is not null then
+    raise exception 'the part is not archived: %', part.fault using errcode = 'restrict_violation';
+  end if;
+  insert into balance_checkpoints (account, bound, seq, balance, linked)
+    select e.account, p_bound, e.seq, e.balance, e.linked from last_entries(('entries_' || suffix)::regclass) e;
+  perform count_part(('transactions_' || suffix)::regclass, -1);
+  perform lock_parts_patiently(suffix);
+  if p_bound is distinct from oldest_bound() then
+    raise exception 'the part is not archived: it is not the oldest' using errcode = 'restrict_violation';
+  end if;
+  if (parts_state()).moving then raise exception 'the realm is being copied' using errcode = 'lock_not_available'; end if;
+  foreach whole in array array['transactions', 'entries'] loop
+    execute format('alter table %I detach partition %I', whole, whole || '_' || suffix);
+    execute format('alter table %I rename to %I', whole || '_' || suffix, 'detached_' || whole || '_' || suffix);
+  end loop;
+  insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, manifest)
+    values (p_bound, part.transactions, part.entries, part.last_seq, part.last_hash, part.accounts,
+      checkpoint_digest(p_bound), p_manifest);
+end $function$;
+
+CREATE OR REPLACE FUNCTION archive_refusal(p_bound uuid)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  until timestamptz := ms_time(id_ms(p_bound));
+begin
+  if p_bound is distinct from oldest_bound() then return 'it is not the oldest part that has ended'; end if;
+  if mod(id_ms(p_bound), 3600000) <> 0 then return 'it does not end at a whole hour, as the sums of hours do'; end if;
+  if until > ledger_now() - interval '35 days' then return 'it ended less than 35 days ago'; end if;
+  if (parts_state()).moving then return 'the realm is being copied to another database'; end if;
+  if exists (select from ledger_commits c, unnest(c.transactions) u(id) where u.id < p_bound) then
+    return 'transactions of it wait for their links in the hash chain';
+  end if;
+  -- A key was claimed when its transaction was posted.
+  if exists (select from idempotency i where i.transaction < p_bound and i.created_at < until + interval '1 day')
+    or exists (select from idempotency_earlier i where i.transaction < p_bound and i.created_at < until + interval '1 day')
+    or exists (select from batches b, unnest(b.transactions) u(id) where u.id < p_bound and b.created_at < until + interval '1 day')
+    or exists (select from batches_earlier b, unnest(b.transactions) u(id) where u.id < p_bound and b.created_at < until + interval '1 day')
+  then
+    return 'idempotency keys are kept that name transactions of it';
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION archived_bound()
+ RETURNS uuid
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select bound from archived_parts order by bound desc limit 1
+$function$;
+
+CREATE OR REPLACE FUNCTION attach_part(p_bound uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  suffix text := part_suffix(p_bound); was archived_parts; part record; low uuid; whole text; key text;
+begin
+  select * into was from archived_parts where bound = p_bound;
+  if was.bound is null or p_bound <> archived_bound() then
+    raise exception 'the part that was archived last comes back first' using errcode = 'restrict_violation';
+  end if;
+  if to_regclass('detached_transactions_' || suffix) is null then
+    raise exception 'the tables of the part were dropped' using errcode = 'restrict_violation';
+  end if;
+  select p.bound into low from archived_parts p where p.bound < p_bound order by p.bound desc limit 1;
+  foreach whole in array array['transactions', 'entries'] loop
+    key := case whole when 'transactions' then 'id' else 'transaction' end;
+    execute format('alter table %I add constraint attached_bound check (%s%I < %L::uuid)', 'detached_' || whole || '_' || suffix,
+      case when low is null then '' else format('%I >= %L::uuid and ', key, low) end, key, p_bound);
+  end loop;
+  select * into part from read_part(('detached_transactions_' || suffix)::regclass, ('detached_entries_' || suffix)::regclass, p_bound);
+  if part.fault is null and (part.transactions, part.entries, part.last_seq, part.last_hash, part.accounts, checkpoint_digest(p_bound))
+      is distinct from (was.transactions, was.entries, was.last_seq, was.last_hash, was.accounts, was.checkpoints)
+    or exists (select e.account, e.seq, e.balance, e.linked from last_entries(('detached_entries_' || suffix)::regclass) e
+      except select c.account, c.seq, c.balance, c.linked from balance_checkpoints c where c.bound = p_bound) then
+    part.fault := 'it is not what was archived';
+  end if;
+  if part.fault is not null then
+    raise exception 'the part does not come back: %', part.fault using errcode = 'restrict_violation';
+  end if;
+  perform count_part(('detached_transactions_' || suffix)::regclass, 1);
+  perform lock_parts_patiently(suffix);
+  if (parts_state()).moving then raise exception 'the realm is being copied' using errcode = 'lock_not_available'; end if;
+  foreach whole in array array['transactions', 'entries'] loop
+    execute format('alter table %I rename to %I', 'detached_' || whole || '_' || suffix, whole || '_' || suffix);
+    execute format('alter table %I attach partition %I for values from (%s) to (%L)', whole, whole || '_' || suffix,
+      coalesce(quote_literal(low), 'minvalue'), p_bound);
+    execute format('alter table %I drop constraint attached_bound', whole || '_' || suffix);
+  end loop;
+  alter table balance_checkpoints disable trigger balance_checkpoints_append_only;
+  delete from balance_checkpoints where bound = p_bound;
+  alter table balance_checkpoints enable trigger balance_checkpoints_append_only;
+  alter table archived_parts disable trigger archived_parts_append_only;
+  delete from archived_parts where bound = p_bound;
+  alter table archived_parts enable trigger archived_parts_append_only;
+end $function$;
+
 CREATE OR REPLACE FUNCTION attach_parts()
  RETURNS void
  LANGUAGE plpgsql
@@ -2210,7 +2364,7 @@ begin
   state := parts_state();
   if state.moving then raise exception 'the realm is being copied' using errcode = 'lock_not_available'; end if;
   if state.validated is not true then raise exception 'the rows of the newest part are not proven to be below a bound'; end if;
-  suffix := to_char(ms_time(id_ms(state.bound)) at time zone 'UTC', 'YYYYMMDD"t"HH24MISSMS');
+  suffix := part_suffix(state.bound);
   foreach whole in array array['transactions', 'entries'] loop
     execute format('alter table %I detach partition %I', whole, whole || '_newest');
     execute format('alter table %I rename to %I', whole || '_newest', whole || '_' || suffix);
@@ -2938,6 +3092,17 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION checkpoint_digest(p_bound uuid)
+ RETURNS bytea
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select sha256(coalesce(string_agg(q.digest, ''::bytea order by q.accounts collate "C"), ''::bytea)) from (
+    select left(c.account::text, 3) as accounts, sha256(convert_to(string_agg(
+      concat_ws(' ', c.account, c.seq, trim_scale(c.balance), trim_scale(c.linked)) || chr(10), '' order by c.account), 'UTF8')) as digest
+    from balance_checkpoints c where c.bound = p_bound group by 1) q
+$function$;
+
 CREATE OR REPLACE FUNCTION claim_key(p_key uuid, p_fingerprint uuid)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -3016,6 +3181,16 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION count_part(p_transactions regclass, p_sign integer)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  execute format($q$insert into row_counts (collection, owner, living, dead)
+    select 'transactions', t.owner, $1 * count(*), 0 from %s t where t.owner is not null group by t.owner$q$, p_transactions)
+    using p_sign;
+end $function$;
+
 CREATE OR REPLACE FUNCTION database_ms()
  RETURNS bigint
  LANGUAGE sql
@@ -3064,6 +3239,18 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION drop_part(p_bound uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not exists (select from archived_parts where bound = p_bound) then
+    raise exception 'the part is not archived' using errcode = 'restrict_violation';
+  end if;
+  execute format('drop table if exists %I, %I', 'detached_transactions_' || part_suffix(p_bound),
+    'detached_entries_' || part_suffix(p_bound));
+end $function$;
+
 CREATE OR REPLACE FUNCTION earlier_kept()
  RETURNS boolean
  LANGUAGE sql
@@ -3076,10 +3263,14 @@ CREATE OR REPLACE FUNCTION entry_before(p_account uuid, p_bound uuid)
  STABLE
 AS $function$
 declare
-  low bigint := 0;
+  low bigint;
+  v_bound uuid;
   high bigint;
   middle bigint;
 begin
+  select c.seq, c.bound into low, v_bound from balance_checkpoints c where c.account = p_account order by c.bound desc limit 1;
+  if id_ms(p_bound) < id_ms(v_bound) - 1 then return null; end if;
+  low := coalesce(low, 0);
   select seq + 1 into high from accounts where id = p_account;
   while high - low > 1 loop
     middle := (low + high) / 2;
@@ -3202,6 +3393,16 @@ CREATE OR REPLACE FUNCTION in_quarantine(p_ramp uuid)
 AS $function$
   select exists (select 1 from ramps where account = p_ramp and quarantined is not null)
 $function$;
+
+CREATE OR REPLACE FUNCTION is_archived(p_transaction uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return coalesce(p_transaction < archived_bound(), false)
+    and exists (select from chain_links l where l.transaction = p_transaction);
+end $function$;
 
 CREATE OR REPLACE FUNCTION is_attested()
  RETURNS boolean
@@ -3507,6 +3708,16 @@ AS $function$
 begin
   return query select x.fingerprint, x.status, x.body, x.transaction from idempotency x where x.key = p_key
     union all select x.fingerprint, x.status, x.body, x.transaction from idempotency_earlier x where x.key = p_key;
+end $function$;
+
+CREATE OR REPLACE FUNCTION last_entries(p_entries regclass)
+ RETURNS TABLE(account uuid, seq bigint, balance numeric, linked numeric)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return query execute format(
+    'select distinct on (e.account) e.account, e.seq, e.balance, e.linked from %s e order by e.account, e.seq desc', p_entries);
 end $function$;
 
 CREATE OR REPLACE FUNCTION leaves_nonce(o chain_orders)
@@ -3888,6 +4099,12 @@ begin
         perform 1 where s.type <> 'system' and d.system = 'world';
       when 'revert' then
         select * into t from transactions x where x.id = (p_extras[1] ->> 'reverts')::uuid;
+        -- A linked deposit that left with its part is taken back by its account alone: no more than is linked there
+        -- (ledger_apply), and the audit compares that with the deposits (account.linked).
+        if t.id is null and d.system = 'world' and watches_addresses(s.id) and is_archived((p_extras[1] ->> 'reverts')::uuid) then
+          t.id := (p_extras[1] ->> 'reverts')::uuid; t.type := 'deposit';
+          t.source := d.id; t.destination := s.id; t.amount := p_amount[1];
+        end if;
         v_issue := case t.type when 'issue' then 'destroy' when 'destroy' then 'issue' end;
         v_force := t.type = 'deposit';
         perform 1 where (t.type in ('transfer', 'capture', 'issue', 'destroy') or t.type = 'deposit'
@@ -4092,6 +4309,25 @@ begin
   perform set_config('lock_timeout', '400ms', true);
   lock table ledger_lock in exclusive mode;
   lock table only transactions, only entries, transactions_newest, entries_newest in access exclusive mode;
+end $function$;
+
+CREATE OR REPLACE FUNCTION lock_parts_patiently(p_suffix text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  for tries in 1..50 loop
+    begin
+      perform lock_parts();
+      if to_regclass('transactions_' || p_suffix) is not null then
+        execute format('lock table %I, %I in access exclusive mode', 'transactions_' || p_suffix, 'entries_' || p_suffix);
+      end if;
+      return;
+    exception when lock_not_available or deadlock_detected then
+      if tries = 50 then raise; end if;
+    end;
+    perform pg_sleep(0.2);
+  end loop;
 end $function$;
 
 CREATE OR REPLACE FUNCTION may_be_sponsored(p_sender text, p_user uuid, p_own boolean, p_but uuid)
@@ -4354,6 +4590,17 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION oldest_bound()
+ RETURNS uuid
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select q.bound from (
+    select substring(pg_get_expr(c.relpartbound, c.oid) from $r$TO \('([0-9a-f-]{36})'\)$r$)::uuid as bound
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'transactions'::regclass) q
+  where q.bound is not null order by q.bound limit 1
+$function$;
+
 CREATE OR REPLACE FUNCTION open_earlier(p_open boolean)
  RETURNS void
  LANGUAGE plpgsql
@@ -4380,6 +4627,14 @@ begin
   insert into webhook_queues (webhook) values (new.id);
   return null;
 end $function$;
+
+CREATE OR REPLACE FUNCTION part_suffix(p_bound uuid)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select to_char(ms_time(id_ms(p_bound)) at time zone 'UTC', 'YYYYMMDD"t"HH24MISSMS')
+$function$;
 
 CREATE OR REPLACE FUNCTION parts_state(OUT bound uuid, OUT validated boolean, OUT rows bigint, OUT moving boolean, OUT stale boolean)
  RETURNS record
@@ -4439,6 +4694,49 @@ begin
   if v_rate is null or v_base = p_currency then return v_rate; end if;
   select r.rate into v_base_rate from rates r where r.base = v_base and r.currency = p_currency;
   return v_rate * v_base_rate;
+end $function$;
+
+CREATE OR REPLACE FUNCTION read_part(p_transactions regclass, p_entries regclass, p_bound uuid, OUT transactions bigint, OUT entries bigint, OUT last_seq bigint, OUT last_hash bytea, OUT accounts bigint, OUT fault text)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  low uuid; low_seq bigint := 0; linked bigint; within boolean; wrong text; chained bigint;
+begin
+  select p.bound, p.last_seq into low, low_seq from archived_parts p where p.bound < p_bound order by p.bound desc limit 1;
+  low_seq := coalesce(low_seq, 0);
+  execute format($q$
+    select count(*), count(l.seq), coalesce(max(l.seq), $3), coalesce(bool_and(t.id < $1 and t.id >= coalesce($2, t.id)), true)
+    from %s t left join chain_links l on l.transaction = t.id$q$, p_transactions)
+    into transactions, linked, last_seq, within using p_bound, low, low_seq;
+  execute format($q$
+    select count(*), count(distinct e.account), $3 and coalesce(bool_and(e.transaction < $1 and e.transaction >= coalesce($2, e.transaction)), true)
+    from %s e$q$, p_entries)
+    into entries, accounts, within using p_bound, low, within;
+  last_hash := coalesce((select l.hash from chain_links l where l.seq = read_part.last_seq), decode(repeat('00', 32), 'hex'));
+  select count(l.transaction) into chained from chain_links l where l.seq > low_seq and l.seq <= read_part.last_seq;
+  execute format($q$
+    select t.id::text from %1$s t left join %2$s s on s.account = t.source and s.seq = t.source_seq
+    left join %2$s d on d.account = t.destination and d.seq = t.destination_seq
+    where (s.transaction, d.transaction, s.amount, d.amount) is distinct from (t.id, t.id, -t.amount, t.amount) limit 1$q$,
+    p_transactions, p_entries) into wrong;
+  fault := case when not within then 'rows are beyond its bounds' when linked <> transactions or chained <> transactions
+      then 'not every transaction has its link in the hash chain'
+    when wrong is not null then format('transaction %s does not have its two entries', wrong)
+    when entries <> 2 * transactions then 'entries belong to no transaction' end;
+  if fault is not null then return; end if;
+  execute format($q$
+    select q.account || ' ' || q.seq from (
+      select e.account, e.seq, e.balance, e.amount, e.transaction, lag(e.transaction) over w as earlier,
+        coalesce(lag(e.seq) over w, (select c.seq from balance_checkpoints c
+          where c.account = e.account and c.bound < $1 order by c.bound desc limit 1), 0) as before,
+        coalesce(lag(e.balance) over w, (select c.balance from balance_checkpoints c
+          where c.account = e.account and c.bound < $1 order by c.bound desc limit 1), 0) as start
+      from %s e window w as (partition by e.account order by e.seq)) q
+    where q.seq <> q.before + 1 or q.balance <> q.start + q.amount or q.transaction <= q.earlier limit 1$q$, p_entries)
+    into wrong using p_bound;
+  if wrong is not null then fault := format('entry %s does not follow the one before it', wrong); end if;
 end $function$;
 
 CREATE OR REPLACE FUNCTION refuse_change()
@@ -4769,7 +5067,7 @@ CREATE OR REPLACE FUNCTION subject_of(p_table text, p_row jsonb)
  IMMUTABLE
 AS $function$
   select p_row ->> case p_table when 'ramps' then 'account' when 'reserved_addresses' then 'address'
-    when 'second_factors' then 'user_id' else 'id' end
+    when 'second_factors' then 'user_id' when 'archived_parts' then 'bound' else 'id' end
 $function$;
 
 CREATE OR REPLACE FUNCTION tell_of(VARIADIC p_tables text[])
@@ -4874,7 +5172,10 @@ realm may delete on persons
 realm may delete on reserved_inputs
 realm may delete on second_factors
 realm may execute on account_ties(uuid)
+realm may execute on archive_refusal(uuid)
+realm may execute on archived_bound()
 realm may execute on chain_coin(text)
+realm may execute on checkpoint_digest(uuid)
 realm may execute on claim_key(uuid,uuid)
 realm may execute on count_discarded(uuid,uuid)
 realm may execute on database_ms()
@@ -4890,6 +5191,7 @@ realm may execute on has_coins(text)
 realm may execute on id_before(timestamp with time zone,uuid)
 realm may execute on id_ms(uuid)
 realm may execute on in_quarantine(uuid)
+realm may execute on is_archived(uuid)
 realm may execute on is_attested()
 realm may execute on is_coin(text,text)
 realm may execute on is_confirmed()
@@ -4900,6 +5202,7 @@ realm may execute on is_paid_by_ramp(chain_orders)
 realm may execute on is_plain(text)
 realm may execute on is_sponsor(uuid,uuid)
 realm may execute on kept_answer(uuid)
+realm may execute on last_entries(regclass)
 realm may execute on leaves_nonce(chain_orders)
 realm may execute on ledger_bulk(uuid,uuid,text,jsonb,boolean,text,uuid,boolean,inet,uuid,uuid[],integer[],integer[],numeric[],jsonb[],jsonb[],text[],jsonb[])
 realm may execute on ledger_closed(bigint)
@@ -4920,9 +5223,12 @@ realm may execute on may_discard(uuid,uuid)
 realm may execute on message_rank(smallint,integer)
 realm may execute on ms_time(bigint)
 realm may execute on newest_bound()
+realm may execute on oldest_bound()
+realm may execute on part_suffix(uuid)
 realm may execute on parts_state()
 realm may execute on pays_destination(text,text[])
 realm may execute on rate_of(text,text)
+realm may execute on read_part(regclass,regclass,uuid)
 realm may execute on register_token(uuid,uuid,timestamp with time zone)
 realm may execute on retry_job(uuid)
 realm may execute on roots_of(uuid)
@@ -4983,9 +5289,11 @@ realm may select on accounts
 realm may select on addresses
 realm may select on aliases
 realm may select on api_keys
+realm may select on archived_parts
 realm may select on asset_kinds
 realm may select on attestations
 realm may select on audit
+realm may select on balance_checkpoints
 realm may select on batches
 realm may select on batches_earlier
 realm may select on blocks
@@ -5035,6 +5343,7 @@ realm may select on migrations
 realm may select on nonces
 realm may select on notes
 realm may select on onchain_balances
+realm may select on opening_balances
 realm may select on order_lock
 realm may select on order_transitions
 realm may select on passed_addresses
@@ -5190,9 +5499,11 @@ realm_worker may select on accounts
 realm_worker may select on addresses
 realm_worker may select on aliases
 realm_worker may select on api_keys
+realm_worker may select on archived_parts
 realm_worker may select on asset_kinds
 realm_worker may select on attestations
 realm_worker may select on audit
+realm_worker may select on balance_checkpoints
 realm_worker may select on batches
 realm_worker may select on batches_earlier
 realm_worker may select on blocks
@@ -5243,6 +5554,7 @@ realm_worker may select on migrations
 realm_worker may select on nonces
 realm_worker may select on notes
 realm_worker may select on onchain_balances
+realm_worker may select on opening_balances
 realm_worker may select on order_attempts
 realm_worker may select on order_lock
 realm_worker may select on order_transitions

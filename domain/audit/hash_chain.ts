@@ -51,7 +51,8 @@ export const VerifyView = z.object({
   valid: z.boolean(),
   checked: z.number().int(),
   archived: z.number().int().meta({
-    description: "How many of them are of archived transactions: their hashes are taken as they stand.",
+    description:
+      "How many of them are of archived transactions: their hashes are taken as they stand.",
   }),
   head: z.object({ seq: z.number().int(), hash: z.string().nullable() }),
   break: z.object({ seq: z.number().int(), reason: z.string() }).nullable(),

@@ -15,7 +15,13 @@ import { snapshot } from "../../db/transaction.ts";
 import { type ChainEnd, recomputeTrail } from "./trail_chain.ts";
 import { DomainError } from "../errors.ts";
 import { GENESIS } from "./chain_links.ts";
-import { type ArchivedRows, type BreakReason, recomputeAfter, recomputeAll, type Recomputed } from "./hash_chain.ts";
+import {
+  type ArchivedRows,
+  type BreakReason,
+  recomputeAfter,
+  recomputeAll,
+  type Recomputed,
+} from "./hash_chain.ts";
 
 /** The kind of a mismatch: a check, or a break of the hash chain. */
 export type MismatchCode =

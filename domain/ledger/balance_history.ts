@@ -19,7 +19,8 @@ import { archived, viewPast } from "./entries.ts";
 /** The moments of a balance over time. */
 export const BalancesOf = z.strictObject({
   from: Timestamp.optional().meta({
-    description: "Milliseconds since the epoch, included; unless given, when the account was made, " +
+    description:
+      "Milliseconds since the epoch, included; unless given, when the account was made, " +
       "or the end of what is archived of it.",
   }),
   to: Until,

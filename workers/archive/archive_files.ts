@@ -186,7 +186,7 @@ export async function checkFiles(
       onBytes(chunk.length);
     }
     if (stored.digest("hex") !== file.stored_sha256) refuse(`${file.name} is not what was written`);
-    if (isOpenable(sealing, file)) for await (const _ of readRows(sealing, file));
+    if (isOpenable(sealing, file)) { for await (const _ of readRows(sealing, file)); }
   }
 }
 
@@ -195,8 +195,13 @@ export function isOpenable({ identities }: Sealing, { name }: ArchiveFile): bool
   return identities !== null || !name.endsWith(".age");
 }
 
-async function openStored(folder: string, { name }: ArchiveFile): Promise<ReadableStream<Uint8Array>> {
-  const file = await Deno.open(join(folder, name)).catch(() => refuse(`${name} is not in ${folder}`));
+async function openStored(
+  folder: string,
+  { name }: ArchiveFile,
+): Promise<ReadableStream<Uint8Array>> {
+  const file = await Deno.open(join(folder, name)).catch(() =>
+    refuse(`${name} is not in ${folder}`)
+  );
   return file.readable;
 }
 
@@ -218,7 +223,9 @@ export async function* readRows(
   } catch (error) {
     refuse(`${file.name} cannot be read: ${(error as Error).message}`);
   }
-  if (plain.digest("hex") !== file.sha256) refuse(`${file.name} holds other rows than its manifest says`);
+  if (plain.digest("hex") !== file.sha256) {
+    refuse(`${file.name} holds other rows than its manifest says`);
+  }
 }
 
 function gzip(pair: unknown): ReadableWritablePair<Uint8Array, Uint8Array> {

@@ -167,7 +167,9 @@ async function writePart(
     progress?.part(`Writing ${table}`, null, "bytes");
     const rows = copyOut(tx, realm.schema, shape, `true order by ${ORDER[table]}`);
     files.push(await writeRows(archiving, { name, table, columns }, counted(rows, progress)));
-    if (files.at(-1)!.rows !== proven[table]) refuse(`${table}: rows were written of ${proven[table]}`);
+    if (files.at(-1)!.rows !== proven[table]) {
+      refuse(`${table}: rows were written of ${proven[table]}`);
+    }
   }
   const manifest = { ...proven, files };
   return { manifest, digest: await writeManifest(archiving.folder, suffix, manifest) };
@@ -224,5 +226,7 @@ export async function findArchive(
 }
 
 async function allowTime(tx: Tx): Promise<void> {
-  await tx.unsafe("set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0");
+  await tx.unsafe(
+    "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0",
+  );
 }

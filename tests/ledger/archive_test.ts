@@ -1,0 +1,208 @@
+/** Old parts of a ledger that are archived: what stays, what is refused, and what brings them back. @module */
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { writing } from "../../db/transaction.ts";
+import { attachPart, dropPart } from "../../db/ledger/archives.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { idFrom } from "../../domain/ids.ts";
+import { attachNewest } from "../../workers/archive/archiving.ts";
+import { archivedTransactions } from "../../workers/archive/proofs.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
+import {
+  type Aged,
+  agedRealm,
+  archiveInto,
+  archiveOne,
+  asOwner,
+  BOUNDS,
+  stateOf,
+} from "../support/archives.ts";
+import { countParts } from "../support/parts.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+
+const KILLED = "killed";
+
+async function sound(realm: TestRealm): Promise<void> {
+  await extendHashChain(realm.pool, Date.now);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+}
+
+async function codeOf(realm: TestRealm, method: string, path: string, body?: unknown) {
+  const answer = await realm.admin.send(method, path, body);
+  return [answer.status, answer.body.code];
+}
+
+/** What is shown of the ledger and stays the same over an archive of the first part. */
+async function shown({ get, from, to, ids }: Aged) {
+  const shown = [];
+  for (const account of [from, to]) {
+    shown.push((await get(`/v1/accounts/${account}/balance`)).total);
+    for (const at of [BOUNDS[0] - 1, BOUNDS[0], BOUNDS[1], Date.now() - 1]) {
+      shown.push((await get(`/v1/accounts/${account}/balance?at=${at}`)).total);
+    }
+    shown.push(await get(`/v1/accounts/${account}/entries?from=${BOUNDS[0]}&pageSize=100`));
+    const statement = await get(
+      `/v1/accounts/${account}/statement?from=${BOUNDS[0]}&to=${BOUNDS[1]}`,
+    );
+    shown.push(statement);
+    shown.push(
+      await get(`/v1/accounts/${account}/balances?from=${BOUNDS[0]}&to=${BOUNDS[1]}&points=5`),
+    );
+  }
+  for (const id of [...ids[1], ...ids[2]]) shown.push(await get(`/v1/transactions/${id}`));
+  return JSON.stringify(shown);
+}
+
+Deno.test("an archived part leaves balances, statements, lists, the chain and the audit right", async () => {
+  await using realm = await testRealm();
+  const its = await agedRealm(realm);
+  const { get, to, ids, made, send } = its;
+  await sound(realm);
+  const before = await shown(its);
+  const total = (await get("/v1/transactions?pageSize=1")).total;
+  const folder = await Deno.makeTempDir();
+  const { transactions, entries } = await archiveOne(realm, folder);
+  deepEqual([transactions, entries], [4, 8]); // an issue and three transfers
+  equal(await countParts(realm), 2);
+  equal(await shown(its), before);
+  equal((await get("/v1/transactions?pageSize=1")).total, total - 4);
+  const listed = (await get("/v1/transactions?pageSize=100")).rows;
+  equal(listed.length, total - 4);
+  await sound(realm);
+
+  const [gone] = ids[0];
+  deepEqual(await codeOf(realm, "GET", `/v1/transactions/${gone}`), [410, "transaction.archived"]);
+  deepEqual(await codeOf(realm, "POST", `/v1/transactions/${gone}/revert`, {}), [
+    ...[410, "transaction.archived"],
+  ]);
+  deepEqual(await codeOf(realm, "PATCH", `/v1/transactions/${gone}`, { data: { a: 1 } }), [
+    ...[410, "transaction.archived"],
+  ]);
+  const unknown = gone.slice(0, -1) + (gone.endsWith("0") ? "1" : "0");
+  deepEqual(await codeOf(realm, "GET", `/v1/transactions/${unknown}`), [
+    404,
+    "transaction.not_found",
+  ]);
+  deepEqual([(await send({ reference: "0-1" })).body.code], ["reference.taken"]);
+
+  // Of an archived time nothing is told, and no gap is shown as nothing.
+  const early = BOUNDS[0] - 3_600_000;
+  for (
+    const path of [
+      `balance?at=${early}`,
+      `entries?from=${early}`,
+      `statement?from=${early}`,
+      `statement?to=${early}`,
+      `balances?from=${early}`,
+    ]
+  ) {
+    deepEqual(
+      await codeOf(realm, "GET", `/v1/accounts/${to}/${path}`),
+      [410, "time.archived"],
+      path,
+    );
+  }
+  const whole = await get(`/v1/accounts/${to}/statement`);
+  deepEqual([whole.from, Number(whole.opening.total)], [BOUNDS[0], 3]);
+  equal(whole.entries[0].seq, 4);
+  const entriesOf = await get(`/v1/accounts/${to}/entries?pageSize=100`);
+  deepEqual([entriesOf.total, entriesOf.rows[0].seq], [7, 4]);
+  equal((await get(`/v1/accounts/${to}/balances?points=3`)).from >= BOUNDS[0], true);
+
+  // Postings and reverts of what is there go on.
+  await made();
+  const reverted = await realm.admin.send("POST", `/v1/transactions/${ids[1][0]}/revert`, {});
+  equal(reverted.status, 201, reverted.text);
+  await sound(realm);
+});
+
+Deno.test("the next part is archived behind the first, and the chain is proven over both files", async () => {
+  await using realm = await testRealm();
+  const { get, to, ids } = await agedRealm(realm);
+  const folder = await Deno.makeTempDir();
+  await archiveOne(realm, folder);
+  await archiveOne(realm, folder);
+  equal(await archiveInto(realm, folder), null);
+  equal(await countParts(realm), 1);
+  await sound(realm);
+  deepEqual(await codeOf(realm, "GET", `/v1/transactions/${ids[1][0]}`), [
+    410,
+    "transaction.archived",
+  ]);
+  deepEqual(await codeOf(realm, "GET", `/v1/accounts/${to}/balance?at=${BOUNDS[0]}`), [
+    ...[410, "time.archived"],
+  ]);
+  equal(Number((await get(`/v1/accounts/${to}/balance?at=${BOUNDS[1]}`)).total), 6);
+  const { valid, checked, archived, head } = await get("/v1/transactions/verify");
+  deepEqual([valid, checked, archived], [true, head.seq, 7]);
+  const links = await get("/v1/transactions/chain?limit=1000");
+  const stubs = links.filter((link: { archived?: true }) => link.archived);
+  deepEqual(stubs.map(({ id }: { id: string }) => id).slice(1), [...ids[0], ...ids[1]]);
+  const from = (file: string) =>
+    archivedTransactions(realm.pool, realm.id, { folder: file, identities: null });
+  const proven = await checkLedger(realm.pool, undefined, undefined, from(folder));
+  deepEqual([proven.mismatches, proven.archived], [[], 0]);
+  const lost = await checkLedger(realm.pool, undefined, undefined, from(await Deno.makeTempDir()));
+  deepEqual(lost.mismatches.map(({ code }) => code), ["archive.files"]);
+});
+
+Deno.test("an archive that is killed after each step is carried on, and nothing has left before the last", async () => {
+  await using realm = await testRealm();
+  await agedRealm(realm);
+  const folder = await Deno.makeTempDir();
+  const whole = await stateOf(realm);
+  for (const killed of ["verified", "written", "read back"]) {
+    const onStep = (step: string) => {
+      if (step === killed) throw new Error(KILLED);
+    };
+    await rejects(archiveInto(realm, folder, { onStep }), { message: KILLED });
+    equal(await stateOf(realm), whole, killed);
+    equal(await countParts(realm), 3);
+  }
+  // A file that was not finished gives way, and one that was changed is written anew.
+  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) =>
+    name.endsWith(".gz")
+  );
+  equal(names.length, 2);
+  await Deno.writeTextFile(`${folder}/${names[0]}.partial`, "half");
+  await Deno.writeTextFile(`${folder}/${names[0]}`, "changed");
+  await archiveOne(realm, folder);
+  equal(await countParts(realm), 2);
+  await sound(realm);
+});
+
+Deno.test("parts come back in their order, exactly as they were, and not once their tables are dropped", async () => {
+  await using realm = await testRealm();
+  const { made, ids, get } = await agedRealm(realm);
+  const folder = await Deno.makeTempDir();
+  const whole = await stateOf(realm);
+  await archiveOne(realm, folder);
+  await archiveOne(realm, folder);
+  await asOwner(realm, async (owner) => {
+    await rejects(
+      writing(owner, (tx) => attachPart(tx, idFrom(BOUNDS[0]))),
+      /last comes back first/,
+    );
+    match(await attachNewest({ owner }), /Z$/);
+    await sound(realm);
+    match(await attachNewest({ owner }), /Z$/);
+  });
+  equal(await countParts(realm), 3);
+  equal(await stateOf(realm), whole);
+  await sound(realm);
+  equal((await get(`/v1/transactions/${ids[0][0]}`)).id, ids[0][0]);
+  await made();
+  await archiveOne(realm, folder);
+  await asOwner(realm, async (owner) => {
+    await writing(owner, (tx) => dropPart(tx, idFrom(BOUNDS[0])));
+    await rejects(attachNewest({ owner }), /were dropped/);
+    await rejects(writing(owner, (tx) => attachPart(tx, idFrom(BOUNDS[0]))), /were dropped/);
+  });
+  await sound(realm);
+  deepEqual(
+    await rowsOf(
+      realm,
+      "select relname from pg_class where relname like 'detached%' and relkind = 'r' and relnamespace = current_schema()::regnamespace",
+    ),
+    [],
+  );
+});
