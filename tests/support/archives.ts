@@ -53,7 +53,10 @@ export async function forgetKeys(realm: TestRealm, until: number): Promise<void>
         delete from batches where transactions[1] < '${bound}'`).simple()));
 }
 
-/** A realm with two old parts and the newest, and two accounts with a transfer in each. */
+/**
+ * A realm with two old parts and the newest, and three transfers between two accounts in each. `idle` has entries in the
+ * first part alone, `second` in the second; another account was emptied and deleted in the first.
+ */
 export async function agedRealm(
   realm: TestRealm,
   act: (part: number) => Promise<void> = () => Promise.resolve(),
@@ -75,13 +78,18 @@ export async function agedRealm(
     equal(answer.status, 200, answer.text);
     return answer.body;
   };
+  const idle = await realm.account({ asset: name, from, total: "5" });
+  const left = await realm.account({ asset: name, from, total: "2" });
+  await made({ source: { account: left }, destination: { account: to }, value: "2" });
+  equal((await realm.admin.send("DELETE", `/v1/accounts/${left}`)).status, 200);
+  let second = "";
   const ids: string[][] = [];
-  const its = { name, from, to, send, made, get, ids };
   for (let part = 0; part < 3; part++) {
     ids.push([]);
     for (let one = 0; one < 3; one++) {
       ids[part].push((await made({ reference: `${part}-${one}` })).id);
     }
+    if (part === 1) second = await realm.account({ asset: name, from, total: "7" });
     await act(part);
     await extendHashChain(realm.pool, Date.now);
     if (part < 2) await endPart(realm, BOUNDS[part]);
@@ -90,7 +98,7 @@ export async function agedRealm(
   await made();
   await extendHashChain(realm.pool, Date.now);
   await forgetKeys(realm, BOUNDS[1]);
-  return its;
+  return { name, from, to, idle, second, send, made, get, ids };
 }
 
 /** The fixture of a realm with old parts. */

@@ -117,14 +117,25 @@ function invocationOf(
     exchangeClient: fileURLToPath(new URL("workers/gateways/exchanges", ROOT)),
     records: settings.DATA_DIR,
     sandbox: null,
-    backups: command === "backup" ? given.BACKUP_DIR : null,
-    restored: command === "restore" ? [args[0], given.BACKUP_IDENTITY_FILE] : [],
+    ...filesOf(command, args, given),
   });
   const main = fileURLToPath(new URL("main.ts", ROOT));
   return {
     args: ["run", "--quiet", "--cached-only", ...flags, main, command, ...args],
     env: { ...given, ...(withKey ? { MASTER_KEY: masterKey! } : { WORKERS: "off" }) },
   };
+}
+
+/** The files and folders that a command writes and reads. */
+function filesOf(command: Command, args: readonly string[], given: HostSettings) {
+  const behind = (option: string) => args[args.indexOf(option) + 1];
+  const key = given.BACKUP_IDENTITY_FILE;
+  if (command === "backup") return { backups: given.BACKUP_DIR, restored: [] };
+  if (command === "restore") return { backups: null, restored: [args[0], key] };
+  if (command === "archive") {
+    return { backups: args.includes("--to") ? behind("--to") : null, restored: [key] };
+  }
+  return { backups: null, restored: args.includes("--archive") ? [behind("--archive"), key] : [] };
 }
 
 function spawn(program: string, { args, env }: Invocation): Running {

@@ -32,6 +32,8 @@ const GUARDED = [
   "api_keys",
   "second_factors",
   "deposits",
+  "archived_parts",
+  "balance_checkpoints",
 ];
 
 /** Changes rows of a realm behind the back of every rule. */
