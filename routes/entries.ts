@@ -56,7 +56,7 @@ export const entryRoutes: readonly AnyRoute[] = [
     alternatives: ["text/csv"],
     continues: { cursor: "seq" },
     mayLag: true,
-    errors: ["account.not_found", "rate.limited"],
+    errors: ["account.not_found", "time.archived", "rate.limited"],
     handle: async (call) => {
       const { format = acceptsJson(call.accept) ? "json" : "csv", ...given } = call.query;
       const asked = { ...given, account: call.params.id };
@@ -83,7 +83,7 @@ export const entryRoutes: readonly AnyRoute[] = [
     query: BalanceAt,
     status: 200,
     answer: BalanceAtView,
-    errors: ["account.not_found"],
+    errors: ["account.not_found", "time.archived"],
     handle: (call) =>
       query(call, (db) => balanceAt(db, call.actor, { ...call.query, account: call.params.id })),
   }),
@@ -101,7 +101,7 @@ export const entryRoutes: readonly AnyRoute[] = [
     status: 200,
     answer: BalancesView,
     mayLag: true,
-    errors: ["account.not_found"],
+    errors: ["account.not_found", "time.archived"],
     handle: (call) =>
       queryInSteps(
         call,
@@ -122,7 +122,7 @@ export const entryRoutes: readonly AnyRoute[] = [
     answer: StatementView,
     alternatives: ["text/csv"],
     mayLag: true,
-    errors: ["account.not_found"],
+    errors: ["account.not_found", "time.archived"],
     handle: sendStatement,
   }),
 ];

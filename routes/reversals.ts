@@ -27,7 +27,7 @@ export const reversalRoutes: readonly AnyRoute[] = [
     body: TransactionChange,
     status: 200,
     answer: TransactionView,
-    errors: ["transaction.not_found", "permission.owner"],
+    errors: ["transaction.not_found", "transaction.archived", "permission.owner"],
     handle: (call) =>
       command(
         call,
@@ -49,6 +49,7 @@ export const reversalRoutes: readonly AnyRoute[] = [
     answer: TransactionView,
     errors: [
       "transaction.not_found",
+      "transaction.archived",
       "transaction.reverted",
       "permission.owner",
       "permission.role",

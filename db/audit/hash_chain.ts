@@ -57,7 +57,13 @@ export interface LinkHash {
 }
 
 /** A link with the row that it covers, or the kind of that row if the row is gone. */
-export type LinkRow = LinkHash & (Linkable | { event: null; id: null; missing: Missing });
+export type LinkRow =
+  & LinkHash
+  & (
+    | Linkable
+    | { event: null; id: null; missing: Exclude<Missing, "archived"> }
+    | { event: null; id: null; missing: "archived" }
+  );
 
 /** The kind of a covered row that is gone; `archived`: a transaction that left with its part. */
 export type Missing = "transaction" | "event" | "archived";
@@ -218,7 +224,7 @@ export async function selectLinks(db: Db, first: bigint, limit: number): Promise
   return rows.map(({ of, ...row }) => {
     const event = of === "event" ? found.get(row.covers) : undefined;
     if (event !== undefined) return { ...hashOf(row), ...event };
-    if (row.id === null) return { ...hashOf(row), event: null, id: null, missing: of };
+    if (row.id === null) return { ...hashOf(row), event: null, id: null, missing: of } as LinkRow;
     return row as unknown as LinkRow;
   });
 }

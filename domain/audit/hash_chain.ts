@@ -13,6 +13,7 @@ import {
   insertLinks,
   type Linkable,
   type LinkableTransaction,
+  type LinkHash,
   type LinkRow,
   lockHead,
   selectHash,
@@ -301,7 +302,9 @@ async function recompute(
   return { checked, archived, tip, break: null };
 }
 
-function isArchivedLink(row: LinkRow): boolean {
+function isArchivedLink(
+  row: LinkRow,
+): row is LinkHash & { event: null; id: null; missing: "archived" } {
   return "missing" in row && row.missing === "archived";
 }
 

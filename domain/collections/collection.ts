@@ -66,6 +66,8 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
   populate?: readonly string[];
   /** Fields of the view that have no column. */
   fields: readonly string[];
+  /** Refuses an id without a row with another code, where more is known of it than that. */
+  gone?: { code: ErrorCode; refuse: (db: Db, id: string) => Promise<void> };
   /** Reads rows by their ids, in any order. */
   read(db: Db, ids: string[]): Promise<R[]>;
   /** Reads the rows of a part of a list in their order, with all that it shows: one statement. */
@@ -177,7 +179,10 @@ export async function getEntity(
   const { collection } = among;
   const visibility = await visibilityOf(db, actor, collection, given, null);
   const found = isId(id) && await isVisible(db, collection, visibility, id);
-  if (!found) throw notFound(collection.notFound);
+  if (!found) {
+    if (isId(id)) await collection.gone?.refuse(db, id);
+    throw notFound(collection.notFound);
+  }
   return (await showAll(db, actor, withDetail(among, given.fields), [id], given))[0];
 }
 

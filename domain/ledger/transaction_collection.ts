@@ -3,6 +3,7 @@ import { selectTransactions, type TransactionRow } from "../../db/ledger/posting
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
 import { viewTransaction } from "./posting.ts";
 import { mayRead } from "../permissions.ts";
+import { assertNotArchived } from "./transaction_view.ts";
 
 /** The collection of transactions. */
 export const TRANSACTIONS: Collection<TransactionRow> = {
@@ -13,6 +14,7 @@ export const TRANSACTIONS: Collection<TransactionRow> = {
   counted: "linked",
   flows: true,
   notFound: "transaction.not_found",
+  gone: { code: "transaction.archived", refuse: assertNotArchived },
   relations: {
     "source.account": { of: "accounts", id: (row) => row.source },
     "destination.account": { of: "accounts", id: (row) => row.destination },

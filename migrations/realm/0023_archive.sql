@@ -93,6 +93,7 @@ begin
   then
     return 'idempotency keys are kept that name transactions of it';
   end if;
+  return null;
 end $$;
 
 -- Reads a part, attached or not, and proves it: each transaction has its link and its two entries, which sum to zero, and the

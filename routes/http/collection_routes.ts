@@ -135,7 +135,7 @@ function readingRoutes(of: ReadingRoutes): AnyRoute[] {
       params: ById,
       query: queries.get,
       answer: view,
-      errors: [...errors, collection.notFound],
+      errors: [...errors, collection.notFound, ...(collection.gone ? [collection.gone.code] : [])],
       handle: (call) =>
         query(call, (db) => {
           const among = amongOf(call, collection);

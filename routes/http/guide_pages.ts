@@ -194,6 +194,8 @@ const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
   "adr/0042-parts.md": () => import("../../docs/adr/0042-parts.md", { with: { type: "text" } }),
   "adr/0043-generations-of-stored-answers.md": () =>
     import("../../docs/adr/0043-generations-of-stored-answers.md", { with: { type: "text" } }),
+  "adr/0044-archived-parts.md": () =>
+    import("../../docs/adr/0044-archived-parts.md", { with: { type: "text" } }),
   "glossary.md": () => import("../../docs/glossary.md", { with: { type: "text" } }),
   "faults.md": () => import("../../docs/faults.md", { with: { type: "text" } }),
   "threat-model.md": () => import("../../docs/threat-model.md", { with: { type: "text" } }),

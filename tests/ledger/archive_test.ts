@@ -1,7 +1,7 @@
 /** Old parts of a ledger that are archived: what stays, what is refused, and what brings them back. @module */
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { writing } from "../../db/transaction.ts";
 import { attachPart, dropPart } from "../../db/ledger/archives.ts";
+import { inStep } from "../../db/ledger/parts.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { idFrom } from "../../domain/ids.ts";
 import { attachNewest } from "../../workers/archive/archiving.ts";
@@ -180,7 +180,7 @@ Deno.test("parts come back in their order, exactly as they were, and not once th
   await archiveOne(realm, folder);
   await asOwner(realm, async (owner) => {
     await rejects(
-      writing(owner, (tx) => attachPart(tx, idFrom(BOUNDS[0]))),
+      inStep(owner, (tx) => attachPart(tx, idFrom(BOUNDS[0]))),
       /last comes back first/,
     );
     match(await attachNewest({ owner }), /Z$/);
@@ -194,9 +194,9 @@ Deno.test("parts come back in their order, exactly as they were, and not once th
   await made();
   await archiveOne(realm, folder);
   await asOwner(realm, async (owner) => {
-    await writing(owner, (tx) => dropPart(tx, idFrom(BOUNDS[0])));
+    await inStep(owner, (tx) => dropPart(tx, idFrom(BOUNDS[0])));
     await rejects(attachNewest({ owner }), /were dropped/);
-    await rejects(writing(owner, (tx) => attachPart(tx, idFrom(BOUNDS[0]))), /were dropped/);
+    await rejects(inStep(owner, (tx) => attachPart(tx, idFrom(BOUNDS[0]))), /were dropped/);
   });
   await sound(realm);
   deepEqual(
