@@ -1,0 +1,61 @@
+/** Linked value and deposits whose transactions are archived. @module */
+import { deepEqual, equal } from "node:assert/strict";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { deriveAddress } from "../../domain/chains/derivation.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
+import { archiveOne, BOUNDS, endPart, forgetKeys, liveAt } from "../support/archives.ts";
+import { mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
+
+const ETHER = 10n ** 18n;
+const DAY_MS = 86_400_000;
+const BEYOND = 5_000;
+
+Deno.test("archived deposits are counted, linked value goes on behind them, and is taken back when its address turns out to be ours", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { send } = realm.admin;
+  await liveAt(realm, BOUNDS[0] - DAY_MS);
+  const ramp = await fixture.ramp();
+  const virtual = async () => {
+    const asked = { type: "virtual", asset: "ETH", testnet: true, ramp: ramp.id };
+    const { id } = (await send("POST", "/v1/accounts", asked)).body;
+    await realm.drain();
+    return id;
+  };
+  const [account, victim] = [await virtual(), await virtual()];
+  const { xpub } = (await send("GET", `/v1/accounts/${ramp.id}?populate=address`)).body.address;
+  const address = await deriveAddress("ETHEREUM", "testnet", xpub, BEYOND);
+  equal((await send("POST", `/v1/accounts/${account}/assign/${address}`)).status, 200);
+  const own = await fixture.address(victim);
+  await fixture.mine();
+  await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
+  await anvil.pool({ from: 6, to: own.address, value: ETHER });
+  await mineUntil(fixture, async () =>
+    (await fixture.account(account)).balance.total === "3" &&
+    (await fixture.account(victim)).balance.total !== "0");
+  await fixture.mine(3);
+  await extendHashChain(realm.pool, Date.now);
+  await endPart(realm, BOUNDS[0]);
+  await liveAt(realm, null);
+  await forgetKeys(realm, Date.now() - DAY_MS);
+  const folder = await Deno.makeTempDir();
+  await archiveOne(realm, folder);
+  const sound = async () => {
+    await extendHashChain(realm.pool, Date.now);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  };
+  await sound();
+  deepEqual((await fixture.account(account)).balance, { total: "3", available: "0", linked: "3" });
+  const listed = (await send("GET", "/v1/deposits?pageSize=10")).body.rows;
+  equal(listed.length, 2);
+
+  await anvil.pool({ from: 8, to: address, value: 2n * ETHER });
+  await mineUntil(fixture, async () => (await fixture.account(account)).balance.total === "5");
+  await sound();
+  await realm.command((tx) => tx`update ramps set next_index = ${BEYOND}`);
+  equal((await fixture.address(victim)).address, address);
+  deepEqual((await fixture.account(account)).balance, { total: "0", available: "0" });
+  await sound();
+  await mineUntil(fixture, async () => Number((await fixture.account(victim)).balance.total) > 5.8);
+  await sound();
+});

@@ -1,0 +1,123 @@
+/** The command that archives parts, and backups, restores and moves of a realm whose oldest part is archived. @module */
+import { deepEqual, equal, match } from "node:assert/strict";
+import { readArchiveArguments } from "../../commands/archive.ts";
+import { selectPartBounds } from "../../db/ledger/parts.ts";
+import { startEmbedded } from "../../db/embedded/embedded.ts";
+import { reading } from "../../db/transaction.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { orderMove } from "../../workers/moves/move_orders.ts";
+import { carryOn } from "../../workers/moves/moving.ts";
+import { agedRealm, archiveOne, BOUNDS } from "../support/archives.ts";
+import { commandHost } from "../support/command_host.ts";
+import { testDatabase } from "../support/database.ts";
+import { auditAll } from "../support/proofs.ts";
+import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
+import { reportOf, rowsAt } from "./fixture.ts";
+
+const [FIRST, SECOND] = BOUNDS.map((bound) => new Date(bound).toISOString().slice(0, 10));
+
+Deno.test("parts are archived by the command, a restored realm is sound and its next part is archived too", async () => {
+  await using own = await testDatabase();
+  await using elsewhere = await testDatabase();
+  await using host = await commandHost();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await agedRealm(realm);
+  const folder = `${host.folder}/archive`;
+  const archive = async (url: string, ...args: string[]) =>
+    await host.run(url, "archive", [realm.id, ...args]);
+  const done = await archive(own.url, "--before", FIRST, "--to", folder);
+  equal(done.code, 0, done.said);
+  const [line, end] = done.out.trim().split("\n");
+  deepEqual([JSON.parse(line).until.slice(0, 10), JSON.parse(line).transactions], [FIRST, 7]);
+  match(end, /^1 parts archived/);
+  const proven = ["--realm", realm.id, "--archive", folder];
+  const audit = await host.run(own.url, "audit", proven);
+  deepEqual([audit.code, /links, sound, head/.test(audit.out)], [0, true], audit.out + audit.said);
+  const plain = await host.run(own.url, "audit", ["--realm", realm.id]);
+  match(plain.out, /7 of them archived and taken as they stand, sound/);
+
+  // What was detached is in the files, and in no backup.
+  const made = reportOf(await host.run(own.url, "backup", []));
+  const restored = reportOf(await host.run(elsewhere.url, "restore", [made.path]));
+  deepEqual([restored.heads, restored.rows], [made.heads, made.rows]);
+  deepEqual((await auditAll(elsewhere.url, PLATFORM_KEY)).wrong, []);
+  const there = await host.run(elsewhere.url, "audit", proven);
+  equal(there.code, 0, there.out);
+  const schema = `realm_${realm.id.replaceAll("-", "")}`;
+  const detached =
+    `select relname as name from pg_class where relname like 'detached%' and relkind = 'r'
+    and relnamespace = '${schema}'::regnamespace`;
+  deepEqual(await rowsAt(elsewhere.url, detached), []);
+  match((await archive(elsewhere.url, "--attach")).said, /were dropped/);
+  const next = await archive(elsewhere.url, "--before", SECOND, "--to", folder);
+  equal(next.code, 0, next.said);
+  equal((await host.run(elsewhere.url, "audit", proven)).code, 0);
+  equal((await archive(elsewhere.url, "--attach")).code, 0);
+  equal((await host.run(elsewhere.url, "audit", ["--realm", realm.id])).code, 0);
+
+  // Tables are dropped while the files are whole, and not else.
+  const [file] = [...Deno.readDirSync(folder)].map(({ name }) => name)
+    .filter((name) => name.includes("_entries") && name.includes(FIRST.replaceAll("-", "")));
+  const bytes = await Deno.readFile(`${folder}/${file}`);
+  await Deno.writeFile(`${folder}/${file}`, bytes.map((byte, i) => i === 100 ? byte ^ 1 : byte));
+  const refused = await archive(own.url, "--drop", "--to", folder);
+  deepEqual([refused.code, /is not what was written/.test(refused.said)], [1, true], refused.said);
+  equal((await rowsAt(own.url, detached)).length, 2);
+  const found = await host.run(own.url, "audit", proven);
+  deepEqual([found.code, /"code":"archive.files"/.test(found.out)], [1, true], found.out);
+  await Deno.writeFile(`${folder}/${file}`, bytes);
+  const dropped = await archive(own.url, "--drop", "--to", folder);
+  equal(dropped.code, 0, dropped.said);
+  deepEqual(await rowsAt(own.url, detached), []);
+  equal((await host.run(own.url, "audit", proven)).code, 0);
+});
+
+Deno.test("a realm moves without what was detached, and is sound where it arrives", async () => {
+  const root = await Deno.makeTempDir({ prefix: "purser-archives-" });
+  await Deno.chmod(root, 0o755);
+  const settings = { fsync: "off", max_connections: "200" };
+  const other = await startEmbedded({ dataDir: `${root}/data`, port: 0, settings });
+  try {
+    await using realm = await testRealm();
+    const { made, to } = await agedRealm(realm);
+    await archiveOne(realm, `${root}/archive`);
+    const { database, services } = realm;
+    const options = {
+      ...{ database, migrations: services.provisioning.migrations, secrets: services.secrets },
+    };
+    const order = await orderMove(options, { realm: realm.id, to: other.url }, Date.now());
+    await carryOn(options, order);
+    await made();
+    equal((await realm.balance(to)).total, "12");
+    equal((await reading(realm.pool, selectPartBounds)).length, 1);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  } finally {
+    await other.stop();
+    await Deno.remove(root, { recursive: true });
+  }
+});
+
+Deno.test("the arguments of the command", () => {
+  const realm = crypto.randomUUID();
+  const read = (...args: string[]) => {
+    try {
+      return readArchiveArguments(args);
+    } catch (error) {
+      return (error as Error).message.includes("usage: archive");
+    }
+  };
+  deepEqual(read(realm, "--before", "2026-01-01", "--to", "x"), {
+    ...{ verb: "archive", realm, before: Date.UTC(2026, 0, 1), folder: "x", plain: false },
+  });
+  deepEqual(read(realm, "--drop", "--to", "x"), { verb: "drop", realm, folder: "x" });
+  deepEqual(read(realm, "--attach"), { verb: "attach", realm });
+  for (
+    const args of [[], [realm], [realm, "--before", "2026-01-01"], [realm, "--drop"], [
+      "x",
+      "--attach",
+    ], [
+      realm,
+      ...["--before", "yesterday", "--to", "x"],
+    ], [realm, "--attach", "--drop", "--to", "x"]]
+  ) equal(read(...args), true, args.join());
+});
