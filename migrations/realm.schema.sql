@@ -2293,6 +2293,7 @@ begin
   then
     return 'idempotency keys are kept that name transactions of it';
   end if;
+  return null;
 end $function$;
 
 CREATE OR REPLACE FUNCTION archived_bound()

@@ -102,7 +102,7 @@ async function selectRules(db: Db, schema: string): Promise<Rule[]> {
       t.tgenabled::text as enabled, 'trigger' as kind
     from pg_trigger t join pg_class c on c.oid = t.tgrelid
     where c.relnamespace = to_regnamespace(${quoted(schema)}) and not t.tgisinternal
-      and t.tgparentid = 0 and t.tgname not like 'move\\_%'
+      and t.tgparentid = 0 and t.tgname not like 'move\\_%' and c.relname not like 'detached\\_%'
     union all
     select c.relname, k.conname, pg_get_constraintdef(k.oid), 'O', 'key'
     from pg_constraint k join pg_class c on c.oid = k.conrelid

@@ -36,6 +36,8 @@ const TABLES = [
   "stops",
   "api_keys",
   "second_factors",
+  "archived_parts",
+  "balance_checkpoints",
 ];
 /** The checks, those first that find most. */
 const FIRST: CheckCode[] = ["event.facts", "seal.missing", "seal.head", "audit.head"];

@@ -3,11 +3,10 @@ import {
   CHECK_CODES,
   checkLedger,
   checkWithin,
-  type LedgerAudit,
   type MismatchCode,
 } from "../../domain/audit/ledger_check.ts";
 import { busyRealm } from "../support/busy_realm.ts";
-import { tampering } from "../support/tamper.ts";
+import { FORGED_ARCHIVES, tampering } from "../support/tamper.ts";
 
 const GOLD = "(select account from currencies where name = 'GOLD')";
 const WORLD = "(select id from accounts where asset = 'GOLD' and system = 'world')";
@@ -332,6 +331,7 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
     "insert into hourly_flows (testnet, hour, asset, type, direction, count, amount) " +
     "select testnet, hour, 'SILVER', type, direction, 1, 1 from hourly_flows limit 1",
   ],
+  ...FORGED_ARCHIVES,
   ["tally.count", "delete from row_counts where collection = 'accounts'"],
   ["tally.count", "update row_counts set living = living + 1 where collection = 'transactions'"],
   ["idempotency.transaction", "update batches set transactions = array[gen_random_uuid()]"],
@@ -366,7 +366,7 @@ Deno.test("the checker finds nothing in a sound ledger, while links are being ad
 Deno.test("the checker names every corruption", async () => {
   await using realm = await busyRealm();
   for (const [code, ...statements] of CORRUPTIONS) {
-    const found: LedgerAudit = await tampering(realm, statements, checkWithin);
+    const found = await tampering(realm, statements, checkWithin);
     const codes = found.mismatches.map((mismatch) => mismatch.code);
     equal(codes.includes(code), true, `${statements}: ${codes}`);
   }
@@ -394,7 +394,6 @@ Deno.test("a mismatch has the expected value, the found value, and the count", a
         select sum(amount)::text as expected from entries
         where account = (select account from currencies where name = 'GOLD')`,
   );
-  equal(one.expected, expected);
   equal(one.found, `${Number(expected) + 1.5}.000`.slice(0, one.found!.length));
-  equal(one.count, 1);
+  deepEqual([one.expected, one.count], [expected, 1]);
 });

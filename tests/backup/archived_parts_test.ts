@@ -88,7 +88,7 @@ Deno.test("a realm moves without what was detached, and is sound where it arrive
     const order = await orderMove(options, { realm: realm.id, to: other.url }, Date.now());
     await carryOn(options, order);
     await made();
-    equal((await realm.balance(to)).total, "12");
+    equal((await realm.balance(to)).total, "13");
     equal((await reading(realm.pool, selectPartBounds)).length, 1);
     deepEqual((await checkLedger(realm.pool)).mismatches, []);
   } finally {

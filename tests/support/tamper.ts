@@ -36,6 +36,21 @@ const GUARDED = [
   "balance_checkpoints",
 ];
 
+/** Records of archived parts in a realm that has none, each with the code of what finds it. */
+export const FORGED_ARCHIVES: ["archive.part" | "archive.checkpoints", string][] = [
+  [
+    "archive.part",
+    `insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, manifest)
+      select t.id, 0, 0, 0, decode(repeat('00', 32), 'hex'), 0, checkpoint_digest(t.id), sha256('x')
+      from transactions t order by t.id desc limit 1`,
+  ],
+  [
+    "archive.checkpoints",
+    `insert into balance_checkpoints (account, bound, seq, balance)
+      select account, transaction, seq, balance from entries order by account, seq limit 1`,
+  ],
+];
+
 /** Changes rows of a realm behind the back of every rule. */
 export async function tamper(realm: TestRealm, ...statements: string[]): Promise<void> {
   await leaveBroken(realm);
