@@ -223,6 +223,8 @@ export const PROBLEM_CODES = [
   "stop.active",
   "chain.quarantined",
   "event.expired",
+  "transaction.archived",
+  "time.archived",
   "idempotency.key_reused",
   "address.invalid",
   "asset.unknown",

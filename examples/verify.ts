@@ -99,7 +99,7 @@ export async function verify(options: Options): Promise<number> {
     const fault = follow(last, shown) ?? await archives.take(shown);
     if (fault !== null) return fail(last.seq + 1, fault);
     if ("kind" in shown) events++;
-    if ("archived" in shown) archived++;
+    if (shown.archived === true) archived++;
     last = shown;
     for (const link of due) {
       if (link.seq === last.seq && !matches(link, last)) return refuse(link, named);
@@ -152,7 +152,7 @@ function openArchives(options: Options) {
   return {
     /** Why an event does not fit the chain; null if it does, or tells of something else. */
     async take(shown: Shown): Promise<string | null> {
-      if ("archived" in shown) archivedTo = shown.seq;
+      if (shown.archived === true) archivedTo = shown.seq;
       if (shown.kind !== "archived_parts") return null;
       const facts = shown.facts as { last_seq: number; last_hash: string } | null;
       if (facts === null) {
@@ -174,8 +174,8 @@ function openArchives(options: Options) {
 /** Why a link does not continue the chain; null if it does. */
 function follow(last: Link, shown: Shown): string | null {
   if (shown.seq !== last.seq + 1) return `number ${shown.seq} follows ${last.seq}`;
+  if (shown.archived === true) return null;
   if ("missing" in shown) return `the ${shown.missing} ${shown.id} is missing`;
-  if ("archived" in shown) return null;
   const bytes = Buffer.concat([
     Buffer.from(last.hash, "hex"),
     Buffer.from(canonical(hashedForm(shown))),

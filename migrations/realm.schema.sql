@@ -2247,6 +2247,7 @@ AS $function$
 declare
   suffix text := part_suffix(p_bound); part record; why text; whole text;
 begin
+  lock table archived_parts in share row exclusive mode; -- one at a time
   why := archive_refusal(p_bound);
   if why is not null then raise exception 'the part is not archived: %', why using errcode = 'restrict_violation'; end if;
   select * into part from read_part(('transactions_' || suffix)::regclass, ('entries_' || suffix)::regclass, p_bound);
@@ -2311,6 +2312,7 @@ AS $function$
 declare
   suffix text := part_suffix(p_bound); was archived_parts; part record; low uuid; whole text; key text;
 begin
+  lock table archived_parts in share row exclusive mode; -- one at a time
   select * into was from archived_parts where bound = p_bound;
   if was.bound is null or p_bound <> archived_bound() then
     raise exception 'the part that was archived last comes back first' using errcode = 'restrict_violation';
@@ -5173,7 +5175,6 @@ realm may delete on persons
 realm may delete on reserved_inputs
 realm may delete on second_factors
 realm may execute on account_ties(uuid)
-realm may execute on archive_refusal(uuid)
 realm may execute on archived_bound()
 realm may execute on chain_coin(text)
 realm may execute on checkpoint_digest(uuid)
@@ -5203,7 +5204,6 @@ realm may execute on is_paid_by_ramp(chain_orders)
 realm may execute on is_plain(text)
 realm may execute on is_sponsor(uuid,uuid)
 realm may execute on kept_answer(uuid)
-realm may execute on last_entries(regclass)
 realm may execute on leaves_nonce(chain_orders)
 realm may execute on ledger_bulk(uuid,uuid,text,jsonb,boolean,text,uuid,boolean,inet,uuid,uuid[],integer[],integer[],numeric[],jsonb[],jsonb[],text[],jsonb[])
 realm may execute on ledger_closed(bigint)
@@ -5229,7 +5229,6 @@ realm may execute on part_suffix(uuid)
 realm may execute on parts_state()
 realm may execute on pays_destination(text,text[])
 realm may execute on rate_of(text,text)
-realm may execute on read_part(regclass,regclass,uuid)
 realm may execute on register_token(uuid,uuid,timestamp with time zone)
 realm may execute on retry_job(uuid)
 realm may execute on roots_of(uuid)

@@ -56,26 +56,21 @@ const EventLink = z.object({
   at: z.number().int(),
 });
 
-/** View of the link of a transaction that is archived: the chain goes on from its hash. */
-const ArchivedLink = z.object({
-  seq: z.number().int(),
-  hash: z.string(),
-  salt: z.string(),
-  id: z.string(),
-  archived: z.literal(true),
-});
-
-/** View of a link whose row is gone: only the hash is left. */
+/** View of a link whose row is gone, or archived: only the hash is left, and the chain goes on from it. */
 const MissingLink = z.object({
   seq: z.number().int(),
   hash: z.string(),
   salt: z.string(),
   id: z.string(),
   missing: z.enum(["transaction", "event"]),
+  archived: z.boolean().optional().meta({
+    description:
+      "The transaction left the database with its part; an event of the chain names the part.",
+  }),
 });
 
 /** A link of the chain as shown. */
-export const ChainLinkView = z.union([TransactionLink, EventLink, ArchivedLink, MissingLink])
+export const ChainLinkView = z.union([TransactionLink, EventLink, MissingLink])
   .meta({ id: "ChainLink" });
 /** A link of the chain as shown. */
 export type ChainLink = z.infer<typeof ChainLinkView>;
@@ -135,7 +130,9 @@ export function viewLink(row: LinkRow): ChainLink {
     return { ...link, kind, subject, facts, at };
   }
   if (row.id === null) {
-    if (row.missing === "archived") return { ...link, id: row.covers, archived: true };
+    if (row.missing === "archived") {
+      return { ...link, id: row.covers, missing: "transaction", archived: true };
+    }
     return { ...link, id: row.covers, missing: row.missing };
   }
   return {

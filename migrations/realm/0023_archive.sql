@@ -180,6 +180,7 @@ create function archive_part(p_bound uuid, p_manifest bytea) returns void langua
 declare
   suffix text := part_suffix(p_bound); part record; why text; whole text;
 begin
+  lock table archived_parts in share row exclusive mode; -- one at a time
   why := archive_refusal(p_bound);
   if why is not null then raise exception 'the part is not archived: %', why using errcode = 'restrict_violation'; end if;
   select * into part from read_part(('transactions_' || suffix)::regclass, ('entries_' || suffix)::regclass, p_bound);
@@ -208,6 +209,7 @@ create function attach_part(p_bound uuid) returns void language plpgsql as $$
 declare
   suffix text := part_suffix(p_bound); was archived_parts; part record; low uuid; whole text; key text;
 begin
+  lock table archived_parts in share row exclusive mode; -- one at a time
   select * into was from archived_parts where bound = p_bound;
   if was.bound is null or p_bound <> archived_bound() then
     raise exception 'the part that was archived last comes back first' using errcode = 'restrict_violation';

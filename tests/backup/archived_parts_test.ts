@@ -1,10 +1,13 @@
 /** The command that archives parts, and backups, restores and moves of a realm whose oldest part is archived. @module */
 import { deepEqual, equal, match } from "node:assert/strict";
 import { readArchiveArguments } from "../../commands/archive.ts";
+import { selectRewritten } from "../../db/backup/catalog.ts";
+import { readOnce } from "../../db/backup/snapshots.ts";
 import { selectPartBounds } from "../../db/ledger/parts.ts";
 import { startEmbedded } from "../../db/embedded/embedded.ts";
 import { reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { carryOn } from "../../workers/moves/moving.ts";
 import { agedRealm, archiveOne, BOUNDS } from "../support/archives.ts";
@@ -70,6 +73,19 @@ Deno.test("parts are archived by the command, a restored realm is sound and its 
   equal(dropped.code, 0, dropped.said);
   deepEqual(await rowsAt(own.url, detached), []);
   equal((await host.run(own.url, "audit", proven)).code, 0);
+});
+
+Deno.test("a backup that began before a part left sees that its moment does not show the rows any more", async () => {
+  await using realm = await testRealm();
+  await agedRealm(realm);
+  const { schema } = locationOf(realm.made.realm);
+  const rewritten = await readOnce(realm.database.platform, async (tx) => {
+    const before = await selectRewritten(tx, schema, []);
+    await archiveOne(realm, await Deno.makeTempDir());
+    return [before, await selectRewritten(tx, schema, [])];
+  });
+  const suffix = `${FIRST.replaceAll("-", "")}t000000000`;
+  deepEqual(rewritten, [[], [`entries_${suffix}`, `transactions_${suffix}`]]);
 });
 
 Deno.test("a realm moves without what was detached, and is sound where it arrives", async () => {
