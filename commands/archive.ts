@@ -24,8 +24,8 @@ const FLAGS = {
   attach: { type: "boolean" },
 } as const;
 
-/** What is asked for. */
-type ArchiveArguments =
+/** What is asked for; `before` in milliseconds. */
+export type ArchiveArguments =
   | { verb: "archive"; realm: string; before: number; folder: string; plain: boolean }
   | { verb: "drop"; realm: string; folder: string }
   | { verb: "attach"; realm: string };

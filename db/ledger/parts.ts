@@ -108,6 +108,7 @@ export async function analyzeParts(tx: Tx): Promise<void> {
   await tx`select analyze_parts()`;
 }
 
-async function readAtLength(tx: Tx): Promise<void> {
+/** Takes away the time limit of statements that read whole parts. */
+export async function readAtLength(tx: Tx): Promise<void> {
   await tx.unsafe(`set local lock_timeout = ${LOCK_WAIT_MAX_MS}; set local statement_timeout = 0`);
 }

@@ -320,7 +320,7 @@ async function nextOf(
 /** Recomputes links from one number to another, both included. */
 export async function recomputeRange(
   db: Db,
-  { from, last }: Pick<Range, "from" | "last">,
+  { from, last }: { from: bigint; last: bigint },
   onShare?: (share: number) => void,
 ): Promise<Recomputed> {
   return await recompute(db, { from, last, head: await selectHead(db), onShare });

@@ -291,16 +291,8 @@ export const PROBLEMS = {
     "Event not kept",
     "Events after this one may have been deleted. Read what changed, and go on with the newest.",
   ),
-  "transaction.archived": kind(
-    410,
-    "Transaction archived",
-    "It left the database with the oldest part of the ledger: it is in the operator's archive, neither shown nor changed here.",
-  ),
-  "time.archived": kind(
-    410,
-    "Time archived",
-    "The entries of that time left the database with the oldest part of the ledger.",
-  ),
+  "transaction.archived": kind(410, "Transaction archived", "It is in the operator's archive."),
+  "time.archived": kind(410, "Time archived", "Its entries are in the operator's archive."),
   "idempotency.key_reused": kind(
     422,
     "Idempotency key reused",

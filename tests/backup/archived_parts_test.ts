@@ -10,7 +10,7 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { carryOn } from "../../workers/moves/moving.ts";
-import { agedRealm, archiveOne, BOUNDS } from "../support/archives.ts";
+import { agedRealm, archiveOne, BOUNDS, namesIn } from "../support/archives.ts";
 import { commandHost } from "../support/command_host.ts";
 import { testDatabase } from "../support/database.ts";
 import { auditAll } from "../support/proofs.ts";
@@ -59,7 +59,7 @@ Deno.test("parts are archived by the command, a restored realm is sound and its 
   equal((await host.run(elsewhere.url, "audit", ["--realm", realm.id])).code, 0);
 
   // Tables are dropped while the files are whole, and not else.
-  const [file] = [...Deno.readDirSync(folder)].map(({ name }) => name)
+  const [file] = (await namesIn(folder))
     .filter((name) => name.includes("_entries") && name.includes(FIRST.replaceAll("-", "")));
   const bytes = await Deno.readFile(`${folder}/${file}`);
   await Deno.writeFile(`${folder}/${file}`, bytes.map((byte, i) => i === 100 ? byte ^ 1 : byte));

@@ -15,6 +15,7 @@ import {
   archiveOne,
   asOwner,
   BOUNDS,
+  namesIn,
   stateOf,
 } from "../support/archives.ts";
 import { countParts } from "../support/parts.ts";
@@ -163,9 +164,7 @@ Deno.test("an archive that is killed after each step is carried on, and nothing 
     equal(await countParts(realm), 3);
   }
   // A file that was not finished gives way, and one that was changed is written anew.
-  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) =>
-    name.endsWith(".gz")
-  );
+  const names = (await namesIn(folder)).filter((name) => name.endsWith(".gz"));
   equal(names.length, 2);
   await Deno.writeTextFile(`${folder}/${names[0]}.partial`, "half");
   await Deno.writeTextFile(`${folder}/${names[0]}`, "changed");

@@ -145,3 +145,10 @@ export async function stateOf(realm: TestRealm): Promise<string> {
   );
   return [...texts, counts].join("\n\n");
 }
+
+/** The names of the files in a folder. */
+export async function namesIn(folder: string): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { name } of Deno.readDir(folder)) names.push(name);
+  return names.sort();
+}

@@ -49,7 +49,7 @@ export const Manifest = z.object({
 export type Manifest = z.infer<typeof Manifest>;
 
 /** How files are written and read. */
-export interface Sealing {
+export interface Store {
   folder: string;
   /** Recipients of encryption; empty: the files are not encrypted. */
   recipients: readonly string[];
@@ -77,7 +77,7 @@ export async function lockFolder(folder: string, realm: string): Promise<Disposa
 
 /** Writes the rows of a table to a file, which has its name once it is whole and on the disk. */
 export async function writeRows(
-  { folder, recipients }: Sealing,
+  { folder, recipients }: Store,
   { name, table, columns }: { name: string } & Pick<ArchiveFile, "table" | "columns">,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<ArchiveFile> {
@@ -175,23 +175,23 @@ export async function readManifest(
  * @throws {DomainError} request.invalid where one is gone or another
  */
 export async function checkFiles(
-  sealing: Sealing,
+  store: Store,
   { files }: Pick<Manifest, "files">,
   onBytes: (count: number) => void = () => {},
 ): Promise<void> {
   for (const file of files) {
     const stored = createHash("sha256");
-    for await (const chunk of await openStored(sealing.folder, file)) {
+    for await (const chunk of await openStored(store.folder, file)) {
       stored.update(chunk);
       onBytes(chunk.length);
     }
     if (stored.digest("hex") !== file.stored_sha256) refuse(`${file.name} is not what was written`);
-    if (isOpenable(sealing, file)) { for await (const _ of readRows(sealing, file)); }
+    if (isOpenable(store, file)) { for await (const _ of readRows(store, file)); }
   }
 }
 
 /** Whether what a file holds can be read here. */
-export function isOpenable({ identities }: Sealing, { name }: ArchiveFile): boolean {
+export function isOpenable({ identities }: Store, { name }: ArchiveFile): boolean {
   return identities !== null || !name.endsWith(".age");
 }
 
@@ -207,14 +207,14 @@ async function openStored(
 
 /** Reads the rows of a file as text. @throws {DomainError} request.invalid, after the last, where they are others */
 export async function* readRows(
-  sealing: Sealing,
+  store: Store,
   file: ArchiveFile,
 ): AsyncGenerator<Uint8Array> {
-  const stored = await openStored(sealing.folder, file);
+  const stored = await openStored(store.folder, file);
   const plain = createHash("sha256");
   const opened = !file.name.endsWith(".age")
     ? stored.pipeThrough(gzip(new DecompressionStream("gzip")))
-    : await decryptFrom(stored, sealing.identities ?? "");
+    : await decryptFrom(stored, store.identities ?? "");
   try {
     for await (const chunk of opened) {
       plain.update(chunk);

@@ -19,7 +19,7 @@ import {
   selectOldestPart,
   selectRefusal,
 } from "../../db/ledger/archives.ts";
-import { inStep, PARTED } from "../../db/ledger/parts.ts";
+import { inStep, PARTED, readAtLength } from "../../db/ledger/parts.ts";
 import { reading } from "../../db/transaction.ts";
 import { GENESIS } from "../../domain/audit/chain_links.ts";
 import { recomputeRange } from "../../domain/audit/hash_chain.ts";
@@ -31,13 +31,13 @@ import {
   lockFolder,
   type Manifest,
   readManifest,
-  type Sealing,
+  type Store,
   writeManifest,
   writeRows,
 } from "./archive_files.ts";
 
 /** A realm whose parts are archived. */
-export interface Archiving extends Sealing {
+export interface Archiving extends Store {
   /** Sessions of the owner of its tables. */
   owner: Pool;
   realm: { id: string; schema: string };
@@ -86,7 +86,7 @@ export async function archiveOldest(
   onStep("read back");
   progress?.part("Detaching the part");
   await inStep(owner, async (tx) => {
-    await allowTime(tx);
+    await readAtLength(tx);
     await archivePart(tx, part.bound, manifest.digest);
   });
   onStep("archived");
@@ -189,7 +189,7 @@ export async function attachNewest({ owner }: Pick<Archiving, "owner">): Promise
   const until = new Date(part.until).toISOString();
   if (!part.attachable) refuse(`the tables of the part until ${until} were dropped`);
   await inStep(owner, async (tx) => {
-    await allowTime(tx);
+    await readAtLength(tx);
     await attachPart(tx, part.bound);
   });
   return until;
@@ -223,10 +223,4 @@ export async function findArchive(
   if (found !== null && found.digest === manifest) return found;
   const what = found === null ? "no manifest" : "another manifest";
   return refuse(`${folder} holds ${what} of the part until ${new Date(until).toISOString()}`);
-}
-
-async function allowTime(tx: Tx): Promise<void> {
-  await tx.unsafe(
-    "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0",
-  );
 }

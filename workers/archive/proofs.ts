@@ -11,7 +11,7 @@ import { reading } from "../../db/transaction.ts";
 import { refuse } from "../../domain/backup/manifests.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { add, compare, trim } from "../../domain/money.ts";
-import { type ArchiveFile, checkFiles, readRows, type Sealing } from "./archive_files.ts";
+import { type ArchiveFile, checkFiles, readRows, type Store } from "./archive_files.ts";
 import { findArchive } from "./archiving.ts";
 
 /** A row by its columns; null is PostgreSQL's null. */
@@ -31,12 +31,12 @@ const GROUP_LETTERS = 3;
 export async function* archivedTransactions(
   pool: Pool,
   realm: string,
-  sealing: Pick<Sealing, "folder" | "identities">,
+  store: Pick<Store, "folder" | "identities">,
 ): AsyncGenerator<LinkableTransaction> {
-  const from = { ...sealing, recipients: [] };
+  const from = { ...store, recipients: [] };
   const balances = { checkpoints: new Map<string, string>() };
   for (const part of await reading(pool, selectArchived)) {
-    const { manifest } = await findArchive(sealing.folder, realm, part);
+    const { manifest } = await findArchive(store.folder, realm, part);
     await checkFiles(from, manifest);
     for (const file of manifest.files) {
       if (file.table === "entries") await proveEntries(from, file, part, balances);
@@ -50,7 +50,7 @@ export async function* archivedTransactions(
 
 /** Recomputes the running balances of a part, and the digest of its last ones. */
 async function proveEntries(
-  sealing: Sealing,
+  store: Store,
   file: ArchiveFile,
   part: ArchivedRow,
   { checkpoints }: { checkpoints: Map<string, string> },
@@ -62,7 +62,7 @@ async function proveEntries(
     checkpoints.set(last.account!, `${last.seq} ${last.balance}`);
     groups.add(last);
   };
-  for await (const row of readTable(sealing, file)) {
+  for await (const row of readTable(store, file)) {
     if (row.account !== last?.account) end();
     const before: string[] = row.account === last?.account
       ? [last!.seq!, last!.balance!]
@@ -105,10 +105,10 @@ function openDigest(): { add: (row: TextRow) => void; digest: () => string } {
 }
 
 /** Reads the rows of a file. */
-async function* readTable(sealing: Sealing, file: ArchiveFile): AsyncGenerator<TextRow> {
+async function* readTable(store: Store, file: ArchiveFile): AsyncGenerator<TextRow> {
   const decoder = new TextDecoder();
   let rest = "";
-  for await (const chunk of readRows(sealing, file)) {
+  for await (const chunk of readRows(store, file)) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
     rest = lines.pop()!;
     for (const line of lines) yield rowOf(file.columns, line);
