@@ -60,6 +60,7 @@ Deno.test("transactions are linked in the order of commit, numbered without gaps
   deepEqual((await realm.admin.send("GET", "/v1/transactions/verify")).body, {
     valid: true,
     checked: links,
+    archived: 0,
     head: { seq: links, hash: head.hash },
     break: null,
     next: null,
