@@ -29,7 +29,7 @@ const STATUSES: Readonly<Record<number, string>> = {
   500: "internal",
   501: "extension.disabled",
   502: "upstream.failed",
-  410: "event.expired",
+  410: "event.expired transaction.archived time.archived",
   503: "chain.quarantined chain.stale service.overloaded",
   504: "upstream.timeout",
 };
@@ -73,6 +73,8 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   "delivery.not_found": "tests/webhooks/api_test.ts",
   "extension.disabled": "tests/webhooks/api_test.ts",
   "event.expired": "tests/webhooks/streams_test.ts",
+  "transaction.archived": "tests/ledger/archive_test.ts",
+  "time.archived": "tests/ledger/archive_test.ts",
   "person.not_found": "tests/people/persons_test.ts",
   "person.taken": "tests/people/persons_test.ts",
   "company.not_found": "tests/people/persons_test.ts",
