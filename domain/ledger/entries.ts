@@ -269,12 +269,16 @@ export function csvOf(row: EntryRow): string {
 
 /**
  * Reads entries of a statement page by page. They never change, so each page is a read of its own.
+ *
+ * @throws {DomainError} time.archived where they are archived meanwhile
  */
 async function* pagesOf({ account, opening, closing }: Statement, read: Read) {
   const last = BigInt(closing.seq);
   for (let first = BigInt(opening.seq) + 1n; first <= last; first += BigInt(STATEMENT_PAGE)) {
     const part = { first, last, descending: false, limit: STATEMENT_PAGE };
-    yield await read((db) => selectEntries(db, account.id, part));
+    const rows = await read((db) => selectEntries(db, account.id, part));
+    assertWhole(rows, part);
+    yield rows;
   }
 }
 
@@ -296,6 +300,19 @@ async function beginOf(
 ): Promise<{ from: number; opening: PastBalanceRow }> {
   const start = from > 0 ? from : (await selectOpening(db, account))?.ms ?? from;
   return { from: start, opening: await pastOf(db, account, start - 1) };
+}
+
+/**
+ * Refuses entries of which some are gone: their part was archived since the extent of what is read was fixed.
+ *
+ * @throws {DomainError} time.archived
+ */
+export function assertWhole(
+  rows: readonly EntryRow[],
+  { first, last, limit }: { first: bigint; last: bigint; limit: number },
+): void {
+  const due = last - first + 1n;
+  if (BigInt(rows.length) < (due < BigInt(limit) ? due : BigInt(limit))) throw archived();
 }
 
 /** The refusal of a time whose entries are archived. */

@@ -6,7 +6,7 @@ import { findAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { assertRange, ExportFields } from "../collections/exports.ts";
 import { invalidQuery } from "../collections/filter.ts";
-import { csvOf, EntryList, rangeOf } from "./entries.ts";
+import { assertWhole, csvOf, EntryList, rangeOf } from "./entries.ts";
 
 const SLICE = 500;
 
@@ -47,7 +47,7 @@ export async function openEntryExport(
 /**
  * Reads and writes the entries from a number on, with the actor's present rights.
  *
- * @throws {DomainError} account.not_found
+ * @throws {DomainError} account.not_found, time.archived where some were archived meanwhile
  */
 export async function entrySlice(
   db: Db,
@@ -58,6 +58,7 @@ export async function entrySlice(
   const account = await findAccount(db, actor, entity);
   const part = { first, last, descending: false, limit: SLICE };
   const rows = await selectEntries(db, account.id, part);
+  assertWhole(rows, part);
   const next = rows.length < SLICE ? last + 1n : BigInt(rows.at(-1)!.seq) + 1n;
   return { lines: rows.map(csvOf).join(""), next };
 }

@@ -1,10 +1,14 @@
 /** Old parts of a ledger that are archived: what stays, what is refused, and what brings them back. @module */
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import type { Db } from "../../db/database.ts";
+import { reading } from "../../db/transaction.ts";
 import { replaceFlows } from "../../db/audit/hourly_flows.ts";
 import { attachPart, dropPart } from "../../db/ledger/archives.ts";
 import { inStep } from "../../db/ledger/parts.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { idFrom } from "../../domain/ids.ts";
+import { openStatement, printJson } from "../../domain/ledger/entries.ts";
+import { entrySlice, openEntryExport } from "../../domain/ledger/entry_export.ts";
 import { attachNewest } from "../../workers/archive/archiving.ts";
 import { archivedTransactions } from "../../workers/archive/proofs.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
@@ -171,6 +175,23 @@ Deno.test("an archive that is killed after each step is carried on, and nothing 
   await archiveOne(realm, folder);
   equal(await countParts(realm), 2);
   await sound(realm);
+});
+
+Deno.test("a statement and an export that are read while their entries leave end with a fault, and never with a gap", async () => {
+  await using realm = await testRealm();
+  const { to } = await agedRealm(realm);
+  const read = <T>(work: (db: Db) => Promise<T>) => reading(realm.pool, work);
+  const { actor } = realm.admin;
+  const of = { account: to, from: 0 };
+  const statement = await read((db) => openStatement(db, actor, of));
+  const asked = { account: to, sort: "seq" as const };
+  const plan = await read((db) => openEntryExport(db, actor, asked));
+  await archiveOne(realm, await Deno.makeTempDir());
+  const gone = { code: "time.archived" };
+  await rejects(Array.fromAsync(printJson(statement, read)), gone);
+  await rejects(read((db) => entrySlice(db, actor, plan, plan.first)), gone);
+  const now = await read((db) => openStatement(db, actor, of));
+  match((await Array.fromAsync(printJson(now, read))).join(""), /"seq":5/);
 });
 
 Deno.test("parts come back in their order, exactly as they were, and not once their tables are dropped", async () => {
