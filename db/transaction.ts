@@ -11,6 +11,7 @@ import {
   isReadOnly,
   isRefusedThere,
 } from "./errors.ts";
+import { isPastBound, releaseBound } from "./late_bounds.ts";
 import type { Db, Pool, Sql, Tx } from "./pool_types.ts";
 
 /** Marks the type of a transaction that took the ledger lock; there is no such value. */
@@ -303,18 +304,27 @@ export async function using<T>(
   return result;
 }
 
-/** Runs work where the realm lives; again in its new place, where it moved meanwhile and the old one refused. */
+/**
+ * Runs work where the realm lives; again in its new place, where it moved meanwhile and the old one refused, and again
+ * without the demand of a cut that nobody ended in time.
+ */
 async function wherever<T>(
   pool: Pool,
   work: (sql: Sql) => Promise<T>,
   deadlineMs: number,
 ): Promise<T> {
+  let released = false;
   for (let moves = 0;; moves++) {
     const from = pool.place;
     const leave = await pool.enter();
     try {
       return await untilDeadline(pool, work, deadlineMs, leave);
     } catch (error) {
+      if (isPastBound(error) && !released) {
+        released = true;
+        await releaseBound(pool, writing);
+        continue;
+      }
       if (from === undefined || moves >= MOVES_MAX || !isRefusedThere(error)) throw error;
       if (!await pool.follow!(from)) throw error;
     }

@@ -4865,6 +4865,16 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION release_bound()
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if ledger_ms() >= id_ms((parts_state()).bound) then perform unbound_parts(); end if;
+end $function$;
+
 CREATE OR REPLACE FUNCTION rename_with_all(p_from text, p_to text)
  RETURNS void
  LANGUAGE plpgsql
@@ -5230,6 +5240,7 @@ realm may execute on parts_state()
 realm may execute on pays_destination(text,text[])
 realm may execute on rate_of(text,text)
 realm may execute on register_token(uuid,uuid,timestamp with time zone)
+realm may execute on release_bound()
 realm may execute on retry_job(uuid)
 realm may execute on roots_of(uuid)
 realm may execute on round_half_even(numeric,integer)

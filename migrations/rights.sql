@@ -122,7 +122,7 @@ declare
   definers constant text[] := array['ledger_apply', 'ledger_queued', 'ledger_single', 'ledger_bulk', 'ledger_post',
     'ledger_book', 'renew_answers', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
     'note_frozen', 'note_loss', 'open_webhook_queue', 'retry_job', 'discard_job', 'listen_until', 'forget_events', 'note_kin_loss', 'note_new_kin', 'regroup_kin', 'check_asset_once', 'note_new_rows', 'note_changed_row', 'keep_opened',
-    'keep_closed', 'count_new_rows', 'count_changed_rows', 'count_moved_rows', 'bound_parts', 'unbound_parts', 'validate_part',
+    'keep_closed', 'count_new_rows', 'count_changed_rows', 'count_moved_rows', 'bound_parts', 'unbound_parts', 'release_bound', 'validate_part',
     'attach_parts', 'analyze_parts'];
   -- Functions that only the worker calls, and functions that only other functions call.
   working constant text[] := array['ledger_book', 'note_seen', 'forget_events', 'renew_answers', 'bound_parts',

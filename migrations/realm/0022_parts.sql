@@ -79,6 +79,13 @@ begin
   alter table entries_newest drop constraint if exists newest_bound;
 end $$;
 
+-- Takes back a demand whose time has come. It refuses every posting from its bound on, so whoever posts may ask for this,
+-- where no worker was there to do it. Before its time the demand stays.
+create function release_bound() returns void language plpgsql as $$
+begin
+  if ledger_ms() >= id_ms((parts_state()).bound) then perform unbound_parts(); end if;
+end $$;
+
 -- Proves that all rows meet the demand; they are read and written meanwhile.
 create function validate_part(p_table text) returns void language plpgsql as $$
 begin
