@@ -184,7 +184,12 @@ Deno.test("a statement and an export that are read while their entries leave end
   const { actor } = realm.admin;
   const of = { account: to, from: 0 };
   const statement = await read((db) => openStatement(db, actor, of));
-  const asked = { account: to, sort: "seq" as const };
+  const asked = {
+    account: to,
+    sort: "seq" as const,
+    from: BOUNDS[0] - 20 * 86_400_000,
+    to: Date.now(),
+  };
   const plan = await read((db) => openEntryExport(db, actor, asked));
   await archiveOne(realm, await Deno.makeTempDir());
   const gone = { code: "time.archived" };
