@@ -9,12 +9,14 @@ declare
   relations text[] := array(select c.oid::regclass::text from pg_depend d join pg_class c on c.oid = d.objid
     where (d.refclassid, d.refobjid, d.classid) = ('pg_namespace'::regclass, ':schema'::regnamespace, 'pg_class'::regclass)
       and c.relkind in ('r', 'v', 'm', 'p') and c.relname not like 'move\_%' order by 1); -- a move's own notes
+  sequences text[] := array(select c.oid::regclass::text from pg_depend d join pg_class c on c.oid = d.objid
+    where (d.refclassid, d.refobjid, d.classid) = ('pg_namespace'::regclass, ':schema'::regnamespace, 'pg_class'::regclass)
+      and c.relkind = 'S' order by 1);
 begin
+  execute format('revoke all on sequence %s from :role, :worker', array_to_string(sequences, ', '));
   execute format('revoke all on %s from :role, :worker', array_to_string(relations, ', '));
   execute format('grant select on %s to :role, :worker', array_to_string(relations, ', '));
 end $rights$;
-revoke all on all sequences in schema :schema from :role, :worker;
-revoke execute on all routines in schema :schema from public, :role, :worker;
 grant usage on schema :schema to :role, :worker;
 revoke select on secrets from :role;
 grant select (kind) on secrets to :role;
@@ -118,6 +120,7 @@ declare
   f record;
   served text[] := '{}';
   worked text[] := '{}';
+  same boolean := true;
   -- Posting functions, and those that keep the books, act with their owner's rights.
   definers constant text[] := array['ledger_apply', 'ledger_queued', 'ledger_single', 'ledger_bulk', 'ledger_post',
     'ledger_book', 'renew_answers', 'hand_over_deposits', 'register_token', 'note_seen', 'note_issue', 'note_state', 'note_events',
@@ -131,23 +134,33 @@ declare
     'rename_with_all', 'open_earlier', 'archive_part', 'attach_part', 'drop_part', 'count_part', 'lock_parts_patiently',
     'read_part', 'last_entries', 'archive_refusal'];
 begin
-  for f in select format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) as name, p.proname,
-      p.proname = any (definers) as definer, p.prorettype = 'trigger'::regtype as of_trigger
-    from pg_depend d join pg_proc p on p.oid = d.objid
-    where (d.refclassid, d.refobjid, d.classid) = ('pg_namespace'::regclass, ':schema'::regnamespace, 'pg_proc'::regclass)
-      and p.proname not like 'move\_%' -- those that note changes while the realm moves; no migration makes one
+  for f in select q.*, case when proname = any (working) then array[worker] when inner_one then '{}' else array[role] end as may,
+      prosecdef = definer and format('search_path=%s, pg_temp', ':schema'::regnamespace) = any (proconfig) as is_set
+    from (select format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) as name, p.proname, p.prosecdef, p.proconfig,
+        p.proname = any (definers) as definer, p.prorettype = 'trigger'::regtype as of_trigger,
+        p.proname = any (inner_ones) or p.prorettype = 'trigger'::regtype as inner_one,
+        to_regrole(':role')::oid as role, to_regrole(':worker')::oid as worker,
+        array(select a.grantee from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+          where a.grantee in (0, to_regrole(':role'), to_regrole(':worker'))) as does
+      from pg_depend d join pg_proc p on p.oid = d.objid
+      where (d.refclassid, d.refobjid, d.classid) = ('pg_namespace'::regclass, ':schema'::regnamespace, 'pg_proc'::regclass)
+        and p.proname not like 'move\_%') q -- those that note changes while the realm moves; no migration makes one
   loop
     -- Temporary tables of a session never stand for the realm's, in triggers neither.
-    if f.definer or f.of_trigger then
+    if (f.definer or f.of_trigger) and f.is_set is not true then
       execute format('alter function %s security %s set search_path to :schema, pg_temp', f.name,
         case when f.definer then 'definer' else 'invoker' end);
     end if;
+    same := same and f.does = f.may;
     if f.proname = any (working) then
       worked := worked || f.name;
-    elsif f.proname <> all (inner_ones) and not f.of_trigger then
+    elsif not f.inner_one then
       served := served || f.name;
     end if;
   end loop;
+  -- The server finds a function by its name among those of all realms. Where all are as they must be, none is looked up.
+  if same then return; end if;
+  revoke execute on all routines in schema :schema from public, :role, :worker;
   execute format('grant execute on routine %s to :role', array_to_string(served, ', '));
   execute format('grant execute on routine %s to :worker', array_to_string(worked, ', '));
 end $rights$;
