@@ -177,3 +177,29 @@ Deno.test({
     deepEqual((await checkLedger(realm.pool)).mismatches, []);
   },
 });
+
+Deno.test({
+  name:
+    "LTC: a payment that is mined while an operator answers ends its withdrawal, whatever is answered",
+  ignore,
+  fn: async () => {
+    await using funded = await openOvertakenBatch("planned", true);
+    const { realm, node, paid, to } = funded;
+    await haltRealm(realm);
+    let asked = 0;
+    const answer = async () => {
+      if (asked++ > 0) return false;
+      // Nobody's node had it when the operator looked.
+      await funded.send();
+      await node.mine();
+      // Workers go on scanning meanwhile.
+      await funded.follow();
+      return false;
+    };
+    await reconcile(realm, answer);
+    await reconcile(realm, () => Promise.resolve(false));
+    await follow(funded, 4);
+    equal((await funded.ended([paid]))[0].status, "DONE");
+    equal((await funded.held(to[1])).length, 1);
+  },
+});

@@ -9,19 +9,15 @@ import { passOverNumbers, setApart } from "../../db/realms/attestations.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
 import { liftQuarantine, selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
 import {
-  type KnownSender,
   type QuarantinedRamp,
   raiseNonce,
   releaseDeposits,
   selectHeldDeposits,
-  selectKnownHashes,
   selectQuarantinedRamps,
-  selectSenders,
   selectSignedOrders,
   selectUnknownSpends,
   selectUnmatchedLike,
   selectUnsigned,
-  selectUnsignedInputs,
   selectUntouchedCoins,
 } from "../../db/recovery/recoveries.ts";
 import { reading } from "../../db/transaction.ts";
@@ -29,15 +25,16 @@ import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import { type OrderRow, scheduleOrder } from "../../domain/sending/chain_orders.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
+import { DomainError } from "../../domain/errors.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import { settlePaid } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { NonceCounter } from "../chains/nonces.ts";
 import { readFound } from "../sending/found_transactions.ts";
 import { scanNetwork } from "../scanning/scanner.ts";
 import { advanceOrder } from "../sending/sender.ts";
 import { passOverIndices } from "./lost_addresses.ts";
+import { usedNonces } from "./used_nonces.ts";
 import { findUnknownSignatures, waitForInFlight } from "./unknown_signatures.ts";
 
 /** A withdrawal that may have been paid. */
@@ -83,7 +80,6 @@ export interface PlaceReport {
 
 /** Coins that one question to the nodes names. */
 const COINS_AT_ONCE = 200;
-const NONCES_AT_ONCE = 16;
 const PASSES_MAX = 100_000;
 /**
  * Most steps of each signed order. The first marks it as sent, the second reads its chain block; more
@@ -92,6 +88,9 @@ const PASSES_MAX = 100_000;
 const STEPS_MAX = 20;
 /** Nodes whose newest block is older are taken for not synchronized. */
 const BEHIND_MS = 3 * 3_600_000;
+
+const UNREAD = "the chain could not be read up to its head";
+const LATE = "a transaction of ours was mined meanwhile: run it again";
 
 /** State of the reconciliation of one network. */
 interface Work {
@@ -152,13 +151,14 @@ async function reconcilePlace(
   const from = Math.max(0, known - options.back);
   const work: Work = { context, chain, place, ramps, options, from };
   const { addresses, tooFew } = await passOverIndices({ ...work, gap: options.gap });
+  // Before blocks are searched: what is mined during the search is not found by it.
+  const head = await chain.head();
   const obstacles = tooFew === null ? [] : [tooFew];
-  if (!await catchUp(work)) obstacles.push("the chain could not be read up to its head");
+  if (!await catchUp(work)) obstacles.push(UNREAD);
   await followSigned(work);
   const taken = await takeAll(work, obstacles);
   // An order that can never be mined may have been ordered anew, and paid by one of these.
   if (taken.some(({ unmatched }) => unmatched.length > 0)) await followSigned(work);
-  const head = await chain.head();
   for (const why of [waitForInFlight(chain, ramps, head), await waitForPool(work)]) {
     if (why !== null) obstacles.push(why);
   }
@@ -169,10 +169,25 @@ async function reconcilePlace(
         " or with --behind where the chain stands still",
     );
   }
-  const open = obstacles.length > 0 ? [] : await ask(work);
-  const lifted = obstacles.length === 0 && open.length === 0 && options.keep !== true;
-  if (lifted) await lift(work);
+  const { open, asked } = obstacles.length > 0 ? { open: [], asked: 0 } : await ask(work);
+  if (asked > 0) taken.push(...await takeLate(work, obstacles));
+  const ready = obstacles.length === 0 && open.length === 0 && options.keep !== true;
+  const lifted = ready && await lift(work);
+  if (ready && !lifted) obstacles.push(LATE);
   return { chain: place.chain, network: place.network, addresses, taken, open, obstacles, lifted };
+}
+
+/**
+ * Recovers what was mined while questions were answered, which may take an operator any time. Where there is
+ * something, an answer may be wrong, and the quarantine stays.
+ */
+async function takeLate(work: Work, obstacles: string[]): Promise<Taken[]> {
+  if (!await catchUp(work)) obstacles.push(UNREAD);
+  const late = await takeAll(work, obstacles);
+  if (late.length > 0) obstacles.push(LATE);
+  const pooled = await waitForPool(work);
+  if (pooled !== null) obstacles.push(pooled);
+  return late;
 }
 
 /** Scans to the newest block, which credits every deposit that is deep enough. */
@@ -222,10 +237,15 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
     const found = await readFound(context, chain, place, one);
     if (found === null) obstacles.push(`${one.hash} is not signed by an address of ours`);
     else {
-      const result = await context.step((tx) => takeIn(tx, context.actor, place, found), {
-        lockLedger: true,
-      });
-      if (result !== null) taken.push(result);
+      try {
+        const result = await context.step((tx) => takeIn(tx, context.actor, place, found), {
+          lockLedger: true,
+        });
+        if (result !== null) taken.push(result);
+      } catch (error) {
+        if (!(error instanceof DomainError)) throw error;
+        obstacles.push(error.message);
+      }
     }
   }
   // Only now: a later run searches the transactions of the nonces that are not known yet.
@@ -257,85 +277,13 @@ async function waitForPool({ context, chain, place, ramps }: Work): Promise<stri
   return `transactions that wait to be mined spend ${count} coin(s) of ours: run it again then`;
 }
 
-/** The transactions of used nonces that the database does not know, and the nonces after them. */
-interface UsedNonces {
-  /** Oldest first. */
-  found: { hash: string; height: number }[];
-  /** Senders all of whose transactions were found, each with its next nonce. */
-  raises: { address: string; next: number }[];
-}
-
-/** Finds the transactions of used nonces that the database does not know. */
-async function usedNonces(
-  work: Work,
-  nonces: NonceCounter,
-  { ramps, obstacles }: { ramps: readonly string[]; obstacles: string[] },
-): Promise<UsedNonces> {
-  const { context, chain, place, from } = work;
-  const senders = await reading(context.pool, (db) => selectSenders(db, place, ramps));
-  const inputs = new Set(
-    await reading(context.pool, (db) => selectUnsignedInputs(db, place, ramps)),
-  );
-  const missing = new Map<string, string>();
-  const raises: UsedNonces["raises"] = [];
-  for (let at = 0; at < senders.length; at += NONCES_AT_ONCE) {
-    const some = senders.slice(at, at + NONCES_AT_ONCE);
-    const told = await Promise.all(some.map(({ address }) => nonces.count(address)));
-    for (const [step, sender] of some.entries()) {
-      noteNonces(sender, told[step], { inputs, missing, raises, obstacles });
-    }
-  }
-  if (inputs.size === 0) return { found: [], raises };
-  const head = await chain.head();
-  const found: { hash: string; height: number }[] = [];
-  const watch = { addresses: new Set<string>(), inputs, contracts: new Set<string>() };
-  for await (const { block, consumed } of chain.scan(from, head.height, watch)) {
-    for (const { input, hash } of consumed) {
-      missing.delete(input);
-      found.push({ hash, height: block.height });
-    }
-  }
-  for (const input of missing.keys()) {
-    obstacles.push(
-      `no block from ${from} on shows the transaction that used ${input}: read more with --back`,
-    );
-  }
-  const lacking = new Set(missing.values());
-  const hashes = found.map(({ hash }) => hash);
-  const known = new Set(await reading(context.pool, (db) => selectKnownHashes(db, hashes)));
-  return {
-    found: found.filter(({ hash }) => !known.has(hash)),
-    raises: raises.filter(({ address }) => !lacking.has(address)),
-  };
-}
-
-function noteNonces(
-  { address, next }: KnownSender,
-  told: { mined: number; pooled: number },
-  of: {
-    inputs: Set<string>;
-    missing: Map<string, string>;
-    raises: UsedNonces["raises"];
-    obstacles: string[];
-  },
-): void {
-  for (let nonce = next; nonce < told.mined; nonce++) {
-    of.inputs.add(`${address}:${nonce}`);
-    of.missing.set(`${address}:${nonce}`, address);
-  }
-  const waiting = told.pooled - Math.max(told.mined, next);
-  if (waiting > 0) {
-    of.obstacles.push(
-      `${waiting} transaction(s) of ${address} wait to be mined: run it again then`,
-    );
-  } else if (told.mined > next) of.raises.push({ address, next: told.mined });
-}
-
 /**
  * Asks about every withdrawal that this database did not broadcast, members of an unsigned batch
  * included: a newer database may have dissolved the batch and paid each alone.
  */
-async function ask({ context, place, ramps, options }: Work): Promise<Question[]> {
+async function ask(
+  { context, place, ramps, options }: Work,
+): Promise<{ open: Question[]; asked: number }> {
   const ids = ramps.map(({ account }) => account);
   const orders = (await reading(context.pool, (db) => selectUnsigned(db, place, ids)))
     .filter((one) => one.purpose === "withdrawal");
@@ -349,7 +297,7 @@ async function ask({ context, place, ramps, options }: Work): Promise<Question[]
       await context.step((tx) => settlePaid(tx, context.actor, order), { lockLedger: true });
     }
   }
-  return open;
+  return { open, asked: orders.length };
 }
 
 function questionOf(order: OrderRow): Omit<Question, "like"> {
@@ -363,15 +311,21 @@ function questionOf(order: OrderRow): Omit<Question, "like"> {
   };
 }
 
-/** Ends the quarantine: held deposits are released, and waiting orders are scheduled. */
-async function lift({ context, place, ramps }: Work): Promise<void> {
+/**
+ * Ends the quarantine: held deposits are released, and waiting orders are scheduled. False, and nothing is
+ * changed, where a worker has scanned a block meanwhile in which an unknown transaction spends coins.
+ */
+async function lift({ context, chain, place, ramps }: Work): Promise<boolean> {
   const ids = ramps.map(({ account }) => account);
-  await context.step(async (tx) => {
+  return await context.step(async (tx) => {
+    const { coins } = chain.traits;
+    if (coins && (await selectUnknownSpends(tx, place, ids)).length > 0) return false;
     const held = await selectHeldDeposits(tx, place, { ramps: ids });
     await releaseDeposits(tx, held.map(({ id }) => id));
     for (const id of ids) await liftQuarantine(tx, id);
     for (const order of await selectUnsigned(tx, place, ids)) {
       if (order.state !== "batched") await scheduleOrder(tx, context.actor, order.id);
     }
+    return true;
   });
 }
