@@ -176,6 +176,7 @@ export async function updateToken(
         | "since"
         | "freeze_authority"
         | "issuer_rights"
+        | "order_id"
         | "error"
       >
     >

@@ -167,6 +167,21 @@ export async function selectUnsigned(
     order by o.id`;
 }
 
+/** Selects the open order that is to deploy a token from an address; one that has not left first. */
+export async function selectDeployment(
+  db: Db,
+  place: NetworkKey,
+  of: { sender: string; token: { name: string; symbol: string; decimals: number; supply: string } },
+): Promise<OrderRow | null> {
+  const [row] = await db<OrderRow[]>`
+    select ${db(ORDER_COLUMNS)} from chain_orders
+    where chain = ${place.chain} and network = ${place.network} and sender = ${of.sender}
+      and purpose = 'deploy' and state in ('new', 'planned', 'signed', 'sent', 'mined')
+      and request -> 'token' = ${db.json(of.token)}
+    order by state in ('sent', 'mined'), id limit 1`;
+  return row ?? null;
+}
+
 /** The bytes of a transaction that was found, for an order. */
 export interface FoundBytes {
   order: string;

@@ -77,7 +77,7 @@ export interface FoundOrder {
   chain: string;
   network: string;
   ramp: string;
-  purpose: "sweep" | "recovered";
+  purpose: "sweep" | "deploy" | "recovered";
   reference_id: string | null;
   sender: string;
   request: Record<string, unknown>;
@@ -86,6 +86,11 @@ export interface FoundOrder {
   nonce: number | null;
   hash: string;
   height: number;
+  /** Of a deployment: the contract, and what users were charged for it. */
+  creates?: string;
+  charged?: string;
+  budget?: string | null;
+  budget_contract?: string | null;
   created_at: number;
 }
 

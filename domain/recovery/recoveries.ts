@@ -8,14 +8,14 @@ import type { LedgerTx } from "../../db/transaction.ts";
 import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import { markOrphaned } from "../../db/deposits/deposits.ts";
-import { selectKeptTokens } from "../../db/currencies/tokens.ts";
+import { updateToken } from "../../db/currencies/tokens.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
 import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
-import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
   insertMinedBytes,
   type OwnPlace,
   releaseDeposits,
+  selectDeployment,
   selectHeldDeposits,
   selectKnownHashes,
   selectOwnPlaces,
@@ -23,13 +23,9 @@ import {
   selectUnsigned,
 } from "../../db/recovery/recoveries.ts";
 import { joinSweep, lockOpenSweep, updateSweep } from "../../db/deposits/sweeps.ts";
-import { type HistoryEntry, updateWithdrawal } from "../../db/withdrawals/withdrawals.ts";
-import { selectAccount } from "../../db/accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
-import { type ChainId, findAsset, nativeAsset, tokenByContract } from "../assets.ts";
 import { newId } from "../ids.ts";
-import { counterparty, postMove } from "../ledger/posting.ts";
-import { fromUnits, toUnits } from "../money.ts";
+import { toUnits } from "../money.ts";
 import {
   cancelOrder,
   type OrderRow,
@@ -37,12 +33,11 @@ import {
   scheduleOrder,
   undoBatch,
 } from "../sending/chain_orders.ts";
-import { divideFee, progressBatch } from "../withdrawals/withdrawal_batches.ts";
+import { progressBatch } from "../withdrawals/withdrawal_batches.ts";
+import type { Part } from "./recovered_payments.ts";
 import { unplanOrder } from "../sending/signing_holds.ts";
-import { settleWithdrawal } from "../withdrawals/withdrawal_settlement.ts";
-import { errorField } from "../errors.ts";
-import { bookGas } from "../sending/network_fees.ts";
-import { endWithBatch, type FoundOrder, joinFound, recordMined } from "../sending/order_states.ts";
+import { DomainError, errorField } from "../errors.ts";
+import { type FoundOrder, joinFound, recordMined } from "../sending/order_states.ts";
 
 /** A mined transaction that an own key signed. */
 export interface FoundTransaction {
@@ -56,6 +51,17 @@ export interface FoundTransaction {
   readonly fee: bigint | null;
   /** All its payments, change included. */
   readonly payments: readonly FoundPayment[];
+  /** The token that it deployed, as its contract tells; null for none, or where there is no contract. */
+  readonly deployed: FoundToken | null;
+}
+
+/** A deployed token; supply in base units as text. */
+export interface FoundToken {
+  readonly contract: string;
+  readonly name: string;
+  readonly symbol: string;
+  readonly decimals: number;
+  readonly supply: string;
 }
 
 /** A payment of a transaction; amount in base units. */
@@ -68,25 +74,18 @@ export interface FoundPayment {
 /** The result of recovering a transaction. */
 export interface Taken {
   hash: string;
-  purpose: "sweep" | "recovered";
+  purpose: "sweep" | "deploy" | "recovered";
   /** Withdrawals that it paid. */
   paid: string[];
   /** Payments that no withdrawal explains. */
   unmatched: { to: string; contract: string | null; amount: string }[];
 }
 
-/** One payment of a recovered order, as its request keeps it. */
-interface Part {
-  to: string;
-  contract: string | null;
-  amount: string;
-  /** The order of the withdrawal that it paid. */
-  order: string | null;
-  /** The withdrawal that an operator had declared paid before. */
-  withdrawal: string | null;
-}
-
-/** Recovers an own transaction that the database does not know; null if it knows it. */
+/**
+ * Recovers an own transaction that the database does not know; null if it knows it.
+ *
+ * @throws {DomainError} chain.quarantined where it deployed a token for which another transaction was sent
+ */
 export async function takeIn(
   tx: LedgerTx,
   actor: Actor,
@@ -101,6 +100,10 @@ export async function takeIn(
   const own = new Map(places.map((one) => [one.address, one]));
   const sender = own.get(found.from);
   if (sender === undefined) throw new TypeError(`${found.from} is no address of ours`);
+  const order = found.deployed === null
+    ? null
+    : await selectDeployment(tx, place, { sender: found.from, token: tokenOf(found.deployed) });
+  if (order !== null) return await takeDeployment(tx, actor, place, { found, order });
   const gone = found.payments.filter(({ to, amount }) => to !== found.from && amount > 0n);
   const [first] = gone;
   const target = first === undefined ? undefined : own.get(first.to);
@@ -109,6 +112,56 @@ export async function takeIn(
   return swept
     ? await takeSweep(tx, actor, place, { found, sender, payment: first })
     : await takePayments(tx, actor, place, { found, sender, gone, own });
+}
+
+/** Tells whether a found deployment made the token that an order is to deploy. */
+export function isTokenOf({ request }: Pick<OrderRow, "request">, found: FoundToken): boolean {
+  const asked = request as unknown as PaymentRequest;
+  if (asked.kind !== "deploy") return false;
+  const made = tokenOf(found);
+  return Object.entries(asked.token).every(([name, value]) =>
+    made[name as keyof typeof made] === value
+  );
+}
+
+function tokenOf({ name, symbol, decimals, supply }: FoundToken): Omit<FoundToken, "contract"> {
+  return { name, symbol, decimals, supply };
+}
+
+/** Ends the order of a token with the deployment that was found, under the charge that users paid for it. */
+async function takeDeployment(
+  tx: LedgerTx,
+  actor: Actor,
+  place: NetworkKey,
+  { found, order }: { found: FoundTransaction; order: OrderRow },
+): Promise<Taken> {
+  const { hash, deployed } = found;
+  if (await cancelOrder(tx, actor, order.id) === null) {
+    const why =
+      `${hash} deployed what order ${order.id} is to deploy, whose transaction was sent: ` +
+      "run it again once that one has expired";
+    throw new DomainError("chain.quarantined", why);
+  }
+  const id = newId(actor.at);
+  await keepFound(tx, actor, place, {
+    found,
+    id,
+    order: {
+      purpose: "deploy",
+      ramp: order.ramp,
+      reference_id: order.reference_id,
+      request: { ...order.request },
+      contract: order.contract,
+      amount: "0",
+      creates: deployed!.contract,
+      charged: order.charged,
+      budget: order.budget,
+      budget_contract: order.budget_contract,
+    },
+  });
+  await updateToken(tx, order.reference_id!, { order_id: id, hash, updated_at: actor.at });
+  await settleHeld(tx, actor, place, { found, external: new Set() });
+  return { hash, purpose: "deploy", paid: [], unmatched: [] };
 }
 
 async function takeSweep(
@@ -238,7 +291,16 @@ async function keepFound(
     id: string;
     order: Pick<
       FoundOrder,
-      "purpose" | "ramp" | "reference_id" | "request" | "contract" | "amount"
+      | "purpose"
+      | "ramp"
+      | "reference_id"
+      | "request"
+      | "contract"
+      | "amount"
+      | "creates"
+      | "charged"
+      | "budget"
+      | "budget_contract"
     >;
   },
 ): Promise<void> {
@@ -272,57 +334,4 @@ async function settleHeld(
   if (ours.length === 0) return;
   const error = errorField("chain.quarantined", "it is a transaction of our own, found again");
   await markOrphaned(tx, ours, { error, at: actor.at });
-}
-
-/** Books the effects of a recovered transaction, in a transaction that holds the ledger lock. */
-export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
-  const parts = (order.request as unknown as { payments: Part[] }).payments;
-  const carried = new Map((await selectBatched(tx, order.id)).map((one) => [one.id, one]));
-  const paying = parts.filter((one) => one.order !== null);
-  const whole = order.fee === null ? 0n : BigInt(order.fee);
-  const shares = paying.length === 0 ? [] : divideFee(whole, paying.length);
-  const { state, hash, height, confirmations } = order;
-  for (const [at, part] of paying.entries()) {
-    const member = carried.get(part.order!);
-    if (member === undefined) continue;
-    const fee = `${shares[at]}`;
-    await settleWithdrawal(tx, actor, await endWithBatch(tx, member, order, fee));
-  }
-  if (paying.length === 0) await bookGas(tx, actor, order);
-  if (state !== "done") return;
-  for (const part of parts) {
-    if (part.withdrawal !== null) {
-      const entry: HistoryEntry = { at: actor.at, event: "found", hash, block: height };
-      await updateWithdrawal(tx, part.withdrawal, { hash, height, confirmations }, entry, actor.at);
-    } else if (part.order === null) await bookUnmatched(tx, actor, order, part);
-  }
-}
-
-/** Books an unexplained payment: `fees` bears it until an operator assigns it. */
-async function bookUnmatched(
-  tx: LedgerTx,
-  actor: Actor,
-  order: OrderRow,
-  part: Part,
-): Promise<void> {
-  const chain = order.chain as ChainId;
-  const { contract } = part;
-  const kept = contract === null
-    ? undefined
-    : (await selectKeptTokens(tx, order)).find((one) => one.contract === contract);
-  const registered = contract === null ? nativeAsset(chain) : tokenByContract(chain, contract);
-  const code = kept?.symbol ?? registered?.code;
-  const decimals = kept?.decimals ?? registered?.decimals;
-  const ramp = await selectAccount(tx, order.ramp);
-  if (code === undefined || decimals === undefined || ramp === null) return;
-  // Coins at the address of a token's ramp are its gas, which the ledger does not keep.
-  if (contract === null && findAsset(ramp.asset)?.contract !== null) return;
-  const asset = { code, decimals, testnet: kept === undefined && order.network !== "main" };
-  await postMove(tx, actor, {
-    type: "withdrawal",
-    source: await counterparty(tx, actor, "fees", asset),
-    destination: await counterparty(tx, actor, "world", asset),
-    amount: fromUnits(BigInt(part.amount), decimals),
-    data: { order: order.id, destination: part.to, hash: order.hash },
-  }, { force: true });
 }

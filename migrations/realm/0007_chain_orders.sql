@@ -299,7 +299,7 @@ declare
 begin
   if tg_op = 'INSERT' then
     if (new.state <> 'new' or new.hash is not null or new.height is not null or new.batch_order_id is not null)
-      and not (new.state = 'mined' and new.purpose in ('sweep', 'recovered') and in_quarantine(new.ramp)) then
+      and not (new.state = 'mined' and new.purpose in ('sweep', 'deploy', 'recovered') and in_quarantine(new.ramp)) then
       raise exception 'order % does not begin as new', new.id
         using errcode = 'check_violation', constraint = 'chain_orders_transition';
     end if;

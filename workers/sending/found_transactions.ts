@@ -19,7 +19,9 @@ import { isOpen } from "../../domain/sending/order_states.ts";
 import { quarantine, QUARANTINED } from "../../domain/sending/quarantine.ts";
 import {
   type FoundPayment,
+  type FoundToken,
   type FoundTransaction,
+  isTokenOf,
   takeIn,
 } from "../../domain/recovery/recoveries.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -48,7 +50,17 @@ export async function readFound(
     // The first names whose value moved: another may only have paid the fee.
     from: seen.from.find((one) => own.some(({ address }) => address === one))!,
     fee: spent === null ? null : BigInt(spent) - paid,
+    deployed: seen.creates === null ? null : await readDeployed(chain, seen.creates),
   };
+}
+
+/** Reads a token as its contract tells; null where there is none, because its transaction failed. */
+async function readDeployed(chain: Chain, contract: string): Promise<FoundToken | null> {
+  const told = await chain.token(contract);
+  if (told === null) return null;
+  const { name, symbol, decimals, supply } = told;
+  if (name === null || symbol === null || decimals === null || supply === null) return null;
+  return { contract, name, symbol, decimals, supply: `${supply}` };
 }
 
 /**
@@ -72,6 +84,8 @@ export async function takeReplacement(
   if (known.length > 0) return false;
   const found = await readFound(context, chain, order, { hash: by, height });
   if (found === null) return false;
+  const deploys = found.deployed !== null && isTokenOf(order, found.deployed);
+  if (deploys) return await takeAttempt(context, order, found);
   const meant = (await chain.inspect(last.raw!)).payments.filter(({ to }) => to !== order.sender);
   const same = meant.filter((one) => found.payments.some((other) => isSame(one, other)));
   if (same.length === 0) {
@@ -82,12 +96,21 @@ export async function takeReplacement(
   if (same.length < meant.length) {
     throw new ChainError("held", `${by} took its place and paid a part of it: reconcile the ramp`);
   }
+  return await takeAttempt(context, order, found);
+}
+
+/** Stores a replacement that a newer database signed as an attempt of its order. */
+async function takeAttempt(
+  context: WorkerContext,
+  order: OrderRow,
+  found: FoundTransaction,
+): Promise<true> {
   await context.step(async (tx) => {
     const current = await lockOrder(tx, order.id);
     if (current === null || !isOpen(current)) return;
     await insertFoundAttempt(tx, {
       order: order.id,
-      hash: by,
+      hash: found.hash,
       raw: found.raw,
       inputs: [...found.inputs],
       fee: found.fee === null ? null : `${found.fee}`,
@@ -95,7 +118,10 @@ export async function takeReplacement(
     });
     await scheduleOrder(tx, context.actor, order.id);
   });
-  context.log("warn", "a replacement that nothing here knew of was found", { order: order.id, by });
+  context.log("warn", "a replacement that nothing here knew of was found", {
+    order: order.id,
+    by: found.hash,
+  });
   return true;
 }
 

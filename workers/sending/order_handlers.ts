@@ -5,7 +5,7 @@ import {
 } from "../../domain/consolidations/consolidation_settlement.ts";
 import { progressDeployment, settleDeployment } from "../../domain/currencies/token_deployments.ts";
 import { progressSweep, settleSweep } from "../../domain/deposits/sweeps.ts";
-import { settleRecovered } from "../../domain/recovery/recoveries.ts";
+import { settleRecovered } from "../../domain/recovery/recovered_payments.ts";
 import { bookGas } from "../../domain/sending/network_fees.ts";
 import { progressBatch, settleBatch } from "../../domain/withdrawals/withdrawal_batches.ts";
 import {

@@ -1,0 +1,83 @@
+/**
+ * Settlement of recovered payments: they end the withdrawals that they paid, and the account `fees` bears
+ * the others.
+ * @module
+ */
+import type { LedgerTx } from "../../db/transaction.ts";
+import { selectAccount } from "../../db/accounts/accounts.ts";
+import { selectKeptTokens } from "../../db/currencies/tokens.ts";
+import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
+import { type HistoryEntry, updateWithdrawal } from "../../db/withdrawals/withdrawals.ts";
+import type { Actor } from "../actor.ts";
+import { type ChainId, findAsset, nativeAsset, tokenByContract } from "../assets.ts";
+import { counterparty, postMove } from "../ledger/posting.ts";
+import { fromUnits } from "../money.ts";
+import type { OrderRow } from "../sending/chain_orders.ts";
+import { bookGas } from "../sending/network_fees.ts";
+import { endWithBatch } from "../sending/order_states.ts";
+import { divideFee } from "../withdrawals/withdrawal_batches.ts";
+import { settleWithdrawal } from "../withdrawals/withdrawal_settlement.ts";
+
+/** One payment of a recovered order, as its request keeps it. */
+export interface Part {
+  to: string;
+  contract: string | null;
+  amount: string;
+  /** The order of the withdrawal that it paid. */
+  order: string | null;
+  /** The withdrawal that an operator had declared paid before. */
+  withdrawal: string | null;
+}
+
+/** Books the effects of a recovered transaction, in a transaction that holds the ledger lock. */
+export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
+  const parts = (order.request as unknown as { payments: Part[] }).payments;
+  const carried = new Map((await selectBatched(tx, order.id)).map((one) => [one.id, one]));
+  const paying = parts.filter((one) => one.order !== null);
+  const whole = order.fee === null ? 0n : BigInt(order.fee);
+  const shares = paying.length === 0 ? [] : divideFee(whole, paying.length);
+  const { state, hash, height, confirmations } = order;
+  for (const [at, part] of paying.entries()) {
+    const member = carried.get(part.order!);
+    if (member === undefined) continue;
+    const fee = `${shares[at]}`;
+    await settleWithdrawal(tx, actor, await endWithBatch(tx, member, order, fee));
+  }
+  if (paying.length === 0) await bookGas(tx, actor, order);
+  if (state !== "done") return;
+  for (const part of parts) {
+    if (part.withdrawal !== null) {
+      const entry: HistoryEntry = { at: actor.at, event: "found", hash, block: height };
+      await updateWithdrawal(tx, part.withdrawal, { hash, height, confirmations }, entry, actor.at);
+    } else if (part.order === null) await bookUnmatched(tx, actor, order, part);
+  }
+}
+
+/** Books an unexplained payment: `fees` bears it until an operator assigns it. */
+async function bookUnmatched(
+  tx: LedgerTx,
+  actor: Actor,
+  order: OrderRow,
+  part: Part,
+): Promise<void> {
+  const chain = order.chain as ChainId;
+  const { contract } = part;
+  const kept = contract === null
+    ? undefined
+    : (await selectKeptTokens(tx, order)).find((one) => one.contract === contract);
+  const registered = contract === null ? nativeAsset(chain) : tokenByContract(chain, contract);
+  const code = kept?.symbol ?? registered?.code;
+  const decimals = kept?.decimals ?? registered?.decimals;
+  const ramp = await selectAccount(tx, order.ramp);
+  if (code === undefined || decimals === undefined || ramp === null) return;
+  // Coins at the address of a token's ramp are its gas, which the ledger does not keep.
+  if (contract === null && findAsset(ramp.asset)?.contract !== null) return;
+  const asset = { code, decimals, testnet: kept === undefined && order.network !== "main" };
+  await postMove(tx, actor, {
+    type: "withdrawal",
+    source: await counterparty(tx, actor, "fees", asset),
+    destination: await counterparty(tx, actor, "world", asset),
+    amount: fromUnits(BigInt(part.amount), decimals),
+    data: { order: order.id, destination: part.to, hash: order.hash },
+  }, { force: true });
+}
