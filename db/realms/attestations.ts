@@ -88,12 +88,12 @@ export async function attest(tx: Tx, { from, to }: RealmStep): Promise<boolean> 
 
 /**
  * Gives ramps that were never opened new numbers, beyond those that a newer database may have
- * given.
+ * given, and beyond those that it gave after an earlier reconciliation.
  */
-export async function passOverNumbers(tx: Tx, gap: number): Promise<void> {
+export async function passOverNumbers(tx: Tx, gap: number, beyond: number): Promise<void> {
   await tx`
     insert into attestations (numbers_from)
-    select coalesce(max(number), -1) + 1 + ${gap}::integer from ramps
+    select greatest(coalesce(max(number), -1) + 1 + ${gap}::integer, ${beyond}::integer) from ramps
     on conflict (singleton) do update
       set numbers_from = greatest(excluded.numbers_from, attestations.numbers_from)`;
   await tx`

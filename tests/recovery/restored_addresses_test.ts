@@ -5,7 +5,7 @@ import { reconcileRealm } from "../../workers/recovery/reconcile.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { COIN, hurry, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
-import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { attest, haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
@@ -143,4 +143,22 @@ Deno.test({
     await hurry(realm);
     await funded.agree();
   },
+});
+
+Deno.test("where one backup is restored twice, an address that was handed out between is given to nobody else", async () => {
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const { id: ramp } = await fixture.ramp();
+  await fixture.mine();
+  await keepRealm(realm);
+  await haltRealm(realm);
+  equal((await reconcile(realm))[0].lifted, true);
+  const alice = await fixture.address(ramp);
+  const second = await fixture.ramp();
+  await restoreRealm(realm);
+  await attest(realm);
+  equal((await reconcile(realm))[0].lifted, true);
+  const bob = await fixture.address(ramp);
+  notEqual(bob.address, alice.address);
+  notEqual((await fixture.ramp()).address, second.address);
 });
