@@ -18,7 +18,7 @@ import type { WorkerContext } from "../worker_context.ts";
 const NONCES_AT_ONCE = 16;
 
 /** Where nonces are searched. */
-interface NonceSearch {
+export interface NonceSearch {
   readonly context: WorkerContext;
   readonly chain: Chain;
   readonly place: ChainNetwork;
