@@ -13,8 +13,7 @@ export async function selectDepositStatistics(db: Db, part: CountedPart): Promis
     table: "deposits",
     columns: "status, transaction, sweep",
     beside: `
-      left join lateral (select x.created_at as at from transactions x
-        where r.fits and x.id = r.transaction offset 0) t on true
+      cross join lateral (select case when r.fits then ms_time(id_ms(r.transaction)) end as at) t
       left join lateral (select x.state, case when x.state = 'done' then x.updated_at end as at from sweeps x
         where r.fits and x.id = r.sweep offset 0) s on true`,
     groups: { status: "r.status", sweep: "s.state" },
