@@ -19,9 +19,12 @@ export function openingOf(account: string, column: "seq" | "balance" | "linked")
 export const BEGIN =
   "coalesce((select ms_time(id_ms(p.bound)) from archived_parts p order by p.bound desc limit 1), '-infinity')";
 
+/** What differs between two records of a part that came back and left again. */
+const WRITTEN_ANEW = "array['manifest', 'archived_at']";
+
 /** The checks by name, each with the statement that finds its mismatches. */
 export const ARCHIVE_CHECKS = {
-  /** The record of an archived part agrees with the hash chain, and nothing of it is left. */
+  /** The record of an archived part agrees with the hash chain and with earlier records of it, and nothing of it is left. */
   "archive.part": `
     with parts as (select p.*, lag(p.bound) over w as low, lag(p.last_seq, 1, 0::bigint) over w as low_seq
       from archived_parts p window w as (order by p.bound))
@@ -39,6 +42,9 @@ export const ARCHIVE_CHECKS = {
     union all select l.transaction, 'archived by a record', l.seq::text
       from chain_links l, (select bound, last_seq from archived_parts order by bound desc limit 1) p
       where l.transaction < p.bound and l.seq > p.last_seq
+    union all select p.bound, e.facts ->> 'checkpoints', p.checkpoints::text
+      from archived_parts p join ledger_events e on e.kind = 'archived_parts' and e.subject = p.bound::text
+      where e.facts - ${WRITTEN_ANEW} <> facts_of('archived_parts', to_jsonb(p)) - ${WRITTEN_ANEW}
     union all select t.id, 'archived', 'a transaction' from transactions t where t.id < archived_bound()
     union all select e.transaction, 'archived', 'an entry' from entries e where e.transaction < archived_bound()`,
   /** The balance checkpoints of an archived part are those of its record, of all its entries, and sum to zero. */

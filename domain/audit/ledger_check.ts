@@ -145,8 +145,13 @@ async function checkChain(
 
 /** Checks that the files hold no transaction besides those that are archived. */
 async function checkEnd(archive: ArchivedRows, mismatches: Mismatch[]): Promise<void> {
-  const { done, value } = await archive.next();
-  if (!done) mismatches.push({ code: "archive.files", subject: value.id, ...ONE });
+  try {
+    const { done, value } = await archive.next();
+    if (!done) mismatches.push({ code: "archive.files", subject: value.id, ...ONE });
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    mismatches.push({ code: "archive.files", subject: error.message, ...ONE });
+  }
 }
 
 function breakOf({ seq, reason }: { seq: number; reason: BreakReason }): Mismatch {

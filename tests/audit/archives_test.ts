@@ -3,11 +3,19 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { checkWithin } from "../../domain/audit/ledger_check.ts";
 import { idFrom } from "../../domain/ids.ts";
 import { createApp } from "../../routes/http/app.ts";
+import { archivedTransactions } from "../../workers/archive/proofs.ts";
+import {
+  readManifest,
+  readRows,
+  writeManifest,
+  writeRows,
+} from "../../workers/archive/archive_files.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { agedRealm, archiveOne, BOUNDS } from "../support/archives.ts";
 import { verify } from "../support/proofs.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
-import { tampering } from "../support/tamper.ts";
+import { tamper, tampering } from "../support/tamper.ts";
 
 const [FIRST, SECOND] = BOUNDS.map(idFrom);
 /** An account whose entries are all archived, and one with later ones. */
@@ -135,6 +143,50 @@ Deno.test("every corruption of archived parts and their checkpoints is found, an
     deepEqual(codes.filter((code) => !found.has(code)), [], `${statements}: ${[...found]}`);
   }
   deepEqual((await tampering(realm, [], checkWithin)).mismatches, []);
+});
+
+Deno.test("an archive that was written anew with other balances is found, with and without its files", async () => {
+  await using realm = await testRealm();
+  const { from, to } = await agedRealm(realm);
+  const folder = await Deno.makeTempDir();
+  await archiveOne(realm, folder);
+  // The last entries of two accounts move more than their transaction, and all balances and hashes fit.
+  const store = { folder, recipients: [], identities: null };
+  const of = { realm: realm.id, suffix: suffixOf(BOUNDS[0]) };
+  const { manifest } = (await readManifest(folder, of))!;
+  const at = manifest.files.findIndex(({ table }) => table === "entries");
+  const file = manifest.files[at];
+  const text = await new Response(ReadableStream.from(readRows(store, file))).text();
+  const rows = text.trimEnd().split("\n").map((line) => line.split("\t"));
+  const [amount, balance] = ["amount", "balance"].map((name) => file.columns.indexOf(name));
+  for (const [account, more] of [[to, 1], [from, -1]] as const) {
+    const last = rows.findLast((row) => row[0] === account)!;
+    for (const column of [amount, balance]) last[column] = `${Number(last[column]) + more}`;
+  }
+  const forged = rows.map((row) => `${row.join("\t")}\n`).join("");
+  manifest.files[at] = await writeRows(
+    store,
+    { name: file.name.replace(".gz", ""), table: "entries", columns: file.columns },
+    ReadableStream.from([new TextEncoder().encode(forged)]),
+  );
+  const digest = await writeManifest(folder, of.suffix, manifest);
+  const record = [
+    `update balance_checkpoints set balance = balance + case account when '${to}' then 1 else -1 end
+      where account in ('${to}', '${from}')`,
+    `update archived_parts set checkpoints = checkpoint_digest(bound), manifest = decode('${digest}', 'hex')`,
+  ];
+  await tamper(
+    realm,
+    ...record,
+    "select note_events(kind, array[subject], array[facts]) from ledger_facts where kind = 'archived_parts'",
+  );
+  await extendHashChain(realm.pool, Date.now);
+  const found = async (files?: ReturnType<typeof archivedTransactions>) =>
+    (await checkLedger(realm.pool, undefined, undefined, files)).mismatches;
+  ok((await found()).some(({ code }) => code === "archive.part"));
+  const proven = await found(archivedTransactions(realm.pool, realm.id, store));
+  const [{ subject }] = proven.filter(({ code }) => code === "archive.files");
+  match(subject, /are not those of its transactions/);
 });
 
 Deno.test("an auditor follows the chain over archived links, and is told where no event says that they were archived", async () => {

@@ -10,7 +10,7 @@ import type { Pool } from "../../db/database.ts";
 import { reading } from "../../db/transaction.ts";
 import { refuse } from "../../domain/backup/manifests.ts";
 import { parseStoredJson } from "../../domain/json.ts";
-import { add, compare, trim } from "../../domain/money.ts";
+import { add, compare, negate, trim } from "../../domain/money.ts";
 import { type ArchiveFile, checkFiles, readRows, type Store } from "./archive_files.ts";
 import { findArchive } from "./archiving.ts";
 
@@ -34,18 +34,48 @@ export async function* archivedTransactions(
   store: Pick<Store, "folder" | "identities">,
 ): AsyncGenerator<LinkableTransaction> {
   const from = { ...store, recipients: [] };
-  const balances = { checkpoints: new Map<string, string>() };
+  const checkpoints = new Map<string, string>();
   for (const part of await reading(pool, selectArchived)) {
     const { manifest } = await findArchive(store.folder, realm, part);
     await checkFiles(from, manifest);
+    const [due, found] = [openMoves(), openMoves()];
     for (const file of manifest.files) {
-      if (file.table === "entries") await proveEntries(from, file, part, balances);
+      if (file.table === "entries") await proveEntries(from, file, part, checkpoints, found);
     }
     for (const file of manifest.files) {
       if (file.table !== "transactions") continue;
-      for await (const row of readTable(from, file)) yield linkable(row);
+      for await (const row of readTable(from, file)) {
+        const { id, source, source_seq, destination, destination_seq, amount } = row;
+        due.add({ account: source, seq: source_seq, transaction: id, amount: negate(amount!) });
+        due.add({ account: destination, seq: destination_seq, transaction: id, amount });
+        yield linkable(row);
+      }
+    }
+    if (due.digest() !== found.digest()) {
+      refuse(`the entries of the part until ${manifest.until} are not those of its transactions`);
     }
   }
+}
+
+/**
+ * What moved on each account, in the order of its entries, which is that of its transactions: so both files of a part can be
+ * compared without one of them in memory.
+ */
+function openMoves() {
+  const moves = new Map<string, string>();
+  return {
+    add({ account, seq, transaction, amount }: TextRow): void {
+      const text = `${moves.get(account!) ?? ""} ${seq} ${transaction} ${trim(amount!)}`;
+      moves.set(account!, createHash("sha256").update(text).digest("base64"));
+    },
+    digest(): string {
+      const whole = createHash("sha256");
+      for (const account of [...moves.keys()].sort()) {
+        whole.update(`${account} ${moves.get(account)}\n`);
+      }
+      return whole.digest("hex");
+    },
+  };
 }
 
 /** Recomputes the running balances of a part, and the digest of its last ones. */
@@ -53,7 +83,8 @@ async function proveEntries(
   store: Store,
   file: ArchiveFile,
   part: ArchivedRow,
-  { checkpoints }: { checkpoints: Map<string, string> },
+  checkpoints: Map<string, string>,
+  moves: ReturnType<typeof openMoves>,
 ): Promise<void> {
   const groups = openDigest();
   let last: TextRow | null = null;
@@ -73,6 +104,7 @@ async function proveEntries(
     ) {
       refuse(`${file.name}: entry ${row.account} ${row.seq} does not follow the one before it`);
     }
+    moves.add(row);
     last = row;
   }
   end();
