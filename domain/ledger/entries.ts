@@ -130,6 +130,7 @@ export async function listEntries(
     ? partOf(page, low, high, descending)
     : partAfter(BigInt(input.after), page.limit, { low, high, descending });
   const rows = part === null ? [] : await selectEntries(db, input.account, part);
+  if (part !== null) assertWhole(rows, part);
   return pageOf(page, rows.map(viewEntry), high > low ? parseInt(`${high - low}`, 10) : 0);
 }
 
@@ -141,13 +142,16 @@ export async function listEntries(
 export async function rangeOf(
   db: Db,
   actor: Actor,
-  { account: id, from, to }: EntryList & { account: string },
+  { account: id, from, to, after, sort }: EntryList & { account: string },
 ): Promise<{ low: bigint; high: bigint }> {
   const account = await findAccount(db, actor, id);
   if (to !== undefined) await closePast(db, to);
   const { opening: before } = await beginOf(db, account.id, from ?? 0);
   const until = await pastOf(db, account.id, to ?? END_OF_TIME);
-  return { low: BigInt(before.seq), high: BigInt(until.seq) };
+  const [low, read] = [BigInt(before.seq), BigInt(after ?? 0)];
+  // Who has read up to an entry would take the first that is there for the next one.
+  if (!from && !sort.startsWith("-") && read > 0n && read < low) throw archived();
+  return { low, high: BigInt(until.seq) };
 }
 
 function partAfter(

@@ -7,7 +7,7 @@ import { attachPart, dropPart } from "../../db/ledger/archives.ts";
 import { inStep } from "../../db/ledger/parts.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { idFrom } from "../../domain/ids.ts";
-import { openStatement, printJson } from "../../domain/ledger/entries.ts";
+import { EntryList, listEntries, openStatement, printJson } from "../../domain/ledger/entries.ts";
 import { entrySlice, openEntryExport } from "../../domain/ledger/entry_export.ts";
 import { attachNewest } from "../../workers/archive/archiving.ts";
 import { archivedTransactions } from "../../workers/archive/proofs.ts";
@@ -113,6 +113,13 @@ Deno.test("an archived part leaves balances, statements, lists, the chain and th
   const entriesOf = await get(`/v1/accounts/${to}/entries?pageSize=100`);
   deepEqual([entriesOf.total, entriesOf.rows[0].seq], [7, 5]);
   equal((await get(`/v1/accounts/${to}/balances?points=3`)).from >= BOUNDS[0], true);
+  // Who follows the entries by their numbers is told of those between; whoever begins, or has read all of them, goes on.
+  const after = (seq: number, more = "") => `/v1/accounts/${to}/entries?after=${seq}${more}`;
+  for (const seq of [1, 3]) {
+    deepEqual(await codeOf(realm, "GET", after(seq)), [410, "time.archived"], `${seq}`);
+  }
+  for (const seq of [0, 4]) equal((await get(after(seq))).rows[0].seq, 5, `${seq}`);
+  equal((await get(after(1, `&from=${BOUNDS[0]}`))).rows[0].seq, 5);
 
   // Postings and reverts of what is there go on.
   await made();
@@ -197,6 +204,27 @@ Deno.test("a statement and an export that are read while their entries leave end
   await rejects(read((db) => entrySlice(db, actor, plan, plan.first)), gone);
   const now = await read((db) => openStatement(db, actor, of));
   match((await Array.fromAsync(printJson(now, read))).join(""), /"seq":5/);
+});
+
+Deno.test("a page of entries that leave between its statements is refused, and never has a gap", async () => {
+  await using realm = await testRealm();
+  const { to } = await agedRealm(realm);
+  const asked = { ...EntryList.parse({}), account: to };
+  const list = (db: Db) => listEntries(db, realm.admin.actor, asked);
+  await rejects(
+    reading(realm.pool, (db) =>
+      list(
+        new Proxy(db, {
+          apply(sql, self, given: [string[]]) {
+            const run = () => Reflect.apply(sql as never, self, given);
+            if (!given[0].join("").includes("from entries e join")) return run();
+            return archiveInto(realm, Deno.makeTempDirSync()).then(run);
+          },
+        }),
+      )),
+    { code: "time.archived" },
+  );
+  ok((await reading(realm.pool, list)).rows);
 });
 
 Deno.test("parts come back in their order, exactly as they were, and not once their tables are dropped", async () => {
