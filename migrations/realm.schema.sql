@@ -4319,6 +4319,10 @@ CREATE OR REPLACE FUNCTION lock_parts_patiently(p_suffix text)
  LANGUAGE plpgsql
 AS $function$
 begin
+  if to_regclass('transactions_' || p_suffix) is not null then
+    perform set_config('lock_timeout', '10s', true);
+    execute format('lock table %I, %I in share update exclusive mode', 'transactions_' || p_suffix, 'entries_' || p_suffix);
+  end if;
   for tries in 1..50 loop
     begin
       perform lock_parts();

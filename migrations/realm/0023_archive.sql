@@ -148,9 +148,14 @@ begin
     'select distinct on (e.account) e.account, e.seq, e.balance, e.linked from %s e order by e.account, e.seq desc', p_entries);
 end $$;
 
--- Takes the locks of an alteration; readers of long standing may have the tables for a while.
+-- Takes the locks of an alteration; readers of long standing may have the tables for a while. A vacuum of the part is waited
+-- for before, while nobody waits behind (lock_parts).
 create function lock_parts_patiently(p_suffix text) returns void language plpgsql as $$
 begin
+  if to_regclass('transactions_' || p_suffix) is not null then
+    perform set_config('lock_timeout', '10s', true);
+    execute format('lock table %I, %I in share update exclusive mode', 'transactions_' || p_suffix, 'entries_' || p_suffix);
+  end if;
   for tries in 1..50 loop
     begin
       perform lock_parts();

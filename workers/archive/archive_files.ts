@@ -43,6 +43,8 @@ export const Manifest = z.object({
   /** Its links in the hash chain follow this one, and end with the last. */
   before: z.object({ seq: Count, hash: Digest }),
   last: z.object({ seq: Count, hash: Digest }),
+  /** For whom the files are encrypted; empty: for nobody. */
+  recipients: z.array(z.string()),
   files: z.array(ArchiveFile).length(2),
 });
 /** What an archived part holds. */

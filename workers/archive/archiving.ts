@@ -102,7 +102,7 @@ function storedBytes({ files }: Manifest): number {
 /** Proves the rows of a part and its links in the hash chain. */
 async function provePart(
   tx: Tx,
-  { realm, progress }: Archiving,
+  { realm, progress, recipients }: Archiving,
   part: PartRow,
 ): Promise<Omit<Manifest, "files">> {
   const figures = await readPart(tx, part);
@@ -131,11 +131,16 @@ async function provePart(
     until: new Date(part.until).toISOString(),
     transactions: Number(figures.transactions),
     entries: Number(figures.entries),
-    ...{ before, last },
+    ...{ before, last, recipients: recipients.toSorted() },
   };
 }
 
-/** Finds files that an earlier process wrote whole; null where there are none of just this part. */
+/**
+ * Finds files that an earlier process wrote whole; null where there are none.
+ *
+ * @throws {DomainError} request.invalid where they are another archive of the part, as one for other recipients: the record
+ * of another copy of the realm may name it, and nobody may have its rows but there
+ */
 async function findWhole(
   archiving: Archiving,
   { suffix }: PartRow,
@@ -144,11 +149,12 @@ async function findWhole(
   const found = await readManifest(archiving.folder, { realm: proven.realm, suffix });
   if (found === null) return null;
   const { files, ...facts } = found.manifest;
-  const isEncrypted = files.every(({ name }) => name.endsWith(".age"));
-  const same = JSON.stringify(facts) === JSON.stringify(proven) &&
-    isEncrypted === archiving.recipients.length > 0;
-  if (!same) return null;
-  return await checkFiles(archiving, { files }).then(() => found, () => null);
+  if (!await checkFiles(archiving, { files }).then(() => true, () => false)) return null;
+  if (JSON.stringify(facts) === JSON.stringify(proven)) return found;
+  return refuse(
+    `${archiving.folder} holds another archive of the part until ${proven.until}, ` +
+      "or one for other recipients: give another folder",
+  );
 }
 
 /** Writes the rows of a part to files. */
