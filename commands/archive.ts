@@ -101,7 +101,10 @@ export function readArchiveArguments(args: readonly string[]): ArchiveArguments 
 
 /** The begin of a day, UTC, in milliseconds. */
 function timeOf(date: string): number {
-  const ms = /^\d{4}-\d\d-\d\d$/.test(date) ? Date.parse(`${date}T00:00:00Z`) : NaN;
-  if (Number.isNaN(ms)) throw new TypeError("--before is a date such as 2026-01-01");
+  const ms = Date.parse(`${date}T00:00:00Z`);
+  // A day that a month does not have would be one of the next month.
+  if (Number.isNaN(ms) || new Date(ms).toISOString() !== `${date}T00:00:00.000Z`) {
+    throw new TypeError("--before is a date such as 2026-01-01");
+  }
   return ms;
 }

@@ -141,6 +141,9 @@ Deno.test("the arguments of the command", () => {
     ], [
       realm,
       ...["--before", "yesterday", "--to", "x"],
+    ], [
+      realm,
+      ...["--before", "2026-02-30", "--to", "x"],
     ], [realm, "--attach", "--drop", "--to", "x"]]
   ) equal(read(...args), true, args.join());
 });
