@@ -27,7 +27,7 @@ export interface EntryExportPlan {
 /**
  * Fixes the extent of an export of entries.
  *
- * @throws {DomainError} account.not_found, query.invalid
+ * @throws {DomainError} account.not_found, query.invalid, time.archived
  */
 export async function openEntryExport(
   db: Db,
