@@ -52,9 +52,9 @@ export async function archive(context: CommandContext, { args }: Invocation): Pr
         : await Deno.readTextFile(backup.identityFile),
     };
     if (given.verb === "drop") {
-      for (const until of await dropArchived(archiving)) {
-        print(`The tables of the part until ${until} are dropped.`);
-      }
+      const dropped = await dropArchived(archiving);
+      if (dropped.length === 0) return print("No archived part has tables that could be dropped.");
+      for (const until of dropped) print(`The tables of the part until ${until} are dropped.`);
       return;
     }
     let count = 0;
@@ -63,6 +63,7 @@ export async function archive(context: CommandContext, { args }: Invocation): Pr
       if (done === null) break;
       print(JSON.stringify({ realm: row.id, ...done }));
     }
+    if (count === 0) return print("No part of the ledger ended by then that is not archived.");
     print(`${count} parts archived; run \`audit --realm ${row.id} --archive ${given.folder}\`.`);
   } finally {
     progress.end();
