@@ -4986,12 +4986,10 @@ CREATE OR REPLACE FUNCTION sample_less(p_table regclass)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
-declare
-  v_column name;
 begin
-  for v_column in select a.attname from pg_attribute a where a.attrelid = p_table and a.attnum > 0 and not a.attisdropped loop
-    execute format('alter table only %s alter column %I set statistics 20', p_table, v_column);
-  end loop;
+  execute (select format('alter table only %s %s', p_table,
+      string_agg(format('alter column %I set statistics 20', a.attname), ', '))
+    from pg_attribute a where a.attrelid = p_table and a.attnum > 0 and not a.attisdropped);
 end $function$;
 
 CREATE OR REPLACE FUNCTION second_factors_forward()

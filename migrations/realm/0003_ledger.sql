@@ -9,12 +9,10 @@
 -- newer can be pruned: at some thousand transfers a second the table of accounts grew to a multiple of its size. These
 -- tables are read by their keys, so a fifth of the rows says enough.
 create function sample_less(p_table regclass) returns void language plpgsql as $$
-declare
-  v_column name;
 begin
-  for v_column in select a.attname from pg_attribute a where a.attrelid = p_table and a.attnum > 0 and not a.attisdropped loop
-    execute format('alter table only %s alter column %I set statistics 20', p_table, v_column);
-  end loop;
+  execute (select format('alter table only %s %s', p_table,
+      string_agg(format('alter column %I set statistics 20', a.attname), ', '))
+    from pg_attribute a where a.attrelid = p_table and a.attnum > 0 and not a.attisdropped);
 end $$;
 
 -- PostgreSQL reads the tree of each CHECK anew in each statement: constants are written with their types, and as one
