@@ -1,17 +1,17 @@
 /** Sessions that build realms: each ends soon, because it caches all that it made. @module */
-import { ok } from "node:assert/strict";
+import { equal, ok } from "node:assert/strict";
+import { openDatabase } from "../../db/database.ts";
 import { building } from "../../db/transaction.ts";
+import { testDatabaseUrl } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
-import { testRealm } from "../support/realm.ts";
 
-Deno.test("sessions that build realms are replaced, also while one is always in use", async () => {
-  await using realm = await testRealm();
-  const { builder } = realm.database;
+Deno.test("sessions that build realms are replaced, also while one is always in use, and none that is in use", async () => {
+  const database = openDatabase({ url: testDatabaseUrl(), prepare: true, parseJson: JSON.parse });
   const sessions = new Set<number>();
   let working = true;
-  const worker = async () => {
+  const work = async () => {
     while (working) {
-      await building(builder, (sql) =>
+      await building(database.builder, (sql) =>
         sql.begin(async (tx) => {
           const [{ pid }] = await tx<{ pid: number }[]>`
             select pg_backend_pid() as pid, pg_sleep(0.01) is null`;
@@ -19,9 +19,18 @@ Deno.test("sessions that build realms are replaced, also while one is always in 
         }));
     }
   };
-  const workers = [worker(), worker(), worker()];
-  await until(() => sessions.size > 4);
-  working = false;
-  await Promise.all(workers);
-  ok(sessions.size > 4);
+  try {
+    await building(database.builder, (sql) =>
+      sql.begin(async (tx) => {
+        const [{ mine }] = await tx`select pg_backend_pid() as mine`;
+        const workers = [work(), work(), work()];
+        await until(() => sessions.size > 3);
+        working = false;
+        await Promise.all(workers);
+        equal((await tx`select pg_backend_pid() as mine`)[0].mine, mine);
+        ok(!sessions.has(mine));
+      }));
+  } finally {
+    await database.close();
+  }
 });

@@ -1,12 +1,12 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
 import { openQuota, type Quota } from "../../db/connection_quota.ts";
-import { building, reading, serializable } from "../../db/transaction.ts";
+import { reading, serializable } from "../../db/transaction.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
-import { asSuperuser, superuserUrl, testDatabase, testDatabaseUrl } from "../support/database.ts";
+import { asSuperuser, superuserUrl, testDatabase } from "../support/database.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -202,26 +202,4 @@ Deno.test("a process over its quota waits instead of failing, and nothing in use
   ok(first.database.taken() <= 2);
   await reading(first.pool, (db) => db`select 1`);
   for (const realm of realms) realm.leave();
-});
-
-Deno.test("connections that build realms are exchanged after some uses, and none that is in use", async () => {
-  const database = openDatabase({ url: testDatabaseUrl(), prepare: true, parseJson: JSON.parse });
-  const pidIn = () =>
-    building(database.builder, async (sql) => {
-      const [{ pid }] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
-      return pid;
-    });
-  try {
-    const pids = new Set<number>();
-    for (let use = 0; use < 25; use++) pids.add(await pidIn());
-    ok(pids.size >= 3, `${pids.size} connections`);
-    await building(database.builder, (sql) =>
-      sql.begin(async (tx) => {
-        const [{ mine }] = await tx`select pg_backend_pid() as mine`;
-        for (let use = 0; use < 25; use++) await pidIn();
-        equal((await tx`select pg_backend_pid() as mine`)[0].mine, mine);
-      }));
-  } finally {
-    await database.close();
-  }
 });
