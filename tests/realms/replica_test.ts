@@ -276,6 +276,7 @@ test("a replica that is too far behind answers nothing until it has caught up; t
     const late = await fromPrimary(reader, ACCOUNTS);
     equal(idsOf(late).at(-1), made);
     await until(() => faultOf(strict) === "behind");
+    await fromPrimary(reader, ACCOUNTS);
     const ready = await nobody("GET", "/health/ready");
     equal(ready.status, 200);
     const { usable, fault, lag_ms } = ready.body.checks.replica;
