@@ -30,8 +30,8 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
  * Compares what a realm of these files has left of events with the document; the function returned fails where a
  * receiver would be sent something else.
  */
-export async function eventsLeft(pool: Pool): Promise<() => void> {
-  if (!Object.values(ELSEWHERE).some((file) => Deno.mainModule.endsWith(file))) return () => {};
+export async function eventsLeft(pool: Pool, file: string): Promise<() => void> {
+  if (!Object.values(ELSEWHERE).some((one) => one === file)) return () => {};
   const some = await pool.sql`select from events limit 1`.catch(() => []);
   if (some.length === 0) return () => {};
   const { faultsOfEvents } = await import("./described_events.ts");

@@ -33,6 +33,7 @@ import { openPeople } from "../../workers/gateways/people/people.ts";
 import { testDatabaseUrl } from "./database.ts";
 import { eventsLeft } from "./emitting_tests.ts";
 import { jobsOf } from "./jobs_of.ts";
+import { testFile } from "./test_file.ts";
 
 /** An answer, read. */
 export interface Answer {
@@ -142,14 +143,15 @@ export function testConfig(env: Record<string, string> = {}): Config {
 /** Makes a realm with an administrator, and the app in front of it. */
 export async function testRealm(
   options: { env?: Record<string, string>; tier?: "free" | "basic" | "pro" | "unlimited" } = {},
+  file: string = testFile(),
 ): Promise<TestRealm> {
   const config = testConfig(options.env);
   const database = reach(config);
   const migrations = await readMigrations();
   await migratePlatform(database.platform.sql, migrations.platform);
-  const made = await makeRealm(database, migrations, config, options.tier ?? "unlimited");
+  const made = await makeRealm(file, database, migrations, config, options.tier ?? "unlimited");
   const services = wire(config, database, migrations);
-  return await prepareTestRealm(services, database, made);
+  return await prepareTestRealm(services, database, made, file);
 }
 
 /** Wires a process around its pools. */
@@ -181,6 +183,7 @@ export function wire(config: Config, database: Database, migrations: Migrations)
 }
 
 async function makeRealm(
+  file: string,
   database: Database,
   migrations: Migrations,
   config: Config,
@@ -199,7 +202,7 @@ async function makeRealm(
     address: null,
   };
   const input = {
-    name: Deno.mainModule.split("/").slice(-2).join("/"), // who it is where what was left behind is audited
+    name: file.split("/").slice(-2).join("/"), // who it is where what was left behind is audited
     country: "US",
     accounting_currency: "USD",
     zone: "US" as const,
@@ -218,6 +221,7 @@ async function prepareTestRealm(
   services: Services,
   database: Database,
   made: CreatedRealm,
+  file: string,
 ): Promise<TestRealm> {
   const send = sender(createApp(services, PLATFORM_KEY));
   const pool = database.working(locationOf(made.realm));
@@ -232,7 +236,7 @@ async function prepareTestRealm(
     admin,
     operator: send(PLATFORM_KEY),
     nobody: send(null),
-    neighbour: () => makeNeighbour(services, database),
+    neighbour: () => makeNeighbour(services, database, file),
     another: (env, onStatement) => anotherProcess(services, env, onStatement),
     command: (work, ...options) => serializable(pool, work, ...options),
     async user(of = {}) {
@@ -271,7 +275,7 @@ async function prepareTestRealm(
     leave: () => jobs.close(),
     async [Symbol.asyncDispose]() {
       jobs.close();
-      const assertDescribed = await eventsLeft(pool);
+      const assertDescribed = await eventsLeft(pool, file);
       await services.limits.close();
       await database.close();
       assertDescribed();
@@ -280,16 +284,21 @@ async function prepareTestRealm(
 }
 
 /** Makes another realm in the process; what they share ends with the first. */
-async function makeNeighbour(services: Services, database: Database): Promise<TestRealm> {
+async function makeNeighbour(
+  services: Services,
+  database: Database,
+  file: string,
+): Promise<TestRealm> {
   const { provisioning, config } = services;
   const made = await makeRealm(
+    file,
     database,
     provisioning.migrations,
     config,
     "unlimited",
     database.builder,
   );
-  const realm = await prepareTestRealm(services, database, made);
+  const realm = await prepareTestRealm(services, database, made, file);
   return { ...realm, [Symbol.asyncDispose]: () => Promise.resolve(realm.leave()) };
 }
 

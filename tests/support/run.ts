@@ -7,6 +7,7 @@
 import { openDatabase } from "../../db/database.ts";
 import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded.ts";
 import { fetchPackages, type PackageSet } from "../../db/packages.ts";
+import { groupTestFiles, writeGroups } from "./groups.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Packages of the tests beside the service's: nodes, a compiler, a validator. */
@@ -40,6 +41,7 @@ const MEMORY_BYTES = 12 * 2 ** 30;
 export async function run(args: readonly string[]): Promise<number> {
   await fetchPackages(PACKAGES);
   const dataDir = await Deno.makeTempDir(await scratch());
+  const groupDir = await Deno.makeTempDir({ prefix: "purser-test-groups-" });
   const given = Deno.env.get("TEST_DATABASE_URL");
   const server = given ? null : await startEmbedded({
     dataDir,
@@ -55,13 +57,14 @@ export async function run(args: readonly string[]): Promise<number> {
     },
   });
   try {
-    const paths = args.some((arg) => !arg.startsWith("-")) ? [] : ["tests/"];
-    const databases = server !== null && paths.length > 0 ? await makeDatabases(server) : 0;
+    const whole = !args.some((arg) => !arg.startsWith("-"));
+    const paths = whole ? await writeGroups(groupDir, await groupTestFiles()) : [];
+    const databases = server !== null && whole ? await makeDatabases(server) : 0;
     const command = new Deno.Command(Deno.execPath(), {
       args: [
         ...["test", ...CONFIG, "--parallel", "--frozen", ...PERMISSIONS],
         // The types of everything are `deno task check`'s to look at, which takes a minute.
-        ...(paths.length > 0 && !args.includes("--check") ? ["--no-check"] : []),
+        ...(whole && !args.includes("--check") ? ["--no-check"] : []),
         ...args,
         ...paths,
       ],
@@ -94,6 +97,7 @@ export async function run(args: readonly string[]): Promise<number> {
   } finally {
     await server?.stop();
     await Deno.remove(dataDir, { recursive: true });
+    await Deno.remove(groupDir, { recursive: true });
   }
 }
 

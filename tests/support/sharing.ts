@@ -4,6 +4,7 @@
  * @module
  */
 import { keepSound, type TestRealm, testRealm } from "./realm.ts";
+import { testFile } from "./test_file.ts";
 
 /** Adds a test, which has users, currencies and accounts of its own. */
 export type AddShared = (title: string, work: (realm: TestRealm) => Promise<void>) => void;
@@ -11,8 +12,9 @@ export type AddShared = (title: string, work: (realm: TestRealm) => Promise<void
 /** Opens one realm for several tests, which are the steps of one. None of them breaks it. */
 export function sharing(title: string, options?: Parameters<typeof testRealm>[0]): AddShared {
   const steps: Parameters<AddShared>[] = [];
+  const file = testFile();
   Deno.test(title, async (t) => {
-    await using realm = await testRealm(options);
+    await using realm = await testRealm(options, file);
     keepSound(realm);
     for (const [name, work] of steps) await t.step(name, () => work(realm));
   });

@@ -1,0 +1,52 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { groupTestFiles, writeGroups } from "../support/groups.ts";
+import { testFile } from "../support/test_file.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+
+async function testFiles(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(new URL(folder, ROOT))) {
+    if (isDirectory) found.push(...await testFiles(`${folder}/${name}`));
+    else if (name.endsWith("_test.ts")) found.push(`${folder}/${name}`);
+  }
+  return found;
+}
+
+Deno.test("each test file is in one group, of its own folder", async () => {
+  const groups = await groupTestFiles();
+  deepEqual(groups.flat().sort(), (await testFiles("tests")).sort());
+  for (const files of groups) {
+    equal(new Set(files.map((file) => file.slice(0, file.lastIndexOf("/")))).size, 1);
+  }
+});
+
+Deno.test("a file with hooks, or with settings of a whole process, is alone in its group", async () => {
+  const groups = await groupTestFiles();
+  const alone = ["tests/moves/move_test.ts", "tests/chains/asset_settings_test.ts"];
+  for (const file of alone) deepEqual(groups.find((files) => files.includes(file)), [file]);
+});
+
+Deno.test("a group is a module that imports its files", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const files = ["tests/tree/groups_test.ts", "tests/tree/lint_test.ts"];
+    const [path] = await writeGroups(folder, [files]);
+    const text = await Deno.readTextFile(path);
+    deepEqual(
+      [...text.matchAll(/^import "(.*)";$/gm)].map(([, url]) => url),
+      files.map((file) => new URL(file, ROOT).href),
+    );
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("a fixture knows the test file that asked for it, also after it has waited", async () => {
+  const fixture = async () => {
+    await Promise.resolve();
+    return testFile();
+  };
+  ok(testFile().endsWith("tests/tree/groups_test.ts"));
+  ok((await fixture()).endsWith("tests/tree/groups_test.ts"));
+});
