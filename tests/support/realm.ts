@@ -149,8 +149,8 @@ export async function testRealm(
   const database = reach(config);
   const migrations = await readMigrations();
   await migratePlatform(database.platform.sql, migrations.platform);
-  const made = await makeRealm(file, database, migrations, config, options.tier ?? "unlimited");
   const services = wire(config, database, migrations);
+  const made = await makeRealm(file, services, options.tier ?? "unlimited", database);
   return await prepareTestRealm(services, database, made, file);
 }
 
@@ -184,10 +184,9 @@ export function wire(config: Config, database: Database, migrations: Migrations)
 
 async function makeRealm(
   file: string,
-  database: Database,
-  migrations: Migrations,
-  config: Config,
+  { config, migrations }: Services,
   tier: "free" | "basic" | "pro" | "unlimited",
+  database: Database,
   pool: Pool = database.platform,
 ): Promise<CreatedRealm> {
   const at = Date.now();
@@ -289,15 +288,7 @@ async function makeNeighbour(
   database: Database,
   file: string,
 ): Promise<TestRealm> {
-  const { provisioning, config } = services;
-  const made = await makeRealm(
-    file,
-    database,
-    provisioning.migrations,
-    config,
-    "unlimited",
-    database.builder,
-  );
+  const made = await makeRealm(file, services, "unlimited", database, database.builder);
   const realm = await prepareTestRealm(services, database, made, file);
   return { ...realm, [Symbol.asyncDispose]: () => Promise.resolve(realm.leave()) };
 }
