@@ -28,7 +28,16 @@ export function codeOf(error: unknown): string | null {
  */
 export function isContention(error: unknown): boolean {
   const code = codeOf(error);
-  return code === "40001" || code === "40P01" || isStatementLost(error);
+  return code === "40001" || code === "40P01" || isCatalogRace(error) || isStatementLost(error);
+}
+
+/** Routines by which PostgreSQL writes its catalogs. They wait for another writer of a row, and then give up. */
+const CATALOG_WRITERS: ReadonlySet<unknown> = new Set(["simple_heap_update", "simple_heap_delete"]);
+
+/** Whether two sessions altered one object, as where rights are restated beside the exchange of a part. */
+function isCatalogRace(error: unknown): boolean {
+  return codeOf(error) === "XX000" &&
+    CATALOG_WRITERS.has((error as { routine?: unknown }).routine);
 }
 
 /** Whether a prepared statement must be prepared anew, which the driver does at the next try. */

@@ -27,6 +27,46 @@ test("serializable() repeats a transaction that lost a race, so that none is los
   equal(retries, 1);
 });
 
+Deno.test("two sessions that grant rights to one table both succeed: the one that lost repeats it", async () => {
+  await using own = await testDatabase();
+  const opened = () => openDatabase({ url: own.url, prepare: true, parseJson: JSON.parse });
+  const [one, two] = [opened(), opened()];
+  try {
+    await one.platform.sql.unsafe(
+      "create schema platform; create table platform.shown (id integer)",
+    );
+    let retries = 0;
+    const granted = Promise.withResolvers<void>();
+    const mayEnd = Promise.withResolvers<void>();
+    const first = serializable(one.platform, async (tx) => {
+      await tx.unsafe("grant select on platform.shown to public");
+      granted.resolve();
+      await mayEnd.promise;
+    });
+    await granted.promise;
+    const second = serializable(
+      two.platform,
+      (tx) => tx.unsafe("grant insert on platform.shown to public"),
+      { onRetry: () => retries++ },
+    );
+    await until(async () => {
+      const waiting = await one.builder.sql`
+        select from pg_locks where not granted and locktype = 'transactionid'
+          and pid in (select pid from pg_stat_activity where datname = current_database())`;
+      return waiting.length === 1;
+    });
+    mayEnd.resolve();
+    await Promise.all([first, second]);
+    const [{ rights }] = await one.platform.sql`
+      select relacl::text as rights from pg_class where relname = 'shown'`;
+    equal(retries, 1);
+    ok(/[{,]=ar\//.test(rights), rights);
+  } finally {
+    await one.close();
+    await two.close();
+  }
+});
+
 test("serializable() under the ledger lock never fails against another one under it", async (realm) => {
   const { account } = await realm.currency("1");
   let retries = 0;
