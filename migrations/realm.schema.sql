@@ -2130,6 +2130,8 @@ table withdrawals (
   height integer
   confirmations integer not null default 0
   cost numeric
+  found_order_id uuid
+  found_payment integer
   history jsonb not null default '[]'::jsonb
   data jsonb not null default '{}'::jsonb
   owner uuid
@@ -2147,6 +2149,10 @@ constraint withdrawals_cost_check CHECK ((cost >= (0)::numeric))
 constraint withdrawals_covered TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint withdrawals_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint withdrawals_fee_check CHECK ((fee >= (0)::numeric))
+constraint withdrawals_found_done CHECK (((found_order_id IS NULL) OR (status = 'DONE'::text)))
+constraint withdrawals_found_order_id_fkey FOREIGN KEY (found_order_id) REFERENCES chain_orders(id)
+constraint withdrawals_found_payment_check CHECK ((found_payment >= 0))
+constraint withdrawals_found_whole CHECK (((found_order_id IS NULL) = (found_payment IS NULL)))
 constraint withdrawals_gas CHECK (((gas_asset IS NULL) = (gas IS NULL)))
 constraint withdrawals_gas_check CHECK ((gas >= (0)::numeric))
 constraint withdrawals_history_check CHECK ((jsonb_typeof(history) = 'array'::text))
@@ -2165,6 +2171,7 @@ END))
 constraint withdrawals_value_check CHECK ((value > (0)::numeric))
 CREATE INDEX withdrawals_account ON withdrawals USING btree (account, id)
 CREATE INDEX withdrawals_destination ON withdrawals USING btree (destination, id)
+CREATE UNIQUE INDEX withdrawals_found ON withdrawals USING btree (found_order_id, found_payment) WHERE (found_order_id IS NOT NULL)
 CREATE INDEX withdrawals_hash ON withdrawals USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX withdrawals_open ON withdrawals USING btree (id) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_own_destination ON withdrawals USING btree (owner, destination, id)

@@ -5,6 +5,7 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
+import { releaseFound } from "../../db/recovery/recoveries.ts";
 import { selectKeptTokens } from "../../db/currencies/tokens.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import { type HistoryEntry, updateWithdrawal } from "../../db/withdrawals/withdrawals.ts";
@@ -44,7 +45,7 @@ export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRo
     await settleWithdrawal(tx, actor, await endWithBatch(tx, member, order, fee));
   }
   if (paying.length === 0) await bookGas(tx, actor, order);
-  if (state !== "done") return;
+  if (state !== "done") return await releaseFound(tx, order.id);
   for (const part of parts) {
     if (part.withdrawal !== null) {
       const entry: HistoryEntry = { at: actor.at, event: "found", hash, block: height };

@@ -12,6 +12,7 @@ import { updateToken } from "../../db/currencies/tokens.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
 import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
 import {
+  claimFound,
   insertMinedBytes,
   type OwnPlace,
   releaseDeposits,
@@ -235,6 +236,9 @@ async function takePayments(
       amount: "0",
     },
   });
+  for (const [payment, { withdrawal }] of parts.entries()) {
+    if (withdrawal !== null) await claimFound(tx, withdrawal, { order: id, payment });
+  }
   const paid = parts.flatMap(({ order }) => order ?? []);
   for (const order of paid) await joinFound(tx, (await lockOrder(tx, order))!, id);
   const { hash, height } = found;

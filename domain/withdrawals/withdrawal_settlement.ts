@@ -7,7 +7,7 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
-import { selectUnmatchedLike } from "../../db/recovery/recoveries.ts";
+import { claimFound, selectUnmatchedLike } from "../../db/recovery/recoveries.ts";
 import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
 import {
   type HistoryEntry,
@@ -111,9 +111,9 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
 }
 
 /**
- * Ends a withdrawal that an operator knows to be paid although its transaction was not found. Where one was
- * found that paid the same, and that nobody is known to have ordered, it is that one: `fees` bears it, and
- * gets the amount. The transaction holds the ledger lock.
+ * Ends a withdrawal that an operator knows to be paid although its transaction was not found. Where a payment
+ * of the same was found that nobody is known to have ordered, it is that one, and no other withdrawal's any
+ * more: `fees` bears it, and gets the amount. The transaction holds the ledger lock.
  */
 export async function settlePaid(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const row = order.reference_id === null ? null : await selectWithdrawal(tx, order.reference_id);
@@ -133,11 +133,9 @@ export async function settlePaid(tx: LedgerTx, actor: Actor, order: OrderRow): P
     reason: "known to be paid",
   };
   const block = like === undefined ? {} : { hash: like.hash, height: like.height };
-  await announce(
-    tx,
-    actor,
-    await updateWithdrawal(tx, row.id, { status: "DONE", ...block }, entry, actor.at),
-  );
+  const ended = await updateWithdrawal(tx, row.id, { status: "DONE", ...block }, entry, actor.at);
+  if (like !== undefined) await claimFound(tx, row.id, like);
+  await announce(tx, actor, ended);
 }
 
 function failureOf({ fault, error }: OrderRow) {

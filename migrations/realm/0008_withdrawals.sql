@@ -34,6 +34,8 @@ create table withdrawals (
   height integer,
   confirmations integer not null default 0,
   cost numeric check (cost >= 0),
+  found_order_id uuid references chain_orders (id),
+  found_payment integer check (found_payment >= 0),
   history jsonb not null default '[]' check (jsonb_typeof(history) = 'array'),
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   owner uuid,
@@ -45,8 +47,11 @@ create table withdrawals (
   constraint withdrawals_value check (value = case paid_by when 'sender' then amount else charged - surcharge end),
   constraint withdrawals_gas check ((gas_asset is null) = (gas is null)),
   constraint withdrawals_returned check (returned = 0 or status = 'DONE'),
+  constraint withdrawals_found_whole check ((found_order_id is null) = (found_payment is null)),
+  constraint withdrawals_found_done check (found_order_id is null or status = 'DONE'),
   constraint withdrawals_order unique (order_id)
 );
+create unique index withdrawals_found on withdrawals (found_order_id, found_payment) where found_order_id is not null;
 create index withdrawals_owner on withdrawals (owner, id);
 create index withdrawals_account on withdrawals (account, id);
 create index withdrawals_processing on withdrawals (account) where status = 'PROCESSING';
@@ -62,6 +67,8 @@ comment on column withdrawals.surcharge is 'The amount that speed-ups added to t
 comment on column withdrawals.sponsored is 'Its user is charged nothing for its gas, and others pay: the account of another''s ramp, or the house.';
 comment on column withdrawals.transaction is 'The move from the virtual account to its ramp; null where the ramp itself withdraws.';
 comment on column withdrawals.returned is 'The part of the surcharge that was given back, because an attempt before a speed-up was mined.';
+comment on column withdrawals.found_order_id is 'Of one that an operator called paid: the recovered order whose payment was its. Each payment is one withdrawal''s.';
+comment on column withdrawals.found_payment is 'Which of the payments in that order''s request, from 0.';
 comment on column withdrawals.cost is 'The fee that the chain took, in whole units of the asset or of gas_asset.';
 
 -- The house's loss by withdrawals (cost less the amount charged), by customer, day (UTC) and asset; below 0 its

@@ -1,0 +1,126 @@
+/** Restored databases of which several withdrawals pay the same to the same address: each payment that was found counts once. */
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { scanNetwork } from "../../workers/scanning/scanner.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { pay } from "../support/pending_withdrawals.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { newParty } from "../chains/bitcoin/fixture.ts";
+
+const ETHER = 10n ** 18n;
+const paid = () => Promise.resolve(true);
+
+async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    await hurry(funded.realm);
+    await funded.follow();
+    await funded.node.mine();
+  }
+}
+
+/** What the ledger says has left for the outside and for fees of the network, in base units of ether. */
+async function gone(funded: FundedRamp): Promise<{ ledger: bigint; chain: bigint }> {
+  const { anvil, address } = funded;
+  const left = BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
+  const { world } = await funded.books();
+  const [whole, part = ""] = world.replace("-", "").split(".");
+  return { ledger: BigInt(whole) * ETHER + BigInt(part.padEnd(18, "0")), chain: left };
+}
+
+async function quarantineOf(realm: TestRealm): Promise<string | null> {
+  const text = "select quarantined ->> 'detail' as detail from ramps";
+  return (await rowsOf<{ detail: string | null }>(realm, text))[0].detail;
+}
+
+Deno.test({
+  name:
+    "LTC: of two equal payments in one transaction that nobody is known to have ordered, each is one withdrawal's that is called paid",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm } = funded;
+    await funded.fund(5n * COIN);
+    const first = await pay(funded, (await newParty("LITECOIN")).address, "1");
+    await funded.advance();
+    const [{ input }] = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");
+    const { address } = await newParty("LITECOIN");
+    const equals = [await pay(funded, address, "0.3"), await pay(funded, address, "0.3")];
+    await funded.advance(); // out of the change of the first
+    await funded.advance();
+    const sent = "select purpose, state from chain_orders where purpose = 'batch'";
+    deepEqual([...await rowsOf(realm, sent)], [{ purpose: "batch", state: "sent" }]);
+    await keepRealm(realm);
+    await funded.rob((await newParty("LITECOIN")).address, input);
+    await funded.release();
+    await funded.fund(3n * COIN);
+    const rows = await funded.ended([first, ...equals]);
+    deepEqual(rows.map(({ status }) => status), ["FAILED", "DONE", "DONE"]);
+    equal(rows[1].chain.hash, rows[2].chain.hash);
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    await reconcile(realm);
+    await follow(funded, 6);
+    match((await quarantineOf(realm))!, /which was found on the chain, paid the same/);
+    const asked: (string | null)[] = [];
+    const [report] = await reconcile(realm, ({ like }) => {
+      asked.push(like);
+      return Promise.resolve(true);
+    });
+    ok(report.lifted, JSON.stringify(report));
+    deepEqual(asked, [rows[1].chain.hash, rows[1].chain.hash]);
+    await follow(funded, 6);
+    const ended = await funded.ended([first, ...equals]);
+    deepEqual(ended.map(({ status, chain }) => [status, chain.hash === rows[1].chain.hash]), [
+      ["FAILED", false],
+      ["DONE", true],
+      ["DONE", true],
+    ]);
+    deepEqual(await funded.held(address), [COIN * 3n / 10n, COIN * 3n / 10n]);
+    await funded.agree();
+  },
+});
+
+Deno.test("of two equal payments that are found after a withdrawal was called paid, one is its, and the fees bear the other", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine();
+  const { body: { id } } = await funded.withdraw("1");
+  await keepRealm(realm);
+  const before = await anvil.rpc<string>("evm_snapshot");
+  await funded.finish(id);
+  await funded.finish((await funded.withdraw("1")).body.id);
+  const sent = "select raw from order_attempts where sent_at is not null order by order_id";
+  const raws = await rowsOf<{ raw: string }>(realm, sent);
+  equal(raws.length, 2);
+  await anvil.rpc("evm_revert", before);
+  await restoreRealm(realm);
+  await haltRealm(realm);
+  // No node has them when the operator looks.
+  const [called] = await reconcile(realm, paid);
+  ok(called.lifted, JSON.stringify(called));
+  const chainBefore = await gone(funded);
+  for (const { raw } of raws) await anvil.rpc("eth_sendRawTransaction", raw);
+  await anvil.mine(3);
+  const context = { ...funded.context, actor: { ...funded.context.actor, at: Date.now() } };
+  await scanNetwork(context, { chain: "ETHEREUM", network: "main" });
+  await haltRealm(realm);
+  const [report] = await reconcile(realm, paid);
+  ok(report.lifted, JSON.stringify(report));
+  deepEqual(report.taken.map(({ unmatched }) => unmatched.length), [0, 1]);
+  for (let round = 0; round < 4; round++) {
+    await funded.advance();
+    await anvil.mine();
+  }
+  equal(BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest")), 2n * ETHER);
+  const chainAfter = await gone(funded);
+  // One ether of the world was booked when the first was called paid.
+  equal(
+    chainBefore.chain - chainAfter.chain,
+    chainBefore.ledger - chainAfter.ledger + ETHER,
+    "the chain lost what the ledger says",
+  );
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
