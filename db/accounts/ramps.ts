@@ -29,6 +29,8 @@ export interface Quarantine {
   at: number;
   /** The height up to which the database knew the chain. */
   height?: number | null;
+  /** The index from which its reconciliation has passed over addresses; absent until it has. */
+  passed_from?: number;
 }
 
 /** An address of ours. It is handed out once and kept for ever. */

@@ -128,11 +128,6 @@ export async function raiseNonce(
       set next = greatest(nonces.next, excluded.next)`;
 }
 
-/** Skips address indices that may have been handed out. */
-export async function skipIndices(tx: Tx, ramp: string, next: number): Promise<void> {
-  await tx`update ramps set next_index = greatest(next_index, ${next}) where account = ${ramp}`;
-}
-
 /**
  * Lists orders of some ramps whose bytes may be on the chain, with their schedule versions; oldest
  * first.

@@ -106,6 +106,39 @@ Deno.test("a gap that the lost database may have gone beyond keeps the quarantin
   deepEqual([report.lifted, report.obstacles], [true, []]);
 });
 
+Deno.test("addresses are passed over once in a quarantine, however often it is reconciled", async () => {
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const { id: ramp } = await fixture.ramp();
+  await fixture.mine();
+  await keepRealm(realm);
+  const alice = await fixture.address(ramp);
+  await restoreRealm(realm);
+  await haltRealm(realm);
+  const passed = "select count(*)::integer as count from passed_addresses";
+  for (let run = 0; run < 3; run++) {
+    // A worker that starts meanwhile finds the same database, and begins its quarantine anew.
+    if (run === 1) await haltRealm(realm);
+    const [listed] = await reconcileWith(realm, { keep: true });
+    deepEqual([listed.lifted, listed.obstacles], [false, []]);
+    deepEqual([...await rowsOf(realm, passed)], [{ count: 50 }]);
+  }
+  const [more] = await reconcileWith(realm, { keep: true, gap: 80 });
+  deepEqual(more.obstacles, []);
+  deepEqual([...await rowsOf(realm, passed)], [{ count: 80 }]);
+  equal((await reconcile(realm))[0].lifted, true);
+  deepEqual([...await rowsOf(realm, passed)], [{ count: 80 }]);
+  const bob = await fixture.address(ramp);
+  notEqual(bob.address, alice.address);
+  await haltRealm(realm);
+  equal((await reconcile(realm))[0].lifted, true);
+  deepEqual(
+    [...await rowsOf(realm, passed)],
+    [{ count: 130 }],
+    "another quarantine passes over more",
+  );
+});
+
 Deno.test("nodes whose newest block is hours old are taken for not synchronized, unless the chain stands still", async () => {
   await using fixture = await openRampFixture();
   const { realm } = fixture;

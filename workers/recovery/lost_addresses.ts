@@ -5,7 +5,9 @@
  */
 import { insertPassed } from "../../db/accounts/own_addresses.ts";
 import { markConsumed } from "../../db/chains/scan_results.ts";
-import { type QuarantinedRamp, skipIndices } from "../../db/recovery/recoveries.ts";
+import { notePassed, selectLastIndex } from "../../db/recovery/passed_over.ts";
+import type { QuarantinedRamp } from "../../db/recovery/recoveries.ts";
+import { reading } from "../../db/transaction.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { reserveAddresses } from "../../domain/accounts/own_addresses.ts";
 import { recoverAddress } from "../../domain/deposits/deposit_accounts.ts";
@@ -32,32 +34,32 @@ export interface AddressSearch {
   readonly from: number;
 }
 
+/** The indices of a ramp that a run passes over. */
+interface Passing {
+  readonly ramp: QuarantinedRamp;
+  /** The first of this quarantine; earlier runs may have passed over some. */
+  readonly begun: number;
+  /** One after the last. */
+  readonly end: number;
+}
+
 /**
- * Finds addresses that a newer database handed out, and skips those that it may have handed out. Each run
- * skips others: nothing here tells whether this database was restored once more since the last one. Where
- * one of the second half is used, there may be others beyond the last, and they are too few.
+ * Finds addresses that a newer database handed out, and skips those that it may have handed out: once in a
+ * quarantine, however often it is reconciled, because none is handed out in it. Where one of the second half
+ * is used, there may be others beyond the last, and they are too few: the next run goes on there.
  */
 export async function passOverIndices(
   work: AddressSearch,
 ): Promise<{ addresses: { index: number; address: string }[]; tooFew: string | null }> {
   const { context, ramps, gap } = work;
   const derived = new Map<string, { ramp: string; index: number }>();
-  const store = { realm: context.realm.id, pool: context.pool };
+  const passing: Passing[] = [];
   for (const ramp of ramps) {
-    const first = ramp.next_index;
-    for (let at = first; at < first + gap; at += AT_ONCE) {
-      const part = { from: at, count: Math.min(AT_ONCE, first + gap - at) };
-      const addresses = await ownAddresses(context.signer, store, ramp, part);
-      for (const [step, address] of addresses.entries()) {
-        derived.set(address, { ramp: ramp.account, index: at + step });
-      }
-      const passed = { ramp: ramp.account, from: at, addresses, at: context.actor.at };
-      await context.step(async (tx) => {
-        // They are own addresses, also if they were handed out, so nobody may link them.
-        await reserveAddresses(tx, context.actor, passed);
-        await insertPassed(tx, passed);
-      });
-    }
+    const begun = ramp.quarantined.passed_from ?? ramp.next_index;
+    const end = Math.max(begun + gap, beyond(await lastUsed(work, ramp.account, begun), gap));
+    const of = { ramp, begun, end };
+    passing.push(of);
+    await reservePassed(work, of, derived);
   }
   const found = await findUsed(work, [...derived.keys()]);
   const used = [...found.used].map((address) => ({ address, ...derived.get(address)! }))
@@ -68,18 +70,59 @@ export async function passOverIndices(
     });
   }
   await recordFound(work, found);
-  for (const { account, next_index } of ramps) {
+  const tooFew: string[] = [];
+  for (const { ramp: { account }, begun, end } of passing) {
     await context.step(async (tx) => {
-      await skipIndices(tx, account, next_index + gap);
+      await notePassed(tx, account, { from: begun, next: end });
       await enqueue(tx, context.actor, "ramp.reserve", { account }, { dedupe: account });
     });
+    const last = await lastUsed(work, account, begun);
+    if (beyond(last, gap) > end) {
+      tooFew.push(
+        `address ${last} of ramp ${account} is used, and there may be more beyond it: run it again`,
+      );
+    }
   }
-  const firsts = new Map(ramps.map(({ account, next_index }) => [account, next_index]));
-  const far = used.findLast(({ ramp, index }) => index >= firsts.get(ramp)! + gap / 2);
-  const tooFew = far === undefined
-    ? null
-    : `address ${far.index} of ramp ${far.ramp} is used, and there may be more beyond it: run it again`;
-  return { addresses: used.map(({ index, address }) => ({ index, address })), tooFew };
+  return {
+    addresses: used.map(({ index, address }) => ({ index, address })),
+    tooFew: tooFew.length === 0 ? null : tooFew.join("; "),
+  };
+}
+
+/** The largest index that is used of those that a quarantine passes over; -1 where none is. */
+async function lastUsed(
+  { context }: AddressSearch,
+  ramp: string,
+  begun: number,
+): Promise<number> {
+  return await reading(context.pool, (db) => selectLastIndex(db, ramp, begun)) ?? -1;
+}
+
+/** The index up to which indices are passed over because of the last that is used. */
+function beyond(last: number, gap: number): number {
+  return last < 0 ? 0 : last + 1 + Math.ceil(gap / 2);
+}
+
+/** Derives and reserves the addresses that no earlier run has passed over, and watches them. */
+async function reservePassed(
+  { context }: AddressSearch,
+  { ramp, end }: Passing,
+  derived: Map<string, { ramp: string; index: number }>,
+): Promise<void> {
+  const store = { realm: context.realm.id, pool: context.pool };
+  for (let at = ramp.next_index; at < end; at += AT_ONCE) {
+    const part = { from: at, count: Math.min(AT_ONCE, end - at) };
+    const addresses = await ownAddresses(context.signer, store, ramp, part);
+    for (const [step, address] of addresses.entries()) {
+      derived.set(address, { ramp: ramp.account, index: at + step });
+    }
+    const passed = { ramp: ramp.account, from: at, addresses, at: context.actor.at };
+    await context.step(async (tx) => {
+      // They are own addresses, also if they were handed out, so nobody may link them.
+      await reserveAddresses(tx, context.actor, passed);
+      await insertPassed(tx, passed);
+    });
+  }
 }
 
 /** What blocks show of addresses that the database did not know. */

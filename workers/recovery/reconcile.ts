@@ -19,8 +19,8 @@ import {
   selectUnmatchedLike,
   selectUnsigned,
   selectUntouchedCoins,
-  skipIndices,
 } from "../../db/recovery/recoveries.ts";
+import { skipIndices } from "../../db/recovery/passed_over.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";

@@ -1,0 +1,30 @@
+/** Statements on address indices that a newer database may have handed out. @module */
+import type { Db, Tx } from "../database.ts";
+
+/**
+ * Skips address indices that a newer database may have handed out, and notes where the first of this
+ * quarantine lies.
+ */
+export async function notePassed(
+  tx: Tx,
+  ramp: string,
+  { from, next }: { from: number; next: number },
+): Promise<void> {
+  await tx`
+    update ramps set next_index = greatest(next_index, ${next}),
+      quarantined = quarantined || jsonb_build_object('passed_from', ${from}::integer)
+    where account = ${ramp}`;
+}
+
+/** Reads the largest index of a ramp's addresses, from one on; null where there is none. */
+export async function selectLastIndex(db: Db, ramp: string, from: number): Promise<number | null> {
+  const [row] = await db<{ last: number | null }[]>`
+    select max(derivation_key) as last from addresses
+    where ramp = ${ramp} and derivation_key >= ${from}`;
+  return row.last;
+}
+
+/** Skips address indices that may have been handed out. */
+export async function skipIndices(tx: Tx, ramp: string, next: number): Promise<void> {
+  await tx`update ramps set next_index = greatest(next_index, ${next}) where account = ${ramp}`;
+}
