@@ -35,6 +35,8 @@ export interface Home {
   timeline: string | null;
 }
 
+/** Stands for a server that does not tell its identifier. */
+const UNKNOWN = "unknown";
 const COLUMNS = ["id", "epoch", "label", "home", "timeline", "master", "halted"] as const;
 
 /** Reads the installation. */
@@ -165,7 +167,22 @@ export async function findHome(pool: Pool): Promise<Home> {
     "select oid::text || ' ' || datname as told from pg_database where datname = current_database()",
   );
   const timeline = await ask("select left(pg_walfile_name(pg_current_wal_lsn()), 8) as told");
-  return { home: `${server ?? "unknown"} ${database}`, timeline };
+  return { home: `${server ?? UNKNOWN} ${database}`, timeline };
+}
+
+/**
+ * Reads which database a transaction is in, as {@link findHome} names it: a process may stay while another is
+ * restored under its address.
+ */
+export async function selectHome(db: Db, { home }: Pick<Home, "home">): Promise<string> {
+  const [row] = home.startsWith(UNKNOWN)
+    ? await db<{ home: string }[]>`
+      select concat_ws(' ', ${UNKNOWN}::text, oid::text, datname) as home
+      from pg_database where datname = current_database()`
+    : await db<{ home: string }[]>`
+      select concat_ws(' ', system_identifier, oid::text, datname) as home
+      from pg_control_system(), pg_database where datname = current_database()`;
+  return row.home;
 }
 
 /** A reason why workers do not sign for a realm on a chain and network. */

@@ -6,7 +6,7 @@ import { judgeInstallation, type Outside } from "../../domain/realms/installatio
 import { readMasterKey } from "../../domain/security/envelope.ts";
 import { claimPlatformKey } from "../../domain/security/platform_key.ts";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
-import { type Fence, openFence } from "../../workers/installation/fence.ts";
+import { claimEpoch, type Fence, openFence } from "../../workers/installation/fence.ts";
 import { quarantineAll } from "../../workers/installation/quarantine_all.ts";
 import { rotateMasterKey } from "../../workers/installation/master_key_rotation.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
@@ -108,6 +108,29 @@ Deno.test("a database that was restored from a backup is detected before anythin
   match((await fence.fault())!, /^chain.quarantined: it was restored or copied/);
   await rejects(fence.assertOpen(), { fault: "held" });
   match((await ramps(realm))[0].detail!, /restored or copied/);
+});
+
+Deno.test("a process that goes on while its database is restored under it signs nothing before it is reconciled, also where no step was taken since, and goes on after that", async () => {
+  await using own = await backups();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await rampRow(realm);
+  await using first = await host();
+  await using running = await first.fence(own.url);
+  equal(await running.fault(), null);
+  const backup = await own.copy();
+  await own.restore(backup);
+  match((await running.fault())!, /^chain.quarantined: it was restored or copied/);
+  await rejects(running.assertOpen(), { fault: "held" });
+  match((await ramps(realm))[0].detail!, /restored or copied/);
+  const database = openDatabase({ url: own.url, prepare: true, parseJson: JSON.parse });
+  const where = { platform: database.platform, dataDir: first.dataDir, label: null };
+  try {
+    equal(await claimEpoch(where, "new"), 2);
+    equal(await running.fault(), null);
+    equal((await reading(database.platform, selectInstallation)).halted, null);
+  } finally {
+    await database.close();
+  }
 });
 
 Deno.test("a database whose rows are older than the record of the host is detected in place", async () => {

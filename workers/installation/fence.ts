@@ -15,6 +15,7 @@ import {
   type Home,
   lockInstallation,
   selectAttestedS,
+  selectHome,
   selectInstallation,
   selectWitness,
   updateInstallation,
@@ -192,7 +193,9 @@ async function compareOnce(
   return await reading(platform, async (db) => {
     const row = await selectInstallation(db);
     const witness = outside === null ? null : await selectWitness(db, outside.witness);
-    return { row, verdict: judgeInstallation({ row, witness, outside, at: home, label }) };
+    // The database may be another than the one in which this process has started.
+    const at = { ...home, home: await selectHome(db, home) };
+    return { row, verdict: judgeInstallation({ row, witness, outside, at, label }) };
   });
 }
 
@@ -209,12 +212,13 @@ async function advance(state: FenceState): Promise<void> {
     const begun = await locking(platform, async (tx) => {
       const row = await lockInstallation(tx);
       const witness = outside === null ? null : await selectWitness(tx, outside.witness);
-      const verdict = judgeInstallation({ row, witness, outside, at: home, label });
+      const at = { ...home, home: await selectHome(tx, home) };
+      const verdict = judgeInstallation({ row, witness, outside, at, label });
       const joins = label !== null && outside === null && verdict.state === "apart" &&
         isSameByLabel(row, state);
       if (verdict.state === "apart" && !joins) return null;
       if (verdict.state === "unclaimed") {
-        await updateInstallation(tx, { ...home, label });
+        await updateInstallation(tx, { ...at, label });
       } else if (verdict.state === "sound" && label !== null && timeline !== row.timeline) {
         await updateInstallation(tx, { timeline });
       }
