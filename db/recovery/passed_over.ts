@@ -28,3 +28,14 @@ export async function selectLastIndex(db: Db, ramp: string, from: number): Promi
 export async function skipIndices(tx: Tx, ramp: string, next: number): Promise<void> {
   await tx`update ramps set next_index = greatest(next_index, ${next}) where account = ${ramp}`;
 }
+
+/** Lists the addresses of a ramp from an index on, in their order. */
+export async function selectUsed(
+  db: Db,
+  ramp: string,
+  from: number,
+): Promise<{ index: number; address: string }[]> {
+  return await db<{ index: number; address: string }[]>`
+    select derivation_key as index, address from addresses
+    where ramp = ${ramp} and derivation_key >= ${from} order by derivation_key`;
+}

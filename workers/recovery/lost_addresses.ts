@@ -5,7 +5,8 @@
  */
 import { insertPassed } from "../../db/accounts/own_addresses.ts";
 import { markConsumed } from "../../db/chains/scan_results.ts";
-import { notePassed, selectLastIndex } from "../../db/recovery/passed_over.ts";
+import { selectCursor } from "../../db/chains/cursors.ts";
+import { notePassed, selectLastIndex, selectUsed } from "../../db/recovery/passed_over.ts";
 import type { QuarantinedRamp } from "../../db/recovery/recoveries.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
@@ -43,15 +44,20 @@ interface Passing {
   readonly end: number;
 }
 
+/** Addresses of some ramps that were passed over, and those of them that this run derived. */
+export interface PassedOver {
+  readonly passing: readonly Passing[];
+  readonly derived: ReadonlyMap<string, { ramp: string; index: number }>;
+}
+
 /**
- * Finds addresses that a newer database handed out, and skips those that it may have handed out: once in a
- * quarantine, however often it is reconciled, because none is handed out in it. Where one of the second half
- * is used, there may be others beyond the last, and they are too few: the next run goes on there.
+ * Skips addresses that a newer database may have handed out, and watches them: once in a quarantine, however
+ * often it is reconciled, because none is handed out in it. Where one of the last is used, the next run skips
+ * more. The caller scans to the newest block after it, so that no pass of a worker goes on that does not watch
+ * them.
  */
-export async function passOverIndices(
-  work: AddressSearch,
-): Promise<{ addresses: { index: number; address: string }[]; tooFew: string | null }> {
-  const { context, ramps, gap } = work;
+export async function passOverIndices(work: AddressSearch): Promise<PassedOver> {
+  const { ramps, gap } = work;
   const derived = new Map<string, { ramp: string; index: number }>();
   const passing: Passing[] = [];
   for (const ramp of ramps) {
@@ -61,6 +67,20 @@ export async function passOverIndices(
     passing.push(of);
     await reservePassed(work, of, derived);
   }
+  return { passing, derived };
+}
+
+/**
+ * Makes deposit accounts of passed addresses that blocks up to the cursor show, and records what came there.
+ * Later blocks are the scanner's, which takes back what a reorganisation removes.
+ *
+ * @returns why there may be more of them; null where there are enough
+ */
+export async function findPassed(
+  work: AddressSearch,
+  { passing, derived }: PassedOver,
+): Promise<string | null> {
+  const { context, gap } = work;
   const found = await findUsed(work, [...derived.keys()]);
   const used = [...found.used].map((address) => ({ address, ...derived.get(address)! }))
     .toSorted((a, b) => a.index - b.index);
@@ -83,10 +103,19 @@ export async function passOverIndices(
       );
     }
   }
-  return {
-    addresses: used.map(({ index, address }) => ({ index, address })),
-    tooFew: tooFew.length === 0 ? null : tooFew.join("; "),
-  };
+  return tooFew.length === 0 ? null : tooFew.join("; ");
+}
+
+/** Lists the addresses of some ramps that were passed over in this quarantine and are used. */
+export async function usedOf(
+  { context }: AddressSearch,
+  { passing }: PassedOver,
+): Promise<{ index: number; address: string }[]> {
+  const used = [];
+  for (const { ramp: { account }, begun } of passing) {
+    used.push(...await reading(context.pool, (db) => selectUsed(db, account, begun)));
+  }
+  return used;
 }
 
 /** The largest index that is used of those that a quarantine passes over; -1 where none is. */
@@ -147,8 +176,10 @@ async function findUsed(work: AddressSearch, addresses: readonly string[]): Prom
   }
   const { contracts } = await loadWatch(context, place);
   const watch = { addresses: new Set(addresses), inputs: new Set<string>(), contracts };
-  const head = await chain.head();
-  for await (const { block, transfers, consumed } of chain.scan(from, head.height, watch)) {
+  const cursor = await reading(context.pool, (db) => selectCursor(db, place));
+  for await (
+    const { block, transfers, consumed } of chain.scan(from, cursor?.height ?? -1, watch)
+  ) {
     for (const { to } of transfers) found.used.add(to);
     found.transfers.push(...transfers);
     found.consumed.push(...consumed.map((one) => ({ ...one, height: block.height })));

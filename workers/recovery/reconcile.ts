@@ -36,7 +36,7 @@ import { type Chain, ChainError } from "../chains/chain.ts";
 import { readFound } from "../sending/found_transactions.ts";
 import { scanNetwork } from "../scanning/scanner.ts";
 import { advanceOrder } from "../sending/sender.ts";
-import { passOverIndices } from "./lost_addresses.ts";
+import { findPassed, passOverIndices, usedOf } from "./lost_addresses.ts";
 import { usedNonces } from "./used_nonces.ts";
 import { findUnknownSignatures, waitForInFlight } from "./unknown_signatures.ts";
 
@@ -153,11 +153,15 @@ async function reconcilePlace(
   );
   const from = Math.max(0, known - options.back);
   const work: Work = { context, chain, place, ramps, options, from };
-  const { addresses, tooFew } = await passOverIndices({ ...work, gap: options.gap });
+  const search = { ...work, gap: options.gap };
+  const passed = await passOverIndices(search);
   // Before blocks are searched: what is mined during the search is not found by it.
   const head = await chain.head();
-  const obstacles = tooFew === null ? [] : [tooFew];
-  if (!await catchUp(work)) obstacles.push(UNREAD);
+  const obstacles: string[] = [];
+  if (await catchUp(work)) {
+    const tooFew = await findPassed(search, passed);
+    if (tooFew !== null) obstacles.push(tooFew);
+  } else obstacles.push(UNREAD);
   await followSigned(work);
   const taken = await takeAll(work, obstacles);
   // An order that can never be mined may have been ordered anew, and paid by one of these.
@@ -174,6 +178,7 @@ async function reconcilePlace(
   }
   const { open, asked } = obstacles.length > 0 ? { open: [], asked: 0 } : await ask(work);
   if (asked > 0) taken.push(...await takeLate(work, obstacles));
+  const addresses = await usedOf(search, passed);
   const ready = obstacles.length === 0 && open.length === 0 && options.keep !== true;
   const lifted = ready && await lift(work);
   if (ready && !lifted) obstacles.push(LATE);
