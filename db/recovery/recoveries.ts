@@ -162,6 +162,19 @@ export async function selectUnsigned(
     order by o.id`;
 }
 
+/** Selects those of some orders none of whose bytes can be mined beside a transaction that spends some inputs. */
+export async function selectReplaced(
+  db: Db,
+  orders: readonly string[],
+  inputs: readonly string[],
+): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select order_id as id from order_attempts
+    where order_id = any (${`{${orders.join(",")}}`}::text::uuid[]) and not dropped
+    group by order_id having bool_and(inputs && ${inputs as string[]}::text[])`;
+  return rows.map(({ id }) => id);
+}
+
 /** Selects the open order that is to deploy a token from an address; one that has not left first. */
 export async function selectDeployment(
   db: Db,

@@ -21,6 +21,7 @@ import {
   selectKnownHashes,
   selectOwnPlaces,
   selectPaidUnfound,
+  selectReplaced,
   selectUnsigned,
 } from "../../db/recovery/recoveries.ts";
 import { joinSweep, lockOpenSweep, updateSweep } from "../../db/deposits/sweeps.ts";
@@ -33,6 +34,7 @@ import {
   type PaymentRequest,
   scheduleOrder,
   undoBatch,
+  yieldOrder,
 } from "../sending/chain_orders.ts";
 import { progressBatch } from "../withdrawals/withdrawal_batches.ts";
 import type { Part } from "./recovered_payments.ts";
@@ -223,7 +225,7 @@ async function takePayments(
     (await selectHeldDeposits(tx, place, { hashes: [found.hash] })).map(({ address }) => address),
   );
   const external = gone.filter(({ to }) => !own.has(to) || arrived.has(to));
-  const parts = await matchParts(tx, actor, place, { sender, external });
+  const parts = await matchParts(tx, actor, place, { found, sender, external });
   await keepFound(tx, actor, place, {
     found,
     id,
@@ -253,16 +255,25 @@ async function takePayments(
   };
 }
 
-/** Finds the withdrawals that payments were for, by destination, token and amount. */
+/**
+ * Finds the withdrawals that payments were for, by destination, token and amount. One that is signed counts
+ * where the transaction spends what its bytes would: it replaced them.
+ */
 async function matchParts(
   tx: LedgerTx,
   actor: Actor,
   place: NetworkKey,
-  { sender, external }: { sender: OwnPlace; external: readonly FoundPayment[] },
+  { found, sender, external }: {
+    found: FoundTransaction;
+    sender: OwnPlace;
+    external: readonly FoundPayment[];
+  },
 ): Promise<Part[]> {
-  const waiting = (await selectUnsigned(tx, place, [sender.ramp]))
-    .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address)
-    .filter((one) => one.state !== "signed");
+  const unsent = (await selectUnsigned(tx, place, [sender.ramp]))
+    .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address);
+  const signed = unsent.filter(({ state }) => state === "signed").map(({ id }) => id);
+  const replaced = new Set(await selectReplaced(tx, signed, found.inputs));
+  const waiting = unsent.filter(({ id, state }) => state !== "signed" || replaced.has(id));
   const called = (await selectPaidUnfound(tx, place, [sender.ramp])).slice();
   const parts: Part[] = [];
   for (const { to, contract, amount } of external) {
@@ -274,6 +285,7 @@ async function matchParts(
     const order = at < 0 ? null : waiting.splice(at, 1)[0];
     if (order?.batch_order_id) await undoBatch(tx, actor, order.batch_order_id);
     else if (order?.state === "planned") await unplanOrder(tx, actor, order);
+    else if (order?.state === "signed") await yieldOrder(tx, order, found);
     const known = order !== null
       ? -1
       : called.findIndex((one) =>

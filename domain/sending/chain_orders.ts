@@ -20,6 +20,7 @@ import {
   deleteReservedInputs,
   type DropProof,
   insertReservedInputs,
+  markAttemptsDropped,
   selectAttemptSummaries,
   selectReservedInputs,
 } from "../../db/sending/order_attempts.ts";
@@ -283,6 +284,21 @@ export async function renewOrder(
   await deleteUnmadeCoins(tx, order, made);
   await deleteReservedInputs(tx, order.id);
   if (PURPOSE_RULES[order.purpose].isBatch) await undoBatch(tx, actor, order.id);
+}
+
+/**
+ * Gives up the bytes of a signed order, which were never sent, because a transaction that was found spent
+ * inputs of all of them: only that one can be mined. The ramp is in quarantine.
+ */
+export async function yieldOrder(
+  tx: Tx,
+  order: Pick<OrderRow, "id" | "chain" | "network">,
+  { hash, height }: { hash: string; height: number },
+): Promise<void> {
+  const made = (await selectAttemptSummaries(tx, order.id)).flatMap((one) => one.hash ?? []);
+  await markAttemptsDropped(tx, order.id, { proof: "consumed", by: hash, height });
+  await deleteUnmadeCoins(tx, order, made);
+  await deleteReservedInputs(tx, order.id);
 }
 
 /**

@@ -1,0 +1,164 @@
+/** Payments whose fee was raised since the backup, by a replacement or a child: the one that was mined is theirs, and no other is sent. */
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import type { Checkpoint } from "../../workers/sending/order_work.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/nodes/litecoind.ts";
+import { crashAt, pay, speedUp } from "../support/pending_withdrawals.ts";
+import { rowsOf } from "../support/realm.ts";
+import {
+  COIN,
+  hurry,
+  LITECOIN,
+  openUtxoRamp,
+  type UtxoChain,
+  type UtxoRamp,
+} from "../support/utxo_fixture.ts";
+import { newParty } from "../chains/bitcoin/fixture.ts";
+
+const ETHER = 10n ** 18n;
+const ignore = !hasLitecoind();
+const SLOW = { fee: { speed: "slow" } };
+/** A miner who takes nothing below 0.015 for 1000 bytes; a sweep pays 0.01. */
+const DEAR: UtxoChain = {
+  id: "DOGECOIN",
+  asset: "DOGE",
+  start: () => startLitecoind(...LIKE_DOGECOIN, "-blockmintxfee=0.015", "-paytxfee=0.02"),
+};
+const unpaid = () => Promise.resolve(false);
+
+async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    await hurry(funded.realm);
+    await funded.follow();
+    await funded.node.mine();
+  }
+}
+
+async function endAt(funded: FundedRamp, step: Checkpoint): Promise<void> {
+  const ended = funded.advance((passed) => {
+    if (passed === step) throw new Error("the worker ended");
+  });
+  await rejects(ended, /the worker ended/);
+}
+
+async function paidOut({ anvil }: FundedRamp): Promise<bigint> {
+  return BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
+}
+
+for (const step of ["planned", "stored", "broadcast"] as const) {
+  Deno.test(`a withdrawal that was ${step} at the dump and replaced since is paid once, also while its replacement waits in the pool`, async () => {
+    await using funded = await openFundedRamp();
+    const { realm, anvil } = funded;
+    await anvil.mine();
+    const { body: { id } } = await funded.withdraw("1", SLOW);
+    await endAt(funded, step);
+    await keepRealm(realm);
+    await funded.advance();
+    const faster = await realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
+      speed: "fast",
+    });
+    equal(faster.status, 200, faster.text);
+    await funded.advance();
+    const attempts = "select hash from order_attempts order by attempt";
+    const made = await rowsOf<{ hash: string }>(realm, attempts);
+    equal(made.length, 2);
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    await reconcile(realm, unpaid);
+    await funded.advance();
+    equal(await paidOut(funded), 0n);
+    await anvil.mine();
+    equal(await paidOut(funded), ETHER);
+    await funded.advance();
+    await anvil.mine(2);
+    await haltRealm(realm);
+    const [report] = await reconcile(realm, unpaid);
+    deepEqual([report.lifted, report.obstacles, report.open], [true, [], []]);
+    const ended = await funded.finish(id);
+    equal(ended.status, "DONE");
+    for (let round = 0; round < 3; round++) {
+      await funded.advance();
+      await anvil.mine();
+    }
+    equal(await paidOut(funded), ETHER);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  });
+}
+
+for (const step of ["planned", "stored"] as const) {
+  Deno.test({
+    name:
+      `LTC: a withdrawal that was ${step} at the dump and replaced since is paid once, and waits while its replacement is in the pool`,
+    ignore,
+    fn: async () => {
+      await using funded = await openUtxoRamp(LITECOIN);
+      const { realm } = funded;
+      await funded.fund(5n * COIN, 3n * COIN);
+      const { address } = await newParty("LITECOIN");
+      const id = await pay(funded, address, "1", SLOW);
+      ok((await crashAt(funded, step)).done);
+      await keepRealm(realm);
+      await funded.advance();
+      equal((await speedUp(funded, id)).status, 200);
+      await funded.advance();
+      const [{ hash }] = await rowsOf<{ hash: string }>(realm, "select hash from chain_orders");
+      await restoreRealm(realm);
+      await haltRealm(realm);
+      const [waiting] = await reconcile(realm, unpaid);
+      deepEqual([waiting.lifted, waiting.open], [false, []]);
+      await follow(funded, 3);
+      const [report] = await reconcile(realm, unpaid);
+      deepEqual([report.lifted, report.open, report.obstacles], [true, [], []]);
+      const [row] = await funded.ended([id]);
+      deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+      await follow(funded, 3);
+      deepEqual(await funded.held(address), [COIN]);
+      await funded.agree();
+    },
+  });
+}
+
+for (const sent of [true, false]) {
+  Deno.test({
+    name: `DOGE: a sweep that was ${
+      sent ? "sent at" : "made after"
+    } the dump and paid for by a child since is booked once, and so is the child`,
+    ignore,
+    fn: async () => {
+      await using funded = await openUtxoRamp(DEAR);
+      const { realm } = funded;
+      await funded.deposit(20n * COIN);
+      const left = "select from chain_orders where purpose = 'sweep' and state = 'sent'";
+      if (!sent) await keepRealm(realm);
+      await funded.until(async () => (await rowsOf(realm, left)).length > 0);
+      const aged = "update chain_orders set created_at = created_at - interval '20 minutes'";
+      await rowsOf(realm, aged); // it is stuck
+      if (sent) await keepRealm(realm);
+      for (let round = 0; round < 3; round++) {
+        await funded.node.mine();
+        await funded.advance();
+      }
+      const states = "select purpose, state from chain_orders order by id";
+      deepEqual((await rowsOf<{ purpose: string }>(realm, states)).map(({ purpose }) => purpose), [
+        "sweep",
+        "cpfp",
+      ]);
+      const credited = async () => (await funded.account(funded.virtual)).balance.total;
+      await funded.until(async () => await credited() !== "0");
+      const before = await credited();
+      await restoreRealm(realm);
+      await haltRealm(realm);
+      await follow(funded, 3);
+      const [report] = await reconcile(realm, unpaid);
+      deepEqual([report.lifted, report.open, report.obstacles], [true, [], []]);
+      await funded.until(async () => await credited() !== "0");
+      await follow(funded, 4);
+      equal(await credited(), before);
+      const deposits = "select from deposits where status <> 'ORPHANED'";
+      equal((await rowsOf(realm, deposits)).length, 1);
+      await funded.agree();
+    },
+  });
+}
