@@ -5,6 +5,7 @@ import type { Database } from "../../db/database.ts";
 import { goThrough, reasonOf } from "../../db/realms/realm_rounds.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";
 import { isId } from "../../domain/ids.ts";
+import { readMasterKey } from "../../domain/security/envelope.ts";
 import { countAllRealms, locationOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
 import type { Progress } from "../../progress.ts";
@@ -88,6 +89,13 @@ export async function reconcileAll(
     return { realms: [], unasked: [], epoch, done: true };
   }
   const { row, verdict } = await inspectInstallation(where);
+  const { id: master } = await readMasterKey(dependencies.masterKey);
+  if (row.master !== null && row.master !== master) {
+    throw new TypeError(
+      `the installation has the master key ${row.master}, and this command another: a backup has the` +
+        " key of its time, and is reconciled with that",
+    );
+  }
   const apart = verdict.state === "apart" || row.halted !== null;
   if (apart) {
     if (where.label !== null && where.label === row.label) {
