@@ -1,0 +1,99 @@
+/** A reconciliation that is killed at any of its steps, and run again, ends as one that was not. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { scriptOf } from "../../domain/chains/addresses.ts";
+import { reconcileRealm } from "../../workers/recovery/reconcile.ts";
+import type { WorkerContext } from "../../workers/worker_context.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
+import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { pay } from "../support/pending_withdrawals.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { newParty } from "../chains/bitcoin/fixture.ts";
+
+const KILLED = "the process was killed";
+
+/** The same context, whose process ends instead of taking a step after so many. */
+function killedAfter(context: WorkerContext, steps: number): WorkerContext {
+  let taken = 0;
+  const step: WorkerContext["step"] = (...of) => {
+    if (taken++ >= steps) return Promise.reject(new Error(KILLED));
+    return context.step(...of);
+  };
+  return { ...context, actor: { ...context.actor, at: Date.now() }, step };
+}
+
+/** Reconciles until so many steps were taken; false where it came to its end before. */
+async function isKilled(realm: TestRealm, steps: number): Promise<boolean> {
+  const context = await workerContextOf(realm);
+  const options = { gap: 50, back: 100, answer: () => Promise.resolve(false) };
+  try {
+    await reconcileRealm(killedAfter(context, steps), options);
+    return false;
+  } catch (error) {
+    if ((error as Error).message !== KILLED) throw error;
+    return true;
+  } finally {
+    context.chains.close();
+  }
+}
+
+/** What callers see of it in the end. */
+async function outcome(funded: UtxoRamp, ids: readonly string[]) {
+  const { realm } = funded;
+  await funded.until(async () =>
+    (await rowsOf(realm, "select from sweeps where state = 'done'")).length > 0
+  );
+  const rows = await funded.ended(ids);
+  await hurry(realm);
+  await funded.follow();
+  await funded.agree();
+  const deposits = "select trim_scale(amount)::text as amount, status from deposits" +
+    " where status <> 'ORPHANED' order by amount, status";
+  const totals = "select type, system, trim_scale(total)::text as total from accounts" +
+    " where total <> 0 order by 1, 2, 3";
+  return {
+    withdrawals: rows.map(({ status, chain, fee }) => [status, chain.hash, fee.cost]),
+    deposits: [...await rowsOf(realm, deposits)],
+    accounts: [...await rowsOf(realm, totals)],
+  };
+}
+
+Deno.test({
+  name:
+    "LTC: a reconciliation that is killed before any of its steps and run again ends as any other",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node } = funded;
+    await funded.fund(5n * COIN, 3n * COIN);
+    const { address } = await newParty("LITECOIN");
+    const ids = [await pay(funded, address, "1"), await pay(funded, address, "1")];
+    await keepRealm(realm);
+    await funded.ended(ids);
+    const made = await realm.admin.send("POST", `/v1/account/${funded.virtual}/address`, {});
+    equal(made.status, 201, made.text);
+    await realm.drain();
+    const script = (await scriptOf("LITECOIN", "regtest", made.body.address.address)).toHex();
+    await node.pay([{ script, amount: 2n * COIN }]);
+    await funded.until(async () =>
+      (await rowsOf(realm, "select from sweeps where state = 'done'")).length > 0
+    );
+    let first: Awaited<ReturnType<typeof outcome>> | null = null;
+    let steps = 0;
+    for (let killed = true; killed; steps++) {
+      await restoreRealm(realm);
+      await haltRealm(realm);
+      killed = await isKilled(realm, steps);
+      const reports = killed ? await reconcile(realm, () => Promise.resolve(false)) : [];
+      for (const { lifted, obstacles, open } of reports) {
+        deepEqual([lifted, obstacles, open], [true, [], []], `killed after ${steps} steps`);
+      }
+      const ended = await outcome(funded, ids);
+      first ??= ended;
+      deepEqual(ended, first, `killed after ${steps} steps`);
+    }
+    ok(steps > 10, `${steps}`);
+    deepEqual((await funded.held(address)).length, ids.length);
+  },
+});
