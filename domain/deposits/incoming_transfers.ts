@@ -43,7 +43,7 @@ interface Recipient {
 const INSIDE = -2;
 
 /** Purposes of own orders whose transfers are no deposits. */
-const INWARD = new Set(["sweep", "gas", "fill", "consolidation"]);
+export const INWARD: ReadonlySet<string> = new Set(["sweep", "gas", "fill", "consolidation"]);
 
 /**
  * Classifies transfers. Those of own orders, and those before an address or token counts, are

@@ -5,7 +5,7 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
-import { releaseFound } from "../../db/recovery/recoveries.ts";
+import { releaseFound } from "../../db/recovery/found_payments.ts";
 import { selectKeptTokens } from "../../db/currencies/tokens.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import { type HistoryEntry, updateWithdrawal } from "../../db/withdrawals/withdrawals.ts";

@@ -11,8 +11,8 @@ import { markOrphaned } from "../../db/deposits/deposits.ts";
 import { updateToken } from "../../db/currencies/tokens.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
 import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
+import { claimFound, selectPaidUnfound } from "../../db/recovery/found_payments.ts";
 import {
-  claimFound,
   insertMinedBytes,
   type OwnPlace,
   releaseDeposits,
@@ -20,7 +20,6 @@ import {
   selectHeldDeposits,
   selectKnownHashes,
   selectOwnPlaces,
-  selectPaidUnfound,
   selectReplaced,
   selectUnsigned,
 } from "../../db/recovery/recoveries.ts";
@@ -36,6 +35,7 @@ import {
   undoBatch,
   yieldOrder,
 } from "../sending/chain_orders.ts";
+import { INWARD } from "../deposits/incoming_transfers.ts";
 import { progressBatch } from "../withdrawals/withdrawal_batches.ts";
 import type { Part } from "./recovered_payments.ts";
 import { unplanOrder } from "../sending/signing_holds.ts";
@@ -332,6 +332,21 @@ async function keepFound(
   await insertMinedBytes(tx, { order: id, hash, ...bytes });
   await insertReservedInputs(tx, { id, chain, network }, inputs, actor.at);
   await scheduleOrder(tx, actor, id);
+}
+
+/**
+ * Handles the held deposits of a transaction that replaced one of an order: they are those that would be
+ * deposits, had it been the order's from the beginning.
+ */
+export async function settleReplacement(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  found: FoundTransaction,
+): Promise<void> {
+  const to = INWARD.has(order.purpose) ? [] : found.payments.map((one) => one.to);
+  const external = new Set(to.filter((address) => address !== order.sender));
+  await settleHeld(tx, actor, order, { found, external });
 }
 
 /**

@@ -7,7 +7,7 @@
  */
 import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
-import { selectUnmatchedLike } from "../../db/recovery/recoveries.ts";
+import { selectUnmatchedLike } from "../../db/recovery/found_payments.ts";
 import { selectOwnTransactions } from "../../db/deposits/deposits.ts";
 import {
   doubtTransfers,

@@ -7,7 +7,7 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
-import { claimFound, selectUnmatchedLike } from "../../db/recovery/recoveries.ts";
+import { claimFound, selectUnmatchedLike } from "../../db/recovery/found_payments.ts";
 import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
 import {
   type HistoryEntry,

@@ -1,5 +1,5 @@
 /** Payments whose fee was raised since the backup, by a replacement or a child: the one that was mined is theirs, and no other is sent. */
-import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Checkpoint } from "../../workers/sending/order_work.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
@@ -119,6 +119,80 @@ for (const step of ["planned", "stored"] as const) {
     },
   });
 }
+
+const FOUND = [["planned", "newest"], ["stored", "newest"], ["broadcast", "newest"], [
+  "broadcast",
+  "third",
+]] as const;
+
+for (const [step, block] of FOUND) {
+  Deno.test({
+    name:
+      `LTC: a withdrawal that was ${step} at the dump, and whose replacement is in the ${block} block, is not asked about and paid once`,
+    ignore,
+    fn: async () => {
+      await using funded = await openUtxoRamp(LITECOIN);
+      const { realm, node } = funded;
+      await funded.fund(5n * COIN, 3n * COIN);
+      const { address } = await newParty("LITECOIN");
+      const id = await pay(funded, address, "1", SLOW);
+      ok((await crashAt(funded, step)).done);
+      await keepRealm(realm);
+      await funded.advance();
+      equal((await speedUp(funded, id)).status, 200);
+      await funded.advance();
+      const [{ hash }] = await rowsOf<{ hash: string }>(realm, "select hash from chain_orders");
+      await restoreRealm(realm);
+      await haltRealm(realm);
+      await node.mine();
+      if (block === "third") await follow(funded, 3);
+      const asked: string[] = [];
+      const [report] = await reconcile(realm, ({ withdrawal }) => {
+        asked.push(withdrawal);
+        return Promise.resolve(false);
+      });
+      deepEqual([report.lifted, report.obstacles, asked], [true, [], []]);
+      const [row] = await funded.ended([id]);
+      deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+      await follow(funded, 3);
+      deepEqual(await funded.held(address), [COIN]);
+      const held = "select from ramps where quarantined is not null";
+      deepEqual(await rowsOf(realm, held), []);
+      await funded.agree();
+    },
+  });
+}
+
+Deno.test({
+  name: "LTC: a sweep that was sent at the dump and replaced since is booked once",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm } = funded;
+    await funded.deposit(20n * COIN);
+    const left = "select hash from chain_orders where purpose = 'sweep' and state = 'sent'";
+    const hashOf = async () => (await rowsOf<{ hash: string }>(realm, left))[0]?.hash;
+    await funded.until(async () => await hashOf() !== undefined);
+    const first = await hashOf();
+    const aged = "update chain_orders set created_at = created_at - interval '20 minutes'";
+    await rowsOf(realm, aged); // it is stuck
+    await keepRealm(realm);
+    for (let round = 0; round < 3; round++) await funded.advance();
+    notEqual(await hashOf(), first, "it was replaced");
+    const credited = async () => (await funded.account(funded.virtual)).balance.total;
+    await funded.until(async () => await credited() !== "0");
+    const before = await credited();
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    const [report] = await reconcile(realm, unpaid);
+    deepEqual([report.lifted, report.open, report.obstacles], [true, [], []]);
+    await funded.until(async () => await credited() !== "0");
+    await follow(funded, 4);
+    equal(await credited(), before);
+    equal((await rowsOf(realm, "select from deposits where status <> 'ORPHANED'")).length, 1);
+    await funded.agree();
+  },
+});
 
 for (const sent of [true, false]) {
   Deno.test({

@@ -8,6 +8,7 @@
 import { passOverNumbers, setApart } from "../../db/realms/attestations.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
 import { liftQuarantine, selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
+import { selectUnmatchedLike } from "../../db/recovery/found_payments.ts";
 import {
   type QuarantinedRamp,
   raiseNonce,
@@ -16,7 +17,6 @@ import {
   selectQuarantinedRamps,
   selectSignedOrders,
   selectUnknownSpends,
-  selectUnmatchedLike,
   selectUnsigned,
   selectUntouchedCoins,
 } from "../../db/recovery/recoveries.ts";
@@ -33,7 +33,7 @@ import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import { settlePaid } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import { readFound } from "../sending/found_transactions.ts";
+import { readFound, takeForSent } from "../sending/found_transactions.ts";
 import { scanNetwork } from "../scanning/scanner.ts";
 import { advanceOrder } from "../sending/sender.ts";
 import { findPassed, passOverIndices, usedOf } from "./lost_addresses.ts";
@@ -244,7 +244,7 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   for (const one of mined) {
     const found = await readFound(context, chain, place, one);
     if (found === null) obstacles.push(`${one.hash} is not signed by an address of ours`);
-    else {
+    else if (!await takeForSent(context, chain, place, found)) {
       try {
         const result = await context.step((tx) => takeIn(tx, context.actor, place, found), {
           lockLedger: true,

@@ -6,9 +6,11 @@ import {
   selectMinedCoins,
   selectNextNonce,
   selectOwnPlaces,
+  selectSpending,
   sumInputs,
 } from "../../db/recovery/recoveries.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
+import { selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import {
   type AttemptRow,
@@ -22,6 +24,7 @@ import {
   type FoundToken,
   type FoundTransaction,
   isTokenOf,
+  settleReplacement,
   takeIn,
 } from "../../domain/recovery/recoveries.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -86,8 +89,7 @@ export async function takeReplacement(
   if (found === null) return false;
   const deploys = found.deployed !== null && isTokenOf(order, found.deployed);
   if (deploys) return await takeAttempt(context, order, found);
-  const meant = (await chain.inspect(last.raw!)).payments.filter(({ to }) => to !== order.sender);
-  const same = meant.filter((one) => found.payments.some((other) => isSame(one, other)));
+  const { meant, same } = await compareWith(chain, order, last, found);
   if (same.length === 0) {
     // On UTXO chains the scanner reports it, and the reconciliation recovers the spender.
     if (chain.nonces !== null) await takeOther({ context }, order, found);
@@ -97,6 +99,49 @@ export async function takeReplacement(
     throw new ChainError("held", `${by} took its place and paid a part of it: reconcile the ramp`);
   }
   return await takeAttempt(context, order, found);
+}
+
+/** The payments of an order's bytes, change not counted, and those of them that a found transaction makes as well. */
+async function compareWith(
+  chain: Chain,
+  order: OrderRow,
+  last: AttemptRow,
+  found: FoundTransaction,
+): Promise<{ meant: FoundPayment[]; same: FoundPayment[] }> {
+  const meant = (await chain.inspect(last.raw!)).payments.filter(({ to }) => to !== order.sender);
+  return {
+    meant,
+    same: meant.filter((one) => found.payments.some((other) => isSame(one, other))),
+  };
+}
+
+/**
+ * Stores a found transaction as an attempt of the sent order whose coins it spends, if it makes the same
+ * payments: it replaced the order's, however few blocks lie above it. Otherwise the order would be restarted
+ * once they are enough, beside a payment that nobody is known to have ordered.
+ *
+ * @returns whether there is such an order
+ */
+export async function takeForSent(
+  context: WorkerContext,
+  chain: Chain,
+  place: NetworkKey,
+  found: FoundTransaction,
+): Promise<boolean> {
+  if (!chain.traits.coins) return false;
+  const orders = await reading(context.pool, (db) => selectSpending(db, place, found.inputs));
+  for (const order of orders) {
+    const all = await reading(context.pool, (db) => selectAttempts(db, order.id));
+    const living = all.filter(({ dropped }) => !dropped);
+    const last = living.findLast(({ raw }) => raw !== null);
+    const replaced = living.every(({ inputs }) => inputs.some((one) => found.inputs.includes(one)));
+    if (last === undefined || !replaced) continue;
+    const { meant, same } = await compareWith(chain, order, last, found);
+    if (meant.length > 0 && same.length === meant.length) {
+      return await takeAttempt(context, order, found);
+    }
+  }
+  return false;
 }
 
 /** Stores a replacement that a newer database signed as an attempt of its order. */
@@ -116,6 +161,7 @@ async function takeAttempt(
       fee: found.fee === null ? null : `${found.fee}`,
       at: context.actor.at,
     });
+    await settleReplacement(tx, context.actor, current, found);
     await scheduleOrder(tx, context.actor, order.id);
   });
   context.log("warn", "a replacement that nothing here knew of was found", {

@@ -1,0 +1,76 @@
+/** Statements on payments that were found, and the withdrawals that operators declare paid. @module */
+import type { NetworkKey } from "../chains/cursors.ts";
+import type { Db, Tx } from "../database.ts";
+
+/** Withdrawals that an operator declared paid and whose payment was not found yet. */
+export async function selectPaidUnfound(
+  db: Db,
+  place: NetworkKey,
+  ramps: readonly string[],
+): Promise<
+  {
+    id: string;
+    order_id: string;
+    destination: string;
+    contract: string | null;
+    amount: string;
+    decimals: number;
+  }[]
+> {
+  return await db`
+    select w.id, w.order_id, w.destination, w.contract, w.amount::text as amount, a.decimals
+    from withdrawals w join accounts a on a.id = w.account
+    where w.chain = ${place.chain} and w.network = ${place.network} and w.status = 'DONE'
+      and w.hash is null and w.found_order_id is null
+      and w.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
+    order by w.id`;
+}
+
+/** A payment that was found, by its recovered order and its place among that order's. */
+export interface FoundPart {
+  order: string;
+  payment: number;
+}
+
+/**
+ * States that a found payment was that of a withdrawal which an operator declared paid. The database refuses
+ * a second withdrawal of one payment.
+ */
+export async function claimFound(tx: Tx, withdrawal: string, part: FoundPart): Promise<void> {
+  await tx`
+    update withdrawals set found_order_id = ${part.order}, found_payment = ${part.payment}
+    where id = ${withdrawal}`;
+}
+
+/** Forgets whose the payments of a recovered order were, because its transaction made none. */
+export async function releaseFound(tx: Tx, order: string): Promise<void> {
+  await tx`
+    update withdrawals set found_order_id = null, found_payment = null
+    where found_order_id = ${order}`;
+}
+
+/** A found payment of what a withdrawal was to pay that nobody is known to have ordered. */
+export interface UnmatchedLike extends FoundPart {
+  withdrawal: string;
+  hash: string;
+  height: number | null;
+}
+
+/** Lists the withdrawals that an order pays, alone or as a batch, for which there is such a payment. */
+export async function selectUnmatchedLike(db: Db, order: string): Promise<UnmatchedLike[]> {
+  return await db<UnmatchedLike[]>`
+    select distinct on (w.id) w.id as withdrawal, f.id as order, n.at::integer - 1 as payment, f.hash,
+      f.height::integer as height
+    from chain_orders o join withdrawals w on w.id = o.reference_id
+      join chain_orders f on f.purpose = 'recovered' and f.ramp = o.ramp
+        and f.created_at >= o.created_at
+      cross join lateral jsonb_array_elements(f.request -> 'payments') with ordinality n(p, at)
+    where (o.id = ${order} or o.batch_order_id = ${order}) and o.purpose = 'withdrawal'
+      and n.p ->> 'order' is null and n.p ->> 'withdrawal' is null
+      and n.p ->> 'to' = o.request -> 'payments' -> 0 ->> 'to'
+      and coalesce(n.p ->> 'contract', '') = o.contract
+      and n.p ->> 'amount' = o.request -> 'payments' -> 0 ->> 'amount'
+      and not exists (select from withdrawals d
+        where d.found_order_id = f.id and d.found_payment = n.at - 1)
+    order by w.id, f.id, n.at`;
+}
