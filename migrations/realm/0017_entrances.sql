@@ -469,7 +469,8 @@ end $$;
 create constraint trigger blocks_serving after update on blocks deferrable initially deferred
   for each row when (new.reference_id is not null and new.status <> 'OPEN') execute function check_charge_blocked();
 
--- A withdrawal keeps its request, and ends once, as its order did; the serving role only cancels it.
+-- A withdrawal keeps its request, and ends once, as its order did; the serving role only cancels it. A payment that
+-- was found is one withdrawal's to the same destination, of the same asset.
 create function check_withdrawal() returns trigger language plpgsql as $$
 declare
   fault text;
@@ -479,6 +480,15 @@ begin
       new.destination, new.asset, new.value, new.amount, new.paid_by, new.order_id)
       or new.contract is distinct from old.contract then
     fault := 'stays what was asked for';
+  elsif new.found_order_id is not null and new.found_order_id is distinct from old.found_order_id
+      and not exists (select from chain_orders f cross join lateral (
+          select f.request -> 'payments' -> new.found_payment as paid) p
+        where f.id = new.found_order_id and f.purpose = 'recovered' and f.ramp = new.ramp
+          and p.paid ->> 'order' is null and coalesce((p.paid ->> 'withdrawal')::uuid, new.id) = new.id
+          and p.paid ->> 'contract' is not distinct from new.contract
+          and p.paid ->> 'to' in (new.destination, (select o.request -> 'payments' -> 0 ->> 'to'
+            from chain_orders o where o.id = new.order_id))) then
+    fault := 'was not paid by that';
   elsif new.status = old.status then
     return new;
   elsif old.status <> 'PROCESSING' then

@@ -1,5 +1,6 @@
 /** Restored databases of which several withdrawals pay the same to the same address: each payment that was found counts once. */
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
@@ -33,6 +34,21 @@ async function gone(funded: FundedRamp): Promise<{ ledger: bigint; chain: bigint
 async function quarantineOf(realm: TestRealm): Promise<string | null> {
   const text = "select quarantined ->> 'detail' as detail from ramps";
   return (await rowsOf<{ detail: string | null }>(realm, text))[0].detail;
+}
+
+/** The database lets no payment be two withdrawals', and none be that of a withdrawal to somebody else. */
+async function assertOneEach(
+  realm: TestRealm,
+  { other, equals: [one, two] }: { other: string; equals: readonly string[] },
+): Promise<void> {
+  const take = (id: string) =>
+    serializable(realm.pool, (tx) =>
+      tx.unsafe(
+        `update withdrawals w set found_order_id = o.found_order_id, found_payment = o.found_payment
+          from withdrawals o where o.id = '${one}' and w.id = '${id}'`,
+      ));
+  await rejects(take(two), /"withdrawals_found"/);
+  await rejects(take(other), /was not paid by that/);
 }
 
 Deno.test({
@@ -71,6 +87,7 @@ Deno.test({
     });
     ok(report.lifted, JSON.stringify(report));
     deepEqual(asked, [rows[1].chain.hash, rows[1].chain.hash]);
+    await assertOneEach(realm, { other: first, equals });
     await follow(funded, 6);
     const ended = await funded.ended([first, ...equals]);
     deepEqual(ended.map(({ status, chain }) => [status, chain.hash === rows[1].chain.hash]), [

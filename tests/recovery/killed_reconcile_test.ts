@@ -16,9 +16,9 @@ const KILLED = "the process was killed";
 /** The same context, whose process ends instead of taking a step after so many. */
 function killedAfter(context: WorkerContext, steps: number): WorkerContext {
   let taken = 0;
-  const step: WorkerContext["step"] = (...of) => {
+  const step: WorkerContext["step"] = (work, ...how) => {
     if (taken++ >= steps) return Promise.reject(new Error(KILLED));
-    return context.step(...of);
+    return context.step(work, ...how);
   };
   return { ...context, actor: { ...context.actor, at: Date.now() }, step };
 }

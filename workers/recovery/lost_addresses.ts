@@ -36,7 +36,7 @@ export interface AddressSearch {
 }
 
 /** The indices of a ramp that a run passes over. */
-interface Passing {
+export interface Passing {
   readonly ramp: QuarantinedRamp;
   /** The first of this quarantine; earlier runs may have passed over some. */
   readonly begun: number;
