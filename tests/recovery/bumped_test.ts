@@ -5,7 +5,7 @@ import type { Checkpoint } from "../../workers/sending/order_work.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/nodes/litecoind.ts";
-import { crashAt, pay, speedUp } from "../support/pending_withdrawals.ts";
+import { crashAt, paidOnce, pay, queue, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import {
   COIN,
@@ -162,6 +162,37 @@ for (const [step, block] of FOUND) {
     },
   });
 }
+
+Deno.test({
+  name:
+    "LTC: a batch that was sent at the dump and replaced since pays each of its withdrawals once",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node } = funded;
+    await funded.fund(5n * COIN, 3n * COIN);
+    const made = await queue(funded, LITECOIN, 2, SLOW);
+    await funded.advance(); // joined
+    ok((await crashAt(funded, "broadcast")).done);
+    await keepRealm(realm);
+    await funded.advance();
+    equal((await speedUp(funded, made.ids[0])).status, 200);
+    await funded.advance();
+    const batch = "select hash from chain_orders where purpose = 'batch'";
+    const [{ hash }] = await rowsOf<{ hash: string }>(realm, batch);
+    await restoreRealm(realm);
+    notEqual((await rowsOf<{ hash: string }>(realm, batch))[0].hash, hash);
+    await haltRealm(realm);
+    await node.mine();
+    const [report] = await reconcile(realm, unpaid);
+    deepEqual([report.lifted, report.obstacles, report.taken], [true, [], []]);
+    const rows = await funded.ended(made.ids);
+    deepEqual(rows.map(({ chain }) => chain.hash), [hash, hash]);
+    await follow(funded, 3);
+    await paidOnce(funded, made);
+    await funded.agree();
+  },
+});
 
 Deno.test({
   name: "LTC: a sweep that was sent at the dump and replaced since is booked once",
