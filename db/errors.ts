@@ -148,7 +148,7 @@ export function isUnavailable(error: unknown): boolean {
  * Whether a setting was refused, for example by `set role` to a missing role: no caller's input is a
  * setting.
  */
-function isOfSetting(error: unknown): boolean {
+export function isOfSetting(error: unknown): boolean {
   return (error as { routine?: unknown }).routine === "call_string_check_hook";
 }
 

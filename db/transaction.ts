@@ -13,6 +13,7 @@ import {
 } from "./errors.ts";
 import { isPastBound, releaseBound } from "./late_bounds.ts";
 import type { Db, Pool, Sql, Tx } from "./pool_types.ts";
+import { isRoleRefused, renewAfterRefusal } from "./role_refusals.ts";
 
 /** Marks the type of a transaction that took the ledger lock; there is no such value. */
 export declare const ledgerLock: unique symbol;
@@ -305,15 +306,15 @@ export async function using<T>(
 }
 
 /**
- * Runs work where the realm lives; again in its new place, where it moved meanwhile and the old one refused, and again
- * without the demand of a cut that nobody ended in time.
+ * Runs work where the realm lives; again in its new place, where it moved meanwhile and the old one refused, again
+ * without the demand of a cut that nobody ended in time, and once more where a session did not know the realm's role.
  */
 async function wherever<T>(
   pool: Pool,
   work: (sql: Sql) => Promise<T>,
   deadlineMs: number,
 ): Promise<T> {
-  let released = false;
+  let [released, refused] = [false, false];
   for (let moves = 0;; moves++) {
     const from = pool.place;
     const leave = await pool.enter();
@@ -323,6 +324,10 @@ async function wherever<T>(
       if (isPastBound(error) && !released) {
         released = true;
         await releaseBound(pool, writing);
+        continue;
+      }
+      if (isRoleRefused(error) && !refused) {
+        refused = true;
         continue;
       }
       if (from === undefined || moves >= MOVES_MAX || !isRefusedThere(error)) throw error;
@@ -363,7 +368,7 @@ async function untilDeadline<T>(
     // was lost there. Where that refuses the login, the next statement would wait, while the driver tries for ever.
     else if (isDisconnect(error) || isLeftOpen(error)) {
       pool.renew(sql, Promise.allSettled(beside));
-    }
+    } else if (isRoleRefused(error)) renewAfterRefusal(pool, sql, Promise.allSettled(beside));
     throw error;
   } finally {
     beside.delete(run);
