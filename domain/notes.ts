@@ -12,6 +12,7 @@ import {
   selectNoted,
   selectNotes,
 } from "../db/notes.ts";
+import { isArchived } from "../db/ledger/archives.ts";
 import type { Actor } from "./actor.ts";
 import { Id, text } from "./entity.ts";
 import { DomainError, invalidField } from "./errors.ts";
@@ -70,7 +71,7 @@ export interface Note {
  * Adds a note about an entity of the realm. `profile` is the person that it is about, or the identity while that has
  * no person: with it the note is erased.
  *
- * @throws {DomainError} permission.role, permission.scope, request.invalid
+ * @throws {DomainError} permission.role, permission.scope, request.invalid, transaction.archived
  */
 export async function addNote(
   tx: Tx,
@@ -79,7 +80,7 @@ export async function addNote(
 ): Promise<{ view: z.infer<typeof NoteView>; profile: string | null }> {
   assertManagesRealm(actor);
   const noted = isId(note.entity) ? await selectNoted(tx, note.entity) : null;
-  if (noted === null) throw invalidField("/entity", "there is no such entity");
+  if (noted === null) throw await unknownEntity(tx, note.entity);
   const id = newId(actor.at);
   const row = await insertNote(tx, {
     ...{ id, ...note, ...noted },
@@ -87,6 +88,13 @@ export async function addNote(
     created_at: actor.at,
   });
   return { view: viewNote(row), profile: noted.person ?? noted.identity };
+}
+
+/** The refusal of an entity that is in no table; an archived transaction keeps the notes that it has. */
+async function unknownEntity(db: Db, id: string): Promise<DomainError> {
+  return isId(id) && await isArchived(db, id)
+    ? new DomainError("transaction.archived", "the transaction is archived")
+    : invalidField("/entity", "there is no such entity");
 }
 
 /**

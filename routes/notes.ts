@@ -19,7 +19,7 @@ export const noteRoutes: readonly AnyRoute[] = [
     body: NewNote,
     status: 201,
     answer: NoteView,
-    errors: ["permission.role", "permission.scope"],
+    errors: ["permission.role", "permission.scope", "transaction.archived"],
     handle: (call) =>
       command(call, async (tx) => {
         const { view, profile } = await addNote(tx, call.actor, call.body);

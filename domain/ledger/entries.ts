@@ -146,8 +146,9 @@ export async function rangeOf(
 ): Promise<{ low: bigint; high: bigint }> {
   const account = await findAccount(db, actor, id);
   if (to !== undefined) await closePast(db, to);
-  const { opening: before } = await beginOf(db, account.id, from ?? 0);
-  const until = await pastOf(db, account.id, to ?? END_OF_TIME);
+  const last = to ?? END_OF_TIME;
+  const { opening: before } = await beginOf(db, account.id, { from: from ?? 0, to: last });
+  const until = await pastOf(db, account.id, last);
   const [low, read] = [BigInt(before.seq), BigInt(after ?? 0)];
   // Who has read up to an entry would take the first that is there for the next one.
   if (!from && !sort.startsWith("-") && read > 0n && read < low) throw archived();
@@ -220,7 +221,7 @@ export async function openStatement(
   return {
     account,
     to,
-    ...await beginOf(db, account.id, input.from),
+    ...await beginOf(db, account.id, { from: input.from, to }),
     closing: await pastOf(db, account.id, to),
   };
 }
@@ -296,13 +297,16 @@ async function pastOf(db: Db, account: string, at: number): Promise<PastBalanceR
 /**
  * The time from which on entries are asked for, and the balance before it. Where all are asked for (0), they begin behind
  * those that are archived.
+ *
+ * @throws {DomainError} time.archived, also where all until then are archived
  */
 async function beginOf(
   db: Db,
   account: string,
-  from: number,
+  { from, to }: { from: number; to: number },
 ): Promise<{ from: number; opening: PastBalanceRow }> {
   const start = from > 0 ? from : (await selectOpening(db, account))?.ms ?? from;
+  if (from === 0 && start > to) throw archived();
   return { from: start, opening: await pastOf(db, account, start - 1) };
 }
 
