@@ -1,7 +1,8 @@
 /**
  * Copies of whole tables as a stream, in PostgreSQL's own text form (COPY). The driver's streams are
- * handled here alone, because they have three traps: a stream that ended may leave its connection
- * paused; an error that follows the last byte is told to nobody; and a row is a chunk.
+ * handled here alone, because they have four traps: a stream that ended may leave its connection
+ * paused; one that was left before its end refuses every further statement, the end of the transaction too; an error that
+ * follows the last byte is told to nobody; and a row is a chunk.
  * @module
  */
 import type { Tx } from "../database.ts";
@@ -13,6 +14,9 @@ const LINE_FEED = 10;
 
 /** The parts of the driver's readable stream that are used. */
 interface Source extends AsyncIterable<Uint8Array> {
+  /** Takes a row, or the end; false stops the connection until more is asked for. */
+  push(row: Uint8Array | null): boolean;
+  destroy(error?: Error): unknown;
   _read(size: number): void;
 }
 
@@ -40,6 +44,8 @@ export async function* copyOut(
   const from = `${identifier(schema)}.${identifier(table.name)}`;
   const text = `copy (select ${columns} from ${from} where ${rows}) to stdout`;
   const source = await tx.unsafe(text).readable() as unknown as Source;
+  const leave = leavable(source);
+  let isLeft = true;
   let parts: Uint8Array[] = [];
   let size = 0;
   try {
@@ -51,9 +57,35 @@ export async function* copyOut(
       [parts, size] = [[], 0];
     }
     if (size > 0) yield concatenate(parts, size);
+    isLeft = false;
+  } catch (error) {
+    isLeft = false; // the server has ended it
+    throw error;
   } finally {
     source._read(0); // the connection goes on, though nobody reads this stream any more
+    if (isLeft) await leave();
   }
+}
+
+/** Gives what drops the rest of a stream, and is resolved when the server has sent it. */
+function leavable(source: Source): () => Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { push, destroy } = source;
+  let isLeft = false;
+  source.push = (row) => {
+    if (row === null) resolve();
+    return isLeft || push.call(source, row);
+  };
+  source.destroy = (error) => {
+    // The connection is lost, or the server sends no more; an AbortError is from whoever has left the stream.
+    if (error && error.name !== "AbortError") resolve();
+    return destroy.call(source, error);
+  };
+  return async () => {
+    isLeft = true;
+    source._read(0);
+    await promise;
+  };
 }
 
 /**

@@ -42,6 +42,14 @@ export interface CommandHost extends AsyncDisposable {
     args: readonly string[],
     env?: Record<string, string>,
   ): Promise<Ended>;
+  /** Runs a command whose files may have so many blocks of 512 bytes each, as where the disk is full. */
+  runWithin(
+    blocks: number,
+    url: string,
+    command: Command,
+    args: readonly string[],
+    env?: Record<string, string>,
+  ): Promise<Ended>;
   /** Runs a command whose standard error is a terminal: `said` is what it writes there. */
   runInTerminal(url: string, command: Command, args: readonly string[]): Promise<Ended>;
   /** The files of backups, sorted by name. */
@@ -81,6 +89,13 @@ export async function commandHost(): Promise<CommandHost> {
     recipient,
     start,
     run: (...of) => start(...of).end(),
+    async runWithin(blocks, ...of) {
+      const { args, env } = invocationOf(settings, ...of);
+      const shell = `trap '' XFSZ; ulimit -f ${blocks}; exec "$0" "$@"`;
+      const [run, ...rest] = args;
+      const all = ["-c", shell, Deno.execPath(), run, "--no-code-cache", ...rest];
+      return await spawn("sh", { args: all, env }).end();
+    },
     async runInTerminal(...of) {
       const { args, env } = invocationOf(settings, ...of);
       const out = `${folder}/standard_output`;

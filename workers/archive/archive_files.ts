@@ -124,8 +124,9 @@ async function open(
   if (recipients.length > 0) return await encryptTo(recipients, sink);
   const { readable, writable } = gzip(new CompressionStream("gzip"));
   const done = readable.pipeTo(sink);
-  done.catch(() => {}); // the writer fails with it
-  return { writer: writable.getWriter(), done };
+  const writer = writable.getWriter();
+  done.catch((error) => writer.abort(error)).catch(() => {}); // it would wait for ever
+  return { writer, done };
 }
 
 /** A file that a process left unfinished gives way: the folder is locked. */

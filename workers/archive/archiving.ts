@@ -24,6 +24,7 @@ import { reading } from "../../db/transaction.ts";
 import { GENESIS } from "../../domain/audit/chain_links.ts";
 import { recomputeRange } from "../../domain/audit/hash_chain.ts";
 import { refuse } from "../../domain/backup/manifests.ts";
+import { DomainError } from "../../domain/errors.ts";
 import type { Progress } from "../../progress.ts";
 import {
   type ArchiveFile,
@@ -78,7 +79,8 @@ export async function archiveOldest(
   const manifest = await readOnce(owner, async (tx) => {
     const proven = await provePart(tx, archiving, part);
     onStep("verified");
-    return await findWhole(archiving, part, proven) ?? await writePart(tx, archiving, part, proven);
+    return await findWhole(archiving, part, proven) ??
+      await writePart(tx, archiving, part, proven).catch((error) => notWritten(error, until));
   });
   onStep("written");
   progress?.part("Reading the files back", storedBytes(manifest.manifest), "bytes");
@@ -92,6 +94,12 @@ export async function archiveOldest(
   onStep("archived");
   const { transactions, entries } = manifest.manifest;
   return { until, transactions, entries, manifest: manifest.digest };
+}
+
+/** Names the part whose files have no room. */
+function notWritten(error: unknown, until: string): never {
+  if (!(error instanceof DomainError)) throw error;
+  return refuse(`the part until ${until} is not archived, nothing has changed: ${error.message}`);
 }
 
 /** Sums up the stored bytes of files. */

@@ -18,8 +18,10 @@ export async function encryptTo(
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const compressed = readable.pipeThrough(bytes(new CompressionStream("gzip")));
   const done = (await encrypter.encrypt(compressed)).pipeTo(sink);
-  done.catch(() => {}); // the writer fails with it
-  return { writer: writable.getWriter(), done };
+  const writer = writable.getWriter();
+  // It would wait for ever: not every stream between hands a fault of the sink back.
+  done.catch((error) => writer.abort(error)).catch(() => {});
+  return { writer, done };
 }
 
 /**

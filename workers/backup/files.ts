@@ -4,7 +4,7 @@
  * @module
  */
 import { join } from "node:path";
-import type { Header } from "../../domain/backup/manifests.ts";
+import { type Header, refuse } from "../../domain/backup/manifests.ts";
 
 /** A file that is being written. */
 export interface Draft {
@@ -36,7 +36,11 @@ export function scopeOf(
   return `${kind}_${installation.replaceAll("-", "")}`;
 }
 
-/** Begins a file. Partial ones that no process writes any more are removed first. */
+/**
+ * Begins a file. Partial ones that no process writes any more are removed first.
+ *
+ * @throws {DomainError} request.invalid, also later, where the disk is full or refuses the file
+ */
 export async function beginFile(folder: string, name: string): Promise<Draft> {
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
   await removeStale(folder);
@@ -52,12 +56,12 @@ export async function beginFile(folder: string, name: string): Promise<Draft> {
     sink: new WritableStream({
       async write(chunk) {
         for (let at = 0; at < chunk.length;) {
-          at += await file.write(chunk.subarray(at));
+          at += await file.write(chunk.subarray(at)).catch((error) => fail(partial, error));
         }
       },
     }),
     async keep() {
-      await file.sync();
+      await file.sync().catch((error) => fail(partial, error));
       await Deno.rename(partial, path);
       file.close();
       await syncFolder(folder);
@@ -68,6 +72,10 @@ export async function beginFile(folder: string, name: string): Promise<Draft> {
       await Deno.remove(partial);
     },
   };
+}
+
+function fail(path: string, error: Error): never {
+  return refuse(`${path} cannot be written: ${error.message}`);
 }
 
 /** A new name outlives a power cut once its folder is on the disk. */
