@@ -8,7 +8,7 @@ import {
   StartError,
 } from "./commands/context.ts";
 import { prepareDatabase, reduceRights } from "./commands/database.ts";
-import { endWithLauncher, listenForEnd } from "./commands/ending.ts";
+import { endCommand, endWithLauncher, listenForEnd } from "./commands/ending.ts";
 import { outliveRejections } from "./db/lost_connections.ts";
 
 /** Commands that take the database as it is: a backup changes nothing, and a restore wants an empty one. */
@@ -30,6 +30,12 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   restore: async () => (await import("./commands/restore.ts")).restore,
 };
 
+/** Ended between its fence and its switch, a move would leave the realm without writes. */
+const isMove = (name: string, [verb]: readonly string[]) => name === "realm" && verb === "move";
+const MOVING =
+  "the move goes on. A second signal ends it at once: the realm may then take no writes, " +
+  "until `realm move <id>` carries the move on";
+
 if (import.meta.main) await main(Deno.args);
 
 /** Runs the command that the arguments name. */
@@ -44,9 +50,18 @@ export async function main(args: readonly string[]): Promise<void> {
     outliveRejections((message, error) => console.error(`${message}: ${error}`));
     if (supervised) endWithLauncher();
     const ending = listenForEnd();
+    const lines = { above: (print: () => void) => print() };
+    if (!serving) {
+      ending.signalled.then((signal) => {
+        ending.forget(); // a second signal ends what does not end by this one
+        if (isMove(name, rest)) lines.above(() => console.error(MOVING));
+        else endCommand(signal, lines.above);
+      });
+    }
     const loading = COMMANDS[name](); // beside the opening of the database
     loading.catch(() => {}); // awaited below
     const context = await openContext(serving).catch(failStart);
+    lines.above = context.progress.above;
     try {
       const anew = name === "migrate" && rest.includes("--new-logins");
       const left = AS_IT_IS.includes(name) ? [] : await prepareDatabase(context, anew);

@@ -29,6 +29,19 @@ export function listenForEnd(): { signalled: Promise<string>; forget: () => void
   return { signalled: promise, forget };
 }
 
+/** The usual exit codes of a process that a signal ended. */
+const EXIT_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };
+
+/**
+ * Ends a command that does not serve, at once: each may be killed at any moment, and run again.
+ *
+ * @param above writes lines where no progress is in their way
+ */
+export function endCommand(signal: string, above: (print: () => void) => void): void {
+  above(() => console.error(`ended by ${signal} before it was done; it may be run again`));
+  Deno.exit(EXIT_CODES[signal]);
+}
+
 /** Limits the end of the process to the time that supervisors allow. */
 export function limitTime(log: Log, signal: string): void {
   log("info", "ending", { signal });

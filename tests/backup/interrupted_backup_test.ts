@@ -34,6 +34,36 @@ Deno.test("a backup that is killed leaves no file that looks whole, and the next
   ]);
 });
 
+Deno.test("a backup ends at once by Ctrl-C and by SIGTERM, and says so", async () => {
+  await using its = await fixture();
+  const { host, url, realm } = its;
+  const schema = `realm_${realm.id.replaceAll("-", "")}`;
+  for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
+    await using _lock = await holding(url, `lock table ${schema}.withdrawals`);
+    const { child, end } = host.start(url, "backup", []);
+    await untilSomebodyWaits(url);
+    child.kill(signal);
+    deepEqual(await end(), {
+      ...{ code, out: "" },
+      said: `ended by ${signal} before it was done; it may be run again\n`,
+    });
+  }
+  await its.backUp();
+  equal((await host.files()).length, 1);
+});
+
+Deno.test("a backup to a full disk says so, and leaves nothing", async () => {
+  await using its = await fixture();
+  const { host, url } = its;
+  for (const blocks of [0, 8]) {
+    const full = await host.runWithin(blocks, url, "backup", []);
+    deepEqual([full.code, full.out], [1, ""]);
+    match(full.said, /^\S+\.age\.partial cannot be written: File too large.*\n$/);
+    deepEqual(await host.files(), []);
+  }
+  await its.backUp();
+});
+
 Deno.test("a restore that is killed leaves nothing that is served, and the next one begins again", async () => {
   await using its = await fixture();
   await using elsewhere = await testDatabase();

@@ -13,6 +13,8 @@ import {
   otherServer,
   schemaOf,
 } from "../backup/servers.ts";
+import { holding, untilSomebodyWaits } from "../backup/holding.ts";
+import { commandHost } from "../support/command_host.ts";
 import { testDatabase } from "../support/database.ts";
 import { oneMore } from "../support/one_more_migration.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
@@ -207,4 +209,28 @@ Deno.test("a newer version names the command that ends a move under the fence, t
   equal((await realm.balance(account)).total, "10");
   const left = await rowsAt(own.url, `select from pg_class where relname like 'move\\_%'`);
   deepEqual(left, []);
+});
+
+Deno.test("a move goes on after one Ctrl-C, which tells what a second one does", async () => {
+  await using own = await testDatabase();
+  await using host = await commandHost();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const to = await server.database();
+  const move = ["move", realm.id, "--to", to];
+  const schema = schemaOf(realm);
+  {
+    await using _lock = await holding(own.url, `lock table ${schema}.withdrawals`);
+    const { child } = host.start(own.url, "realm", move, server.env);
+    await untilSomebodyWaits(own.url);
+    child.kill("SIGINT");
+    const lines = child.stderr.pipeThrough(new TextDecoderStream()).values({ preventCancel: true });
+    match((await lines.next()).value!, /the move goes on. A second signal ends it at once/);
+    child.kill("SIGINT");
+    equal((await child.status).signal, "SIGINT");
+    await Promise.all([lines.return!(), child.stdout.cancel()]);
+  }
+  const done = await host.run(own.url, "realm", ["move", realm.id], server.env);
+  equal(done.code, 0, done.said);
+  const row = await reading(realm.database.platform, (db) => selectRealm(db, realm.id));
+  ok(row?.database_url_encrypted);
 });
