@@ -125,7 +125,9 @@ export async function lockCluster(home: string, dataDir: string): Promise<Deno.F
   try {
     if (!await isLocked(file)) {
       const pid = (await Deno.readTextFile(path)).trim() || "unknown";
-      throw new Error(`DATA_DIR ${dataDir} is in use by another Purser process (pid ${pid})`);
+      throw new Error(
+        `DATA_DIR ${dataDir} is in use by another Purser process (pid ${pid}): end it first, or set DATABASE_URL`,
+      );
     }
     await file.truncate();
     await file.write(new TextEncoder().encode(`${Deno.pid}\n`));

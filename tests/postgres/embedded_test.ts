@@ -166,7 +166,7 @@ Deno.test("startEmbedded() refuses a data directory that another process uses", 
   await using holder = await hold(dataDir, ["--allow-all"]);
   await rejects(startEmbedded(quick(dataDir)), {
     message: `DATA_DIR ${await Deno.realPath(dataDir)} is in use by another Purser process ` +
-      `(pid ${holder.pid})`,
+      `(pid ${holder.pid}): end it first, or set DATABASE_URL`,
   });
   await assertKept(holder.url);
 });
