@@ -6,7 +6,7 @@ import type { RealmPart } from "../domain/backup/manifests.ts";
 import { isId, newId } from "../domain/ids.ts";
 import { nameServer } from "../domain/realms/realm_locations.ts";
 import type { Secrets } from "../domain/security/serving_secrets.ts";
-import { encryptTo, newKey } from "../workers/backup/envelope.ts";
+import { encryptTo, type Entrance, newKey } from "../workers/backup/envelope.ts";
 import { beginFile, type Draft, keepNewest, nameOf, scopeOf } from "../workers/backup/files.ts";
 import { dump, type Dumped } from "../workers/backup/dump.ts";
 import { writeFrames } from "../workers/backup/frames.ts";
@@ -60,7 +60,7 @@ async function writeBackup(
 ): Promise<{ path: string; dumped: Dumped }> {
   const at = Date.now();
   const id = newId(at);
-  const file: { draft?: Draft; pipe?: Awaited<ReturnType<typeof encryptTo>> } = {};
+  const file: { draft?: Draft; entrance?: Entrance } = {};
   try {
     const dumped = await dump({
       database,
@@ -73,17 +73,15 @@ async function writeBackup(
       async begin(header) {
         const name = nameOf(scopeOf(header, realm), at, id);
         const draft = file.draft = await beginFile(into, name);
-        const pipe = file.pipe = await encryptTo(config.backup.recipients, draft.sink);
-        return writeFrames(pipe.writer, secrets, id);
+        const entrance = file.entrance = await encryptTo(config.backup.recipients, draft.sink);
+        return writeFrames(entrance, secrets, id);
       },
     });
     progress.end();
-    await file.pipe!.writer.close();
-    await file.pipe!.done;
+    await file.entrance!.close();
     return { path: await file.draft!.keep(), dumped };
   } catch (error) {
-    await file.pipe?.writer.abort(error).catch(() => {});
-    await file.pipe?.done.catch(() => {});
+    await file.entrance?.abort(error);
     await file.draft?.discard();
     throw error;
   }

@@ -30,12 +30,12 @@ export async function rewrite(
       for (let at = 0; at < chunk.length;) at += await file.write(chunk.subarray(at));
     },
   });
-  const { writer, done } = await encryptTo([to.recipient], sink);
+  const entrance = await encryptTo([to.recipient], sink);
   const secrets = openSecrets(to.platformKey ?? PLATFORM_KEY);
   let out: ReturnType<typeof writeFrames> | null = null;
   for (let ended = false; !ended;) {
     const part = await frames.part();
-    if (part.is === "header") out = writeFrames(writer, secrets, part.backup);
+    if (part.is === "header") out = writeFrames(entrance, secrets, part.backup);
     ended = part.is === "trailer";
     const changed = change(part);
     if (changed !== null) await out!.part(changed);
@@ -43,6 +43,5 @@ export async function rewrite(
     if (changed === null) await frames.skip();
     else await out!.rows(frames.rows());
   }
-  await writer.close();
-  await done;
+  await entrance.close();
 }

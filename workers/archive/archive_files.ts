@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { countRows } from "../../db/backup/copies.ts";
 import { refuse } from "../../domain/backup/manifests.ts";
-import { decryptFrom, encryptTo } from "../backup/envelope.ts";
+import { decryptFrom, encryptTo, type Entrance, entranceOf } from "../backup/envelope.ts";
 import { beginFile, type Draft } from "../backup/files.ts";
 
 const Digest = z.string().regex(/^[0-9a-f]{64}$/);
@@ -97,16 +97,14 @@ export async function writeRows(
   try {
     const written = sink.readable.pipeTo(draft.sink);
     written.catch(() => {}); // awaited below
-    const { writer, done } = await open(recipients, sink.writable);
+    const entrance = await open(recipients, sink.writable);
     for await (const chunk of chunks) {
       plain.update(chunk);
       sum.rows += countRows(chunk);
       sum.bytes += chunk.length;
-      await writer.ready;
-      await writer.write(chunk);
+      await entrance.write(chunk);
     }
-    await writer.close();
-    await done;
+    await entrance.close();
     await written;
     await draft.keep();
   } catch (error) {
@@ -120,13 +118,10 @@ export async function writeRows(
 async function open(
   recipients: readonly string[],
   sink: WritableStream<Uint8Array>,
-): Promise<{ writer: WritableStreamDefaultWriter<Uint8Array>; done: Promise<void> }> {
+): Promise<Entrance> {
   if (recipients.length > 0) return await encryptTo(recipients, sink);
   const { readable, writable } = gzip(new CompressionStream("gzip"));
-  const done = readable.pipeTo(sink);
-  const writer = writable.getWriter();
-  done.catch((error) => writer.abort(error)).catch(() => {}); // it would wait for ever
-  return { writer, done };
+  return entranceOf(writable, readable.pipeTo(sink));
 }
 
 /** A file that a process left unfinished gives way: the folder is locked. */

@@ -5,23 +5,64 @@
  */
 import { refuse } from "../../domain/backup/manifests.ts";
 
-/** Encrypts what is written to `writer` for some recipients; `done` is resolved when the sink has it all. */
+/** A way into a sink, through streams between. */
+export interface Entrance {
+  /** Resolved when more may be written. */
+  write(chunk: Uint8Array): Promise<void>;
+  /** Resolved when the sink has it all. */
+  close(): Promise<void>;
+  /** Resolved when the sink takes no more. */
+  abort(reason: unknown): Promise<void>;
+}
+
+/**
+ * Gives the way into a sink. Not every stream between hands a fault of the sink back, as where the disk is full: what
+ * would wait for ever fails with it.
+ *
+ * @param done resolved when the sink has it all
+ */
+export function entranceOf(writable: WritableStream<Uint8Array>, done: Promise<void>): Entrance {
+  const writer = writable.getWriter();
+  let fault: { error: unknown } | null = null;
+  let fail = (_: unknown) => {};
+  done.catch((error) => {
+    fault = { error };
+    fail(error);
+  });
+  async function unlessFailed(begin: () => Promise<void>): Promise<void> {
+    if (fault !== null) throw fault.error;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    fail = reject; // of this step alone: a promise that lives as long as the file would keep all of them
+    begin().then(resolve, reject);
+    await promise;
+  }
+  return {
+    async write(chunk) {
+      await unlessFailed(() => writer.ready);
+      await unlessFailed(() => writer.write(chunk));
+    },
+    async close() {
+      await unlessFailed(() => writer.close());
+      await done;
+    },
+    async abort(reason) {
+      writer.abort(reason).catch(() => {});
+      await done.catch(() => {});
+    },
+  };
+}
+
+/** Encrypts what is written for some recipients. */
 export async function encryptTo(
   recipients: readonly string[],
   sink: WritableStream<Uint8Array>,
-): Promise<
-  { writer: WritableStreamDefaultWriter<Uint8Array>; done: Promise<void> }
-> {
+): Promise<Entrance> {
   const { Encrypter } = await import("age-encryption");
   const encrypter = new Encrypter();
   for (const recipient of recipients) encrypter.addRecipient(recipient);
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const compressed = readable.pipeThrough(bytes(new CompressionStream("gzip")));
-  const done = (await encrypter.encrypt(compressed)).pipeTo(sink);
-  const writer = writable.getWriter();
-  // It would wait for ever: not every stream between hands a fault of the sink back.
-  done.catch((error) => writer.abort(error)).catch(() => {});
-  return { writer, done };
+  return entranceOf(writable, (await encrypter.encrypt(compressed)).pipeTo(sink));
 }
 
 /**

@@ -8,6 +8,7 @@ import { createHash, type Hash } from "node:crypto";
 import { countRows } from "../../db/backup/copies.ts";
 import { Part, refuse } from "../../domain/backup/manifests.ts";
 import type { Secrets } from "../../domain/security/serving_secrets.ts";
+import type { Entrance } from "./envelope.ts";
 
 const [PART, ROWS, TAG] = [1, 2, 3];
 const HEAD_BYTES = 5;
@@ -44,7 +45,7 @@ export interface FrameReader {
 
 /** Writes frames for a backup. */
 export function writeFrames(
-  sink: WritableStreamDefaultWriter<Uint8Array>,
+  sink: Pick<Entrance, "write">,
   secrets: Secrets,
   backup: string,
 ): FrameWriter {
@@ -55,7 +56,6 @@ export function writeFrames(
     new DataView(frame.buffer).setUint32(1, content.length);
     frame.set(content, HEAD_BYTES);
     hash.update(frame);
-    await sink.ready;
     await sink.write(frame);
   }
   async function part(one: Part): Promise<void> {
