@@ -67,7 +67,8 @@ export async function archive(context: CommandContext, { args }: Invocation): Pr
     print(`${count} parts archived; run \`audit --realm ${row.id} --archive ${given.folder}\`.`);
   } finally {
     progress.end();
-    await owner.sql.end();
+    // Where a copy of rows was left before its end, the driver may wait for ever.
+    await owner.sql.end({ timeout: 5 });
   }
 }
 

@@ -144,7 +144,7 @@ async function rebuildDerived(database: Database, location: RealmLocation): Prom
   try {
     await locking(owner, replaceFlows);
   } finally {
-    await owner.sql.end();
+    await owner.sql.end({ timeout: 5 });
   }
 }
 

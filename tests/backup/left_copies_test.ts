@@ -15,7 +15,7 @@ Deno.test("a copy of a table that is left at any row lets its transaction end, a
     await sql.unsafe(`create table public.wide as
       select i, repeat(md5(i::text), 20) as text from generate_series(1, 5000) i`);
     const wide = { name: "wide", columns: ["i", "text"] };
-    for (const [chunks, turns] of [[1, 0], [1, 5], [3, 0], [3, 1], [20, 1], [52, 0], [52, 5]]) {
+    for (const [chunks, turns] of [[1, 0], [1, 5], [3, 0], [3, 1], [20, 1], [50, 0], [50, 5]]) {
       const left = sql.begin(async (tx) => {
         let taken = 0;
         for await (const _ of copyOut(tx as Tx, "public", wide)) {

@@ -48,7 +48,7 @@ Deno.test("an archive whose files find no room says which and why, changes nothi
     equal(full.code, 1, full.said);
     match(
       full.said,
-      /^the part until \S+ is not archived, nothing has changed: \S+_transactions\.gz\.age\.partial cannot be written: File too large.*\n$/,
+      /(^|\n)the part until \S+ is not archived, nothing has changed: \S+_transactions\.gz\.age\.partial cannot be written: File too large.*\n$/,
     );
     equal(full.out, "");
     deepEqual((await namesIn(folder)).filter((name) => !name.endsWith(".lock")), []);
