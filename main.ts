@@ -31,7 +31,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
 };
 
 /** Ended between its fence and its switch, a move would leave the realm without writes. */
-const isMove = (name: string, [verb]: readonly string[]) => name === "realm" && verb === "move";
+function isMove(name: string, [verb]: readonly string[]): boolean {
+  return name === "realm" && verb === "move";
+}
+
 const MOVING =
   "the move goes on. A second signal ends it at once: the realm may then take no writes, " +
   "until `realm move <id>` carries the move on";
@@ -56,7 +59,7 @@ export async function main(args: readonly string[]): Promise<void> {
         ending.forget(); // a second signal ends what does not end by this one
         if (isMove(name, rest)) lines.above(() => console.error(MOVING));
         else endCommand(signal, lines.above);
-      });
+      }, () => {});
     }
     const loading = COMMANDS[name](); // beside the opening of the database
     loading.catch(() => {}); // awaited below

@@ -63,8 +63,6 @@ Deno.test("an archived part leaves balances, statements, lists, the chain and th
   const its = await agedRealm(realm);
   const { get, to, ids, made, send } = its;
   await sound(realm);
-  const noted = { entity: ids[0][0], text: "asked by phone" };
-  equal((await realm.admin.send("POST", "/v1/notes", noted)).status, 201);
   const before = await shown(its);
   const total = (await get("/v1/transactions?pageSize=1")).total;
   const folder = await Deno.makeTempDir();
@@ -91,24 +89,11 @@ Deno.test("an archived part leaves balances, statements, lists, the chain and th
     "transaction.not_found",
   ]);
   deepEqual([(await send({ reference: "0-1" })).body.code], ["reference.taken"]);
-  // Notes about it stay, and no other is added; a search shows what is there.
-  deepEqual(await codeOf(realm, "POST", "/v1/notes", { entity: gone, text: "x" }), [
-    ...[410, "transaction.archived"],
-  ]);
-  deepEqual((await get(`/v1/notes?entity=${gone}`)).map(({ text }: { text: string }) => text), [
-    "asked by phone",
-  ]);
-  deepEqual(await get(`/v1/search?q=${gone}`), []);
 
   // Of an archived time nothing is told, and no gap is shown as nothing.
   const early = BOUNDS[0] - 3_600_000;
-  const last = BOUNDS[0] - 1; // the balance then is known, the entries until then are not
-  equal(Number((await get(`/v1/accounts/${to}/balance?at=${last}`)).total), 5);
   for (
     const path of [
-      `statement?to=${last}`,
-      `entries?to=${last}`,
-      `entries?to=${last}&sort=-seq`,
       `balance?at=${early}`,
       `entries?from=${early}`,
       `statement?from=${early}`,
@@ -141,6 +126,27 @@ Deno.test("an archived part leaves balances, statements, lists, the chain and th
   const reverted = await realm.admin.send("POST", `/v1/transactions/${ids[1][0]}/revert`, {});
   equal(reverted.status, 201, reverted.text);
   await sound(realm);
+});
+
+Deno.test("notes about an archived transaction stay, and no other is added; until the archive's last moment no entries are shown", async () => {
+  await using realm = await testRealm();
+  const { get, to, ids: [[gone]] } = await agedRealm(realm);
+  const note = async (text: string) =>
+    await codeOf(realm, "POST", "/v1/notes", { entity: gone, text });
+  equal((await note("asked by phone"))[0], 201);
+  await archiveOne(realm, await Deno.makeTempDir());
+  deepEqual(await note("x"), [410, "transaction.archived"]);
+  const notes = await get(`/v1/notes?entity=${gone}`);
+  deepEqual(notes.map(({ text }: { text: string }) => text), ["asked by phone"]);
+  deepEqual(await get(`/v1/search?q=${gone}`), []);
+  const last = BOUNDS[0] - 1; // the balance then is known, the entries until then are not
+  equal(Number((await get(`/v1/accounts/${to}/balance?at=${last}`)).total), 5);
+  for (
+    const path of [`statement?to=${last}`, `entries?to=${last}`, `entries?to=${last}&sort=-seq`]
+  ) {
+    const asked = await codeOf(realm, "GET", `/v1/accounts/${to}/${path}`);
+    deepEqual(asked, [410, "time.archived"], path);
+  }
 });
 
 Deno.test("the next part is archived behind the first, and the chain is proven over both files", async () => {
