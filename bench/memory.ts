@@ -51,10 +51,13 @@ export async function shareMib(pids: readonly number[]): Promise<number> {
   return parts.reduce((sum, kib) => sum + kib, 0) / 1024;
 }
 
+/** ESRCH, for which the runtime has no class: the process has ended between the opening of the file and its reading. */
+const GONE = /\(os error 3\)/;
+
 /** A figure of a process in KiB; 0 when it has ended. */
 async function kibOf(pid: number, file: string, name: string): Promise<number> {
   const text = await Deno.readTextFile(`/proc/${pid}/${file}`).catch((error) => {
-    if (error instanceof Deno.errors.NotFound) return "";
+    if (error instanceof Deno.errors.NotFound || GONE.test(error.message)) return "";
     throw error;
   });
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0);

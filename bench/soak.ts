@@ -60,6 +60,8 @@ const GROWTH_MUST = 1.1;
 const ACCOUNTS = 1000;
 const CONNECTIONS = "64";
 const SAMPLES = 120;
+/** One for each quarter. */
+const SAMPLES_MIN = 4;
 const SAMPLE_MIN_S = 2;
 /** What must not grow: columns of the table, with their titles. */
 const FLAT = {
@@ -96,9 +98,13 @@ export async function benchSoak(asked: SoakOptions): Promise<void> {
     halves.push(working);
     const realm = await makeRealm(stand, serving, { name: "soak", accounts: ACCOUNTS });
     const generator = await chooseGenerator(folder, asked);
-    const samples = await soak({ stand, serving, working, realm }, generator, asked);
+    const samples: Sample[] = [];
     const load = `${asked.connections ?? CONNECTIONS} connections, by ${generator.name}`;
-    console.log(reportOf(samples, load));
+    try {
+      await soak({ stand, serving, working, realm }, generator, asked, samples);
+    } finally { // what was seen is told where it ends early, too
+      if (samples.length >= SAMPLES_MIN) console.log(reportOf(samples, load));
+    }
     if (asked.picture !== undefined) await draw(samples, asked.picture);
     await proveSound(stand, serving, [realm]);
   } finally {
@@ -111,11 +117,11 @@ async function soak(
   field: Soaked,
   generator: Generator,
   { minutes, connections = CONNECTIONS }: SoakOptions,
-): Promise<Sample[]> {
+  samples: Sample[],
+): Promise<void> {
   const seconds = Math.max(SAMPLE_MIN_S, Math.round(minutes * 60 / SAMPLES));
   const load: Load = { connections: Number(connections), how: "hot", many: 1, seconds };
-  const count = Math.max(4, Math.ceil(minutes * 60 / seconds));
-  const samples: Sample[] = [];
+  const count = Math.max(SAMPLES_MIN, Math.ceil(minutes * 60 / seconds));
   const progress = openProgress();
   progress.part("Under load", count, "runs");
   const begun = performance.now();
@@ -130,7 +136,6 @@ async function soak(
     progress.add(1);
   }
   progress.end();
-  return samples;
 }
 
 async function readSizes({ stand: { sql, server }, serving, working, realm }: Soaked) {
