@@ -175,7 +175,7 @@ export async function selectReplaced(
   return rows.map(({ id }) => id);
 }
 
-/** Lists the sent orders that have reserved some of some inputs, oldest first. */
+/** Lists the orders with bytes, not mined, that have reserved some of some inputs, oldest first. */
 export async function selectSpending(
   db: Db,
   place: NetworkKey,
@@ -183,7 +183,7 @@ export async function selectSpending(
 ): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
     select ${db(ORDER_COLUMNS)} from chain_orders
-    where state = 'sent' and id in (select order_id from reserved_inputs
+    where state in ('signed', 'sent') and id in (select order_id from reserved_inputs
       where chain = ${place.chain} and network = ${place.network}
         and input = any (${inputs as string[]}::text[]))
     order by id`;

@@ -10,14 +10,19 @@ import {
   sumInputs,
 } from "../../db/recovery/recoveries.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
-import { selectAttempts } from "../../db/sending/order_attempts.ts";
+import {
+  markAttemptOutcome,
+  markAttemptSent,
+  selectAttempts,
+} from "../../db/sending/order_attempts.ts";
+import type { Tx } from "../../db/database.ts";
 import { reading } from "../../db/transaction.ts";
 import {
   type AttemptRow,
   type OrderRow,
   scheduleOrder,
 } from "../../domain/sending/chain_orders.ts";
-import { isOpen } from "../../domain/sending/order_states.ts";
+import { isOpen, markSent } from "../../domain/sending/order_states.ts";
 import { quarantine, QUARANTINED } from "../../domain/sending/quarantine.ts";
 import {
   type FoundPayment,
@@ -116,9 +121,11 @@ async function compareWith(
 }
 
 /**
- * Stores a found transaction as an attempt of the sent order whose coins it spends, if it makes the same
- * payments: it replaced the order's, however few blocks lie above it. Otherwise the order would be restarted
- * once they are enough, beside a payment that nobody is known to have ordered.
+ * Stores a found transaction as an attempt of the order whose coins it spends, if it makes the same payments:
+ * it replaced the order's, however few blocks lie above it. Otherwise the order would be restarted once they
+ * are enough, beside a payment that nobody is known to have ordered. Bytes that were only signed count as
+ * sent, because the newer database may have sent them: they are mined after all where the found transaction
+ * loses its block to them.
  *
  * @returns whether there is such an order
  */
@@ -153,6 +160,7 @@ async function takeAttempt(
   await context.step(async (tx) => {
     const current = await lockOrder(tx, order.id);
     if (current === null || !isOpen(current)) return;
+    if (current.state === "signed") await leave(tx, current, context.actor.at);
     await insertFoundAttempt(tx, {
       order: order.id,
       hash: found.hash,
@@ -169,6 +177,16 @@ async function takeAttempt(
     by: found.hash,
   });
   return true;
+}
+
+/** Marks the bytes of a signed order as sent. */
+async function leave(tx: Tx, order: OrderRow, at: number): Promise<void> {
+  const signed = (await selectAttempts(tx, order.id))
+    .findLast(({ raw, dropped }) => raw !== null && !dropped)!;
+  const name = { order: order.id, attempt: signed.attempt };
+  await markAttemptSent(tx, name, at);
+  await markAttemptOutcome(tx, name, "known");
+  await markSent(tx, order, signed.hash!);
 }
 
 /**
