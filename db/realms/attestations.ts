@@ -88,12 +88,20 @@ export async function attest(tx: Tx, { from, to }: RealmStep): Promise<boolean> 
 
 /**
  * Gives ramps that were never opened new numbers, beyond those that a newer database may have
- * given, and beyond those that it gave after an earlier reconciliation.
+ * given, and beyond those that it gave after an earlier reconciliation: the least number grows by one for
+ * each second since the newest ramp was made, so that a later restore of the same backup gives others.
  */
-export async function passOverNumbers(tx: Tx, gap: number, beyond: number): Promise<void> {
+export async function passOverNumbers(
+  tx: Tx,
+  gap: number,
+  { beyond, last, now }: { beyond: number; last: number; now: number },
+): Promise<void> {
   await tx`
     insert into attestations (numbers_from)
-    select greatest(coalesce(max(number), -1) + 1 + ${gap}::integer, ${beyond}::integer) from ramps
+    select greatest(coalesce(max(number), -1) + 1 + ${gap}::integer, ${beyond}::integer,
+      least(${last}::bigint, coalesce(max(number), -1) + 1 + ${gap}::bigint + greatest(0,
+        floor(extract(epoch from to_timestamp(${now}::float8 / 1000) - max(created_at)))::bigint)))
+    from ramps
     on conflict (singleton) do update
       set numbers_from = greatest(excluded.numbers_from, attestations.numbers_from)`;
   await tx`

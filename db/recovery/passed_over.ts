@@ -24,9 +24,27 @@ export async function selectLastIndex(db: Db, ramp: string, from: number): Promi
   return row.last;
 }
 
-/** Skips address indices that may have been handed out. */
-export async function skipIndices(tx: Tx, ramp: string, next: number): Promise<void> {
-  await tx`update ramps set next_index = greatest(next_index, ${next}) where account = ${ramp}`;
+/**
+ * Skips, at the end of a quarantine, address indices that may have been handed out after another restore of
+ * the same backup: one for each second since the last address before the quarantine was made, beyond those
+ * that were passed over. Each later restore then begins beyond what one before it gave.
+ */
+export async function skipIndices(
+  tx: Tx,
+  ramp: string,
+  { beyond, last, now }: { beyond: number; last: number; now: number },
+): Promise<void> {
+  await tx`
+    update ramps r set next_index = greatest(r.next_index, ${beyond}::integer,
+      least(${last}::bigint, r.next_index + greatest(0, floor(extract(epoch
+        from to_timestamp(${now}::float8 / 1000) - greatest(
+          (select a.created_at from addresses a where a.ramp = r.account
+            and a.derivation_key < (r.quarantined ->> 'passed_from')::integer
+            order by a.derivation_key desc limit 1),
+          (select p.created_at from passed_addresses p where p.ramp = r.account
+            and p.derivation_key < (r.quarantined ->> 'passed_from')::integer
+            order by p.derivation_key desc limit 1))))::bigint)))
+    where r.account = ${ramp}`;
 }
 
 /** Lists the addresses of a ramp from an index on, in their order. */

@@ -1,5 +1,5 @@
 /** Addresses that only a lost database knew: whoever pays to one, at whatever time, is credited, and no other gets it. */
-import { deepEqual, equal, match, notEqual } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { scriptOf } from "../../domain/chains/addresses.ts";
 import { reconcileRealm } from "../../workers/recovery/reconcile.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
@@ -195,3 +195,36 @@ Deno.test("where one backup is restored twice, an address that was handed out be
   notEqual(bob.address, alice.address);
   notEqual((await fixture.ramp()).address, second.address);
 });
+
+for (const kept of ["before its quarantine", "in its quarantine"]) {
+  Deno.test(`a backup of soon after a reconciliation, made ${kept}, gives other addresses and ramps each time that it is restored`, async () => {
+    await using fixture = await openRampFixture();
+    const { realm } = fixture;
+    const { id: ramp } = await fixture.ramp();
+    await fixture.mine();
+    await haltRealm(realm);
+    ok((await reconcileWith(realm, { gap: 600 }))[0].lifted);
+    await attest(realm);
+    await fixture.address(ramp);
+    if (kept === "in its quarantine") {
+      await haltRealm(realm);
+      equal((await reconcileWith(realm, { gap: 600, keep: true }))[0].lifted, false);
+    }
+    await keepRealm(realm);
+    const given = [];
+    const made = [];
+    for (let restored = 0; restored < 2; restored++) {
+      await restoreRealm(realm);
+      await attest(realm); // it finds another database
+      await haltRealm(realm);
+      const [report] = await reconcileWith(realm, { gap: 600 }, restored * 60_000);
+      deepEqual([report.lifted, report.obstacles], [true, []]);
+      await attest(realm);
+      given.push((await fixture.address(ramp)).address);
+      const { id: second } = await fixture.ramp();
+      made.push((await fixture.account(second)).ramp.address);
+    }
+    notEqual(given[0], given[1]);
+    notEqual(made[0], made[1]);
+  });
+}

@@ -17,7 +17,7 @@ import {
 import { unmarkShared } from "../../db/accounts/own_addresses.ts";
 import type { Pool } from "../../db/database.ts";
 import { locking, reading } from "../../db/transaction.ts";
-import { beyondEarlier } from "../../domain/recovery/passed_over.ts";
+import { passedTime } from "../../domain/recovery/passed_over.ts";
 import { beginStep, endStep, isExpected } from "../../domain/realms/attestations.ts";
 import { quarantine } from "../../domain/sending/quarantine.ts";
 import { shareAddresses } from "./address_directory.ts";
@@ -86,7 +86,7 @@ export async function compareRealm(context: WorkerContext, platform: Pool): Prom
   } while (later !== token);
   const ramps = await context.step(async (tx) => {
     const news = await quarantine(tx, context.actor, null, APART);
-    await passOverNumbers(tx, NUMBERS_PASSED, beyondEarlier(context.actor.at));
+    await passOverNumbers(tx, NUMBERS_PASSED, passedTime(context.actor.at));
     await setApart(tx, true);
     return news;
   });

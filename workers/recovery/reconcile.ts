@@ -28,7 +28,7 @@ import { type OrderRow, scheduleOrder } from "../../domain/sending/chain_orders.
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { enqueue } from "../../domain/jobs.ts";
 import { DomainError } from "../../domain/errors.ts";
-import { beyondEarlier } from "../../domain/recovery/passed_over.ts";
+import { passedTime } from "../../domain/recovery/passed_over.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import { settlePaid } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -114,7 +114,7 @@ export async function reconcileRealm(
   const places = await reading(context.pool, selectQuarantinedPlaces);
   // A newer database may have opened ramps under the numbers of those that are not opened here.
   if (options.apart === true || places.length > 0) {
-    await context.step((tx) => passOverNumbers(tx, options.gap, beyondEarlier(context.actor.at)));
+    await context.step((tx) => passOverNumbers(tx, options.gap, passedTime(context.actor.at)));
   }
   const all = await reading(context.pool, selectQuarantinedRamps);
   const names = [...new Set(all.map(({ chain, network }) => `${chain} ${network}`))];
@@ -331,7 +331,7 @@ async function lift({ context, chain, place, ramps }: Work): Promise<boolean> {
     const held = await selectHeldDeposits(tx, place, { ramps: ids });
     await releaseDeposits(tx, held.map(({ id }) => id));
     for (const id of ids) {
-      await skipIndices(tx, id, beyondEarlier(context.actor.at));
+      await skipIndices(tx, id, passedTime(context.actor.at));
       await liftQuarantine(tx, id);
       await enqueue(tx, context.actor, "ramp.reserve", { account: id }, { dedupe: id });
     }
