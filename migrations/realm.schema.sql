@@ -3072,13 +3072,12 @@ begin
       or new.contract is distinct from old.contract then
     fault := 'stays what was asked for';
   elsif new.found_order_id is not null and new.found_order_id is distinct from old.found_order_id
-      and not exists (select from chain_orders f cross join lateral (
-          select f.request -> 'payments' -> new.found_payment as paid) p
-        where f.id = new.found_order_id and f.purpose = 'recovered' and f.ramp = new.ramp
+      and not exists (select from chain_orders f join chain_orders o on o.id = new.order_id and o.ramp = f.ramp
+          cross join lateral (select f.request -> 'payments' -> new.found_payment as paid) p
+        where f.id = new.found_order_id and f.purpose = 'recovered'
           and p.paid ->> 'order' is null and coalesce((p.paid ->> 'withdrawal')::uuid, new.id) = new.id
           and p.paid ->> 'contract' is not distinct from new.contract
-          and p.paid ->> 'to' in (new.destination, (select o.request -> 'payments' -> 0 ->> 'to'
-            from chain_orders o where o.id = new.order_id))) then
+          and p.paid ->> 'to' in (new.destination, o.request -> 'payments' -> 0 ->> 'to')) then
     fault := 'was not paid by that';
   elsif new.status = old.status then
     return new;

@@ -2,7 +2,10 @@
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
-/** Withdrawals that an operator declared paid and whose payment was not found yet. */
+/**
+ * Withdrawals that an operator declared paid and whose payment was not found yet, of some ramps that pay: a
+ * token of the realm's own leaves from another ramp than its account.
+ */
 export async function selectPaidUnfound(
   db: Db,
   place: NetworkKey,
@@ -19,10 +22,10 @@ export async function selectPaidUnfound(
 > {
   return await db`
     select w.id, w.order_id, w.destination, w.contract, w.amount::text as amount, a.decimals
-    from withdrawals w join accounts a on a.id = w.account
+    from withdrawals w join accounts a on a.id = w.account join chain_orders o on o.id = w.order_id
     where w.chain = ${place.chain} and w.network = ${place.network} and w.status = 'DONE'
       and w.hash is null and w.found_order_id is null
-      and w.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
+      and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
     order by w.id`;
 }
 

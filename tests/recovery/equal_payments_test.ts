@@ -8,6 +8,8 @@ import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/instal
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { pay } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { openRampFixture } from "../support/ramp_fixture.ts";
+import { advance, customer, ended, tokenDraw } from "../support/own_token.ts";
 import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
@@ -139,5 +141,39 @@ Deno.test("of two equal payments that are found after a withdrawal was called pa
     chainBefore.ledger - chainAfter.ledger + ETHER,
     "the chain lost what the ledger says",
   );
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("a payment of a realm's own token that is found after its withdrawal was called paid is its, and no second loss", async () => {
+  await using fixture = await openRampFixture({ testnet: false });
+  const { realm, anvil } = fixture;
+  const owner = await customer(fixture);
+  await fixture.mine(3);
+  const made = await tokenDraw(owner);
+  equal(made.status, 201, made.text);
+  await keepRealm(realm);
+  const before = await anvil.rpc<string>("evm_snapshot");
+  await ended(fixture, owner, made);
+  const sent = "select raw from order_attempts where order_id = (select order_id from withdrawals)";
+  const [{ raw }] = await rowsOf<{ raw: string }>(realm, sent);
+  await anvil.rpc("evm_revert", before);
+  await restoreRealm(realm);
+  await haltRealm(realm);
+  const [called] = await reconcile(realm, paid);
+  ok(called.lifted, JSON.stringify(called));
+  await anvil.rpc("eth_sendRawTransaction", raw);
+  await fixture.mine(3);
+  await haltRealm(realm);
+  const [report] = await reconcile(realm, paid);
+  ok(report.lifted, JSON.stringify(report));
+  deepEqual(report.taken.map(({ unmatched }) => unmatched), [[]]);
+  for (let round = 0; round < 3; round++) {
+    await advance(fixture);
+    await fixture.mine();
+  }
+  const found = "select hash from withdrawals where found_order_id is not null";
+  deepEqual((await rowsOf<{ hash: string }>(realm, found)).length, 1);
+  const fees = "select total from accounts where system = 'fees' and asset = 'GOLD' and total <> 0";
+  deepEqual([...await rowsOf(realm, fees)], []);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
