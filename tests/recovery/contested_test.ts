@@ -1,5 +1,7 @@
 /** Transactions of a lost database that contest each other, or bytes of the backup, while the chain is reorganised. */
-import { deepEqual, notEqual, ok } from "node:assert/strict";
+import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { crashAt, pay, speedUp } from "../support/pending_withdrawals.ts";
@@ -7,6 +9,7 @@ import { rowsOf } from "../support/realm.ts";
 import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
+const ETHER = 10n ** 18n;
 const ignore = !hasLitecoind();
 const SLOW = { fee: { speed: "slow" } };
 const unpaid = () => Promise.resolve(false);
@@ -18,6 +21,43 @@ async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
     await funded.node.mine();
   }
 }
+
+Deno.test({
+  name:
+    "LTC: a withdrawal that was new at the dump, whose payment was found and loses its block to one before it, is paid once and done",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node } = funded;
+    await funded.fund(5n * COIN, 3n * COIN);
+    const { address } = await newParty("LITECOIN");
+    const id = await pay(funded, address, "1", SLOW);
+    await keepRealm(realm);
+    await funded.advance();
+    const [first] = await rowsOf<{ hash: string; raw: string }>(
+      realm,
+      "select hash, raw from order_attempts",
+    );
+    deepEqual((await speedUp(funded, id)).status, 200);
+    await funded.advance();
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    await node.mine();
+    const [report] = await reconcile(realm, unpaid);
+    deepEqual([report.lifted, report.taken.map(({ paid }) => paid.length)], [true, [1]]);
+    await node.reorganise(1);
+    await node.rpc("generateblock", await node.rpc("getnewaddress"), [first.raw]);
+    await follow(funded, 4);
+    await haltRealm(realm);
+    const [again] = await reconcile(realm, unpaid);
+    deepEqual([again.lifted, again.open, again.obstacles], [true, [], []]);
+    const [row] = await funded.ended([id]);
+    deepEqual([row.status, row.chain.hash], ["DONE", first.hash]);
+    await follow(funded, 3);
+    deepEqual(await funded.held(address), [COIN]);
+    await funded.agree();
+  },
+});
 
 Deno.test({
   name:
@@ -53,3 +93,45 @@ Deno.test({
     await funded.agree();
   },
 });
+
+async function paidOut({ anvil }: FundedRamp): Promise<bigint> {
+  return BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
+}
+
+for (const later of ["paid", "unpaid"] as const) {
+  for (const sent of later === "paid" ? ["waits", "is signed", "is sent"] : ["waits"]) {
+    Deno.test(`two reconciliations at once, of which the later says ${later} of a withdrawal that ${sent}, pay a withdrawal at most once`, async () => {
+      await using funded = await openFundedRamp();
+      const { realm, anvil } = funded;
+      await anvil.mine();
+      const { body: { id } } = await funded.withdraw("1");
+      await haltRealm(realm);
+      const asking = Promise.withResolvers<void>();
+      const said = Promise.withResolvers<boolean>();
+      const slow = reconcile(realm, () => {
+        asking.resolve();
+        return said.promise;
+      });
+      await Promise.race([asking.promise, slow]);
+      const [first] = await reconcile(realm, () => Promise.resolve(later !== "paid"));
+      ok(first.lifted, JSON.stringify(first));
+      if (sent !== "waits") {
+        await funded.advance((passed) => {
+          if (sent === "is signed" && passed === "stored") throw new Error("the worker ended");
+        }).catch(() => {});
+      }
+      said.resolve(later === "paid");
+      await slow;
+      const ended = await funded.finish(id);
+      equal(ended.status, "DONE");
+      for (let round = 0; round < 4; round++) {
+        await funded.advance();
+        await anvil.mine();
+      }
+      equal(await paidOut(funded), sent === "is sent" ? ETHER : 0n);
+      deepEqual((await checkLedger(realm.pool)).mismatches, []);
+      const held = "select from ramps where quarantined is not null";
+      deepEqual(await rowsOf(realm, held), []);
+    });
+  }
+}
