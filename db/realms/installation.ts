@@ -37,6 +37,11 @@ export interface Home {
 
 /** Stands for a server that does not tell its identifier. */
 const UNKNOWN = "unknown";
+/**
+ * Errors of a session or a server that ends, or is short of something: the next question may be answered, and
+ * another identity than the installation's would halt it.
+ */
+const PASSING = /^(08|25|40|53|57|58|XX)/;
 const COLUMNS = ["id", "epoch", "label", "home", "timeline", "master", "halted"] as const;
 
 /** Reads the installation. */
@@ -158,7 +163,10 @@ export async function findHome(pool: Pool): Promise<Home> {
       const [row] = await reading(pool, (db) => db.unsafe<{ told: string }[]>(text));
       return row.told;
     } catch (error) {
-      if ((error as { code?: unknown }).code === undefined) throw error;
+      const { code } = error as { code?: unknown };
+      if (typeof code !== "string" || !/^[0-9A-Z]{5}$/.test(code) || PASSING.test(code)) {
+        throw error;
+      }
       return null; // a database service that does not report this
     }
   };

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
-import { selectInstallation } from "../../db/realms/installation.ts";
+import { findHome, selectInstallation } from "../../db/realms/installation.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import { judgeInstallation, type Outside } from "../../domain/realms/installation.ts";
 import { readMasterKey } from "../../domain/security/envelope.ts";
@@ -11,7 +11,7 @@ import { quarantineAll } from "../../workers/installation/quarantine_all.ts";
 import { rotateMasterKey } from "../../workers/installation/master_key_rotation.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { asSuperuser } from "../support/database.ts";
-import { backups } from "../support/installation.ts";
+import { backups, superuserOf } from "../support/installation.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 const OLD = btoa("0123456789abcdef0123456789abcdef");
@@ -276,4 +276,34 @@ Deno.test("while the master key changes, a process with the old one writes no se
     rotateMasterKey({ ...options, from: btoa("00000000000000000000000000000000"), to: OLD }),
     /neither of both/,
   );
+});
+
+Deno.test("a process that starts while the server ends its sessions halts nothing, and one that may not read the server's identifier works", async () => {
+  await using own = await backups();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using one = await host();
+  await using first = await one.fence(own.url, { label: "1" });
+  equal(await first.fault(), null);
+  const owner = openDatabase({ url: superuserOf(own.url), prepare: true, parseJson: JSON.parse });
+  await owner.platform.sql.unsafe(
+    `create schema shadow; create function shadow.pg_control_system() returns table (system_identifier bigint) language plpgsql
+      as $$ begin raise exception 'ended' using errcode = current_setting('shadow.code'); end $$;
+      grant usage on schema shadow to public`,
+  );
+  await owner.close();
+  const { platform } = realm.database;
+  const seen = (code: string): typeof platform => ({
+    ...platform,
+    settings: `${platform.settings} set local search_path to shadow, platform, pg_catalog;` +
+      ` set local shadow.code to '${code}';`,
+  });
+  const options = { dataDir: one.dataDir, label: "1", log: () => {}, loop: false };
+  const { id: master } = await readMasterKey(OLD);
+  for (const code of ["57P01", "57014", "53300", "08006"]) {
+    const opened = openFence({ ...options, master, platform: seen(code) })
+      .then(async (fence) => await fence.fault());
+    await rejects(opened, /ended|CONNECTION_CLOSED/, code);
+    equal(await first.fault(), null);
+  }
+  match((await findHome(seen("42501"))).home, /^unknown \d+ /);
 });
