@@ -59,14 +59,17 @@ export interface UnmatchedLike extends FoundPart {
   height: number | null;
 }
 
-/** Lists the withdrawals that an order pays, alone or as a batch, for which there is such a payment. */
+/**
+ * Lists the withdrawals that an order pays, alone or as a batch, for which there is such a payment. One whose
+ * transaction failed or can never be mined paid nobody, and `fees` bears nothing of it.
+ */
 export async function selectUnmatchedLike(db: Db, order: string): Promise<UnmatchedLike[]> {
   return await db<UnmatchedLike[]>`
     select distinct on (w.id) w.id as withdrawal, f.id as order, n.at::integer - 1 as payment, f.hash,
       f.height::integer as height
     from chain_orders o join withdrawals w on w.id = o.reference_id
       join chain_orders f on f.purpose = 'recovered' and f.ramp = o.ramp
-        and f.created_at >= o.created_at
+        and f.created_at >= o.created_at and f.state not in ('failed', 'dropped', 'canceled')
       cross join lateral jsonb_array_elements(f.request -> 'payments') with ordinality n(p, at)
     where (o.id = ${order} or o.batch_order_id = ${order}) and o.purpose = 'withdrawal'
       and n.p ->> 'order' is null and n.p ->> 'withdrawal' is null

@@ -1,13 +1,17 @@
 /** Restored databases of which several withdrawals pay the same to the same address: each payment that was found counts once. */
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { serializable } from "../../db/transaction.ts";
+import { selectUnmatchedLike } from "../../db/recovery/found_payments.ts";
+import { reading, serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { newId } from "../../domain/ids.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { scanNetwork } from "../../workers/scanning/scanner.ts";
+import { asSuperuser } from "../support/database.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { pay } from "../support/pending_withdrawals.ts";
-import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { leaveBroken, rowsOf, type TestRealm } from "../support/realm.ts";
 import { openRampFixture } from "../support/ramp_fixture.ts";
 import { advance, customer, ended, tokenDraw } from "../support/own_token.ts";
 import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
@@ -100,6 +104,33 @@ Deno.test({
     deepEqual(await funded.held(address), [COIN * 3n / 10n, COIN * 3n / 10n]);
     await funded.agree();
   },
+});
+
+Deno.test("a found payment whose transaction failed or can never be mined is no withdrawal's", async () => {
+  await using funded = await openFundedRamp();
+  const { realm } = funded;
+  const { body: { id } } = await funded.withdraw("1");
+  const [{ order }] = await rowsOf<{ order: string }>(
+    realm,
+    `select order_id as order from withdrawals where id = '${id}'`,
+  );
+  const { schema } = locationOf(realm.made.realm);
+  const like = async (state: string) => {
+    const found = newId(Date.now());
+    // As it is stored when it was found, whatever has become of it since.
+    await asSuperuser(`set session_replication_role = replica;
+      insert into ${schema}.chain_orders
+      select (jsonb_populate_record(o, jsonb_build_object('id', '${found}', 'purpose', 'recovered', 'state', '${state}',
+        'reference_id', null, 'hash', '0x01', 'height', 1, 'created_at', now(), 'nonce', null,
+        'request', jsonb_build_object('payments', jsonb_build_array(
+          (o.request -> 'payments' -> 0) || '{"order": null, "withdrawal": null}'))))).*
+      from ${schema}.chain_orders o where o.id = '${order}'`);
+    const rows = await reading(realm.pool, (db) => selectUnmatchedLike(db, order));
+    return rows.map((row) => row.order === found);
+  };
+  await leaveBroken(realm);
+  for (const state of ["failed", "dropped", "canceled"]) deepEqual(await like(state), [], state);
+  deepEqual(await like("sent"), [true]);
 });
 
 Deno.test("of two equal payments that are found after a withdrawal was called paid, one is its, and the fees bear the other", async () => {
