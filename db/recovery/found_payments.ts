@@ -45,11 +45,15 @@ export async function claimFound(tx: Tx, withdrawal: string, part: FoundPart): P
     where id = ${withdrawal}`;
 }
 
-/** Forgets whose the payments of a recovered order were, because its transaction made none. */
-export async function releaseFound(tx: Tx, order: string): Promise<void> {
-  await tx`
+/**
+ * Forgets whose the payments of a recovered order were, because its transaction made none. Gives the
+ * withdrawals, oldest first.
+ */
+export async function releaseFound(tx: Tx, order: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
     update withdrawals set found_order_id = null, found_payment = null
-    where found_order_id = ${order}`;
+    where found_order_id = ${order} returning id`;
+  return rows.map(({ id }) => id).toSorted();
 }
 
 /** A found payment of what a withdrawal was to pay that nobody is known to have ordered. */

@@ -1,0 +1,157 @@
+/** Transactions that were found after a restore and that another of our keys replaces: their withdrawals come to an end, by an operator's answer where nothing else tells. */
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import type { PlaceReport, Question } from "../../workers/recovery/reconcile.ts";
+import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { pay, speedUp } from "../support/pending_withdrawals.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { newParty } from "../chains/bitcoin/fixture.ts";
+
+const ignore = !hasLitecoind();
+const SLOW = { fee: { speed: "slow" } };
+const QUARANTINED =
+  "select quarantined ->> 'detail' as detail from ramps where quarantined is not null";
+
+async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    await hurry(funded.realm);
+    await funded.follow();
+    await funded.node.mine();
+  }
+}
+
+/** Mines until the ramp is in quarantine; gives the reason. */
+async function quarantined(funded: UtxoRamp): Promise<string> {
+  let rows: { detail: string }[] = [];
+  await funded.until(async () => {
+    rows = await rowsOf<{ detail: string }>(funded.realm, QUARANTINED);
+    return rows.length > 0;
+  });
+  return rows[0].detail;
+}
+
+/** Reconciles with the answer that nothing was paid, and records the questions. */
+async function answered(realm: TestRealm): Promise<{ report: PlaceReport; asked: Question[] }> {
+  const asked: Question[] = [];
+  const [report] = await reconcile(realm, (question) => {
+    asked.push(question);
+    return Promise.resolve(false);
+  });
+  return { report, asked };
+}
+
+for (const place of ["a later block", "its block", "the newest block"] as const) {
+  Deno.test({
+    name:
+      `LTC: a payment that was found, and whose coin another transaction spends in ${place} instead, is asked about and made once more`,
+    ignore,
+    fn: async () => {
+      await using funded = await openUtxoRamp(LITECOIN);
+      const { realm, node } = funded;
+      await funded.fund(5n * COIN, 3n * COIN);
+      const { address } = await newParty("LITECOIN");
+      const id = await pay(funded, address, "1");
+      await keepRealm(realm);
+      await funded.advance();
+      const [{ input }] = await rowsOf<{ input: string }>(
+        realm,
+        "select input from reserved_inputs",
+      );
+      await restoreRealm(realm);
+      await haltRealm(realm);
+      await node.mine();
+      const { report } = await answered(realm);
+      deepEqual([report.lifted, report.taken.map(({ paid }) => paid)], [true, [[
+        await orderOf(realm, id),
+      ]]]);
+      if (place === "its block") {
+        await node.rpc("invalidateblock", await node.rpc("getbestblockhash"));
+      } else await node.reorganise(1);
+      await funded.rob((await newParty("LITECOIN")).address, input);
+      if (place === "the newest block") {
+        // As long as it may be the other way round again, the withdrawal waits, and nobody is asked.
+        await haltRealm(realm);
+        const { report: early, asked: none } = await answered(realm);
+        deepEqual([early.lifted, early.obstacles, none], [true, [], []]);
+        match(await quarantined(funded), /can never be mined/);
+      } else match(await quarantined(funded), /spent our coin/);
+      equal((await funded.withdrawal(id)).status, "PROCESSING");
+      const { report: late, asked } = await answered(realm);
+      deepEqual([late.lifted, asked.map(({ withdrawal, like }) => [withdrawal, like])], [true, [
+        [id, null],
+      ]]);
+      const [row] = await funded.ended([id]);
+      equal(row.status, "DONE");
+      await follow(funded, 3);
+      deepEqual(await funded.held(address), [COIN]);
+      await funded.agree();
+    },
+  });
+}
+
+async function orderOf(realm: TestRealm, withdrawal: string): Promise<string> {
+  const text = "select order_id as order from withdrawals where id = $1";
+  return (await rowsOf<{ order: string }>(realm, text, [withdrawal]))[0].order;
+}
+
+Deno.test({
+  name:
+    "LTC: a replacement that was found and loses its block is followed when its withdrawal is sped up, and paid once",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node } = funded;
+    await funded.fund(5n * COIN, 3n * COIN);
+    const { address } = await newParty("LITECOIN");
+    const id = await pay(funded, address, "1", SLOW);
+    await funded.advance();
+    await keepRealm(realm);
+    equal((await speedUp(funded, id)).status, 200);
+    await funded.advance();
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    await node.mine();
+    const { report, asked } = await answered(realm);
+    deepEqual([report.lifted, report.obstacles, asked], [true, [], []]);
+    await node.reorganise(1);
+    await funded.advance();
+    await funded.quote();
+    ok([200, 409].includes((await speedUp(funded, id)).status));
+    await funded.advance();
+    const [row] = await funded.ended([id]);
+    equal(row.status, "DONE");
+    await follow(funded, 3);
+    deepEqual(await funded.held(address), [COIN]);
+    await funded.agree();
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: a payment that was found, loses its block and waits for long is sent again as it is, and paid once",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node } = funded;
+    await funded.fund(5n * COIN, 3n * COIN);
+    const { address } = await newParty("LITECOIN");
+    const id = await pay(funded, address, "1");
+    await keepRealm(realm);
+    await funded.advance();
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    await node.mine();
+    const { report } = await answered(realm);
+    ok(report.lifted);
+    await node.reorganise(1);
+    await rowsOf(realm, "update chain_orders set created_at = created_at - interval '20 minutes'");
+    for (let run = 0; run < 3; run++) await funded.advance();
+    const [row] = await funded.ended([id]);
+    equal(row.status, "DONE");
+    deepEqual(await funded.held(address), [COIN]);
+    await funded.agree();
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  },
+});
