@@ -176,7 +176,9 @@ async function reconcilePlace(
         " or with --behind where the chain stands still",
     );
   }
-  const { open, asked } = obstacles.length > 0 ? { open: [], asked: 0 } : await ask(work);
+  const { open, asked } = obstacles.length > 0
+    ? { open: [], asked: 0 }
+    : await ask(work, obstacles);
   if (asked > 0) taken.push(...await takeLate(work, obstacles));
   const addresses = await usedOf(search, passed);
   const ready = obstacles.length === 0 && open.length === 0 && options.keep !== true;
@@ -241,8 +243,11 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
     : chain.traits.coins
     ? await reading(context.pool, (db) => selectUnknownSpends(db, place, ids))
     : await findUnknownSignatures(context, chain, { place, ramps: ids, from: work.from });
+  const { height } = await chain.head();
+  const deep = height + 1 -
+    context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
   for (const one of mined) {
-    const found = await readFound(context, chain, place, one);
+    const found = await readFound(context, chain, place, { ...one, deep: one.height <= deep });
     if (found === null) obstacles.push(`${one.hash} is not signed by an address of ours`);
     else if (!await takeForSent(context, chain, place, found)) {
       try {
@@ -291,6 +296,7 @@ async function waitForPool({ context, chain, place, ramps }: Work): Promise<stri
  */
 async function ask(
   { context, place, ramps, options }: Work,
+  obstacles: string[],
 ): Promise<{ open: Question[]; asked: number }> {
   const ids = ramps.map(({ account }) => account);
   const orders = (await reading(context.pool, (db) => selectUnsigned(db, place, ids)))
@@ -300,9 +306,15 @@ async function ask(
     const [like] = await reading(context.pool, (db) => selectUnmatchedLike(db, order.id));
     const question = { ...questionOf(order), like: like?.hash ?? null };
     const paid = await options.answer(question);
-    if (paid === null) open.push(question);
-    else if (paid) {
-      await context.step((tx) => settlePaid(tx, context.actor, order), { lockLedger: true });
+    const early = paid === true
+      ? await context.step((tx) => settlePaid(tx, context.actor, order), { lockLedger: true })
+      : null;
+    if (paid === null || early !== null) open.push(question);
+    if (early !== null) {
+      obstacles.push(
+        `${early.hash}, which paid the same as withdrawal ${question.withdrawal}, is not final: say` +
+          " that it was paid when it is",
+      );
     }
   }
   return { open, asked: orders.length };
