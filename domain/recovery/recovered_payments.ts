@@ -73,46 +73,42 @@ export async function giveUpRecovered(
   proof: DropProof,
 ): Promise<string | null> {
   const members = (await selectBatched(tx, order.id)).flatMap((one) => one.reference_id ?? []);
-  const detail = `${order.hash}, which was found on the chain, can never be mined`;
-  if (members.length > 0) {
-    await quarantine(
-      tx,
-      actor,
-      [order.ramp],
-      `${detail}: it paid withdrawal ${members.join(", ")}`,
-    );
-  }
+  const reason = `${order.hash}, which was found on the chain, can never be mined`;
   await renewOrder(tx, actor, order, proof);
   const block = { hash: null, nonce: null, height: null, confirmations: 0 };
-  const entry: HistoryEntry = { at: actor.at, event: "waiting", reason: detail };
+  const entry: HistoryEntry = { at: actor.at, event: "waiting", reason };
   for (const id of members) {
     await announce(tx, actor, await updateWithdrawal(tx, id, block, entry, actor.at));
   }
-  const called = await disclaim(tx, actor, order, "can never be mined");
-  return members.length + called > 0 ? detail : null;
+  const unpaid = await disclaim(tx, actor, order, "can never be mined");
+  if (members.length === 0) return unpaid;
+  const detail = `${reason}: it was the payment of ${members.join(", ")}`;
+  await quarantine(tx, actor, [order.ramp], detail);
+  return detail;
 }
 
 /**
- * States that the transaction of a recovered order was no payment of withdrawals that an operator called paid:
- * they stay done by that word alone, and their ramp goes into quarantine, so that it is heard of.
+ * States that the transaction of a recovered order was no payment of withdrawals that an operator had called
+ * paid. They are done by that word alone, and their ramp goes into quarantine, so that it is heard of.
  *
- * @returns their number
+ * @returns the reason of the quarantine; null where there is no such withdrawal
  */
-async function disclaim(tx: Tx, actor: Actor, order: OrderRow, fault: string): Promise<number> {
+async function disclaim(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  fault: string,
+): Promise<string | null> {
   const called = await releaseFound(tx, order.id);
-  const reason =
-    `${order.hash}, which was taken for the payment that an operator knew of, ${fault}`;
+  if (called.length === 0) return null;
+  const reason = `${order.hash}, which was found as the payment that an operator knew of, ${fault}`;
   const entry: HistoryEntry = { at: actor.at, event: "found", hash: order.hash, reason };
   for (const id of called) {
-    await quarantine(
-      tx,
-      actor,
-      [order.ramp],
-      `withdrawal ${id} is done without a payment: ${reason}`,
-    );
     await announce(tx, actor, await updateWithdrawal(tx, id, {}, entry, actor.at));
   }
-  return called.length;
+  const detail = `no transaction has paid ${called.join(", ")}, which is done: ${reason}`;
+  await quarantine(tx, actor, [order.ramp], detail);
+  return detail;
 }
 
 /** Books an unexplained payment: `fees` bears it until an operator assigns it. */
