@@ -2,6 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { PlaceReport, Question } from "../../workers/recovery/reconcile.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { pay, speedUp } from "../support/pending_withdrawals.ts";
@@ -9,6 +10,7 @@ import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
+const ETHER = 10n ** 18n;
 const ignore = !hasLitecoind();
 const SLOW = { fee: { speed: "slow" } };
 const QUARANTINED =
@@ -154,4 +156,85 @@ Deno.test({
     await funded.agree();
     deepEqual((await checkLedger(realm.pool)).mismatches, []);
   },
+});
+
+/** What the sender's next withdrawal is signed as, which nothing here knows after that: the database is put back. */
+async function signElsewhere(funded: FundedRamp, ask: () => Promise<unknown>): Promise<string> {
+  const { realm, anvil } = funded;
+  await ask();
+  await funded.advance();
+  const sent = "select raw from order_attempts where sent_at is not null";
+  const [{ raw }] = await rowsOf<{ raw: string }>(realm, sent);
+  await anvil.rpc("anvil_dropAllTransactions");
+  await restoreRealm(realm);
+  return raw;
+}
+
+/** Puts the chain back, and mines something else in longer a branch. */
+async function reorganise({ anvil }: FundedRamp, to: string, raws: readonly string[]) {
+  const reached = Number(await anvil.rpc<string>("eth_blockNumber"));
+  await anvil.rpc("evm_revert", to);
+  await anvil.rpc("anvil_dropAllTransactions");
+  for (const raw of raws) await anvil.rpc("eth_sendRawTransaction", raw);
+  while (Number(await anvil.rpc<string>("eth_blockNumber")) <= reached) await anvil.mine();
+}
+
+async function paidOut({ anvil }: FundedRamp): Promise<bigint> {
+  return BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
+}
+
+Deno.test("a payment that was found, and whose nonce another transaction uses up instead, is asked about and made once more", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine(3);
+  const { body: { id } } = await funded.withdraw("1");
+  await keepRealm(realm);
+  const first = await signElsewhere(funded, () => Promise.resolve());
+  const rival = await signElsewhere(funded, async () => {
+    equal((await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`)).status, 200);
+    await funded.withdraw("2");
+  });
+  const before = await anvil.rpc<string>("evm_snapshot");
+  await anvil.rpc("eth_sendRawTransaction", first);
+  await anvil.mine();
+  await haltRealm(realm);
+  const { report } = await answered(realm);
+  deepEqual([report.lifted, report.taken.map(({ paid }) => paid.length)], [true, [1]]);
+  await reorganise(funded, before, [rival]);
+  await anvil.mine(3);
+  await haltRealm(realm);
+  const { report: late, asked } = await answered(realm);
+  deepEqual([late.lifted, late.obstacles], [true, []]);
+  deepEqual(asked.map(({ withdrawal }) => withdrawal), [id]);
+  equal((await funded.finish(id)).status, "DONE");
+  for (let round = 0; round < 4; round++) {
+    await funded.advance();
+    await anvil.mine();
+  }
+  equal(await paidOut(funded), 3n * ETHER);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("a payment that was found, loses its block and waits for long before others of its sender is sent again as it is, and each is paid once", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine(3);
+  const { body: { id } } = await funded.withdraw("1");
+  await keepRealm(realm);
+  const first = await signElsewhere(funded, () => Promise.resolve());
+  const before = await anvil.rpc<string>("evm_snapshot");
+  await anvil.rpc("eth_sendRawTransaction", first);
+  await anvil.mine();
+  await haltRealm(realm);
+  const { report } = await answered(realm);
+  deepEqual([report.lifted, report.taken.map(({ paid }) => paid.length)], [true, [1]]);
+  await reorganise(funded, before, []);
+  const { body: { id: behind } } = await funded.withdraw("2");
+  await funded.advance();
+  await rowsOf(realm, "update chain_orders set created_at = created_at - interval '20 minutes'");
+  for (let run = 0; run < 4; run++) await funded.advance();
+  const rows = [await funded.finish(id), await funded.finish(behind)];
+  deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
+  equal(await paidOut(funded), 3n * ETHER);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });

@@ -235,6 +235,7 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   const { context, chain, place, ramps } = work;
   const ids = ramps.map(({ account }) => account);
   const taken: Taken[] = [];
+  const refused = new Set<string>();
   const used = chain.nonces === null
     ? null
     : await usedNonces(work, chain.nonces, { ramps: ids, obstacles });
@@ -243,13 +244,17 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
     : chain.traits.coins
     ? await reading(context.pool, (db) => selectUnknownSpends(db, place, ids))
     : await findUnknownSignatures(context, chain, { place, ramps: ids, from: work.from });
-  const { height } = await chain.head();
-  const deep = height + 1 -
-    context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
+  const { height, finalized } = await chain.head();
+  const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
+  const top = chain.traits.finalOnly ? finalized ?? -1 : height + 1 - depth;
   for (const one of mined) {
-    const found = await readFound(context, chain, place, { ...one, deep: one.height <= deep });
+    const deep = one.height <= top;
+    const found = await readFound(context, chain, place, { ...one, deep });
     if (found === null) obstacles.push(`${one.hash} is not signed by an address of ours`);
-    else if (!await takeForSent(context, chain, place, found)) {
+    // Where its block is lost it may expire unmined, which nobody could prove: its expiry is not stored.
+    else if (chain.traits.finalOnly && !deep) {
+      obstacles.push(`the block of ${one.hash} is not final: run it again when it is`);
+    } else if (!await takeForSent(context, chain, place, found)) {
       try {
         const result = await context.step((tx) => takeIn(tx, context.actor, place, found), {
           lockLedger: true,
@@ -258,11 +263,13 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
       } catch (error) {
         if (!(error instanceof DomainError)) throw error;
         obstacles.push(error.message);
+        refused.add(found.from);
       }
     }
   }
   // Only now: a later run searches the transactions of the nonces that are not known yet.
   for (const { address, next } of used?.raises ?? []) {
+    if (refused.has(address)) continue;
     await context.step((tx) => raiseNonce(tx, { ...place, address, next }));
   }
   return taken;
