@@ -100,6 +100,45 @@ async function orderOf(realm: TestRealm, withdrawal: string): Promise<string> {
 
 Deno.test({
   name:
+    "LTC: a payment that is found never to be mined while an operator answers is asked about before anything is sent",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node } = funded;
+    await funded.fund(5n * COIN, 3n * COIN);
+    const { address } = await newParty("LITECOIN");
+    const id = await pay(funded, address, "1");
+    await keepRealm(realm);
+    await funded.advance();
+    const [{ input }] = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    await node.mine();
+    await answered(realm);
+    await node.reorganise(1);
+    await funded.rob((await newParty("LITECOIN")).address, input);
+    const other = await newParty("LITECOIN");
+    const later = await pay(funded, other.address, "0.5");
+    await haltRealm(realm);
+    const [report] = await reconcile(realm, async () => {
+      // Workers go on meanwhile.
+      await node.mine(2);
+      await funded.follow();
+      await funded.advance();
+      return false;
+    });
+    deepEqual([report.lifted, report.open], [false, []]);
+    match(report.obstacles.join(), /meanwhile: run it again/);
+    const { report: late, asked } = await answered(realm);
+    deepEqual([late.lifted, asked.map(({ withdrawal }) => withdrawal)], [true, [id, later]]);
+    const rows = await funded.ended([id, later]);
+    deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
+    deepEqual(await funded.held(address), [COIN]);
+  },
+});
+
+Deno.test({
+  name:
     "LTC: a replacement that was found and loses its block is sent again as it is where its withdrawal was to be sped up, and paid once",
   ignore,
   fn: async () => {

@@ -93,7 +93,7 @@ const STEPS_MAX = 20;
 const BEHIND_MS = 3 * 3_600_000;
 
 const UNREAD = "the chain could not be read up to its head";
-const LATE = "a transaction of ours was mined meanwhile: run it again";
+const LATE = "a transaction of ours was mined, or lost, meanwhile: run it again";
 
 /** State of the reconciliation of one network. */
 interface Work {
@@ -177,12 +177,12 @@ async function reconcilePlace(
     );
   }
   const { open, asked } = obstacles.length > 0
-    ? { open: [], asked: 0 }
+    ? { open: [], asked: new Set<string>() }
     : await ask(work, obstacles);
-  if (asked > 0) taken.push(...await takeLate(work, obstacles));
+  if (asked.size > 0) taken.push(...await takeLate(work, obstacles));
   const addresses = await usedOf(search, passed);
   const ready = obstacles.length === 0 && open.length === 0 && options.keep !== true;
-  const lifted = ready && await lift(work);
+  const lifted = ready && await lift(work, asked);
   if (ready && !lifted) obstacles.push(LATE);
   return { chain: place.chain, network: place.network, addresses, taken, open, obstacles, lifted };
 }
@@ -304,7 +304,7 @@ async function waitForPool({ context, chain, place, ramps }: Work): Promise<stri
 async function ask(
   { context, place, ramps, options }: Work,
   obstacles: string[],
-): Promise<{ open: Question[]; asked: number }> {
+): Promise<{ open: Question[]; asked: Set<string> }> {
   const ids = ramps.map(({ account }) => account);
   const orders = (await reading(context.pool, (db) => selectUnsigned(db, place, ids)))
     .filter((one) => one.purpose === "withdrawal");
@@ -324,7 +324,7 @@ async function ask(
       );
     }
   }
-  return { open, asked: orders.length };
+  return { open, asked: new Set(orders.map(({ id }) => id)) };
 }
 
 function questionOf(order: OrderRow): Omit<Question, "like"> {
@@ -340,13 +340,21 @@ function questionOf(order: OrderRow): Omit<Question, "like"> {
 
 /**
  * Ends the quarantine: held deposits are released, and waiting orders are scheduled. False, and nothing is
- * changed, where a worker has scanned a block meanwhile in which an unknown transaction spends coins.
+ * changed, where a worker has scanned a block meanwhile in which an unknown transaction spends coins, or has
+ * found that a payment which was followed can never be mined, so that nobody was asked about it.
  */
-async function lift({ context, chain, place, ramps }: Work): Promise<boolean> {
+async function lift(
+  { context, chain, place, ramps }: Work,
+  asked: ReadonlySet<string>,
+): Promise<boolean> {
   const ids = ramps.map(({ account }) => account);
   return await context.step(async (tx) => {
     const { coins } = chain.traits;
     if (coins && (await selectUnknownSpends(tx, place, ids)).length > 0) return false;
+    const waiting = await selectUnsigned(tx, place, ids);
+    const isUnasked = ({ id, purpose, created_at }: OrderRow) =>
+      purpose === "withdrawal" && created_at < context.actor.at && !asked.has(id);
+    if (waiting.some(isUnasked)) return false;
     const held = await selectHeldDeposits(tx, place, { ramps: ids });
     await releaseDeposits(tx, held.map(({ id }) => id));
     for (const id of ids) {
@@ -354,7 +362,7 @@ async function lift({ context, chain, place, ramps }: Work): Promise<boolean> {
       await liftQuarantine(tx, id);
       await enqueue(tx, context.actor, "ramp.reserve", { account: id }, { dedupe: id });
     }
-    for (const order of await selectUnsigned(tx, place, ids)) {
+    for (const order of waiting) {
       if (order.state !== "batched") await scheduleOrder(tx, context.actor, order.id);
     }
     return true;

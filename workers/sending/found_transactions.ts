@@ -168,6 +168,7 @@ async function takeAttempt(
   await context.step(async (tx) => {
     const current = await lockOrder(tx, order.id);
     if (current === null || !isOpen(current)) return;
+    if ((await selectKnownHashes(tx, [found.hash])).length > 0) return; // another run was first
     if (current.state === "signed") await leave(tx, current, context.actor.at);
     await insertFoundAttempt(tx, {
       order: order.id,
