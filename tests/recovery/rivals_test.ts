@@ -7,11 +7,19 @@ import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/instal
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { pay, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import {
+  COIN,
+  hurry,
+  LITECOIN,
+  openUtxoRamp,
+  UTXO_CHAINS,
+  type UtxoRamp,
+} from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
 const ignore = !hasLitecoind();
+const DOGECOIN = UTXO_CHAINS.find(({ asset }) => asset === "DOGE")!;
 const SLOW = { fee: { speed: "slow" } };
 const QUARANTINED =
   "select quarantined ->> 'detail' as detail from ramps where quarantined is not null";
@@ -195,6 +203,40 @@ Deno.test({
     deepEqual((await checkLedger(realm.pool)).mismatches, []);
   },
 });
+
+for (const chain of [LITECOIN, DOGECOIN]) {
+  Deno.test({
+    name:
+      `${chain.asset}: a sweep that was found, loses its block and is stuck is sent again as it is, and booked once`,
+    ignore,
+    fn: async () => {
+      await using funded = await openUtxoRamp(chain);
+      const { realm, node } = funded;
+      await funded.deposit(20n * COIN);
+      await keepRealm(realm);
+      const left = "select from chain_orders where purpose = 'sweep' and state = 'sent'";
+      await funded.until(async () => (await rowsOf(realm, left)).length > 0);
+      await restoreRealm(realm);
+      await haltRealm(realm);
+      await node.mine();
+      const { report } = await answered(realm);
+      deepEqual([report.lifted, report.taken.map(({ purpose }) => purpose)], [true, ["sweep"]]);
+      await node.reorganise(1);
+      await rowsOf(
+        realm,
+        "update chain_orders set created_at = created_at - interval '20 minutes'",
+      );
+      for (let run = 0; run < 3; run++) await funded.advance();
+      equal((await rowsOf(realm, left)).length, 1);
+      const swept = "select from chain_orders where purpose = 'sweep' and state = 'done'";
+      await funded.until(async () => (await rowsOf(realm, swept)).length > 0);
+      equal((await rowsOf(realm, "select from deposits where status <> 'ORPHANED'")).length, 1);
+      equal((await rowsOf(realm, "select from chain_orders")).length, 1);
+      await follow(funded, 3);
+      await funded.agree();
+    },
+  });
+}
 
 /** What the sender's next withdrawal is signed as, which nothing here knows after that: the database is put back. */
 async function signElsewhere(funded: FundedRamp, ask: () => Promise<unknown>): Promise<string> {
