@@ -3076,6 +3076,7 @@ begin
           cross join lateral (select f.request -> 'payments' -> new.found_payment as paid) p
         where f.id = new.found_order_id and f.purpose = 'recovered'
           and p.paid ->> 'order' is null and coalesce((p.paid ->> 'withdrawal')::uuid, new.id) = new.id
+          and (p.paid ->> 'withdrawal' is not null or f.state = 'done')
           and p.paid ->> 'contract' is not distinct from new.contract
           and p.paid ->> 'to' in (new.destination, o.request -> 'payments' -> 0 ->> 'to')) then
     fault := 'was not paid by that';

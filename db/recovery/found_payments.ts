@@ -45,11 +45,15 @@ export async function claimFound(tx: Tx, withdrawal: string, part: FoundPart): P
     where id = ${withdrawal}`;
 }
 
-/** Forgets whose the payments of a recovered order were, because its transaction made none. */
-export async function releaseFound(tx: Tx, order: string): Promise<void> {
-  await tx`
+/**
+ * Forgets whose the payments of a recovered order were, because its transaction made none. Gives the
+ * withdrawals, oldest first.
+ */
+export async function releaseFound(tx: Tx, order: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
     update withdrawals set found_order_id = null, found_payment = null
-    where found_order_id = ${order}`;
+    where found_order_id = ${order} returning id`;
+  return rows.map(({ id }) => id).toSorted();
 }
 
 /** A found payment of what a withdrawal was to pay that nobody is known to have ordered. */
@@ -57,16 +61,19 @@ export interface UnmatchedLike extends FoundPart {
   withdrawal: string;
   hash: string;
   height: number | null;
+  /** Whether its order is done. Until then its transaction may lose its block, or fail. */
+  final: boolean;
 }
 
 /**
- * Lists the withdrawals that an order pays, alone or as a batch, for which there is such a payment. One whose
+ * Lists the withdrawals that an order pays, alone or as a batch, for which there is such a payment; of several
+ * a final one. One whose
  * transaction failed or can never be mined paid nobody, and `fees` bears nothing of it.
  */
 export async function selectUnmatchedLike(db: Db, order: string): Promise<UnmatchedLike[]> {
   return await db<UnmatchedLike[]>`
     select distinct on (w.id) w.id as withdrawal, f.id as order, n.at::integer - 1 as payment, f.hash,
-      f.height::integer as height
+      f.height::integer as height, f.state = 'done' as final
     from chain_orders o join withdrawals w on w.id = o.reference_id
       join chain_orders f on f.purpose = 'recovered' and f.ramp = o.ramp
         and f.created_at >= o.created_at and f.state not in ('failed', 'dropped', 'canceled')
@@ -78,5 +85,5 @@ export async function selectUnmatchedLike(db: Db, order: string): Promise<Unmatc
       and n.p ->> 'amount' = o.request -> 'payments' -> 0 ->> 'amount'
       and not exists (select from withdrawals d
         where d.found_order_id = f.id and d.found_payment = n.at - 1)
-    order by w.id, f.id, n.at`;
+    order by w.id, f.state <> 'done', f.id, n.at`;
 }

@@ -60,6 +60,19 @@ export async function selectUnsignedInputs(
   return rows.map((row) => row.input);
 }
 
+/** Lists the inputs of orders of some ramps that are signed, and that a newer database may have sent. */
+export async function selectSignedInputs(
+  db: Db,
+  place: NetworkKey,
+  ramps: readonly string[],
+): Promise<string[]> {
+  const rows = await db<{ input: string }[]>`
+    select c.input from reserved_inputs c join chain_orders o on o.id = c.order_id
+    where c.chain = ${place.chain} and c.network = ${place.network} and o.state = 'signed'
+      and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])`;
+  return rows.map((row) => row.input);
+}
+
 /** Lists unknown transactions that spent coins of some ramps, oldest first. */
 export async function selectUnknownSpends(
   db: Db,

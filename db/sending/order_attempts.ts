@@ -22,6 +22,14 @@ export interface AttemptRow {
   created_at: number;
 }
 
+/** The plan of bytes that were found on the chain, and that this database has not made. */
+const FOUND = "{}";
+
+/** Whether an attempt was found on the chain: nothing here has its plan, so it is sent again as it is. */
+export function isFound({ plan }: Pick<AttemptRow, "plan">): boolean {
+  return plan === FOUND;
+}
+
 /** The proof that no attempt of an order can be mined any more. */
 export interface DropProof {
   proof: "consumed" | "expired" | "orphaned" | "unsigned";

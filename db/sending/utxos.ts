@@ -138,6 +138,19 @@ export async function selectDependants(
   return rows.length > 0;
 }
 
+/** Reads those of some coins of an address that are known, in base units. */
+export async function selectAmounts(
+  db: Db,
+  of: { chain: string; network: string; address: string },
+  inputs: readonly string[],
+): Promise<{ input: string; amount: string }[]> {
+  return await db<{ input: string; amount: string }[]>`
+    select c.hash || ':' || c.index as input, c.amount::text as amount
+    from unnest(${inputs as string[]}::text[]) k join coins c on c.chain = ${of.chain}
+      and c.network = ${of.network} and c.address = ${of.address}
+      and c.hash = split_part(k, ':', 1) and c.index::text = split_part(k, ':', 2)`;
+}
+
 /** Counts how many of an address's free coins, largest first, add up to an amount; at least 1. */
 export async function countCoinsFor(
   db: Db,

@@ -3,6 +3,7 @@
  * the others.
  * @module
  */
+import type { Tx } from "../../db/database.ts";
 import type { LedgerTx } from "../../db/transaction.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { releaseFound } from "../../db/recovery/found_payments.ts";
@@ -13,11 +14,12 @@ import type { Actor } from "../actor.ts";
 import { type ChainId, findAsset, nativeAsset, tokenByContract } from "../assets.ts";
 import { counterparty, postMove } from "../ledger/posting.ts";
 import { fromUnits } from "../money.ts";
-import type { OrderRow } from "../sending/chain_orders.ts";
+import { type DropProof, type OrderRow, renewOrder } from "../sending/chain_orders.ts";
 import { bookGas } from "../sending/network_fees.ts";
 import { endWithBatch } from "../sending/order_states.ts";
+import { quarantine } from "../sending/quarantine.ts";
 import { divideFee } from "../withdrawals/withdrawal_batches.ts";
-import { settleWithdrawal } from "../withdrawals/withdrawal_settlement.ts";
+import { announce, settleWithdrawal } from "../withdrawals/withdrawal_settlement.ts";
 
 /** One payment of a recovered order, as its request keeps it. */
 export interface Part {
@@ -45,13 +47,68 @@ export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRo
     await settleWithdrawal(tx, actor, await endWithBatch(tx, member, order, fee));
   }
   if (paying.length === 0) await bookGas(tx, actor, order);
-  if (state !== "done") return await releaseFound(tx, order.id);
+  if (state !== "done") {
+    await disclaim(tx, actor, order, "failed");
+    return;
+  }
   for (const part of parts) {
     if (part.withdrawal !== null) {
       const entry: HistoryEntry = { at: actor.at, event: "found", hash, block: height };
       await updateWithdrawal(tx, part.withdrawal, { hash, height, confirmations }, entry, actor.at);
     } else if (part.order === null) await bookUnmatched(tx, actor, order, part);
   }
+}
+
+/**
+ * Gives up a recovered order none of whose transactions can be mined. The withdrawals that it was to pay wait
+ * again, and their ramp goes into quarantine: only an operator can tell whether the lost database paid them
+ * by another transaction.
+ *
+ * @returns the reason of the quarantine; null where no withdrawal is concerned
+ */
+export async function giveUpRecovered(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  proof: DropProof,
+): Promise<string | null> {
+  const members = (await selectBatched(tx, order.id)).flatMap((one) => one.reference_id ?? []);
+  const reason = `${order.hash}, which was found on the chain, can never be mined`;
+  await renewOrder(tx, actor, order, proof);
+  const block = { hash: null, nonce: null, height: null, confirmations: 0 };
+  const entry: HistoryEntry = { at: actor.at, event: "waiting", reason };
+  for (const id of members) {
+    await announce(tx, actor, await updateWithdrawal(tx, id, block, entry, actor.at));
+  }
+  const unpaid = await disclaim(tx, actor, order, "can never be mined");
+  if (members.length === 0) return unpaid;
+  const detail = `${reason}: it was the payment of ${members.join(", ")}`;
+  await quarantine(tx, actor, [order.ramp], detail);
+  return detail;
+}
+
+/**
+ * States that the transaction of a recovered order was no payment of withdrawals that an operator had called
+ * paid. They are done by that word alone, and their ramp goes into quarantine, so that it is heard of.
+ *
+ * @returns the reason of the quarantine; null where there is no such withdrawal
+ */
+async function disclaim(
+  tx: Tx,
+  actor: Actor,
+  order: OrderRow,
+  fault: string,
+): Promise<string | null> {
+  const called = await releaseFound(tx, order.id);
+  if (called.length === 0) return null;
+  const reason = `${order.hash}, which was found as the payment that an operator knew of, ${fault}`;
+  const entry: HistoryEntry = { at: actor.at, event: "found", hash: order.hash, reason };
+  for (const id of called) {
+    await announce(tx, actor, await updateWithdrawal(tx, id, {}, entry, actor.at));
+  }
+  const detail = `no transaction has paid ${called.join(", ")}, which is done: ${reason}`;
+  await quarantine(tx, actor, [order.ramp], detail);
+  return detail;
 }
 
 /** Books an unexplained payment: `fees` bears it until an operator assigns it. */

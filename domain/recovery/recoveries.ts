@@ -9,7 +9,7 @@ import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import { markOrphaned } from "../../db/deposits/deposits.ts";
 import { updateToken } from "../../db/currencies/tokens.ts";
-import { lockOrder } from "../../db/sending/chain_orders.ts";
+import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
 import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
 import { claimFound, selectPaidUnfound } from "../../db/recovery/found_payments.ts";
 import {
@@ -47,6 +47,8 @@ export interface FoundTransaction {
   readonly hash: string;
   readonly raw: string;
   readonly height: number;
+  /** Whether it lies as deep as a payment must: until then its block may be lost to bytes that it replaced. */
+  readonly deep: boolean;
   readonly inputs: readonly string[];
   /** The own address that signed it. */
   readonly from: string;
@@ -87,7 +89,8 @@ export interface Taken {
 /**
  * Recovers an own transaction that the database does not know; null if it knows it.
  *
- * @throws {DomainError} chain.quarantined where it deployed a token for which another transaction was sent
+ * @throws {DomainError} chain.quarantined where it deployed a token for which another transaction was sent, or
+ *   is not deep enough to take the place of signed bytes
  */
 export async function takeIn(
   tx: LedgerTx,
@@ -139,6 +142,7 @@ async function takeDeployment(
   { found, order }: { found: FoundTransaction; order: OrderRow },
 ): Promise<Taken> {
   const { hash, deployed } = found;
+  await assertMayGiveUp(tx, order.id, found);
   if (await cancelOrder(tx, actor, order.id) === null) {
     const why =
       `${hash} deployed what order ${order.id} is to deploy, whose transaction was sent: ` +
@@ -184,7 +188,10 @@ async function takeSweep(
     ramp: sender.ramp,
     created_at: actor.at,
   });
-  if (sweep.order_id !== null) await cancelOrder(tx, actor, sweep.order_id);
+  if (sweep.order_id !== null) {
+    await assertMayGiveUp(tx, sweep.order_id, found);
+    await cancelOrder(tx, actor, sweep.order_id);
+  }
   await joinSweep(tx, sender.account, sweep.id);
   await keepFound(tx, actor, place, {
     found,
@@ -283,6 +290,7 @@ async function matchParts(
         payment.amount === `${amount}`;
     });
     const order = at < 0 ? null : waiting.splice(at, 1)[0];
+    if (order !== null) await assertMayGiveUp(tx, order.batch_order_id ?? order.id, found);
     if (order?.batch_order_id) await undoBatch(tx, actor, order.batch_order_id);
     else if (order?.state === "planned") await unplanOrder(tx, actor, order);
     else if (order?.state === "signed") await yieldOrder(tx, order, found);
@@ -296,6 +304,24 @@ async function matchParts(
     parts.push({ to, contract, amount: `${amount}`, order: order?.id ?? null, withdrawal });
   }
   return parts;
+}
+
+/**
+ * Makes sure that the bytes of an order may be given up for a found transaction: where they are signed, a
+ * newer database may have sent them, and they are mined after all where the found one loses its block.
+ *
+ * @throws {DomainError} chain.quarantined while it is not deep enough
+ */
+async function assertMayGiveUp(
+  tx: Tx,
+  id: string,
+  { hash, deep }: Pick<FoundTransaction, "hash" | "deep">,
+): Promise<void> {
+  if (deep || (await selectOrder(tx, id))?.state !== "signed") return;
+  const why =
+    `${hash} took the place of what order ${id} has signed, and may still lose its block: ` +
+    "run it again when more blocks lie above it";
+  throw new DomainError("chain.quarantined", why);
 }
 
 async function keepFound(

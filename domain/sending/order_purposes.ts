@@ -33,5 +33,5 @@ export const PURPOSE_RULES: Readonly<Record<OrderPurpose, PurposeRules>> = {
   fill: { ...NONE, fillsNonce: true, countsToRamp: true },
   cpfp: { ...NONE, countsToRamp: true },
   consolidation: NONE,
-  recovered: NONE,
+  recovered: { ...NONE, isBatch: true },
 };

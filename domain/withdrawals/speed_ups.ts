@@ -10,7 +10,11 @@ import { countCoinsFor } from "../../db/sending/utxos.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
 import type { QuoteRow } from "../../db/sending/fee_quotes.ts";
-import { selectReservedInputs } from "../../db/sending/order_attempts.ts";
+import {
+  isFound,
+  selectAttemptSummaries,
+  selectReservedInputs,
+} from "../../db/sending/order_attempts.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
   type HistoryEntry,
@@ -133,6 +137,12 @@ async function assertMaySpeedUp(
   }
   if (order.state === "sent" && WITHOUT_REPLACEMENT.has(order.chain as ChainId)) {
     throw new DomainError("withdrawal.not_cancelable", whyNotReplaced(order.chain as ChainId));
+  }
+  const last = (await selectAttemptSummaries(db, order.id)).findLast(({ dropped }) => !dropped);
+  if (last !== undefined && isFound(last)) {
+    const why =
+      "its transaction was found on the chain after a restore, and is sent again as it is";
+    throw new DomainError("withdrawal.not_cancelable", why);
   }
   const head = await nextBlock(db, order);
   const account = await selectAccount(db, row.account);

@@ -7,7 +7,11 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
-import { claimFound, selectUnmatchedLike } from "../../db/recovery/found_payments.ts";
+import {
+  claimFound,
+  selectUnmatchedLike,
+  type UnmatchedLike,
+} from "../../db/recovery/found_payments.ts";
 import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
 import {
   type HistoryEntry,
@@ -114,12 +118,19 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
  * Ends a withdrawal that an operator knows to be paid although its transaction was not found. Where a payment
  * of the same was found that nobody is known to have ordered, it is that one, and no other withdrawal's any
  * more: `fees` bears it, and gets the amount. The transaction holds the ledger lock.
+ *
+ * @returns that payment, while it is not final and nothing is changed: the chain may still lose it
  */
-export async function settlePaid(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
+export async function settlePaid(
+  tx: LedgerTx,
+  actor: Actor,
+  order: OrderRow,
+): Promise<UnmatchedLike | null> {
   const row = order.reference_id === null ? null : await selectWithdrawal(tx, order.reference_id);
-  if (row === null || row.status !== "PROCESSING") return;
+  if (row === null || row.status !== "PROCESSING") return null;
   const [like] = await selectUnmatchedLike(tx, order.id);
-  if (await cancelOrder(tx, actor, order.id) === null) return;
+  if (like !== undefined && !like.final) return like;
+  if (await cancelOrder(tx, actor, order.id) === null) return null;
   if (like === undefined) await bookSent(tx, actor, row, { amount: "0", own: true });
   else {
     await freeBlock(tx, row.block);
@@ -132,10 +143,12 @@ export async function settlePaid(tx: LedgerTx, actor: Actor, order: OrderRow): P
     by: "operator",
     reason: "known to be paid",
   };
-  const block = like === undefined ? {} : { hash: like.hash, height: like.height };
+  // That of a transaction which can never be mined may still stand there.
+  const block = { hash: like?.hash ?? null, height: like?.height ?? null, nonce: null };
   const ended = await updateWithdrawal(tx, row.id, { status: "DONE", ...block }, entry, actor.at);
   if (like !== undefined) await claimFound(tx, row.id, like);
   await announce(tx, actor, ended);
+  return null;
 }
 
 function failureOf({ fault, error }: OrderRow) {

@@ -470,7 +470,8 @@ create constraint trigger blocks_serving after update on blocks deferrable initi
   for each row when (new.reference_id is not null and new.status <> 'OPEN') execute function check_charge_blocked();
 
 -- A withdrawal keeps its request, and ends once, as its order did; the serving role only cancels it. A payment that
--- was found is one withdrawal's to the same destination, of the same asset.
+-- was found is one withdrawal's to the same destination, of the same asset; one that its order does not name was
+-- called paid when that payment was final.
 create function check_withdrawal() returns trigger language plpgsql as $$
 declare
   fault text;
@@ -485,6 +486,7 @@ begin
           cross join lateral (select f.request -> 'payments' -> new.found_payment as paid) p
         where f.id = new.found_order_id and f.purpose = 'recovered'
           and p.paid ->> 'order' is null and coalesce((p.paid ->> 'withdrawal')::uuid, new.id) = new.id
+          and (p.paid ->> 'withdrawal' is not null or f.state = 'done')
           and p.paid ->> 'contract' is not distinct from new.contract
           and p.paid ->> 'to' in (new.destination, o.request -> 'payments' -> 0 ->> 'to')) then
     fault := 'was not paid by that';

@@ -204,7 +204,8 @@ Deno.test("a payment of a realm's own token that is found after its withdrawal w
   }
   const found = "select hash from withdrawals where found_order_id is not null";
   deepEqual((await rowsOf<{ hash: string }>(realm, found)).length, 1);
-  const fees = "select total from accounts where system = 'fees' and asset = 'GOLD' and total <> 0";
+  const fees =
+    "select total from accounts where system = 'fees' and asset = 'GOLD_ETH' and total <> 0";
   deepEqual([...await rowsOf(realm, fees)], []);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });

@@ -3,9 +3,11 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { scriptOf } from "../../domain/chains/addresses.ts";
 import { reconcileRealm } from "../../workers/recovery/reconcile.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
+import type { Tx } from "../../db/database.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { openOrderedAnew } from "../support/ordered_anew.ts";
 import { pay } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
@@ -95,5 +97,78 @@ Deno.test({
     }
     ok(steps > 10, `${steps}`);
     deepEqual((await funded.held(address)).length, ids.length);
+  },
+});
+
+/** The same transaction, whose process ends instead of sending a statement after so many. */
+function endingAfter<T extends Tx>(tx: T, statements: number): T {
+  let sent = 0;
+  return new Proxy(tx, {
+    apply(target, self, given) {
+      const [first] = given as unknown[];
+      const isStatement = Array.isArray(first) && "raw" in first;
+      if (isStatement && sent++ >= statements) throw new Error(KILLED);
+      return Reflect.apply(target as never, self, given);
+    },
+  });
+}
+
+/** Calls a withdrawal paid, and ends the process within the step that settles it; false where that ended before. */
+async function isKilledWithin(realm: TestRealm, statements: number): Promise<boolean> {
+  const context = await workerContextOf(realm);
+  let said = false;
+  const step: WorkerContext["step"] = (work, ...how) => {
+    if (!said) return context.step(work, ...how);
+    said = false;
+    return context.step((tx) => work(endingAfter(tx, statements)), ...how);
+  };
+  const answer = () => {
+    said = true;
+    return Promise.resolve(true);
+  };
+  const actor = { ...context.actor, at: Date.now() };
+  try {
+    await reconcileRealm({ ...context, actor, step }, { gap: 50, back: 100, answer });
+    return false;
+  } catch (error) {
+    if ((error as Error).message !== KILLED) throw error;
+    return true;
+  } finally {
+    context.chains.close();
+  }
+}
+
+Deno.test({
+  name:
+    "LTC: a reconciliation that is killed before any statement with which it settles a withdrawal called paid changes nothing, and ends as any other",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using funded = await openOrderedAnew();
+    const { realm, node, id, to, payment } = funded;
+    await node.mine(3);
+    const [{ open }] = await reconcile(realm);
+    deepEqual(open.map(({ withdrawal, like }) => [withdrawal, like]), [[id, payment.hash]]);
+    const read = async () => ({
+      accounts: [...await rowsOf(realm, "select id, total, blocked from accounts order by id")],
+      orders: [...await rowsOf(realm, "select id, state, hash from chain_orders order by id")],
+      coins: [...await rowsOf(realm, "select hash, index, spent_by from coins order by 1, 2")],
+      withdrawals: [...await rowsOf(realm, "select id, status, hash, history from withdrawals")],
+    });
+    const before = await read();
+    let statements = 0;
+    while (await isKilledWithin(realm, statements)) {
+      deepEqual(await read(), before, `killed after ${statements} statements`);
+      statements++;
+    }
+    ok(statements > 10, `${statements}`);
+    const [row] = await funded.ended([id]);
+    deepEqual([row.status, row.chain.hash], ["DONE", payment.hash]);
+    await hurry(realm);
+    await funded.follow();
+    deepEqual(await funded.held(to), [COIN]);
+    const fees = "select trim_scale(total)::text as total from accounts where system = 'fees'";
+    const [{ total }] = await rowsOf<{ total: string }>(realm, fees);
+    ok(Math.abs(Number(total)) < 0.001, `the payment is booked once: ${total}`);
+    await funded.agree();
   },
 });

@@ -1,6 +1,7 @@
 /** Databases on Tron that are older than the chain: what was paid or swept since is found, and nothing is paid twice. */
 import { deepEqual, equal, match } from "node:assert/strict";
-import { keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import type { Question } from "../../workers/recovery/reconcile.ts";
+import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { parseTransaction } from "../support/nodes/tron/messages.ts";
 import { newTronParty, toHex } from "../support/nodes/tron/wallet.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -120,5 +121,34 @@ Deno.test("a database of Tron that was restored from a backup pays nothing twice
     "from before a deposit and its sweep": sweptSince,
   };
   for (const [name, scene] of Object.entries(scenes)) await t.step(name, () => scene(ramped));
+  await ramped.agree();
+});
+
+Deno.test("on Tron, a payment that is found in a block that is not final is waited for, and made once more where it is lost with that", async () => {
+  await using ramped = await openTronRamp({ total: 500_000_000n, lag: 3 });
+  const { node, realm } = ramped;
+  const to = newTronParty().address;
+  const id = await withdrawTo(ramped, to);
+  await keepRealm(realm);
+  await ramped.advance();
+  await node.mine();
+  equal(await sunOf(ramped, to), 5_000_000n);
+  await restoreRealm(realm);
+  await haltRealm(realm);
+  await rowsOf(realm, "update ramps set quarantined = jsonb_set(quarantined, '{at}', '1')");
+  const asked: string[] = [];
+  const answer = ({ withdrawal }: Question) => {
+    asked.push(withdrawal);
+    return Promise.resolve(false);
+  };
+  const [early] = await reconcile(realm, answer);
+  deepEqual([early.lifted, early.taken, asked], [false, [], []]);
+  match(early.obstacles.join(), /is not final/);
+  await node.reorganise(1);
+  await node.mine(BEYOND);
+  const [report] = await reconcile(realm, answer);
+  deepEqual([report.lifted, report.obstacles, asked], [true, [], [id]]);
+  equal((await ramped.ended(id)).status, "DONE");
+  equal(await sunOf(ramped, to), 5_000_000n);
   await ramped.agree();
 });

@@ -93,7 +93,7 @@ const STEPS_MAX = 20;
 const BEHIND_MS = 3 * 3_600_000;
 
 const UNREAD = "the chain could not be read up to its head";
-const LATE = "a transaction of ours was mined meanwhile: run it again";
+const LATE = "a transaction of ours was mined, or lost, meanwhile: run it again";
 
 /** State of the reconciliation of one network. */
 interface Work {
@@ -176,11 +176,13 @@ async function reconcilePlace(
         " or with --behind where the chain stands still",
     );
   }
-  const { open, asked } = obstacles.length > 0 ? { open: [], asked: 0 } : await ask(work);
-  if (asked > 0) taken.push(...await takeLate(work, obstacles));
+  const { open, asked } = obstacles.length > 0
+    ? { open: [], asked: new Set<string>() }
+    : await ask(work, obstacles);
+  if (asked.size > 0) taken.push(...await takeLate(work, obstacles));
   const addresses = await usedOf(search, passed);
   const ready = obstacles.length === 0 && open.length === 0 && options.keep !== true;
-  const lifted = ready && await lift(work);
+  const lifted = ready && await lift(work, asked);
   if (ready && !lifted) obstacles.push(LATE);
   return { chain: place.chain, network: place.network, addresses, taken, open, obstacles, lifted };
 }
@@ -233,6 +235,7 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   const { context, chain, place, ramps } = work;
   const ids = ramps.map(({ account }) => account);
   const taken: Taken[] = [];
+  const refused = new Set<string>();
   const used = chain.nonces === null
     ? null
     : await usedNonces(work, chain.nonces, { ramps: ids, obstacles });
@@ -241,10 +244,17 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
     : chain.traits.coins
     ? await reading(context.pool, (db) => selectUnknownSpends(db, place, ids))
     : await findUnknownSignatures(context, chain, { place, ramps: ids, from: work.from });
+  const { height, finalized } = await chain.head();
+  const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
+  const top = chain.traits.finalOnly ? finalized ?? -1 : height + 1 - depth;
   for (const one of mined) {
-    const found = await readFound(context, chain, place, one);
+    const deep = one.height <= top;
+    const found = await readFound(context, chain, place, { ...one, deep });
     if (found === null) obstacles.push(`${one.hash} is not signed by an address of ours`);
-    else if (!await takeForSent(context, chain, place, found)) {
+    // Where its block is lost it may expire unmined, which nobody could prove: its expiry is not stored.
+    else if (chain.traits.finalOnly && !deep) {
+      obstacles.push(`the block of ${one.hash} is not final: run it again when it is`);
+    } else if (!await takeForSent(context, chain, place, found)) {
       try {
         const result = await context.step((tx) => takeIn(tx, context.actor, place, found), {
           lockLedger: true,
@@ -253,11 +263,13 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
       } catch (error) {
         if (!(error instanceof DomainError)) throw error;
         obstacles.push(error.message);
+        refused.add(found.from);
       }
     }
   }
   // Only now: a later run searches the transactions of the nonces that are not known yet.
   for (const { address, next } of used?.raises ?? []) {
+    if (refused.has(address)) continue;
     await context.step((tx) => raiseNonce(tx, { ...place, address, next }));
   }
   return taken;
@@ -291,7 +303,8 @@ async function waitForPool({ context, chain, place, ramps }: Work): Promise<stri
  */
 async function ask(
   { context, place, ramps, options }: Work,
-): Promise<{ open: Question[]; asked: number }> {
+  obstacles: string[],
+): Promise<{ open: Question[]; asked: Set<string> }> {
   const ids = ramps.map(({ account }) => account);
   const orders = (await reading(context.pool, (db) => selectUnsigned(db, place, ids)))
     .filter((one) => one.purpose === "withdrawal");
@@ -300,12 +313,18 @@ async function ask(
     const [like] = await reading(context.pool, (db) => selectUnmatchedLike(db, order.id));
     const question = { ...questionOf(order), like: like?.hash ?? null };
     const paid = await options.answer(question);
-    if (paid === null) open.push(question);
-    else if (paid) {
-      await context.step((tx) => settlePaid(tx, context.actor, order), { lockLedger: true });
+    const early = paid === true
+      ? await context.step((tx) => settlePaid(tx, context.actor, order), { lockLedger: true })
+      : null;
+    if (paid === null || early !== null) open.push(question);
+    if (early !== null) {
+      obstacles.push(
+        `${early.hash}, which paid the same as withdrawal ${question.withdrawal}, is not final: say` +
+          " that it was paid when it is",
+      );
     }
   }
-  return { open, asked: orders.length };
+  return { open, asked: new Set(orders.map(({ id }) => id)) };
 }
 
 function questionOf(order: OrderRow): Omit<Question, "like"> {
@@ -321,13 +340,21 @@ function questionOf(order: OrderRow): Omit<Question, "like"> {
 
 /**
  * Ends the quarantine: held deposits are released, and waiting orders are scheduled. False, and nothing is
- * changed, where a worker has scanned a block meanwhile in which an unknown transaction spends coins.
+ * changed, where a worker has scanned a block meanwhile in which an unknown transaction spends coins, or has
+ * found that a payment which was followed can never be mined, so that nobody was asked about it.
  */
-async function lift({ context, chain, place, ramps }: Work): Promise<boolean> {
+async function lift(
+  { context, chain, place, ramps }: Work,
+  asked: ReadonlySet<string>,
+): Promise<boolean> {
   const ids = ramps.map(({ account }) => account);
   return await context.step(async (tx) => {
     const { coins } = chain.traits;
     if (coins && (await selectUnknownSpends(tx, place, ids)).length > 0) return false;
+    const waiting = await selectUnsigned(tx, place, ids);
+    const isUnasked = ({ id, purpose, created_at }: OrderRow) =>
+      purpose === "withdrawal" && created_at < context.actor.at && !asked.has(id);
+    if (waiting.some(isUnasked)) return false;
     const held = await selectHeldDeposits(tx, place, { ramps: ids });
     await releaseDeposits(tx, held.map(({ id }) => id));
     for (const id of ids) {
@@ -335,7 +362,7 @@ async function lift({ context, chain, place, ramps }: Work): Promise<boolean> {
       await liftQuarantine(tx, id);
       await enqueue(tx, context.actor, "ramp.reserve", { account: id }, { dedupe: id });
     }
-    for (const order of await selectUnsigned(tx, place, ids)) {
+    for (const order of waiting) {
       if (order.state !== "batched") await scheduleOrder(tx, context.actor, order.id);
     }
     return true;

@@ -7,6 +7,7 @@ import {
   type KnownSender,
   selectKnownHashes,
   selectSenders,
+  selectSignedInputs,
   selectUnsignedInputs,
 } from "../../db/recovery/recoveries.ts";
 import { reading } from "../../db/transaction.ts";
@@ -45,12 +46,15 @@ export async function usedNonces(
   const inputs = new Set(
     await reading(context.pool, (db) => selectUnsignedInputs(db, place, ramps)),
   );
+  const signed = await reading(context.pool, (db) => selectSignedInputs(db, place, ramps));
   const missing = new Map<string, string>();
   const raises: UsedNonces["raises"] = [];
   for (let at = 0; at < senders.length; at += NONCES_AT_ONCE) {
     const some = senders.slice(at, at + NONCES_AT_ONCE);
     const told = await Promise.all(some.map(({ address }) => nonces.count(address)));
     for (const [step, sender] of some.entries()) {
+      const used = signed.filter((input) => isBelow(input, sender.address, told[step].mined));
+      for (const input of used) inputs.add(input); // by the signed bytes, or by what replaced them
       noteNonces(sender, told[step], { inputs, missing, raises, obstacles });
     }
   }
@@ -76,6 +80,11 @@ export async function usedNonces(
     found: found.filter(({ hash }) => !known.has(hash)),
     raises: raises.filter(({ address }) => !lacking.has(address)),
   };
+}
+
+function isBelow(input: string, address: string, nonce: number): boolean {
+  const [of, used] = input.split(":");
+  return of === address && Number(used) < nonce;
 }
 
 function noteNonces(

@@ -5,7 +5,7 @@
  */
 import { insertChange } from "../../db/sending/utxos.ts";
 import { lockOrder, selectCpfp } from "../../db/sending/chain_orders.ts";
-import { selectAttempts } from "../../db/sending/order_attempts.ts";
+import { isFound, selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import {
   createOrder,
@@ -51,7 +51,7 @@ async function planCpfp(work: OrderWork, parent: OrderRow): Promise<void> {
     if (current.state !== "sent") return;
     if (await selectCpfp(tx, parent.id) !== null) return;
     const made = (await selectAttempts(tx, parent.id)).find((one) => one.hash === current.hash);
-    if (made === undefined || made.dropped) return;
+    if (made === undefined || made.dropped || isFound(made)) return;
     const coin = coinOf(readPlan<Plan>(made.plan), made.hash!, to);
     const alone = { ...coin, height: quote.head, parent: null };
     const plan = chain.plan(quote.draft, { coins: [coin] });

@@ -12,7 +12,7 @@ import type { TransactionStatus } from "../chains/outgoing.ts";
 import { markTaken } from "./utxos.ts";
 import { assertScanned } from "./departures.ts";
 import { assertCaughtUp } from "./found_transactions.ts";
-import { signedOf } from "./signing.ts";
+import { signedAttempts } from "./signing.ts";
 import type { OrderWork } from "./order_work.ts";
 
 /** Most transactions that are signed for an order, where each expired unmined. */
@@ -92,7 +92,7 @@ export async function earlierDropOf(
   const inputs = living.flatMap((one) => one.inputs);
   const since = await reading(context.pool, (db) => selectOldest(db, order, inputs));
   if (since === null || since >= (order.since ?? 0)) return null;
-  const attempts = living.filter((one) => one.raw !== null).map(signedOf);
+  const attempts = await signedAttempts(work, order, living);
   const status = await chain.status({ attempts, since, depth });
   return status.state === "dropped" ? status : null;
 }

@@ -43,7 +43,7 @@ export async function readFound(
   context: WorkerContext,
   chain: Chain,
   place: NetworkKey,
-  mined: { hash: string; height: number },
+  mined: { hash: string; height: number; deep: boolean },
 ): Promise<FoundTransaction | null> {
   const raw = await chain.raw(mined);
   const seen = await chain.inspect(raw);
@@ -90,38 +90,46 @@ export async function takeReplacement(
   if (by === null || last === undefined) return false;
   const known = await reading(context.pool, (db) => selectKnownHashes(db, [by]));
   if (known.length > 0) return false;
-  const found = await readFound(context, chain, order, { hash: by, height });
+  const found = await readFound(context, chain, order, { hash: by, height, deep: true });
   if (found === null) return false;
   const deploys = found.deployed !== null && isTokenOf(order, found.deployed);
   if (deploys) return await takeAttempt(context, order, found);
-  const { meant, same } = await compareWith(chain, order, last, found);
+  const { meant, same, others } = await compareWith(chain, order, last, found);
   if (same.length === 0) {
     // On UTXO chains the scanner reports it, and the reconciliation recovers the spender.
     if (chain.nonces !== null) await takeOther({ context }, order, found);
     return false;
   }
-  if (same.length < meant.length) {
-    throw new ChainError("held", `${by} took its place and paid a part of it: reconcile the ramp`);
+  if (same.length < meant.length || others > 0) {
+    throw new ChainError(
+      "held",
+      `${by} took its place and paid something else: reconcile the ramp`,
+    );
   }
   return await takeAttempt(context, order, found);
 }
 
-/** The payments of an order's bytes, change not counted, and those of them that a found transaction makes as well. */
+/**
+ * The payments of an order's bytes, change not counted, those of them that a found transaction makes as well,
+ * each of its payments for one, and the number of those that it makes beside them.
+ */
 async function compareWith(
   chain: Chain,
   order: OrderRow,
   last: AttemptRow,
   found: FoundTransaction,
-): Promise<{ meant: FoundPayment[]; same: FoundPayment[] }> {
+): Promise<{ meant: FoundPayment[]; same: FoundPayment[]; others: number }> {
   const meant = (await chain.inspect(last.raw!)).payments.filter(({ to }) => to !== order.sender);
-  return {
-    meant,
-    same: meant.filter((one) => found.payments.some((other) => isSame(one, other))),
-  };
+  const made = found.payments.filter(({ to }) => to !== order.sender);
+  const same = meant.filter((one) => {
+    const at = made.findIndex((other) => isSame(one, other));
+    return at >= 0 && made.splice(at, 1).length > 0;
+  });
+  return { meant, same, others: made.length };
 }
 
 /**
- * Stores a found transaction as an attempt of the order whose coins it spends, if it makes the same payments:
+ * Stores a found transaction as an attempt of the order whose coins or nonce it uses up, if it makes just the same payments:
  * it replaced the order's, however few blocks lie above it. Otherwise the order would be restarted once they
  * are enough, beside a payment that nobody is known to have ordered. Bytes that were only signed count as
  * sent, because the newer database may have sent them: they are mined after all where the found transaction
@@ -135,7 +143,7 @@ export async function takeForSent(
   place: NetworkKey,
   found: FoundTransaction,
 ): Promise<boolean> {
-  if (!chain.traits.coins) return false;
+  if (!chain.traits.coins && chain.nonces === null) return false;
   const orders = await reading(context.pool, (db) => selectSpending(db, place, found.inputs));
   for (const order of orders) {
     const all = await reading(context.pool, (db) => selectAttempts(db, order.id));
@@ -143,8 +151,8 @@ export async function takeForSent(
     const last = living.findLast(({ raw }) => raw !== null);
     const replaced = living.every(({ inputs }) => inputs.some((one) => found.inputs.includes(one)));
     if (last === undefined || !replaced) continue;
-    const { meant, same } = await compareWith(chain, order, last, found);
-    if (meant.length > 0 && same.length === meant.length) {
+    const { meant, same, others } = await compareWith(chain, order, last, found);
+    if (meant.length > 0 && same.length === meant.length && others === 0) {
       return await takeAttempt(context, order, found);
     }
   }
@@ -160,6 +168,7 @@ async function takeAttempt(
   await context.step(async (tx) => {
     const current = await lockOrder(tx, order.id);
     if (current === null || !isOpen(current)) return;
+    if ((await selectKnownHashes(tx, [found.hash])).length > 0) return; // another run was first
     if (current.state === "signed") await leave(tx, current, context.actor.at);
     await insertFoundAttempt(tx, {
       order: order.id,

@@ -5,7 +5,7 @@ import {
 } from "../../domain/consolidations/consolidation_settlement.ts";
 import { progressDeployment, settleDeployment } from "../../domain/currencies/token_deployments.ts";
 import { progressSweep, settleSweep } from "../../domain/deposits/sweeps.ts";
-import { settleRecovered } from "../../domain/recovery/recovered_payments.ts";
+import { giveUpRecovered, settleRecovered } from "../../domain/recovery/recovered_payments.ts";
 import { bookGas } from "../../domain/sending/network_fees.ts";
 import { progressBatch, settleBatch } from "../../domain/withdrawals/withdrawal_batches.ts";
 import {
@@ -28,7 +28,7 @@ export const ORDER_HANDLERS: OrderHandlers = {
   sweep: { paysRamp: true, progress: progressSweep, settle: settleSweep },
   gas: { settle: settleSweep },
   deploy: { progress: progressDeployment, settle: settleDeployment },
-  recovered: { progress: progressBatch, settle: settleRecovered },
+  recovered: { giveUp: giveUpRecovered, progress: progressBatch, settle: settleRecovered },
   cpfp: { endsDropped: true, settle: bookGas },
   fill: { settle: bookGas },
   consolidation: {

@@ -8,7 +8,7 @@ import { lockOrder } from "../../db/sending/chain_orders.ts";
 import type { CoinRow } from "../../db/sending/utxos.ts";
 import type { LedgerTx, OptionsFor, TransactionOptions, TxFor } from "../../db/transaction.ts";
 import type { Actor } from "../../domain/actor.ts";
-import type { OrderRow } from "../../domain/sending/chain_orders.ts";
+import type { DropProof, OrderRow } from "../../domain/sending/chain_orders.ts";
 import { isOpen } from "../../domain/sending/order_states.ts";
 import type { Chain } from "../chains/chain.ts";
 import type { Plan } from "../chains/outgoing.ts";
@@ -72,6 +72,16 @@ export interface OrderHandler {
   readonly paysRamp?: boolean;
   /** Whether it ends when it is dropped; others restart where the reason may pass. */
   readonly endsDropped?: boolean;
+  /**
+   * Gives it up where it is dropped, so that it neither ends by itself nor restarts. Gives the reason why its
+   * ramp is in quarantine for that; null where it is not.
+   */
+  readonly giveUp?: (
+    tx: Tx,
+    actor: Actor,
+    order: OrderRow,
+    proof: DropProof,
+  ) => Promise<string | null>;
   /** Records that its transaction or its block changed. */
   readonly progress?: (tx: Tx, actor: Actor, order: OrderRow) => Promise<void>;
   /** Books its end, in the transaction that records the end and holds the ledger lock. */

@@ -29,7 +29,7 @@ import {
 import type { Balances } from "../chains/observations.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { assertKnown } from "./found_transactions.ts";
-import { assertMaySign, holdInTurn, holdOf } from "./signing.ts";
+import { assertMaySign, holdInTurn, holdOf, lastToReplace } from "./signing.ts";
 import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { assertToken } from "../tokens/token_verification.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
@@ -121,7 +121,7 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
   try {
     if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
     const made = await reading(context.pool, (db) => selectAttempts(db, order.id));
-    const prior = made.findLast((one) => !one.dropped);
+    const prior = lastToReplace(made);
     if (prior === undefined) return order;
     const quote = await quoteAgain(work, await cappedReplacement(context, order), prior);
     await onCheckpoint("drafted");

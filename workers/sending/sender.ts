@@ -46,7 +46,7 @@ import { assertMayLeave, endInTurn } from "./departures.ts";
 import { takeReplacement } from "./found_transactions.ts";
 import { type Drop, earlierDropOf, lossOf } from "./dropped_orders.ts";
 import { planOrder, type Refusal, replaceOrder } from "./planning.ts";
-import { holdInTurn, holdOf, signedOf, signPending } from "./signing.ts";
+import { holdInTurn, holdOf, signedAttempts, signedOf, signPending } from "./signing.ts";
 import {
   type OnCheckpoint,
   type OrderWork,
@@ -185,7 +185,7 @@ async function broadcast(
 async function follow(work: OrderWork, order: OrderRow): Promise<number | null> {
   const { context, chain, place, onCheckpoint } = work;
   const living = await livingOf(context, order);
-  const attempts = living.filter((one) => one.raw !== null).map(signedOf);
+  const attempts = await signedAttempts(work, order, living);
   const depth = context.chains.depth(place);
   const status = await chain.status({ attempts, since: order.since ?? 0, depth });
   await onCheckpoint("seen");
@@ -301,11 +301,12 @@ async function dropOrRestart(
   const { actor, log } = work.context;
   const renewed = await stepInTurn(work, async (tx, current) => {
     await assertProven(tx, current, living);
-    if (ORDER_HANDLERS[current.purpose].endsDropped) return false; // no parent is left to pay for
-    const detail = await doubtRestart(tx, actor, current);
-    if (!again && detail === null) return false;
+    const { endsDropped, giveUp } = ORDER_HANDLERS[current.purpose];
+    if (endsDropped) return false; // no parent is left to pay for
+    const detail = await (giveUp?.(tx, actor, current, proof) ?? doubtRestart(tx, actor, current));
+    if (!again && detail === null && giveUp === undefined) return false;
     if (detail !== null) log("error", "a ramp is in quarantine", { detail });
-    await renewOrder(tx, actor, current, proof);
+    if (giveUp === undefined) await renewOrder(tx, actor, current, proof);
     return true;
   });
   if (renewed) return 0;

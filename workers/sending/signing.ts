@@ -1,11 +1,11 @@
 /** Signs the plans of chain orders, unless something holds the order. @module */
-import { insertChange } from "../../db/sending/utxos.ts";
+import { insertChange, selectAmounts } from "../../db/sending/utxos.ts";
 import type { Db } from "../../db/database.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { selectKeyPositions } from "../../db/accounts/ramps.ts";
-import { markAttemptSigned, selectAttempts } from "../../db/sending/order_attempts.ts";
+import { isFound, markAttemptSigned, selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
-import type { Network } from "../../domain/chains/addresses.ts";
+import { type Network, scriptOf } from "../../domain/chains/addresses.ts";
 import type { AttemptRow, OrderRow } from "../../domain/sending/chain_orders.ts";
 import { markSigned } from "../../domain/sending/order_states.ts";
 import { noteHold, signingHold, unplanOrder } from "../../domain/sending/signing_holds.ts";
@@ -139,6 +139,40 @@ async function sign({ context, chain }: OrderWork, order: OrderRow, plan: Plan):
   const paths = rows.map((row) => ({ chain: chain.id, network, ...row }));
   const store = { realm: context.realm.id, pool: context.pool };
   return await context.signer.withKeys(store, paths, (keys) => chain.sign(plan, keys));
+}
+
+/**
+ * Gives the attempt that a replacement takes the place of.
+ *
+ * @throws {ChainError} `unsupported` where it was found: nothing here has its plan
+ */
+export function lastToReplace(made: readonly AttemptRow[]): AttemptRow | undefined {
+  const last = made.findLast((one) => !one.dropped);
+  if (last === undefined || !isFound(last)) return last;
+  throw new ChainError("unsupported", "it was found on the chain, and is sent again as it is");
+}
+
+/**
+ * Converts the signed ones of some attempts of an order to the chain's form. Those that were found have no
+ * plan: the amounts of their coins, which prove who spent these instead, are the stored ones.
+ */
+export async function signedAttempts(
+  { context, chain }: OrderWork,
+  order: OrderRow,
+  attempts: readonly AttemptRow[],
+): Promise<Signed[]> {
+  const made: Signed[] = [];
+  for (const attempt of attempts.filter(({ raw }) => raw !== null)) {
+    const signed = signedOf(attempt);
+    if (!isFound(attempt) || !chain.traits.coins) made.push(signed);
+    else {
+      const of = { chain: order.chain, network: order.network, address: order.sender };
+      const inputs = await reading(context.pool, (db) => selectAmounts(db, of, attempt.inputs));
+      const script = await scriptOf(chain.id, order.network as Network, order.sender);
+      made.push({ ...signed, body: JSON.stringify({ inputs, source: script.toHex() }) });
+    }
+  }
+  return made;
 }
 
 /** Converts a stored attempt to the chain's form. */

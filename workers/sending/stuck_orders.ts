@@ -4,7 +4,7 @@
  * @module
  */
 import { countFills, selectBlocking, selectDone, selectGaps } from "../../db/sending/nonces.ts";
-import { insertAttempt, selectAttempts } from "../../db/sending/order_attempts.ts";
+import { insertAttempt, isFound, selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { type AttemptRow, fillNonce, type OrderRow } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
@@ -91,7 +91,7 @@ async function needOf(
   if (order.created_at > since) return null;
   if (!await reading(context.pool, (db) => selectBlocking(db, order, since))) return null;
   const last = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
-  if (last === undefined) return null;
+  if (last === undefined || isFound(last)) return null;
   try {
     if (last.cancels) {
       const dearer = isDearer(await quoteCancellation(work, order, last), last);
@@ -129,7 +129,7 @@ export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
   const { context, chain } = work;
   const last = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
   const unfit = chain.nonces === null || order.charged === "0" || order.state !== "sent";
-  if (unfit || last === undefined || last.raw === null || last.cancels) return;
+  if (unfit || last === undefined || last.raw === null || last.cancels || isFound(last)) return;
   if (await holdOf(context, order) !== null) return; // a held order is not planned
   try {
     const quote = await quoteAgain(work, { ...order, budget: order.charged }, last);
@@ -181,7 +181,7 @@ async function cancelSent(
   const { context, chain } = work;
   if (chain.nonces === null) return;
   const prior = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
-  if (prior === undefined) return;
+  if (prior === undefined || isFound(prior)) return;
   const quote = await quoteCancellation(work, order, prior);
   await work.onCheckpoint("drafted");
   await stepInTurn(work, async (tx, current) => {

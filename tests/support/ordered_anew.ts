@@ -1,0 +1,43 @@
+/** A withdrawal that was signed in a dump, and canceled and ordered anew since, for tests of restored databases. @module */
+import { equal, ok } from "node:assert/strict";
+import { newParty } from "../chains/bitcoin/fixture.ts";
+import { haltRealm, keepRealm, restoreRealm } from "./installation.ts";
+import { cancel, crashAt, pay } from "./pending_withdrawals.ts";
+import { rowsOf } from "./realm.ts";
+import { COIN, LITECOIN, openUtxoRamp, type UtxoRamp } from "./utxo_fixture.ts";
+
+/** A restored ramp in quarantine; the node has the payment that was ordered anew, in no block yet. */
+export interface OrderedAnew extends UtxoRamp {
+  /** The withdrawal, whose signed bytes spend other coins than the payment. */
+  readonly id: string;
+  /** Who was to be paid 1 LTC. */
+  readonly to: string;
+  /** The payment that was ordered anew, and the coin that it spends. */
+  readonly payment: { readonly hash: string; readonly input: string };
+}
+
+/** Restores the dump. */
+export async function openOrderedAnew(): Promise<OrderedAnew> {
+  const funded = await openUtxoRamp(LITECOIN);
+  const { realm } = funded;
+  await funded.fund(5n * COIN, 3n * COIN);
+  const { address: to } = await newParty("LITECOIN");
+  const id = await pay(funded, to, "1");
+  ok((await crashAt(funded, "stored")).done);
+  const chosen = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");
+  await keepRealm(realm);
+  equal((await cancel(funded, id)).status, 200);
+  for (const { input } of chosen) {
+    await realm.command((tx) =>
+      tx`insert into reserved_inputs (chain, network, input, order_id, created_at)
+        values ('LITECOIN', 'regtest', ${input}, gen_random_uuid(), now())`
+    );
+  }
+  await pay(funded, to, "1");
+  await funded.advance();
+  const sent = "select hash, inputs[1] as input from order_attempts where sent_at is not null";
+  const [payment] = await rowsOf<{ hash: string; input: string }>(realm, sent);
+  await restoreRealm(realm);
+  await haltRealm(realm);
+  return { ...funded, id, to, payment };
+}
