@@ -96,12 +96,13 @@ export async function reconcileAll(
         " key of its time, and is reconciled with that",
     );
   }
-  const apart = verdict.state === "apart" || row.halted !== null;
+  const isApart = verdict.state === "apart" || verdict.state === "waiting";
+  const apart = isApart || row.halted !== null;
   if (apart) {
     if (where.label !== null && where.label === row.label) {
       throw new TypeError("INSTALLATION_EPOCH must get another value before a reconciliation");
     }
-    const detail = verdict.state === "apart" ? verdict.detail : row.halted!.detail;
+    const detail = isApart ? verdict.detail : row.halted!.detail;
     await quarantineAll(database, log, detail, { goesOn: true });
   }
   const realms = await reconcileRealms(dependencies, {
