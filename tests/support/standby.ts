@@ -90,7 +90,13 @@ export async function cutOff(primary: EmbeddedPostgres): Promise<void> {
   const others = lines.filter((line) => !line.startsWith("host replication"));
   await Deno.writeTextFile(path, others.join("\n"));
   await using sql = connectTo(primary);
+  const loadedAt = async () => {
+    await using fresh = connectTo(primary); // it has what the postmaster had when it began
+    return (await fresh<{ at: string }[]>`select pg_conf_load_time()::text as at`)[0].at;
+  };
+  const before = await loadedAt();
   await sql`select pg_reload_conf()`;
+  await until(async () => await loadedAt() !== before);
   await until(async () => {
     const rows = await sql`select pg_terminate_backend(pid) from pg_stat_replication`;
     return rows.length === 0;
