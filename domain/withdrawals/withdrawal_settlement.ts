@@ -6,8 +6,9 @@
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
-import type { Tx } from "../../db/database.ts";
+import type { Db, Tx } from "../../db/database.ts";
 import { claimFound, selectUnmatchedLike } from "../../db/recovery/found_payments.ts";
+import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
 import {
   type HistoryEntry,
@@ -110,16 +111,40 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
     .reduce((sum, { fee }) => add(sum, fee), "0");
 }
 
+/** What a withdrawal is at the time of an answer that has no effect on it any more. */
+export interface Overtaken {
+  status: WithdrawalRow["status"];
+  /** The state of its chain order. */
+  order: OrderRow["state"];
+  /** Its transaction; null where it has none. */
+  hash: string | null;
+}
+
+/** Reads what a withdrawal is now. */
+export async function viewOvertaken(db: Db, order: OrderRow): Promise<Overtaken | null> {
+  const now = await selectOrder(db, order.id);
+  const row = now?.reference_id ? await selectWithdrawal(db, now.reference_id) : null;
+  if (now === null || row === null) return null;
+  return { status: row.status, order: now.state, hash: now.hash ?? row.hash };
+}
+
 /**
  * Ends a withdrawal that an operator knows to be paid although its transaction was not found. Where a payment
  * of the same was found that nobody is known to have ordered, it is that one, and no other withdrawal's any
  * more: `fees` bears it, and gets the amount. The transaction holds the ledger lock.
+ *
+ * @returns what it is, where it was sent or has ended since it was asked about, and nothing is changed
  */
-export async function settlePaid(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
+export async function settlePaid(
+  tx: LedgerTx,
+  actor: Actor,
+  order: OrderRow,
+): Promise<Overtaken | null> {
   const row = order.reference_id === null ? null : await selectWithdrawal(tx, order.reference_id);
-  if (row === null || row.status !== "PROCESSING") return;
+  if (row === null) return null;
+  if (row.status !== "PROCESSING") return await viewOvertaken(tx, order);
   const [like] = await selectUnmatchedLike(tx, order.id);
-  if (await cancelOrder(tx, actor, order.id) === null) return;
+  if (await cancelOrder(tx, actor, order.id) === null) return await viewOvertaken(tx, order);
   if (like === undefined) await bookSent(tx, actor, row, { amount: "0", own: true });
   else {
     await freeBlock(tx, row.block);
@@ -136,6 +161,7 @@ export async function settlePaid(tx: LedgerTx, actor: Actor, order: OrderRow): P
   const ended = await updateWithdrawal(tx, row.id, { status: "DONE", ...block }, entry, actor.at);
   if (like !== undefined) await claimFound(tx, row.id, like);
   await announce(tx, actor, ended);
+  return null;
 }
 
 function failureOf({ fault, error }: OrderRow) {

@@ -14,7 +14,7 @@ import { workerContext } from "../worker_context.ts";
 import { openChains } from "../chains/registry.ts";
 import { claimEpoch, inspectInstallation } from "../installation/fence.ts";
 import { quarantineAll } from "../installation/quarantine_all.ts";
-import { type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
+import { type LateAnswer, type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
 import { openSigner } from "../keys/signer.ts";
 
 /** Dependencies of the command. */
@@ -123,7 +123,18 @@ export async function reconcileAll(
       `${id} was not asked about: it is settled, its chain was not read, or there is none`,
     );
   }
+  for (
+    const line of realms.flatMap(({ places }) => places.flatMap(({ late }) => late.map(toldLate)))
+  ) {
+    dependencies.print(line);
+  }
   return { realms, unasked, epoch, done };
+}
+
+function toldLate({ withdrawal, answer, status, order, hash }: LateAnswer): string {
+  const where = hash === null ? "" : `, its transaction ${hash}`;
+  return `${withdrawal}: the answer "${answer}" came too late and has no effect, because another run had ` +
+    `settled or released it: it is ${status}, its order ${order}${where}`;
 }
 
 async function reconcileRealms(
