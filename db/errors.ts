@@ -152,6 +152,12 @@ export function isOfSetting(error: unknown): boolean {
   return (error as { routine?: unknown }).routine === "call_string_check_hook";
 }
 
+/** Whether a pooler does not pass on a setting that a connection begins with. */
+export function isSettingUnknown(error: unknown): boolean {
+  return error instanceof Error && codeOf(error) === "08P01" &&
+    error.message.includes("startup parameter");
+}
+
 /** Whether the server ended the connection with this error, as after a refused login. */
 function isFatal(error: unknown): boolean {
   const severity = (error as { severity?: unknown; severity_local?: unknown }).severity;

@@ -276,7 +276,20 @@ export async function snapshot<T>(pool: Pool, work: (tx: Tx) => Promise<T>): Pro
   ) as T;
 }
 
-/** Runs work that builds or migrates, without a time limit. */
+/** Runs a transaction that builds, copies or migrates, without a time limit of the process. */
+export async function buildingIn<T>(
+  pool: Pool,
+  work: (tx: Tx) => Promise<T>,
+  isolation: "read committed" | "repeatable read" = "read committed",
+): Promise<T> {
+  return await building(pool, (sql) =>
+    sql.begin(`isolation level ${isolation}`, async (tx) => {
+      if (pool.settings !== "") await tx.unsafe(pool.settings);
+      return await work(tx);
+    })) as T;
+}
+
+/** Runs work that builds or migrates, without a time limit of the process. */
 export async function building<T>(pool: Pool, work: (sql: Sql) => Promise<T>): Promise<T> {
   return await using(pool, work, LONG_DEADLINE_MS);
 }

@@ -65,6 +65,8 @@ table installation_witnesses (
   id uuid not null
   count bigint not null
   token uuid not null
+  timeline text
+  synchronous boolean not null default false
   seen_at timestamp with time zone not null
 )
 constraint installation_witnesses_count_check CHECK ((count > 0))

@@ -87,6 +87,11 @@ export interface WorkerContext extends RealmTarget {
   messaging: Messaging | null;
   exchanges?: Exchanges;
   people?: People;
+  /**
+   * Notes in the platform's database all that is committed in the realm's, where that is another one. Unset: it is
+   * not, or nothing leaves.
+   */
+  noteRealm?: () => Promise<void>;
   /** Runs one serializable transaction. No network call is made inside one. */
   readonly step: <T, Locked extends boolean = false>(
     work: (tx: TxFor<Locked>) => Promise<T>,

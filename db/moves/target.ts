@@ -23,6 +23,8 @@ export interface TargetFindings {
   mark: { move: string; runner: string; state: TargetState } | null;
   /** Milliseconds since the epoch by the server's clock. */
   at: number;
+  /** Where the session looks for names. */
+  searchPath: string;
 }
 
 /** Looks into a database. */
@@ -39,14 +41,16 @@ export async function inspectTarget(db: Db, schema: string): Promise<TargetFindi
       to_regclass('platform.installation') is not null as installed,
       to_regnamespace(${quoted(schema)}) is not null as occupied,
       obj_description(to_regnamespace(${quoted(schema)})::oid, 'pg_namespace') as comment,
-      floor(extract(epoch from clock_timestamp()) * 1000)::text as at`;
+      floor(extract(epoch from clock_timestamp()) * 1000)::text as at,
+      current_setting('search_path') as "searchPath"`;
   const [found] = row.installed
     ? await db<{ id: string }[]>`select id from platform.installation`
     : [];
-  const { encoding, version, occupied } = row;
+  const { encoding, version, occupied, searchPath } = row;
   const { installed: _, comment, at } = row;
   return {
     ...{ encoding, version, occupied, installation: found?.id ?? null, at: Number(at) },
+    searchPath,
     mark: markOf(comment),
   };
 }

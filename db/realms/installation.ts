@@ -23,6 +23,16 @@ export interface WitnessRow {
   id: string;
   count: number;
   token: string;
+  /** The server's timeline at its last step; null where the server did not report it. */
+  timeline: string | null;
+}
+
+/** What the witnesses say of a promotion of the server, or its recovery. */
+export interface PromotionRow {
+  /** Witnesses that have not compared since, and whose last records the database may have lost. */
+  owed: number;
+  /** Seconds since a worker last found the database as it left it; null if none ever has. */
+  attested: number | null;
 }
 
 /** Identity of a database. */
@@ -41,7 +51,7 @@ const UNKNOWN = "unknown";
  * Errors of a session or a server that ends, or is short of something: the next question may be answered, and
  * another identity than the installation's would halt it.
  */
-const PASSING = /^(08|25|40|53|57|58|XX)/;
+const PASSING = /^(08|25|40|53|55|57|58|XX)/;
 const COLUMNS = ["id", "epoch", "label", "home", "timeline", "master", "halted"] as const;
 
 /** Reads the installation. */
@@ -120,17 +130,53 @@ export async function updatePlatformKey(tx: Tx, ciphertext: Uint8Array): Promise
 /** Reads a witness. */
 export async function selectWitness(db: Db, id: string): Promise<WitnessRow | null> {
   const [row] = await db<WitnessRow[]>`
-    select id, count::float8 as count, token from installation_witnesses where id = ${id}`;
+    select id, count::float8 as count, token, timeline from installation_witnesses
+    where id = ${id}`;
   return row ?? null;
 }
 
-/** Stores the last record of a witness. */
+/**
+ * Stores the last record of a witness, and whether the commit waits for a standby: the record then cannot be
+ * lost by a promotion.
+ */
 export async function upsertWitness(tx: Tx, witness: WitnessRow): Promise<void> {
   await tx`
-    insert into installation_witnesses (id, count, token, seen_at)
-    values (${witness.id}, ${witness.count}, ${witness.token}, now())
+    insert into installation_witnesses (id, count, token, timeline, synchronous, seen_at)
+    values (${witness.id}, ${witness.count}, ${witness.token}, ${witness.timeline},
+      current_setting('synchronous_standby_names') <> ''
+        and current_setting('synchronous_commit') in ('on', 'remote_apply'), now())
     on conflict (id) do update
-      set count = excluded.count, token = excluded.token, seen_at = excluded.seen_at`;
+      set count = excluded.count, token = excluded.token, timeline = excluded.timeline,
+        synchronous = excluded.synchronous, seen_at = excluded.seen_at`;
+}
+
+/** Reads which witnesses have not compared on a timeline yet, a witness itself left out. */
+export async function selectPromotion(
+  db: Db,
+  { witness, timeline }: { witness: string | null; timeline: string },
+): Promise<PromotionRow> {
+  const [row] = await db<PromotionRow[]>`
+    select count(*) filter (where timeline <> ${timeline}
+        and id is distinct from ${witness}::uuid)::integer as owed,
+      extract(epoch from now() - max(seen_at))::float8 as attested
+    from installation_witnesses`;
+  return row;
+}
+
+/**
+ * Spares the witnesses that need not compare on a new timeline: those whose records a standby had, and those that
+ * were gone for some seconds when the last of all was seen. Once one has compared there, nobody is spared any more.
+ */
+export async function spareWitnesses(
+  tx: Tx,
+  { timeline, goneS }: { timeline: string; goneS: number },
+): Promise<void> {
+  await tx`
+    update installation_witnesses set timeline = ${timeline}
+    where timeline <> ${timeline}
+      and not exists (select from installation_witnesses where timeline = ${timeline})
+      and (synchronous or seen_at < (select max(seen_at) from installation_witnesses)
+        - make_interval(secs => ${goneS}))`;
 }
 
 /** Deletes a witness that will not come back. */
@@ -180,17 +226,21 @@ export async function findHome(pool: Pool): Promise<Home> {
 
 /**
  * Reads which database a transaction is in, as {@link findHome} names it: a process may stay while another is
- * restored under its address.
+ * restored under its address, or its server promoted.
+ *
+ * @param told what the server reported before: it is asked for no more
  */
-export async function selectHome(db: Db, { home }: Pick<Home, "home">): Promise<string> {
-  const [row] = home.startsWith(UNKNOWN)
-    ? await db<{ home: string }[]>`
-      select concat_ws(' ', ${UNKNOWN}::text, oid::text, datname) as home
-      from pg_database where datname = current_database()`
-    : await db<{ home: string }[]>`
-      select concat_ws(' ', system_identifier, oid::text, datname) as home
-      from pg_control_system(), pg_database where datname = current_database()`;
-  return row.home;
+export async function selectHome(db: Db, told: Home): Promise<Home> {
+  const server = told.home.startsWith(UNKNOWN)
+    ? db`${UNKNOWN}::text`
+    : db`(select system_identifier from pg_control_system())`;
+  const timeline = told.timeline === null
+    ? db`null`
+    : db`left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
+  const [row] = await db<Home[]>`
+    select concat_ws(' ', ${server}, oid::text, datname) as home, ${timeline} as timeline
+    from pg_database where datname = current_database()`;
+  return row;
 }
 
 /** A reason why workers do not sign for a realm on a chain and network. */

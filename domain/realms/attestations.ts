@@ -27,7 +27,7 @@ export function beginStep(steps: RealmSteps, step: RealmStep): RealmSteps {
 }
 
 /** The steps after one was taken. */
-export function endStep(steps: RealmSteps, { to }: RealmStep): RealmSteps {
+export function endStep(steps: RealmSteps, { to }: Pick<RealmStep, "to">): RealmSteps {
   if (!steps.next.some((one) => one.to === to)) return steps;
   return { now: to, next: steps.next.filter(({ from }) => from === to) };
 }

@@ -3,7 +3,7 @@
  * and its copy inside advance together, so an older database or a copy is detected.
  * @module
  */
-import type { InstallationRow, WitnessRow } from "../../db/realms/installation.ts";
+import type { InstallationRow, PromotionRow, WitnessRow } from "../../db/realms/installation.ts";
 
 export { type InstallationRow, type WitnessRow } from "../../db/realms/installation.ts";
 
@@ -32,7 +32,9 @@ export type Verdict =
   /** Nobody has claimed the installation yet. */
   | { readonly state: "unclaimed" }
   /** `database`: it is older, or a copy; `host`: this host is, or is not known. */
-  | { readonly state: "apart"; readonly fault: "database" | "host"; readonly detail: string };
+  | { readonly state: "apart"; readonly fault: "database" | "host"; readonly detail: string }
+  /** The server was promoted or recovered, and others must compare before it is known whether anything is lost. */
+  | { readonly state: "waiting"; readonly detail: string };
 
 /** The values that are compared. */
 export interface Evidence {
@@ -41,15 +43,20 @@ export interface Evidence {
   readonly outside: Outside | null;
   /** Where the database lives. */
   readonly at: { readonly home: string; readonly timeline: string | null };
+  /** What other witnesses say of another timeline than the installation's; null on the same one. */
+  readonly promotion: PromotionRow | null;
   /** `INSTALLATION_EPOCH`; null where records are kept in files. */
   readonly label: string | null;
 }
+
+/** A host that has a record vouches for the database for so many seconds. */
+export const VOUCHED_S = 60;
 
 const RECONCILE = "run `deno task reconcile`";
 
 /** Compares the database with the record outside of it. */
 export function judgeInstallation(evidence: Evidence): Verdict {
-  const { row, at, label } = evidence;
+  const { row, at, label, outside, promotion } = evidence;
   if (row.home === null) return { state: "unclaimed" };
   if (row.home !== at.home) {
     return database(`it was restored or copied: it lived in ${row.home}, now in ${at.home}`);
@@ -59,12 +66,25 @@ export function judgeInstallation(evidence: Evidence): Verdict {
     const here = label === null ? "is not set" : `is ${label}`;
     return host(`the installation is ${is}, INSTALLATION_EPOCH ${here}`);
   }
-  if (label !== null && row.timeline !== at.timeline) {
-    return database(
-      `its server was recovered or promoted: its timeline was ${row.timeline}, now ${at.timeline}`,
-    );
+  // A process without a record has seen nothing of the old timeline, and those that have are asked first.
+  if (label !== null && outside === null && row.timeline !== at.timeline) {
+    const { attested = null } = promotion ?? {};
+    const promoted = promotionOf(evidence);
+    if (attested === null || attested > VOUCHED_S) return database(promoted);
+    return {
+      state: "waiting",
+      detail: `${promoted}; it waits for the workers that were there before`,
+    };
   }
-  return judgeRecord(evidence);
+  const verdict = judgeRecord(evidence);
+  if (verdict.state !== "sound" || promotion === null || promotion.owed === 0) return verdict;
+  const detail = `${promotionOf(evidence)}; records that have not been compared since: ` +
+    `${promotion.owed}. Start the workers that ran before on their hosts, or, where they are lost, ${RECONCILE}`;
+  return { state: "waiting", detail };
+}
+
+function promotionOf({ row, at }: Evidence): string {
+  return `its server was recovered or promoted: its timeline was ${row.timeline}, now ${at.timeline}`;
 }
 
 function judgeRecord({ row, witness, outside }: Evidence): Verdict {

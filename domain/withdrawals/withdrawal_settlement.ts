@@ -6,12 +6,13 @@
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
-import type { Tx } from "../../db/database.ts";
+import type { Db, Tx } from "../../db/database.ts";
 import {
   claimFound,
   selectUnmatchedLike,
   type UnmatchedLike,
 } from "../../db/recovery/found_payments.ts";
+import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
 import {
   type HistoryEntry,
@@ -114,23 +115,48 @@ async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<st
     .reduce((sum, { fee }) => add(sum, fee), "0");
 }
 
+/** What a withdrawal is at the time of an answer that has no effect on it any more. */
+export interface Overtaken {
+  status: WithdrawalRow["status"];
+  /** The state of its chain order. */
+  order: OrderRow["state"];
+  /** Its transaction; null where it has none. */
+  hash: string | null;
+}
+
+/** Why a withdrawal that was called paid is not settled. */
+export type Unsettled =
+  | { early: UnmatchedLike; late?: never }
+  | { late: Overtaken | null; early?: never };
+
+/** Reads what a withdrawal is now. */
+export async function viewOvertaken(db: Db, order: OrderRow): Promise<Overtaken | null> {
+  const now = await selectOrder(db, order.id);
+  const row = now?.reference_id ? await selectWithdrawal(db, now.reference_id) : null;
+  if (now === null || row === null) return null;
+  return { status: row.status, order: now.state, hash: now.hash ?? row.hash };
+}
+
 /**
  * Ends a withdrawal that an operator knows to be paid although its transaction was not found. Where a payment
  * of the same was found that nobody is known to have ordered, it is that one, and no other withdrawal's any
  * more: `fees` bears it, and gets the amount. The transaction holds the ledger lock.
  *
- * @returns that payment, while it is not final and nothing is changed: the chain may still lose it
+ * @returns why nothing was changed: `early`, that payment, which is not final, so that the chain may still lose it;
+ *   `late`, what the withdrawal is, where it was sent or has ended since it was asked about
  */
 export async function settlePaid(
   tx: LedgerTx,
   actor: Actor,
   order: OrderRow,
-): Promise<UnmatchedLike | null> {
+): Promise<Unsettled | null> {
   const row = order.reference_id === null ? null : await selectWithdrawal(tx, order.reference_id);
-  if (row === null || row.status !== "PROCESSING") return null;
+  if (row === null) return null;
+  const late = async () => ({ late: await viewOvertaken(tx, order) });
+  if (row.status !== "PROCESSING") return await late();
   const [like] = await selectUnmatchedLike(tx, order.id);
-  if (like !== undefined && !like.final) return like;
-  if (await cancelOrder(tx, actor, order.id) === null) return null;
+  if (like !== undefined && !like.final) return { early: like };
+  if (await cancelOrder(tx, actor, order.id) === null) return await late();
   if (like === undefined) await bookSent(tx, actor, row, { amount: "0", own: true });
   else {
     await freeBlock(tx, row.block);

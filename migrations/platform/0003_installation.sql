@@ -24,7 +24,7 @@ insert into installation (id) values (gen_random_uuid());
 comment on column installation.epoch is 'Grows with every reconciliation after a restore.';
 comment on column installation.label is 'The required INSTALLATION_EPOCH; null if hosts keep records in DATA_DIR.';
 comment on column installation.home is 'The server and database that it lives in; null until a worker has claimed it.';
-comment on column installation.timeline is 'The server''s timeline, compared where INSTALLATION_EPOCH is used.';
+comment on column installation.timeline is 'The server''s timeline; another one means that the server was promoted or recovered, and may have lost something.';
 comment on column installation.master is 'Fingerprint of the master key; secrets are written under this one alone.';
 comment on column installation.address_key is 'The key of the digests in own_addresses.';
 comment on column installation.login is 'Encrypted secret of the role as which processes serve; its password derives from it.';
@@ -35,9 +35,13 @@ create table installation_witnesses (
   id uuid primary key,
   count bigint not null check (count > 0),
   token uuid not null,
+  timeline text,
+  synchronous boolean not null default false,
   seen_at timestamptz not null
 );
 comment on table installation_witnesses is 'Records of the installation that are kept outside of the database, one for each DATA_DIR.';
+comment on column installation_witnesses.timeline is 'The server''s timeline at the last step: after a promotion nothing is signed until those that were there before have compared.';
+comment on column installation_witnesses.synchronous is 'Whether the last step was answered only when a standby had it: a promotion loses nothing of this host.';
 
 create table realm_faults (
   realm uuid not null references realms (id),

@@ -209,6 +209,74 @@ begin
       checkpoint_digest(p_bound), p_manifest);
 end $$;
 
+-- Brings the tables of a part that left to the form that the ledger has had since, as the migrations that it missed brought
+-- the parts that stayed: columns with what their rows have of them, checks, indexes and triggers. Where that is not known, or
+-- the ledger has less than the part, it says what to do by hand.
+create function fit_part(p_whole text, p_part text) returns void language plpgsql as $$
+declare
+  r record; gone text; given text; before text := 'the part does not come back as it is, because the ledger was migrated: ';
+begin
+  select string_agg(quote_ident(a.attname), ', ' order by a.attnum) into gone from pg_attribute a
+    where a.attrelid = p_part::regclass and a.attnum > 0 and not a.attisdropped and not exists (
+      select from pg_attribute w where w.attrelid = p_whole::regclass and w.attname = a.attname and w.attnum > 0 and not w.attisdropped);
+  if gone is not null then
+    raise exception '%it has no % any more. Where what the part has there may go, drop it from %', before, gone, p_part
+      using errcode = 'restrict_violation';
+  end if;
+  for r in
+    select w.attname as name, format_type(w.atttypid, w.atttypmod) as type, w.attnotnull, w.attgenerated <> '' or w.attidentity <> '' as made,
+      case when w.attcollation <> y.typcollation then ' collate ' || w.attcollation::regcollation else '' end as collation,
+      pg_get_expr(d.adbin, d.adrelid) as preset, a.attnum is null as missing, coalesce(a.attnotnull, false) as filled,
+      (a.atttypid, a.atttypmod, a.attcollation) is distinct from (w.atttypid, w.atttypmod, w.attcollation) as differs
+    from pg_attribute w join pg_type y on y.oid = w.atttypid
+    left join pg_attrdef d on d.adrelid = w.attrelid and d.adnum = w.attnum
+    left join pg_attribute a on a.attrelid = p_part::regclass and a.attname = w.attname and not a.attisdropped
+    where w.attrelid = p_whole::regclass and w.attnum > 0 and not w.attisdropped order by w.attnum
+  loop
+    if r.missing then
+      -- What the rows of other parts have had of it since it was added; null where they were given nothing.
+      select (m.attmissingval::text::text[])[1] into given from pg_inherits i join pg_attribute m on m.attrelid = i.inhrelid
+        where i.inhparent = p_whole::regclass and m.attname = r.name and m.atthasmissing limit 1;
+      if r.made or given is null and (r.preset is not null or r.attnotnull) then
+        raise exception '%which % its rows have is not known. Add it to % with what they are to have', before, quote_ident(r.name), p_part
+          using errcode = 'restrict_violation', hint = format('alter table %I add column %I %s', p_part, r.name, r.type);
+      end if;
+      execute format('alter table %I add column %I %s%s%s', p_part, r.name, r.type, r.collation,
+        case when given is null then '' else format(' default %L', given) end);
+      execute format('alter table %I alter column %I %s', p_part, r.name, coalesce('set default ' || r.preset, 'drop default'));
+    elsif r.differs then
+      raise exception '%its % is of the type %. Give the column of % that type', before, quote_ident(r.name), r.type, p_part
+        using errcode = 'restrict_violation';
+    end if;
+    if r.attnotnull and not r.filled then execute format('alter table %I alter column %I set not null', p_part, r.name); end if;
+  end loop;
+  for r in
+    select w.conname as name, pg_get_constraintdef(w.oid) as told, k.oid is not null as there from pg_constraint w
+    left join pg_constraint k on k.conrelid = p_part::regclass and k.conname = w.conname
+    where w.conrelid = p_whole::regclass and w.contype = 'c' and pg_get_constraintdef(k.oid) is distinct from pg_get_constraintdef(w.oid)
+  loop
+    if r.there then execute format('alter table %I drop constraint %I', p_part, r.name); end if;
+    execute format('alter table %I add constraint %I %s', p_part, r.name, r.told);
+  end loop;
+  -- Made before the ledger is locked, which would otherwise wait for it.
+  for r in
+    select i.indisunique, substring(pg_get_indexdef(i.indexrelid) from ' USING .*$') as told from pg_index i
+    where i.indrelid = p_whole::regclass and not exists (
+      select from pg_index k where k.indrelid = p_part::regclass and k.indisunique = i.indisunique
+        and substring(pg_get_indexdef(k.indexrelid) from ' USING .*$') = substring(pg_get_indexdef(i.indexrelid) from ' USING .*$'))
+  loop
+    execute format('create %s index on %I %s', case when r.indisunique then 'unique' else '' end, p_part, r.told);
+  end loop;
+  for r in
+    select t.tgname as name, substring(pg_get_triggerdef(t.oid) from '^CREATE TRIGGER .*? ON ') as head,
+      substring(pg_get_triggerdef(t.oid) from '^CREATE TRIGGER .*? ON \S+ (.*)$') as tail from pg_trigger t
+    where t.tgrelid = (p_whole || '_newest')::regclass and not t.tgisinternal and t.tgparentid = 0 and not exists (
+      select from pg_trigger k where k.tgrelid = p_part::regclass and k.tgname = t.tgname)
+  loop
+    execute r.head || quote_ident(p_part) || ' ' || r.tail;
+  end loop;
+end $$;
+
 -- Brings the part that left last back, if it is what left. Proves it before the locks are taken.
 create function attach_part(p_bound uuid) returns void language plpgsql as $$
 declare
@@ -225,6 +293,7 @@ begin
   select p.bound into low from archived_parts p where p.bound < p_bound order by p.bound desc limit 1;
   foreach whole in array array['transactions', 'entries'] loop
     key := case whole when 'transactions' then 'id' else 'transaction' end;
+    perform fit_part(whole, 'detached_' || whole || '_' || suffix);
     execute format('alter table %I add constraint attached_bound check (%s%I < %L::uuid)', 'detached_' || whole || '_' || suffix,
       case when low is null then '' else format('%I >= %L::uuid and ', key, low) end, key, p_bound);
   end loop;

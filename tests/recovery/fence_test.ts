@@ -6,49 +6,17 @@ import { judgeInstallation, type Outside } from "../../domain/realms/installatio
 import { readMasterKey } from "../../domain/security/envelope.ts";
 import { claimPlatformKey } from "../../domain/security/platform_key.ts";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
-import { claimEpoch, type Fence, openFence } from "../../workers/installation/fence.ts";
-import { quarantineAll } from "../../workers/installation/quarantine_all.ts";
+import { claimEpoch, openFence } from "../../workers/installation/fence.ts";
 import { rotateMasterKey } from "../../workers/installation/master_key_rotation.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { asSuperuser } from "../support/database.ts";
+import { host, MASTER_KEY } from "../support/fence_host.ts";
 import { backups, superuserOf } from "../support/installation.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
-const OLD = btoa("0123456789abcdef0123456789abcdef");
+const OLD = MASTER_KEY;
 const NEW = btoa("fedcba9876543210fedcba9876543210");
 const PATH = { chain: "ETHEREUM", network: "testnet", number: 0 } as const;
-
-interface Host extends AsyncDisposable {
-  dataDir: string;
-  fence(url: string, how?: { label?: string; key?: string }): Promise<Fence & AsyncDisposable>;
-}
-
-/** A host with a folder of its own, on which processes come and go. */
-async function host(): Promise<Host> {
-  const dataDir = await Deno.makeTempDir({ prefix: "purser-epoch-" });
-  return {
-    dataDir,
-    async fence(url, how = {}) {
-      const database = openDatabase({ url, prepare: true, parseJson: JSON.parse });
-      const log = () => {};
-      const fence = await openFence({
-        platform: database.platform,
-        dataDir,
-        label: how.label ?? null,
-        master: (await readMasterKey(how.key ?? OLD)).id,
-        log,
-        halt: (detail) => quarantineAll(database, log, detail),
-        loop: false,
-      });
-      const close = async () => {
-        await fence.close();
-        await database.close();
-      };
-      return { ...fence, close, [Symbol.asyncDispose]: close };
-    },
-    [Symbol.asyncDispose]: () => Deno.remove(dataDir, { recursive: true }),
-  };
-}
 
 const ramps = (realm: TestRealm) =>
   rowsOf<{ detail: string | null }>(realm, "select quarantined ->> 'detail' as detail from ramps");
@@ -218,7 +186,7 @@ Deno.test("a process that ends between record and database finds itself again", 
   const judge = (count: number, token: string, next = true) =>
     judgeInstallation({
       ...{ row, at, label: null },
-      witness: { id: "w", count, token },
+      ...{ witness: { id: "w", count, token, timeline: "1" }, promotion: null },
       outside: next ? outside : { ...outside, next: null },
     });
   equal(judge(4, "a").state, "sound");

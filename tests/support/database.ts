@@ -29,8 +29,8 @@ function ofThisFile(name: string): string {
 }
 
 /** Runs statements as the superuser. */
-export async function asSuperuser(text: string): Promise<void> {
-  const database = openDatabase({ url: superuserUrl(), prepare: true, parseJson: JSON.parse });
+export async function asSuperuser(text: string, url: string = superuserUrl()): Promise<void> {
+  const database = openDatabase({ url, prepare: true, parseJson: JSON.parse });
   try {
     await database.platform.sql.unsafe(text);
   } finally {

@@ -66,22 +66,26 @@ export function superuserOf(url: string): string {
   return su.href;
 }
 
-/** Copies every table of a realm, as a dump would. */
-export async function keepRealm({ id }: { id: string }): Promise<void> {
+/** Copies every table of a realm, as a dump would; in the run's database, or another one. */
+export async function keepRealm({ id }: { id: string }, url?: string): Promise<void> {
   const schema = `realm_${id.replaceAll("-", "")}`;
-  await asSuperuser(`do $$ declare t record; begin
+  await asSuperuser(
+    `do $$ declare t record; begin
     execute 'drop schema if exists kept_${schema} cascade';
     execute 'create schema kept_${schema}';
     for t in select relname as tablename from pg_class where relnamespace = '${schema}'::regnamespace
         and relkind in ('r', 'p') and not relispartition loop
       execute format('create table kept_${schema}.%I as table ${schema}.%I', t.tablename, t.tablename);
-    end loop; end $$`);
+    end loop; end $$`,
+    url,
+  );
 }
 
 /** Puts back what was kept of a realm. */
-export async function restoreRealm({ id }: { id: string }): Promise<void> {
+export async function restoreRealm({ id }: { id: string }, url?: string): Promise<void> {
   const schema = `realm_${id.replaceAll("-", "")}`;
-  await asSuperuser(`set session_replication_role = replica;
+  await asSuperuser(
+    `set session_replication_role = replica;
     do $$ declare t record; begin
       for t in select tablename from pg_tables where schemaname = 'kept_${schema}' loop
         execute format('delete from ${schema}.%I', t.tablename);
@@ -90,7 +94,9 @@ export async function restoreRealm({ id }: { id: string }): Promise<void> {
         execute format('insert into ${schema}.%I overriding system value select * from kept_${schema}.%I',
           t.tablename, t.tablename);
       end loop; end $$;
-    set session_replication_role = origin`);
+    set session_replication_role = origin`,
+    url,
+  );
 }
 
 /** Why the ramps of a test are in quarantine. */

@@ -22,12 +22,20 @@ async function installed(): Promise<string | null> {
   return null;
 }
 
-/** Starts a pooler with fewer sessions than callers. */
-export async function startPooler(server: { url: string }, folder: string): Promise<Pooler> {
+/**
+ * Starts a pooler with fewer sessions than callers.
+ *
+ * @param more further settings of it
+ */
+export async function startPooler(
+  server: { url: string },
+  folder: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Pooler> {
   const port = freePort();
   const behind = new URL(server.url);
-  const config = join(folder, "pgbouncer.ini");
-  const users = join(folder, "users.txt");
+  const config = join(folder, `pgbouncer_${port}.ini`);
+  const users = join(folder, `users_${port}.txt`);
   await Deno.writeTextFile(users, `"${behind.username}" "${behind.password}"\n`);
   await Deno.writeTextFile(
     config,
@@ -42,6 +50,7 @@ auth_file = ${users}
 pool_mode = transaction
 default_pool_size = 8
 max_client_conn = 300
+${Object.entries(more).map(([name, value]) => `${name} = ${value}`).join("\n")}
 `,
   );
   const url = new URL(server.url);

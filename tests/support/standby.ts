@@ -68,6 +68,41 @@ export async function startPair(
   return { primary, standby };
 }
 
+/** Waits until a standby has on its disk what its primary has. */
+export async function caughtUp(
+  primary: Pick<EmbeddedPostgres, "superuserUrl">,
+  standby: Pick<Standby, "superuserUrl">,
+): Promise<void> {
+  await using there = connectTo(primary);
+  await using here = connectTo(standby);
+  const [{ lsn }] = await there<{ lsn: string }[]>`select pg_current_wal_flush_lsn()::text as lsn`;
+  await until(async () => {
+    const [{ whole }] = await here<{ whole: boolean }[]>`
+      select pg_last_wal_receive_lsn() >= ${lsn}::pg_lsn as whole`;
+    return whole;
+  });
+}
+
+/** Has a primary send nothing any more: what it commits from now on no standby has. */
+export async function cutOff(primary: EmbeddedPostgres): Promise<void> {
+  const path = join(primary.clusterDir, "pgdata", "pg_hba.conf");
+  const lines = (await Deno.readTextFile(path)).split("\n");
+  const others = lines.filter((line) => !line.startsWith("host replication"));
+  await Deno.writeTextFile(path, others.join("\n"));
+  await using sql = connectTo(primary);
+  const loadedAt = async () => {
+    await using fresh = connectTo(primary); // it has what the postmaster had when it began
+    return (await fresh<{ at: string }[]>`select pg_conf_load_time()::text as at`)[0].at;
+  };
+  const before = await loadedAt();
+  await sql`select pg_reload_conf()`;
+  await until(async () => await loadedAt() !== before);
+  await until(async () => {
+    const rows = await sql`select pg_terminate_backend(pid) from pg_stat_replication`;
+    return rows.length === 0;
+  });
+}
+
 async function follow(
   primary: EmbeddedPostgres,
   program: string,

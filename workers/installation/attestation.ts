@@ -35,6 +35,14 @@ const NUMBERS_PASSED = 10_000;
 export async function attestRealm(context: WorkerContext, platform: Pool): Promise<void> {
   if (await context.signer.fault() !== null) return;
   await shareAddresses(context, platform);
+  await takeRealmStep(context, platform);
+}
+
+/**
+ * Takes a step in a realm's schema after all that is committed there now, and notes it in the platform's record:
+ * a schema that has lost any of it is then at a step that nobody expects.
+ */
+export async function takeRealmStep(context: WorkerContext, platform: Pool): Promise<void> {
   const from = await compareRealm(context, platform);
   const step = { from, to: crypto.randomUUID() };
   const begun = await locking(platform, async (tx) => {
@@ -43,10 +51,13 @@ export async function attestRealm(context: WorkerContext, platform: Pool): Promi
     await upsertRealmSteps(tx, context.realm.id, beginStep(steps, step));
     return true;
   });
-  if (!begun || !await context.step((tx) => attest(tx, step))) return;
+  if (begun) await context.step((tx) => attest(tx, step));
+  // Where another worker was first, its step is as good, and it may end before it notes it.
+  const to = await reading(context.pool, selectToken);
+  if (to === null) return;
   await locking(platform, async (tx) => {
     const steps = await lockRealmSteps(tx, context.realm.id);
-    await upsertRealmSteps(tx, context.realm.id, endStep(steps, step));
+    await upsertRealmSteps(tx, context.realm.id, endStep(steps, { to }));
   });
 }
 

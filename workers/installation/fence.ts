@@ -4,7 +4,7 @@
  * process's memory where `INSTALLATION_EPOCH` is set). Record and database advance together, and are
  * compared before every use of a key.
  */
-import type { Pool } from "../../db/database.ts";
+import type { Db, Pool, Tx } from "../../db/database.ts";
 import {
   claimMaster,
   deleteOldWitnesses,
@@ -17,18 +17,22 @@ import {
   selectAttestedS,
   selectHome,
   selectInstallation,
+  selectPromotion,
   selectWitness,
+  spareWitnesses,
   updateInstallation,
   upsertWitness,
 } from "../../db/realms/installation.ts";
 import { deleteProvisionings } from "../../db/realms/realms.ts";
 import { locking, reading, writing } from "../../db/transaction.ts";
 import {
+  type Evidence,
   type InstallationRow,
   judgeInstallation,
   type Outside,
   type Step,
   type Verdict,
+  VOUCHED_S,
 } from "../../domain/realms/installation.ts";
 import type { Log } from "../../log.ts";
 import { ChainError } from "../chains/chain.ts";
@@ -67,12 +71,13 @@ const QUARANTINED = "chain.quarantined";
 /** How often record and database are compared, and how often they advance. */
 const COMPARE_MS = 1_000;
 const ADVANCE_MS = 10_000;
-/** A host that has a record vouches for the database for so many seconds. */
-const VOUCHED_S = 60;
 
 interface FenceState extends FenceOptions {
   store: RecordStore;
+  /** The database in which the process has started. */
   home: Home;
+  /** When it last took a step, by the process's monotonic clock. */
+  advancedAt: number;
   /** The fault that was logged last; each is logged once. */
   reported: string | null;
 }
@@ -82,12 +87,17 @@ export async function openFence(options: FenceOptions): Promise<Fence> {
   const { platform, dataDir, label, log } = options;
   const row = await reading(platform, selectInstallation);
   const store = label === null ? fileRecord(dataDir, row.id) : memoryRecord();
-  const state = { ...options, store, home: await findHome(platform), reported: null };
+  const home = await findHome(platform);
+  const state = { ...options, store, home, advancedAt: -Infinity, reported: null };
   await writing(platform, (db) => claimMaster(db, options.master));
   await advance(state);
   const leaving = new AbortController();
   const looping = options.loop ?? true ? loop(state, leaving.signal) : Promise.resolve();
   const fault = () => find(state);
+  const assertOpen = async () => {
+    const found = await fault();
+    if (found !== null) throw new ChainError("held", found);
+  };
   let asked: { at: number; answer: Promise<boolean> } | null = null;
   return {
     fault,
@@ -101,10 +111,11 @@ export async function openFence(options: FenceOptions): Promise<Fence> {
       }
       return asked.answer;
     },
-    async assertOpen() {
-      const found = await fault();
-      if (found !== null) throw new ChainError("held", found);
-    },
+    assertOpen,
+    record: inTurns(async () => {
+      await advance(state);
+      await assertOpen();
+    }),
     underMaster: (work) =>
       locking(platform, async (tx) => {
         const current = await holdMaster(tx);
@@ -123,16 +134,22 @@ export async function openFence(options: FenceOptions): Promise<Fence> {
   };
 }
 
+/** Runs work one after the other; who asks meanwhile shares the next run, which begins after they have asked. */
+function inTurns(work: () => Promise<void>): () => Promise<void> {
+  let [current, next]: [Promise<void> | null, Promise<void> | null] = [null, null];
+  return () =>
+    next ??= (current ?? Promise.resolve()).catch(() => {}).then(() => {
+      [current, next] = [next, null];
+      return work();
+    });
+}
+
 async function loop(state: FenceState, signal: AbortSignal): Promise<void> {
-  let advanceAt = Date.now() + ADVANCE_MS;
   while (!signal.aborted) {
     await sleep(COMPARE_MS, signal);
     if (signal.aborted) return;
     try {
-      if (await find(state) === null && Date.now() >= advanceAt) {
-        await advance(state);
-        advanceAt = Date.now() + ADVANCE_MS;
-      }
+      await find(state);
     } catch (error) {
       if (!signal.aborted) {
         state.log("warn", "the installation could not be compared with its record", { error });
@@ -141,12 +158,15 @@ async function loop(state: FenceState, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Finds the reason why nothing may be signed, and logs it once. */
+/** Finds the reason why nothing may be signed, and logs it once. Takes a step where one is due. */
 async function find(state: FenceState): Promise<string | null> {
-  const { row, verdict } = await compare(state);
+  let found = await compare(state);
+  if (isStepDue(state, found) && await advance(state)) found = await compare(state);
+  const { row, verdict } = found;
   let fault: string | null = null;
   if (verdict.state === "apart") fault = `${QUARANTINED}: ${verdict.detail}`;
   else if (row.halted !== null) fault = `${QUARANTINED}: ${row.halted.detail}`;
+  else if (verdict.state === "waiting") fault = `${QUARANTINED}: ${verdict.detail}`;
   else if (row.master !== null && row.master !== state.master) {
     fault = otherKey(row.master);
   }
@@ -159,6 +179,18 @@ async function find(state: FenceState): Promise<string | null> {
     else state.log("info", "signing continues");
   }
   return fault;
+}
+
+/**
+ * Whether a step is due: from time to time; at once where the server was promoted, so that others need not wait for
+ * this host; and where a process may join that had to wait for others.
+ */
+function isStepDue(state: FenceState, { row, verdict, witness, outside, at }: Comparison): boolean {
+  if (outside === null) return isSameByLabel(row, { label: state.label, home: at });
+  const isNews = at.timeline !== null && witness?.timeline !== at.timeline;
+  if (verdict.state === "waiting") return isNews;
+  return verdict.state === "sound" && (isNews || row.timeline !== at.timeline ||
+    performance.now() - state.advancedAt >= ADVANCE_MS);
 }
 
 function otherKey(current: string | null): string {
@@ -178,68 +210,98 @@ async function halt(state: FenceState, row: InstallationRow, detail: string): Pr
   if (state.reported === null) await state.halt?.(detail);
 }
 
+/** A comparison, and what was compared. */
+interface Comparison extends Evidence {
+  verdict: Verdict;
+}
+
 /** Compares; where the two differ, once more while no process of this host advances. */
-async function compare(state: FenceState): Promise<{ row: InstallationRow; verdict: Verdict }> {
+async function compare(state: FenceState): Promise<Comparison> {
   const first = await compareOnce(state);
   if (first.verdict.state !== "apart") return first;
   return await state.store.locked(() => compareOnce(state));
 }
 
 async function compareOnce(
-  state: Pick<FenceState, "store" | "home" | "label" | "platform">,
-): Promise<{ row: InstallationRow; verdict: Verdict }> {
-  const { store, home, label, platform } = state;
+  { store, platform, ...state }: Pick<FenceState, "store" | "home" | "label" | "platform">,
+): Promise<Comparison> {
   const outside = await store.read();
   return await reading(platform, async (db) => {
-    const row = await selectInstallation(db);
-    const witness = outside === null ? null : await selectWitness(db, outside.witness);
-    // The database may be another than the one in which this process has started.
-    const at = { ...home, home: await selectHome(db, home) };
-    return { row, verdict: judgeInstallation({ row, witness, outside, at, label }) };
+    return judge(db, { ...state, outside, row: await selectInstallation(db) });
   });
+}
+
+/** Reads what the database says of a record, and judges. */
+async function judge(
+  db: Db,
+  { row, outside, home, label }:
+    & Pick<FenceState, "home" | "label">
+    & Pick<Evidence, "row" | "outside">,
+): Promise<Comparison> {
+  const witness = outside === null ? null : await selectWitness(db, outside.witness);
+  // The database may be another than the one in which this process has started, and its server promoted.
+  const at = await selectHome(db, home);
+  const { timeline } = at;
+  const promotion = row.timeline === null || timeline === null || row.timeline === timeline
+    ? null
+    : await selectPromotion(db, { witness: witness?.id ?? null, timeline });
+  const evidence = { row, witness, outside, at, label, promotion };
+  return { ...evidence, verdict: judgeInstallation(evidence) };
 }
 
 /**
  * Takes a step, in the record first: a process that ends between the two finds the database at the
  * step that the record has, or at the next.
+ *
+ * @returns whether it was taken: not where the database is apart
  */
-async function advance(state: FenceState): Promise<void> {
+async function advance(state: FenceState): Promise<boolean> {
   const { store, platform, home, label } = state;
-  // A process that stayed connected through a promotion has seen that nothing was lost.
-  const { timeline } = label === null ? home : await findHome(platform);
-  await store.locked(async () => {
+  return await store.locked(async () => {
     const outside = await store.read();
     const begun = await locking(platform, async (tx) => {
       const row = await lockInstallation(tx);
-      const witness = outside === null ? null : await selectWitness(tx, outside.witness);
-      const at = { ...home, home: await selectHome(tx, home) };
-      const verdict = judgeInstallation({ row, witness, outside, at, label });
+      const found = await judge(tx, { row, outside, home, label });
+      const { verdict, witness, at } = found;
       const joins = label !== null && outside === null && verdict.state === "apart" &&
-        isSameByLabel(row, state);
-      if (verdict.state === "apart" && !joins) return null;
-      if (verdict.state === "unclaimed") {
-        await updateInstallation(tx, { ...at, label });
-      } else if (verdict.state === "sound" && label !== null && timeline !== row.timeline) {
-        await updateInstallation(tx, { timeline });
+        isSameByLabel(row, { label, home: at });
+      if (
+        !joins && (verdict.state === "apart" || outside === null && verdict.state === "waiting")
+      ) {
+        return null;
       }
+      if (verdict.state === "unclaimed") await updateInstallation(tx, { ...at, label });
       const step = { count: (witness?.count ?? 0) + 1, token: crypto.randomUUID() };
-      const record = verdict.state === "sound"
-        ? { ...outside!, now: stepOf(witness!), next: step }
-        : recordOf(row, step);
+      const record = verdict.state === "unclaimed" || joins
+        ? recordOf(row, step)
+        : { ...outside!, now: stepOf(witness!), next: step };
       await store.write(record);
       if (label !== null) await deleteOldWitnesses(tx);
-      await upsertWitness(tx, { id: record.witness, ...step });
+      if (found.promotion !== null) await followPromotion(tx, record.witness, at.timeline!);
+      await upsertWitness(tx, { id: record.witness, ...step, timeline: at.timeline });
       return { ...record, now: step, next: null };
     });
-    if (begun === null) return;
+    if (begun === null) return false;
     await store.write(begun);
-    state.home = { ...home, timeline };
+    state.advancedAt = performance.now();
+    return true;
   });
 }
 
+/** Notes the server's new timeline, once all that must have compared there. */
+async function followPromotion(tx: Tx, witness: string, timeline: string): Promise<void> {
+  await spareWitnesses(tx, { timeline, goneS: VOUCHED_S });
+  const { owed } = await selectPromotion(tx, { witness, timeline });
+  if (owed === 0) await updateInstallation(tx, { timeline });
+}
+
 /** Where the label is the record, a process joins if label, home and timeline are the database's. */
-function isSameByLabel(row: InstallationRow, { label, home }: FenceState): boolean {
-  return row.label === label && row.home === home.home && row.timeline === home.timeline;
+function isSameByLabel(
+  row: InstallationRow,
+  { label, home }: Pick<FenceState, "label" | "home">,
+): boolean {
+  return label !== null && row.label === label && row.home === home.home &&
+    row.timeline === home.timeline;
 }
 
 function stepOf({ count, token }: Step): Step {
@@ -257,16 +319,16 @@ export async function inspectInstallation(
 ): Promise<{ row: InstallationRow; verdict: Verdict }> {
   const { platform, dataDir, label } = options;
   const row = await reading(platform, selectInstallation);
+  const home = await findHome(platform);
   // A record in memory is as old as its process.
   if (label !== null) {
-    const at = await findHome(platform);
-    const alone = row.label === label && row.home === at.home && row.timeline === at.timeline;
-    if (alone) return { row, verdict: { state: "sound" } };
-    const evidence = { row, witness: null, outside: null, at, label };
-    return { row, verdict: judgeInstallation(evidence) };
+    return await reading(platform, async (db) => {
+      const found = await judge(db, { row, outside: null, home, label });
+      if (!isSameByLabel(row, { label, home })) return found;
+      return { row, verdict: { state: "sound" } as const };
+    });
   }
   const store = fileRecord(dataDir, row.id);
-  const home = await findHome(platform);
   return await store.locked(() => compareOnce({ platform, label, store, home }));
 }
 
@@ -293,6 +355,9 @@ export async function claimEpoch(
       ) {
         throw new TypeError("the installation is to be reconciled, not joined");
       }
+      if (how === "join" && row.timeline !== home.timeline) {
+        throw new TypeError("the server was promoted: start the hosts that have a record first");
+      }
       if (how === "join") assertVouched(await selectAttestedS(tx));
       if (how === "new") {
         await deleteWitnesses(tx);
@@ -303,7 +368,7 @@ export async function claimEpoch(
       const step = { count: 1, token: crypto.randomUUID() };
       const record = recordOf({ ...row, epoch }, step);
       await store.write(record);
-      await upsertWitness(tx, { id: record.witness, ...step });
+      await upsertWitness(tx, { id: record.witness, ...step, timeline: home.timeline });
       return epoch;
     })
   );

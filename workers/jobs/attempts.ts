@@ -4,6 +4,7 @@ import { extendLease, holdJob, type JobRow, markDone, releaseJob } from "../../d
 import { locking, serializable, writing } from "../../db/transaction.ts";
 import type { JobName } from "../../domain/jobs.ts";
 import { failJob } from "../../domain/jobs/dead_jobs.ts";
+import { takeRealmStep } from "../installation/attestation.ts";
 import { type Heartbeat, startHeartbeat } from "../lease_heartbeat.ts";
 import {
   type RealmTarget,
@@ -63,8 +64,11 @@ async function attempt(
   try {
     const task = TASKS[job.name as JobName];
     if (task === undefined) throw new TypeError(`there is no job ${job.name}`);
+    const plain = workerContext(dependencies, target, job.id);
+    const isElsewhere = realm.database_url_encrypted !== null;
     const context: WorkerContext = {
-      ...workerContext(dependencies, target, job.id),
+      ...plain,
+      ...isElsewhere && { noteRealm: () => takeRealmStep(plain, dependencies.database.platform) },
       signal: AbortSignal.any([signal, heartbeat.lost]),
       step: (work, ...options) => {
         const given = [{ ...options[0], lockOrders: ORDER_JOBS.has(job.name) }] as typeof options;

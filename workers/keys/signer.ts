@@ -55,6 +55,8 @@ export interface KeyPath extends AccountPath {
 export interface Signer {
   /** Gives the reason why no ramp may sign now, or null. */
   fault(): Promise<string | null>;
+  /** Takes a step of the host's record, as the guard does. */
+  record: Guard["record"];
   /**
    * Makes the realm's seed, unless it has one.
    *
@@ -94,6 +96,13 @@ export interface Guard {
   /** Gives the reason why nothing may be signed, or null. */
   fault(): Promise<string | null>;
   /**
+   * Takes a step of the record outside the database, after all that is committed now: a database that has lost
+   * any of it is older than the record.
+   *
+   * @throws {ChainError} `held` while nothing may be signed
+   */
+  record(): Promise<void>;
+  /**
    * Writes a secret while the master key cannot be changed.
    *
    * @throws {ChainError} `held` if this process has another key than the current one
@@ -104,6 +113,7 @@ export interface Guard {
 const UNGUARDED: Guard = {
   assertOpen: () => Promise.resolve(),
   fault: () => Promise.resolve(null),
+  record: () => Promise.resolve(),
   underMaster: (work) => work(),
 };
 
@@ -139,6 +149,7 @@ export function openSigner(
   }
   return {
     fault: guard.fault,
+    record: guard.record,
     async ensureSeed(store) {
       await seedRow(store, await key(), { at: now(), guard });
     },

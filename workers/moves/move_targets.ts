@@ -1,6 +1,6 @@
 /** The conditions under which a realm may move to a database. @module */
 import type { Pool } from "../../db/database.ts";
-import { codeOf, isOutOfReach } from "../../db/errors.ts";
+import { codeOf, isOutOfReach, isSettingUnknown } from "../../db/errors.ts";
 import { assertReachable } from "../../db/migrate.ts";
 import { inspectTarget, type TargetFindings } from "../../db/moves/target.ts";
 import { selectInstallation } from "../../db/realms/installation.ts";
@@ -10,6 +10,10 @@ import type { Move, MoveOptions } from "./move.ts";
 
 /** Leases and keys end by the clock of the realm's server. */
 const CLOCKS_APART_MAX_MS = 5000;
+
+const POOLED =
+  "it does not keep the settings of a session, as a pooler in transaction mode does not:" +
+  " start every process and this command with DATABASE_PREPARE=off, or give the address of the server itself";
 
 /**
  * Refuses a target that cannot hold the realm, or holds something else in its place.
@@ -56,8 +60,14 @@ function faultOf(
 async function found(pool: Pool, schema: string): Promise<TargetFindings> {
   try {
     await assertReachable(pool);
-    return await building(pool, (sql) => inspectTarget(sql, schema));
+    const findings = await building(pool, (sql) => inspectTarget(sql, schema));
+    // A pooler may be told to take the settings of a session and to drop them.
+    const keepsSettings = pool.settings !== "" || findings.searchPath.includes(schema);
+    if (!keepsSettings) throw refusal(POOLED);
+    return findings;
   } catch (error) {
+    if (error instanceof DomainError) throw error;
+    if (isSettingUnknown(error)) throw refusal(POOLED);
     if (isOutOfReach(error)) {
       throw refusal("its server is not among DATABASE_HOSTS of this process");
     }

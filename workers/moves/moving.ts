@@ -40,7 +40,7 @@ import {
   type TargetState,
 } from "../../db/moves/target.ts";
 import { takeMoveStep, updatePlace } from "../../db/realms/moves.ts";
-import { building, locking } from "../../db/transaction.ts";
+import { building, buildingIn, locking } from "../../db/transaction.ts";
 import { checkLedger, STEPS } from "../../domain/audit/ledger_check.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { Migrations } from "../../domain/realms/realms.ts";
@@ -274,11 +274,10 @@ async function finish(run: Run): Promise<string> {
   run.progress?.part("Checking");
   for (const key of await building(target, (sql) => selectUnchecked(sql, schema))) {
     await insisting(() =>
-      building(target, (sql) =>
-        sql.begin(async (tx) => {
-          await allowCopying(tx);
-          await checkKey(tx, schema, key);
-        }))
+      buildingIn(target, async (tx) => {
+        await allowCopying(tx);
+        await checkKey(tx, schema, key);
+      })
     );
   }
   await locking(target, (tx) => markTarget(tx, schema, null));
@@ -366,7 +365,7 @@ async function prepareTarget(run: Run, migrations: Migrations): Promise<void> {
     await enterSchema(tx, move.source.schema);
     return await selectPartBounds(tx);
   });
-  await target.sql.begin(async (tx) => {
+  await buildingIn(target, async (tx) => {
     const { mark, occupied } = await inspectTarget(tx, move.target.schema);
     if (occupied && mark?.move !== move.id) throw overtaken();
     if (occupied) await dropRealmSchema(tx, { ...move.target, role: null });

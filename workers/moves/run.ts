@@ -11,7 +11,7 @@ import {
   type TargetState,
 } from "../../db/moves/target.ts";
 import { type MoveStep, takeMoveStep } from "../../db/realms/moves.ts";
-import { building, locking } from "../../db/transaction.ts";
+import { building, buildingIn, locking } from "../../db/transaction.ts";
 import { type ChainEnds, checkAdded, type Mismatch } from "../../domain/audit/ledger_check.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { type Move, type MoveOptions, overtaken } from "./move.ts";
@@ -128,30 +128,25 @@ export async function round(
     }
     if (then !== undefined) await markTarget(writes, schema, { ...move, state: then });
   };
-  const noted = await building(
-    source,
-    (from) =>
-      from.begin("isolation level repeatable read", async (reads) => {
-        await allowCopying(reads);
-        return await copyRound(
-          {
-            ...{ source: reads, schema, runner: move.runner, tables },
-            ...{ onBytes: run.progress?.add, ...how },
-          },
-          (work) =>
-            building(target, (to) =>
-              to.begin(async (writes) => {
-                await allowCopying(writes);
-                if (await lockTarget(writes, schema, move.runner) === null) throw overtaken();
-                const count = () => countBoth(reads, writes, schema);
-                const before = await count();
-                await work(writes);
-                await finish(reads, writes);
-                read = await count() - before;
-              })),
-        );
-      }),
-  ) as number;
+  const noted = await buildingIn(source, async (reads) => {
+    await allowCopying(reads);
+    return await copyRound(
+      {
+        ...{ source: reads, schema, runner: move.runner, tables },
+        ...{ onBytes: run.progress?.add, ...how },
+      },
+      (work) =>
+        buildingIn(target, async (writes) => {
+          await allowCopying(writes);
+          if (await lockTarget(writes, schema, move.runner) === null) throw overtaken();
+          const count = () => countBoth(reads, writes, schema);
+          const before = await count();
+          await work(writes);
+          await finish(reads, writes);
+          read = await count() - before;
+        }),
+    );
+  }, "repeatable read");
   return { noted, read };
 }
 

@@ -30,7 +30,11 @@ import { enqueue } from "../../domain/jobs.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { passedTime } from "../../domain/recovery/passed_over.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
-import { settlePaid } from "../../domain/withdrawals/withdrawal_settlement.ts";
+import {
+  type Overtaken,
+  settlePaid,
+  viewOvertaken,
+} from "../../domain/withdrawals/withdrawal_settlement.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import { readFound, takeForSent } from "../sending/found_transactions.ts";
@@ -49,6 +53,12 @@ export interface Question {
   created_at: number;
   /** A transaction that was found and paid the same, and that nobody is known to have ordered. */
   like: string | null;
+}
+
+/** An answer that came too late, and what its withdrawal is now. */
+export interface LateAnswer extends Overtaken {
+  withdrawal: string;
+  answer: "paid" | "unpaid";
 }
 
 /** Options of a reconciliation. */
@@ -76,6 +86,8 @@ export interface PlaceReport {
   taken: Taken[];
   /** Withdrawals without an answer whether they were paid. */
   open: Question[];
+  /** Answers without effect, as the withdrawal was sent or has ended since the question. */
+  late: LateAnswer[];
   /** Obstacles other than open questions. */
   obstacles: string[];
   lifted: boolean;
@@ -125,7 +137,7 @@ export async function reconcileRealm(
     reports.push(
       await reconcilePlace(context, { chain, network }, ramps, options).catch((error) => {
         if (!(error instanceof ChainError)) throw error;
-        const nothing = { addresses: [], taken: [], open: [], lifted: false };
+        const nothing = { addresses: [], taken: [], open: [], late: [], lifted: false };
         return { chain, network, ...nothing, obstacles: [error.message] };
       }),
     );
@@ -176,15 +188,16 @@ async function reconcilePlace(
         " or with --behind where the chain stands still",
     );
   }
-  const { open, asked } = obstacles.length > 0
-    ? { open: [], asked: new Set<string>() }
+  const { open, late, asked } = obstacles.length > 0
+    ? { open: [], late: [], asked: new Set<string>() }
     : await ask(work, obstacles);
   if (asked.size > 0) taken.push(...await takeLate(work, obstacles));
   const addresses = await usedOf(search, passed);
   const ready = obstacles.length === 0 && open.length === 0 && options.keep !== true;
   const lifted = ready && await lift(work, asked);
   if (ready && !lifted) obstacles.push(LATE);
-  return { chain: place.chain, network: place.network, addresses, taken, open, obstacles, lifted };
+  const { network } = place;
+  return { chain: place.chain, network, addresses, taken, open, late, obstacles, lifted };
 }
 
 /**
@@ -304,27 +317,35 @@ async function waitForPool({ context, chain, place, ramps }: Work): Promise<stri
 async function ask(
   { context, place, ramps, options }: Work,
   obstacles: string[],
-): Promise<{ open: Question[]; asked: Set<string> }> {
+): Promise<{ open: Question[]; late: LateAnswer[]; asked: Set<string> }> {
   const ids = ramps.map(({ account }) => account);
   const orders = (await reading(context.pool, (db) => selectUnsigned(db, place, ids)))
     .filter((one) => one.purpose === "withdrawal");
   const open: Question[] = [];
+  const late: LateAnswer[] = [];
   for (const order of orders) {
     const [like] = await reading(context.pool, (db) => selectUnmatchedLike(db, order.id));
     const question = { ...questionOf(order), like: like?.hash ?? null };
     const paid = await options.answer(question);
-    const early = paid === true
-      ? await context.step((tx) => settlePaid(tx, context.actor, order), { lockLedger: true })
-      : null;
-    if (paid === null || early !== null) open.push(question);
-    if (early !== null) {
+    if (paid === null) {
+      open.push(question);
+      continue;
+    }
+    // Another run may have had other answers meanwhile, and workers have sent what it released.
+    const { early, late: now } = paid
+      ? await context.step((tx) => settlePaid(tx, context.actor, order), { lockLedger: true }) ?? {}
+      : { late: await reading(context.pool, (db) => viewOvertaken(db, order)) };
+    if (early !== undefined) {
+      open.push(question);
       obstacles.push(
         `${early.hash}, which paid the same as withdrawal ${question.withdrawal}, is not final: say` +
           " that it was paid when it is",
       );
+    } else if (now && (paid || now.status !== "PROCESSING")) {
+      late.push({ withdrawal: question.withdrawal, answer: paid ? "paid" : "unpaid", ...now });
     }
   }
-  return { open, asked: new Set(orders.map(({ id }) => id)) };
+  return { open, late, asked: new Set(orders.map(({ id }) => id)) };
 }
 
 function questionOf(order: OrderRow): Omit<Question, "like"> {

@@ -14,7 +14,7 @@ import { workerContext } from "../worker_context.ts";
 import { openChains } from "../chains/registry.ts";
 import { claimEpoch, inspectInstallation } from "../installation/fence.ts";
 import { quarantineAll } from "../installation/quarantine_all.ts";
-import { type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
+import { type LateAnswer, type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
 import { openSigner } from "../keys/signer.ts";
 
 /** Dependencies of the command. */
@@ -96,12 +96,13 @@ export async function reconcileAll(
         " key of its time, and is reconciled with that",
     );
   }
-  const apart = verdict.state === "apart" || row.halted !== null;
+  const isApart = verdict.state === "apart" || verdict.state === "waiting";
+  const apart = isApart || row.halted !== null;
   if (apart) {
     if (where.label !== null && where.label === row.label) {
       throw new TypeError("INSTALLATION_EPOCH must get another value before a reconciliation");
     }
-    const detail = verdict.state === "apart" ? verdict.detail : row.halted!.detail;
+    const detail = isApart ? verdict.detail : row.halted!.detail;
     await quarantineAll(database, log, detail, { goesOn: true });
   }
   const realms = await reconcileRealms(dependencies, {
@@ -122,7 +123,18 @@ export async function reconcileAll(
       `${id} was not asked about: it is settled, its chain was not read, or there is none`,
     );
   }
+  for (
+    const line of realms.flatMap(({ places }) => places.flatMap(({ late }) => late.map(toldLate)))
+  ) {
+    dependencies.print(line);
+  }
   return { realms, unasked, epoch, done };
+}
+
+function toldLate({ withdrawal, answer, status, order, hash }: LateAnswer): string {
+  const where = hash === null ? "" : `, its transaction ${hash}`;
+  return `${withdrawal}: the answer "${answer}" came too late and has no effect, because another run had ` +
+    `settled or released it: it is ${status}, its order ${order}${where}`;
 }
 
 async function reconcileRealms(

@@ -17,7 +17,8 @@ import { type OrderWork, stepInTurn } from "./order_work.ts";
 
 /**
  * Refuses the first broadcast of bytes that a newer database may have replaced. Bytes that the chain
- * or its nodes already have may be sent again.
+ * or its nodes already have may be sent again. Where it permits the broadcast, the host's record shows that
+ * the database has the bytes: one that loses them, as a standby that was behind, is older than the record.
  *
  * @throws {ChainError} `held`
  */
@@ -28,10 +29,20 @@ export async function assertMayLeave(
 ): Promise<void> {
   if (order.state !== "signed") return;
   const { context } = work;
+  const why = await quarantineOf(context, order) ?? await context.signer.fault();
+  if (why !== null) {
+    if (await hasLeft(work, order, attempt)) return;
+    throw new ChainError("held", why);
+  }
+  await context.noteRealm?.();
+  await context.signer.record();
+  const found = await quarantineOf(context, order); // by the comparison of the realm
+  if (found !== null) throw new ChainError("held", found);
+}
+
+async function quarantineOf(context: WorkerContext, order: OrderRow): Promise<string | null> {
   const row = await reading(context.pool, (db) => selectQuarantine(db, order.ramp));
-  const why = row === null ? await context.signer.fault() : `${QUARANTINED}: ${row.detail}`;
-  if (why === null || await hasLeft(work, order, attempt)) return;
-  throw new ChainError("held", why);
+  return row === null ? null : `${QUARANTINED}: ${row.detail}`;
 }
 
 /**
