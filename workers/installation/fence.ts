@@ -129,7 +129,8 @@ async function loop(state: FenceState, signal: AbortSignal): Promise<void> {
     await sleep(COMPARE_MS, signal);
     if (signal.aborted) return;
     try {
-      if (await find(state) === null && Date.now() >= advanceAt) {
+      const sound = await find(state) === null;
+      if (sound ? Date.now() >= advanceAt : await mayJoin(state)) {
         await advance(state);
         advanceAt = Date.now() + ADVANCE_MS;
       }
@@ -215,7 +216,7 @@ async function advance(state: FenceState): Promise<void> {
       const at = { ...home, home: await selectHome(tx, home) };
       const verdict = judgeInstallation({ row, witness, outside, at, label });
       const joins = label !== null && outside === null && verdict.state === "apart" &&
-        isSameByLabel(row, state);
+        isSameByLabel(row, { label, home: { ...at, timeline } });
       if (verdict.state === "apart" && !joins) return null;
       if (verdict.state === "unclaimed") {
         await updateInstallation(tx, { ...at, label });
@@ -237,8 +238,16 @@ async function advance(state: FenceState): Promise<void> {
   });
 }
 
+/** Whether the record is in memory and still empty: started before a reconciliation ended, it joins as one that starts now. */
+async function mayJoin({ label, store }: FenceState): Promise<boolean> {
+  return label !== null && await store.read() === null;
+}
+
 /** Where the label is the record, a process joins if label, home and timeline are the database's. */
-function isSameByLabel(row: InstallationRow, { label, home }: FenceState): boolean {
+function isSameByLabel(
+  row: InstallationRow,
+  { label, home }: Pick<FenceState, "label" | "home">,
+): boolean {
   return row.label === label && row.home === home.home && row.timeline === home.timeline;
 }
 
