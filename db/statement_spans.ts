@@ -43,7 +43,7 @@ function statement(made: unknown): unknown {
   made.handle = () => {
     if (!isSent) {
       isSent = true;
-      const span = childOf(summaryOf(textOf(made)), { "db.system.name": "postgresql" });
+      const span = childOf(() => summaryOf(textOf(made)), { "db.system.name": "postgresql" });
       if (span !== null) {
         made.resolve = (result) => {
           span.end();
@@ -61,11 +61,13 @@ function statement(made: unknown): unknown {
   return made;
 }
 
-/** The beginning of a statement's text, which may be another statement's. */
-function textOf({ strings, args }: Pick<Statement, "strings" | "args">): string {
-  const [begin, rest = ""] = strings;
-  if (begin.trim() !== "") return begin;
-  return (isStatement(args[0]) ? textOf(args[0]) : "") + rest;
+/** A statement's text with the statements that it is made of; what else stands in it is a column list or a value, and left out. */
+export function textOf({ strings, args }: Pick<Statement, "strings" | "args">): string {
+  return strings.map((part, index) => {
+    if (index === strings.length - 1) return part;
+    const after = args[index];
+    return part + (isStatement(after) ? textOf(after) : " $ ");
+  }).join("");
 }
 
 function isStatement(made: unknown): made is Statement {
@@ -78,11 +80,19 @@ function isStatement(made: unknown): made is Statement {
  * text, which may hold ids.
  */
 export function summaryOf(text: string): string {
-  const words = text.replace(/^(\s|--[^\n]*\n)+/, "").slice(0, 2000).toLowerCase();
+  const words = IGNORED.reduce((rest, one) => rest.replaceAll(one, " "), text.slice(0, LENGTH_MAX))
+    .toLowerCase().replace(/^[\s(]+/, "");
   const verb = /^[a-z]+/.exec(words)?.[0] ?? "statement";
   const found = TARGETS[verb]?.exec(words)?.[1];
   return found === undefined ? verb : `${verb} ${found}`;
 }
+
+const LENGTH_MAX = 4000;
+/** Literals and comments, and what has a `from` that names no table. */
+const IGNORED = [
+  /'[^']*'|--[^\n]*/g,
+  /\bextract\s*\(\s*[a-z]+\s+from\b|\bdistinct\s+from\b/gi,
+];
 
 const TARGETS: Readonly<Record<string, RegExp>> = {
   select: /\sfrom\s+(?:only\s+)?([a-z_][a-z0-9_.]*)/,

@@ -1,6 +1,7 @@
 /** Traces of a service that is a process of its own, as a collector gets them. @module */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { summaryOf } from "../../db/statement_spans.ts";
+import postgres from "postgres";
+import { summaryOf, textOf } from "../../db/statement_spans.ts";
 import { traceFaults } from "../../tracing.ts";
 import { testDatabase } from "../support/database.ts";
 import { until as eventually } from "../support/eventually.ts";
@@ -156,4 +157,21 @@ Deno.test("a statement is named by its verb and table alone", () => {
   equal(summaryOf("select 'a@b.example'"), "select");
   equal(summaryOf("'a@b.example'"), "statement");
   equal(summaryOf("-- why\n\n  update users set a = 1"), "update users");
+  equal(summaryOf("(select id from users) union all (select 1)"), "select users");
+  equal(summaryOf("select a -- taken from the first\n from orders"), "select orders");
+  equal(summaryOf("select 'from bob', extract(epoch from now()) from logins"), "select logins");
+  equal(summaryOf("select extract(epoch from now())"), "select");
+  equal(summaryOf("select a is distinct from b from accounts"), "select accounts");
+  const sql = postgres({ max: 1 }); // connects to nothing
+  const columns = sql(["id", "email"]);
+  const made = (one: unknown) => summaryOf(textOf(one as Parameters<typeof textOf>[0]));
+  equal(
+    made(sql`select ${columns} from users where email = ${"a@b.example from x"}`),
+    "select users",
+  );
+  equal(
+    made(sql`${sql`select ${columns} from ${sql`only`} accounts`} where 1 = 1`),
+    "select accounts",
+  );
+  equal(made(sql`select 1 where 'x' = ${"a from b@c.example"}`), "select");
 });
