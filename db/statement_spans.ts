@@ -61,13 +61,21 @@ function statement(made: unknown): unknown {
   return made;
 }
 
-/** A statement's text with the statements that it is made of; what else stands in it is a column list or a value, and left out. */
+/** A statement's text with the statements and names that it is made of; lists of columns and values are left out. */
 export function textOf({ strings, args }: Pick<Statement, "strings" | "args">): string {
   return strings.map((part, index) => {
     if (index === strings.length - 1) return part;
     const after = args[index];
-    return part + (isStatement(after) ? textOf(after) : " $ ");
+    return part + (isStatement(after) ? textOf(after) : nameOf(after) ?? " $ ");
   }).join("");
+}
+
+/** The name of a table or column that the driver was given as one; null for a value. */
+function nameOf(made: unknown): string | null {
+  if (typeof made !== "object" || made === null || "type" in made || !("value" in made)) {
+    return null;
+  }
+  return /^"([a-z_]+)"$/.exec(`${made.value}`)?.[1] ?? null;
 }
 
 function isStatement(made: unknown): made is Statement {
@@ -83,11 +91,13 @@ export function summaryOf(text: string): string {
   const words = IGNORED.reduce((rest, one) => rest.replaceAll(one, " "), text.slice(0, LENGTH_MAX))
     .toLowerCase().replace(/^[\s(]+/, "");
   const verb = /^[a-z]+/.exec(words)?.[0] ?? "statement";
-  const found = TARGETS[verb]?.exec(words)?.[1];
+  const found = (TARGETS[verb]?.exec(words) ?? CALLED.exec(words))?.[1];
   return found === undefined ? verb : `${verb} ${found}`;
 }
 
 const LENGTH_MAX = 4000;
+/** A function, where no table is read. */
+const CALLED = /^select\s+([a-z_][a-z0-9_.]*)\s*\(/;
 /** Literals and comments, and what has a `from` that names no table. */
 const IGNORED = [
   /'[^']*'|--[^\n]*/g,
@@ -95,7 +105,7 @@ const IGNORED = [
 ];
 
 const TARGETS: Readonly<Record<string, RegExp>> = {
-  select: /\sfrom\s+(?:only\s+)?([a-z_][a-z0-9_.]*)/,
+  select: /\s(?:from|join)\s+(?:only\s+)?([a-z_][a-z0-9_.]*)/,
   insert: /^insert\s+into\s+([a-z_][a-z0-9_.]*)/,
   update: /^update\s+([a-z_][a-z0-9_.]*)/,
   delete: /^delete\s+from\s+([a-z_][a-z0-9_.]*)/,
