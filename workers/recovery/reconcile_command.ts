@@ -64,7 +64,6 @@ const FLAGS = {
 } as const;
 
 /** Reads the arguments of the command. @throws {TypeError} */
-// deno-lint-ignore explicit-function-return-type
 export function readReconcileArguments(args: readonly string[]) {
   const { values } = parseArgs({ args: [...args], options: FLAGS });
   const gap = wholeOf(values.gap, 10_000);
