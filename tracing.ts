@@ -138,12 +138,17 @@ function parentOf(on: Tracing, given: string | null): Context | null {
   return Math.random() < on.share ? on.under(random(16), random(8)) : null;
 }
 
-/** Begins a part of the current span, which the caller ends; null where nothing is recorded. */
-export function childOf(name: string, attributes: Attributes = {}): Span | null {
+/**
+ * Begins a part of the current span, which the caller ends; null where nothing is recorded.
+ *
+ * @param name a name that is dear to make is made only where it is recorded
+ */
+export function childOf(name: string | (() => string), attributes: Attributes = {}): Span | null {
   const span = current.getStore();
   if (tracing === null || span === undefined) return null;
   const { tracer, kinds } = tracing;
-  return tracer.startSpan(name, { attributes, kind: kinds.CLIENT }, tracing.of(span));
+  const named = typeof name === "string" ? name : name();
+  return tracer.startSpan(named, { attributes, kind: kinds.CLIENT }, tracing.of(span));
 }
 
 async function spanning<T>(span: Span, work: () => Promise<T>): Promise<T> {

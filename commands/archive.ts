@@ -1,6 +1,7 @@
 /** The command `archive`: old parts of a realm's ledger leave the database for files, and come back. @module */
 import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
+import { UsageError } from "../config/usages.ts";
 import { selectRealm } from "../db/realms/realms.ts";
 import { reading } from "../db/transaction.ts";
 import { isId } from "../domain/ids.ts";
@@ -14,8 +15,6 @@ import {
 } from "../workers/archive/archiving.ts";
 import type { CommandContext, Invocation } from "./context.ts";
 
-const USAGE = "usage: archive <realm> --before <YYYY-MM-DD> --to <folder> [--plain]," +
-  " archive <realm> --drop --to <folder>, or archive <realm> --attach";
 const FLAGS = {
   before: { type: "string" },
   to: { type: "string" },
@@ -79,7 +78,7 @@ function recipientsOf(recipients: readonly string[]): readonly string[] {
   ]);
 }
 
-/** Reads the arguments of the command. @throws {ConfigError} */
+/** Reads the arguments of the command. @throws {UsageError} */
 export function readArchiveArguments(args: readonly string[]): ArchiveArguments {
   try {
     const { values, positionals } = parseArgs({
@@ -96,9 +95,9 @@ export function readArchiveArguments(args: readonly string[]): ArchiveArguments 
       }
     }
   } catch (error) {
-    throw new ConfigError([(error as Error).message, USAGE]);
+    throw new UsageError("archive", (error as Error).message);
   }
-  throw new ConfigError([USAGE]);
+  throw new UsageError("archive");
 }
 
 /** The begin of a day, UTC, in milliseconds. */

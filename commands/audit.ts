@@ -1,5 +1,6 @@
 /** The command `audit`: recomputes the ledgers of realms and reports differences. @module */
 import { parseArgs } from "node:util";
+import { UsageError } from "../config/usages.ts";
 import { replaceFlows } from "../db/audit/hourly_flows.ts";
 import type { Database } from "../db/database.ts";
 import type { RealmLocation } from "../db/pool_types.ts";
@@ -34,9 +35,6 @@ export interface RealmAudit extends LedgerAudit {
   realm: string;
   name: string;
 }
-
-const USAGE =
-  "usage: audit [--realm <id>] [--expect <seq>:<hash>] [--rebuild] [--archive <folder>]";
 
 /** Audits all realms, or one; the exit code is 1 if there is a mismatch, or a realm that could not be audited. */
 export async function audit(
@@ -81,8 +79,9 @@ export async function audit(
 }
 
 /** Formats the end of an audit of all realms: how many are sound, and the verdicts of the others once more. */
-function formatRound(sound: number, wrong: readonly string[]): string[] {
+export function formatRound(sound: number, wrong: readonly string[]): string[] {
   const count = sound + wrong.length;
+  if (count === 0) return ["there is no realm in this database: nothing was audited"];
   if (wrong.length === 0) return count === 1 ? [] : [`${count} realms: all sound`];
   return [
     `${count} realms: ${sound} sound, ${wrong.length} not:`,
@@ -148,7 +147,7 @@ async function rebuildDerived(database: Database, location: RealmLocation): Prom
   }
 }
 
-/** Reads the arguments of the command. @throws {DomainError} request.invalid */
+/** Reads the arguments of the command. @throws {UsageError} */
 export function readAuditArguments(args: readonly string[]): AuditArguments {
   const options = {
     realm: { type: "string" },
@@ -158,13 +157,16 @@ export function readAuditArguments(args: readonly string[]): AuditArguments {
   } as const;
   try {
     const { values: { expect, ...rest } } = parseArgs({ args: [...args], options });
+    if (rest.realm !== undefined && !isId(rest.realm)) {
+      throw new TypeError(`${rest.realm} is no id of a realm`);
+    }
     if (expect === undefined) return rest;
     const kept = /^(\d{1,16}):([0-9a-f]{64})$/.exec(expect);
     if (kept !== null) return { ...rest, expect: { seq: BigInt(kept[1]), hash: kept[2] } };
   } catch (cause) {
-    throw new DomainError("request.invalid", `${(cause as Error).message}\n${USAGE}`);
+    throw new UsageError("audit", (cause as Error).message);
   }
-  throw new DomainError("request.invalid", USAGE);
+  throw new UsageError("audit", "--expect is a head: <seq>:<hash>, as an earlier audit printed it");
 }
 
 /** Formats the findings: a line of JSON for each mismatch, and a verdict. */

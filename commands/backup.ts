@@ -2,6 +2,7 @@
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
+import { UsageError } from "../config/usages.ts";
 import type { RealmPart } from "../domain/backup/manifests.ts";
 import { isId, newId } from "../domain/ids.ts";
 import { nameServer } from "../domain/realms/realm_locations.ts";
@@ -11,9 +12,8 @@ import { beginFile, type Draft, keepNewest, nameOf, scopeOf } from "../workers/b
 import { dump, type Dumped } from "../workers/backup/dump.ts";
 import { writeFrames } from "../workers/backup/frames.ts";
 import type { CommandContext, Invocation } from "./context.ts";
+import { writeSecret } from "./output.ts";
 
-const USAGE =
-  "usage: backup [--realm <id> | --without <id> …] [--keep <count>], or backup --new-key > <file>";
 const FLAGS = {
   realm: { type: "string" },
   without: { type: "string", multiple: true },
@@ -22,17 +22,16 @@ const FLAGS = {
 } as const;
 const KEEP_MAX = 10_000;
 
-interface BackupArguments {
+/** What is asked for. */
+export interface BackupArguments {
   realm: string | null;
   without: readonly string[];
   keep: number | null;
-  newKey: boolean;
 }
 
-/** Writes a backup and prints its manifest; or draws a key for backups. */
+/** Writes a backup and prints its manifest. */
 export async function backup(context: CommandContext, { args }: Invocation): Promise<void> {
-  const { realm, without, keep, newKey: draws } = argumentsOf(args);
-  if (draws) return await printKey();
+  const { realm, without, keep } = readBackupArguments(args);
   const { folder, recipients } = context.config.backup;
   if (recipients.length === 0) {
     throw new ConfigError(["BACKUP_RECIPIENTS is missing; `backup --new-key` draws a key"]);
@@ -102,16 +101,18 @@ export function listRealms(
 }
 
 /** The key goes to the output, whose file the operator chooses; the recipient is for the settings. */
-async function printKey(): Promise<void> {
+export async function printKey(): Promise<void> {
   const { file, recipient } = await newKey();
   console.error(`BACKUP_RECIPIENTS=${recipient}`);
-  await Deno.stdout.write(new TextEncoder().encode(file));
+  await writeSecret(file);
 }
 
-function argumentsOf(args: readonly string[]): BackupArguments {
+/** Reads the arguments of the command. @throws {UsageError} */
+export function readBackupArguments(args: readonly string[]): BackupArguments {
   try {
     const { values } = parseArgs({ args: [...args], options: FLAGS });
-    const { realm = null, without = [], keep = null, "new-key": draws = false } = values;
+    const { realm = null, without = [], keep = null } = values;
+    if (values["new-key"]) throw new TypeError("--new-key stands alone");
     for (const id of [realm ?? [], without].flat()) {
       if (!isId(id)) throw new TypeError(`${id} is no id of a realm`);
     }
@@ -120,8 +121,8 @@ function argumentsOf(args: readonly string[]): BackupArguments {
     if (count !== null && !(/^[1-9]\d*$/.test(keep!) && count <= KEEP_MAX)) {
       throw new TypeError(`--keep is a number from 1 to ${KEEP_MAX}`);
     }
-    return { realm, without: [...new Set(without)], keep: count, newKey: draws };
+    return { realm, without: [...new Set(without)], keep: count };
   } catch (error) {
-    throw new ConfigError([(error as Error).message, USAGE]);
+    throw new UsageError("backup", (error as Error).message);
   }
 }

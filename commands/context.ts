@@ -1,5 +1,6 @@
 /** The context of a command: configuration, log and database, opened before the command runs. @module */
 import { type Config, ConfigError, readConfig, takeEnvironment } from "../config.ts";
+import { type CommandName, mayOpenSecrets, UsageError } from "../config/usages.ts";
 import { type Database, openDatabase } from "../db/database.ts";
 import { type Migrations, readMigrations } from "../db/migrate.ts";
 import { applyAssets } from "../domain/chains/asset_settings.ts";
@@ -53,8 +54,29 @@ export function failStart(cause: Error): never {
 
 /** Whether the operator sees only the message of an error. */
 export function isExpected(error: unknown): error is Error {
-  return error instanceof ConfigError || error instanceof DomainError ||
-    error instanceof StartError || error instanceof Deno.errors.AddrInUse;
+  return error instanceof ConfigError || error instanceof UsageError ||
+    error instanceof DomainError || error instanceof StartError || isOfFiles(error);
+}
+
+/** Whether a file or folder that the operator names could not be used: the message has its path. */
+function isOfFiles(error: unknown): boolean {
+  const { NotFound, PermissionDenied, NotCapable, IsADirectory, NotADirectory } = Deno.errors;
+  return [NotFound, PermissionDenied, NotCapable, IsADirectory, NotADirectory]
+    .some((kind) => error instanceof kind) && /'[^']+'|"[^"]+"/.test((error as Error).message);
+}
+
+/** Listens; where something else has the port, says which. @throws {StartError} */
+export function listen(
+  { host, port }: Pick<Config, "host" | "port">,
+  handler: Deno.ServeHandler<Deno.NetAddr>,
+): Deno.HttpServer<Deno.NetAddr> {
+  try {
+    return Deno.serve({ port, hostname: host, onListen: () => {} }, handler);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    const taken = `${host}:${port} is in use by another process`;
+    throw new StartError(`${taken}: end that one, or set another PORT`, { cause: error });
+  }
 }
 
 function networkFaults(name: string, texts: readonly string[]): string[] {
@@ -68,8 +90,10 @@ function networkFaults(name: string, texts: readonly string[]): string[] {
  * @param serving whether the process serves: its standard error is a log, which tells of each migration
  * @throws {ConfigError} with every fault of the configuration
  */
-export async function openContext(serving: boolean): Promise<CommandContext> {
-  const env = await takeEnvironment();
+export async function openContext(name: CommandName, serving: boolean): Promise<CommandContext> {
+  const taken = await takeEnvironment();
+  // A command that needs no master key is not asked for one.
+  const env = mayOpenSecrets(name) ? taken : { ...taken, WORKERS: "off" };
   const terminal = Deno.stderr.isTerminal();
   const config = readConfig(env, terminal);
   const faults = [

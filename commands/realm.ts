@@ -1,6 +1,6 @@
 /** The command `realm`: creates, lists and moves realms. @module */
 import { parseArgs } from "node:util";
-import { ConfigError } from "../config.ts";
+import { UsageError } from "../config/usages.ts";
 import type { Actor } from "../domain/actor.ts";
 import { runCommand } from "../domain/command.ts";
 import { newId } from "../domain/ids.ts";
@@ -10,7 +10,8 @@ import { createRealm, NewRealm, viewCreatedRealm } from "../domain/realms/realms
 import { hashPassword } from "../domain/security/passwords.ts";
 import { check } from "../routes/http/validation.ts";
 import type { CommandContext, Invocation } from "./context.ts";
-import { listRealms, moveRealm } from "./realm_move.ts";
+import { writeSecret } from "./output.ts";
+import { listRealms, moveRealm, readMoveArguments } from "./realm_move.ts";
 
 const REALM_FLAGS = {
   name: { type: "string" },
@@ -23,22 +24,28 @@ const REALM_FLAGS = {
   password: { type: "string" },
   "database-url": { type: "string" },
 } as const;
-const REALM_USAGE = "usage: realm create --name … --email … --password …" +
-  " [--country US] [--currency USD] [--zone US] [--tier unlimited] [--username …]" +
-  ' [--database-url postgres://…], or realm create \'{"name": "…", "admin": {…}}\', realm list, or realm move <id> --to postgres://…';
-
 /** Runs `realm create`, which prints the realm with its keys, `realm list`, or `realm move`. */
 export async function realm(context: CommandContext, { args }: Invocation): Promise<void> {
-  const [verb, ...rest] = args.filter((arg) => arg !== "--supervised");
-  if (verb === "list" && rest.length === 0) return await listRealms(context);
-  if (verb === "move") return await moveRealm(context, rest);
-  const created = await makeRealm(context, check(NewRealm, requestOf(args), "request.invalid"));
-  console.log(JSON.stringify(created, null, 2));
+  const asked = readRealmArguments(args);
+  if (asked === "list") return await listRealms(context);
+  if ("verb" in asked) return await moveRealm(context, asked);
+  const created = await makeRealm(context, asked);
+  await writeSecret(`${JSON.stringify(created, null, 2)}\n`);
+}
+
+/** Reads the arguments of the command. @throws {UsageError, DomainError} */
+export function readRealmArguments(
+  args: readonly string[],
+): "list" | ReturnType<typeof readMoveArguments> | NewRealm {
+  const [verb, ...rest] = args;
+  if (verb === "list" && rest.length === 0) return "list";
+  if (verb === "move") return readMoveArguments(rest);
+  return check(NewRealm, requestOf(args), "request.invalid");
 }
 
 /** Reads the request of `realm create`, given as JSON or as flags: the body of POST /v1/realms. */
 function requestOf([verb, ...given]: readonly string[]): unknown {
-  if (verb !== "create" || given.length === 0) throw new ConfigError([REALM_USAGE]);
+  if (verb !== "create" || given.length === 0) throw new UsageError("realm");
   return given[0].startsWith("{") ? parseStoredJson(given.join(" ")) : requestOfFlags(given);
 }
 
@@ -58,7 +65,7 @@ function requestOfFlags(args: readonly string[]): unknown {
     };
     return JSON.parse(JSON.stringify(given)); // without what was not given
   } catch (error) {
-    throw new ConfigError([error instanceof Error ? error.message : String(error), REALM_USAGE]);
+    throw new UsageError("realm", (error as Error).message);
   }
 }
 

@@ -1,6 +1,6 @@
 /** The commands `realm move` and `realm list`. @module */
 import { parseArgs } from "node:util";
-import { ConfigError } from "../config.ts";
+import { UsageError } from "../config/usages.ts";
 import type { RealmRow } from "../db/realms/realms.ts";
 import { selectMoves } from "../db/realms/moves.ts";
 import { selectRealmSize } from "../db/moves/tables.ts";
@@ -9,6 +9,7 @@ import { readingBriefly } from "../db/transaction.ts";
 import type { OrderOptions } from "../workers/moves/move.ts";
 import { orderMove } from "../workers/moves/move_orders.ts";
 import { cancel, carryOn, dropOld } from "../workers/moves/moving.ts";
+import { isId } from "../domain/ids.ts";
 import { DatabaseUrl, locationOf, nameServer, serverOf } from "../domain/realms/realm_locations.ts";
 import type { CommandContext } from "./context.ts";
 
@@ -17,17 +18,13 @@ const FLAGS = {
   cancel: { type: "boolean" },
   "drop-old": { type: "boolean" },
 } as const;
-const USAGE =
-  "usage: realm move <id> --to postgres://… (or --to platform), without --to to carry a move on," +
-  " or with --cancel or --drop-old";
 const SIZE_MAX_MS = 10_000;
 
 /** Moves a realm to another database, carries its move on, takes it back, or drops the copy that was left behind. */
 export async function moveRealm(
   context: CommandContext,
-  args: readonly string[],
+  { realm, to, verb }: ReturnType<typeof readMoveArguments>,
 ): Promise<void> {
-  const { realm, to, verb } = readMoveArguments(args);
   const options = optionsOf(context);
   if (verb === "drop-old") {
     await dropOld(options, realm);
@@ -64,7 +61,7 @@ function optionsOf({ database, migrations, provisioning }: CommandContext): Orde
   return { database, migrations, secrets: provisioning.secrets };
 }
 
-/** Reads the arguments of `realm move`. @throws {ConfigError} */
+/** Reads the arguments of `realm move`. @throws {UsageError} */
 export function readMoveArguments(
   args: readonly string[],
 ): { realm: string; to?: string | null; verb: "move" | "cancel" | "drop-old" } {
@@ -77,14 +74,15 @@ export function readMoveArguments(
     const given = [values.to !== undefined, values.cancel, values["drop-old"]].filter(Boolean);
     if (positionals.length === 1 && given.length <= 1) {
       const [realm] = positionals;
+      if (!isId(realm)) throw new TypeError(`${realm} is no id of a realm`);
       if (values.cancel) return { realm, verb: "cancel" };
       if (values["drop-old"]) return { realm, verb: "drop-old" };
       return { realm, to: addressOf(values.to), verb: "move" };
     }
   } catch (error) {
-    throw new ConfigError([error instanceof Error ? error.message : String(error), USAGE]);
+    throw new UsageError("realm", (error as Error).message);
   }
-  throw new ConfigError([USAGE]);
+  throw new UsageError("realm");
 }
 
 function addressOf(text: string | undefined): string | null | undefined {

@@ -1,9 +1,10 @@
 /** The command `reconcile`. @module */
 import { ConfigError } from "../config.ts";
+import { UsageError } from "../config/usages.ts";
 import {
   askOnTerminal,
   formatReconciliation,
-  RECONCILE_USAGE,
+  readReconcileArguments as readArguments,
   reconcileAll,
 } from "../workers/recovery/reconcile_command.ts";
 import type { CommandContext, Invocation } from "./context.ts";
@@ -23,7 +24,7 @@ export async function reconcile(
   const ask = Deno.stdin.isTerminal() ? askAbove : null;
   const options = { config, database, log, masterKey, progress, print, ask };
   const result = await reconcileAll(options, args).catch((error) => {
-    throw error instanceof TypeError ? new ConfigError([error.message, RECONCILE_USAGE]) : error;
+    throw error instanceof TypeError ? new UsageError("reconcile", error.message) : error;
   });
   progress.end();
   const { done, ...report } = result;
@@ -31,5 +32,14 @@ export async function reconcile(
   if (!done) {
     formatReconciliation(result).forEach(print);
     Deno.exitCode = 2;
+  }
+}
+
+/** Reads the arguments of the command. @throws {UsageError} */
+export function readReconcileArguments(args: readonly string[]): void {
+  try {
+    readArguments(args);
+  } catch (error) {
+    throw new UsageError("reconcile", (error as Error).message);
   }
 }

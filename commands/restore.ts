@@ -1,6 +1,7 @@
 /** The command `restore`: restores a backup, halts sending, and audits what it restored. @module */
 import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
+import { UsageError } from "../config/usages.ts";
 import { reading } from "../db/transaction.ts";
 import { isInstalled } from "../db/realms/installation.ts";
 import { reasonOf } from "../db/realms/realm_rounds.ts";
@@ -28,9 +29,6 @@ import { type AuditArguments, checkRealms, formatAudit, readAuditArguments } fro
 import { listRealms } from "./backup.ts";
 import { type CommandContext, failStart, type Invocation, StartError } from "./context.ts";
 
-const USAGE =
-  "usage: restore <file> [--realm <id> | --without <id> …] [--to platform|origin|postgres://…]" +
-  " [--expect <seq>:<hash>], or restore <file> --check";
 const FLAGS = {
   realm: { type: "string" },
   without: { type: "string", multiple: true },
@@ -39,7 +37,8 @@ const FLAGS = {
   check: { type: "boolean" },
 } as const;
 
-interface RestoreArguments {
+/** What is asked for. */
+export interface RestoreArguments {
   file: string;
   realm: string | null;
   without: readonly string[];
@@ -50,7 +49,7 @@ interface RestoreArguments {
 
 /** Restores a backup; the exit code is 1 where its audit finds a mismatch. */
 export async function restore(context: CommandContext, { args }: Invocation): Promise<void> {
-  const given = argumentsOf(args);
+  const given = readRestoreArguments(args);
   const { file, realm, without, check } = given;
   context.progress.part(check ? "Reading" : "Restoring", (await Deno.stat(file)).size, "bytes");
   const frames = await openBackup(context, file);
@@ -173,7 +172,8 @@ function report(
   console.log(JSON.stringify({ verdict: verdicts, ...sums, ...listed }, null, 2));
 }
 
-function argumentsOf(args: readonly string[]): RestoreArguments {
+/** Reads the arguments of the command. @throws {UsageError} */
+export function readRestoreArguments(args: readonly string[]): RestoreArguments {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
@@ -192,7 +192,7 @@ function argumentsOf(args: readonly string[]): RestoreArguments {
     const [file] = positionals;
     return { file, realm, without, to: destinationOf(to), expect: kept, check };
   } catch (error) {
-    throw new ConfigError([(error as Error).message, USAGE]);
+    throw new UsageError("restore", (error as Error).message);
   }
 }
 

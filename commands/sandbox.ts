@@ -2,6 +2,7 @@
 import { countAllRealms, NewRealm } from "../domain/realms/realms.ts";
 import { check } from "../routes/http/validation.ts";
 import type { CommandContext } from "./context.ts";
+import { writeSecret } from "./output.ts";
 import { makeRealm } from "./realm.ts";
 
 /** On the very first start, makes the realm `sandbox` and shows its keys, once. */
@@ -26,7 +27,7 @@ export async function welcome(
   // Output that is not a terminal may be kept for years: a journal, the log of a build.
   const terminal = Deno.stdout.isTerminal();
   if (!terminal) await writeKeys(file, keys);
-  console.log(`
+  await writeSecret(`
 Purser is ready.
 
   address              ${context.config.baseUrl}
@@ -34,6 +35,7 @@ Purser is ready.
 The keys of the realm "sandbox" ${terminal ? "are shown this once" : `are in ${file}`}.${
     platformKeyFile === null ? "" : `\nThe platform key is in ${platformKeyFile}.`
   }
+
 `);
 }
 

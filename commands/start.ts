@@ -9,7 +9,7 @@ import type { Services } from "../routes/http/services.ts";
 import { openEnding } from "../routes/http/shutdown.ts";
 import { openPeople } from "../workers/gateways/people/people.ts";
 import type { Runner } from "../workers/jobs/runner.ts";
-import type { CommandContext, Invocation } from "./context.ts";
+import { type CommandContext, type Invocation, listen } from "./context.ts";
 import { endServer, limitTime } from "./ending.ts";
 import { welcome } from "./sandbox.ts";
 
@@ -58,10 +58,7 @@ export async function start(
     if (fault === null) log("info", "the replica answers lists", { lag_ms: lagMs });
     else log("warn", "the primary answers lists: the replica does not", { fault });
   });
-  const server = Deno.serve(
-    { port: config.port, hostname: config.host, onListen: () => {} },
-    (request, info) => app(request, (info.remoteAddr as Deno.NetAddr).hostname),
-  );
+  const server = listen(config, (request, info) => app(request, info.remoteAddr.hostname));
   const endProbe = probeDelays(requestMetricsOf(services));
   const { isCrowded } = services.realms;
   if (workers !== null) runner = await workers.runWorkers(context, isCrowded);

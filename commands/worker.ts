@@ -1,5 +1,5 @@
 /** The command `worker`: the workers without the API. @module */
-import type { CommandContext, Invocation } from "./context.ts";
+import { type CommandContext, type Invocation, listen } from "./context.ts";
 import { endServer, limitTime } from "./ending.ts";
 import { assertRecord, runWorkers } from "./workers.ts";
 
@@ -9,8 +9,7 @@ export async function worker(
   { ending }: Invocation,
 ): Promise<void> {
   await assertRecord(context.config);
-  const { port, host } = context.config;
-  const server = Deno.serve({ port, hostname: host, onListen: () => {} }, (request) => {
+  const server = listen(context.config, (request) => {
     // Not by URL, which throws at hosts that are none.
     const live = /^[a-z]+:\/\/[^/]*\/health\/live(\?|$)/i.test(request.url);
     return Response.json({ status: live ? "ok" : "not found" }, { status: live ? 200 : 404 });

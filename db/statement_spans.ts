@@ -43,7 +43,7 @@ function statement(made: unknown): unknown {
   made.handle = () => {
     if (!isSent) {
       isSent = true;
-      const span = childOf(summaryOf(textOf(made)), { "db.system.name": "postgresql" });
+      const span = childOf(() => summaryOf(textOf(made)), { "db.system.name": "postgresql" });
       if (span !== null) {
         made.resolve = (result) => {
           span.end();
@@ -61,11 +61,21 @@ function statement(made: unknown): unknown {
   return made;
 }
 
-/** The beginning of a statement's text, which may be another statement's. */
-function textOf({ strings, args }: Pick<Statement, "strings" | "args">): string {
-  const [begin, rest = ""] = strings;
-  if (begin.trim() !== "") return begin;
-  return (isStatement(args[0]) ? textOf(args[0]) : "") + rest;
+/** A statement's text with the statements and names that it is made of; lists of columns and values are left out. */
+export function textOf({ strings, args }: Pick<Statement, "strings" | "args">): string {
+  return strings.map((part, index) => {
+    if (index === strings.length - 1) return part;
+    const after = args[index];
+    return part + (isStatement(after) ? textOf(after) : nameOf(after) ?? " $ ");
+  }).join("");
+}
+
+/** The name of a table or column that the driver was given as one; null for a value. */
+function nameOf(made: unknown): string | null {
+  if (typeof made !== "object" || made === null || "type" in made || !("value" in made)) {
+    return null;
+  }
+  return /^"([a-z_]+)"$/.exec(`${made.value}`)?.[1] ?? null;
 }
 
 function isStatement(made: unknown): made is Statement {
@@ -78,14 +88,24 @@ function isStatement(made: unknown): made is Statement {
  * text, which may hold ids.
  */
 export function summaryOf(text: string): string {
-  const words = text.replace(/^(\s|--[^\n]*\n)+/, "").slice(0, 2000).toLowerCase();
+  const words = IGNORED.reduce((rest, one) => rest.replaceAll(one, " "), text.slice(0, LENGTH_MAX))
+    .toLowerCase().replace(/^[\s(]+/, "");
   const verb = /^[a-z]+/.exec(words)?.[0] ?? "statement";
-  const found = TARGETS[verb]?.exec(words)?.[1];
+  const found = (TARGETS[verb]?.exec(words) ?? CALLED.exec(words))?.[1];
   return found === undefined ? verb : `${verb} ${found}`;
 }
 
+const LENGTH_MAX = 4000;
+/** A function, where no table is read. */
+const CALLED = /^select\s+([a-z_][a-z0-9_.]*)\s*\(/;
+/** Literals and comments, and what has a `from` that names no table. */
+const IGNORED = [
+  /'[^']*'|--[^\n]*/g,
+  /\bextract\s*\(\s*[a-z]+\s+from\b|\bdistinct\s+from\b/gi,
+];
+
 const TARGETS: Readonly<Record<string, RegExp>> = {
-  select: /\sfrom\s+(?:only\s+)?([a-z_][a-z0-9_.]*)/,
+  select: /\s(?:from|join)\s+(?:only\s+)?([a-z_][a-z0-9_.]*)/,
   insert: /^insert\s+into\s+([a-z_][a-z0-9_.]*)/,
   update: /^update\s+([a-z_][a-z0-9_.]*)/,
   delete: /^delete\s+from\s+([a-z_][a-z0-9_.]*)/,

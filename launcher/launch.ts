@@ -10,12 +10,13 @@
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Config, ConfigError, readConfig, readEnvironment, settingNames } from "../config.ts";
+import { asksForHelp, COMMAND_NAMES, helpOf, isCommand, mayOpenSecrets } from "../config/usages.ts";
 import { type EmbeddedPostgres, startEmbedded } from "../db/embedded/embedded.ts";
 import { preallocateLater } from "../db/embedded/wal_segments.ts";
 import { fetchPackages, type PackageSet } from "../db/packages.ts";
 import { openProgress } from "../progress.ts";
 import { asksForTraces, RUNTIME_TRACES } from "../tracing.ts";
-import { type Command, COMMANDS, isService, needsMasterKey, permissionsOf } from "./permissions.ts";
+import { type Command, isService, needsMasterKey, permissionsOf } from "./permissions.ts";
 import { localKey, replaceKey } from "./secrets.ts";
 
 /** Packages of the service itself. */
@@ -68,13 +69,22 @@ const ALLOCATOR = {
 
 /** Runs a command to its end and gives its exit code. */
 export async function launch(args: readonly string[]): Promise<number> {
-  const [name = "start", ...rest] = args;
-  const command = COMMANDS.find((one) => one === name);
-  if (command === undefined) {
-    throw new ConfigError([`there is no command ${name}: ${COMMANDS.join(", ")}`]);
+  const [command = "start", ...rest] = args;
+  if (!isCommand(command)) {
+    throw new ConfigError([`there is no command ${command}: ${COMMAND_NAMES.join(", ")}`]);
+  }
+  if (asksForHelp(rest)) {
+    console.log(helpOf(command));
+    return 0;
   }
   const environment = await readEnvironment();
-  const config = readConfig(environment, Deno.stderr.isTerminal());
+  if (command === "backup" && rest.includes("--new-key")) {
+    await fetchPackages(SERVICE);
+    return (await spawn(command, alone(rest, environment)).status).code;
+  }
+  // A command that needs no master key is not asked for one.
+  const settings = mayOpenSecrets(command) ? environment : { ...environment, WORKERS: "off" };
+  const config = readConfig(settings, Deno.stderr.isTerminal());
   await fetchPackages(SERVICE);
   const pending: Deno.Signal[] = [];
   let child: Deno.ChildProcess | null = null;
@@ -100,6 +110,18 @@ export async function launch(args: readonly string[]): Promise<number> {
   } finally {
     for (const forget of listeners) forget();
   }
+}
+
+/** The start of what needs neither settings nor a database: a key for backups is drawn anywhere. */
+function alone(rest: readonly string[], environment: Readonly<Record<string, string>>): Launch {
+  const runtime = Object.entries(environment).filter(([name]) =>
+    RUNTIME.test(name) && !name.startsWith("OTEL_")
+  );
+  return {
+    flags: ["--no-prompt", "--deny-import"],
+    args: ["backup", ...rest],
+    env: Object.fromEntries(runtime),
+  };
 }
 
 /** Gives the parameters of a command's start. */
@@ -162,7 +184,6 @@ function launchOf(
       ...ALLOCATOR,
       ...Object.fromEntries(passed),
       ...tracesOf(environment),
-      // A command that needs no master key is not asked for one.
       ...(withKey || command === "start" ? {} : { WORKERS: "off" }),
     },
   };

@@ -5,24 +5,11 @@
  * @module
  */
 import type { Config } from "../config.ts";
+import { type CommandName, mayOpenSecrets } from "../config/usages.ts";
 import exchangeList from "../domain/exchanges/exchange_list.json" with { type: "json" };
 
-/** Commands of main.ts. */
-export const COMMANDS = [
-  "start",
-  "worker",
-  "migrate",
-  "realm",
-  "rotate-master-key",
-  "rotate-platform-key",
-  "reconcile",
-  "audit",
-  "archive",
-  "backup",
-  "restore",
-] as const;
 /** A command of main.ts. */
-export type Command = typeof COMMANDS[number];
+export type Command = CommandName;
 
 /** Inputs of the flags beside the settings. */
 export interface Needs {
@@ -47,7 +34,6 @@ export interface Needs {
 const LISTENS: readonly Command[] = ["start", "worker"];
 /** Commands that talk to the chains, sign, and keep the host's record. */
 const WORKS: readonly Command[] = ["start", "worker", "reconcile"];
-const OPENS_SECRETS: readonly Command[] = [...WORKS, "rotate-master-key"];
 const PORTS: Readonly<Record<string, string>> = {
   "http:": "80",
   "https:": "443",
@@ -59,7 +45,7 @@ const PORTS: Readonly<Record<string, string>> = {
 
 /** Tells whether a command needs the master key. */
 export function needsMasterKey(command: Command, config: Config): boolean {
-  return OPENS_SECRETS.includes(command) && (command !== "start" || config.workers);
+  return mayOpenSecrets(command) && (command !== "start" || config.workers);
 }
 
 /** Tells whether a command serves until it is told to end. */

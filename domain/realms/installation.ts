@@ -64,7 +64,10 @@ export function judgeInstallation(evidence: Evidence): Verdict {
   if (label !== row.label) {
     const is = row.label === null ? "without a label" : `labelled ${row.label}`;
     const here = label === null ? "is not set" : `is ${label}`;
-    return host(`the installation is ${is}, INSTALLATION_EPOCH ${here}`);
+    return host(
+      `the installation is ${is}, INSTALLATION_EPOCH ${here}: start this process as the others are,` +
+        ` or, where all shall have this value, ${RECONCILE} with it`,
+    );
   }
   // A process without a record has seen nothing of the old timeline, and those that have are asked first.
   if (label !== null && outside === null && row.timeline !== at.timeline) {

@@ -1,6 +1,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { readConfig } from "../../config.ts";
-import { COMMANDS, type Needs, needsMasterKey, permissionsOf } from "../../launcher/permissions.ts";
+import { COMMAND_NAMES } from "../../config/usages.ts";
+import { type Needs, needsMasterKey, permissionsOf } from "../../launcher/permissions.ts";
 import type { Targets } from "../support/probe.ts";
 import { freePort } from "../support/ports.ts";
 import { taskArgs } from "../support/tasks.ts";
@@ -66,7 +67,7 @@ async function probe(flags: readonly string[], targets: Targets): Promise<string
   return JSON.parse(text);
 }
 
-for (const command of COMMANDS) {
+for (const command of COMMAND_NAMES) {
   Deno.test(`${command} runs no program, and reads, writes and reaches nothing but its own`, async () => {
     await using installed = await installation();
     using other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -157,7 +158,7 @@ Deno.test("the reach of a command follows from the settings", () => {
     deepEqual(flagsOf(command, replica), flagsOf(command), command);
   }
   equal(flagsOf("worker", { INSTALLATION_EPOCH: "one" }).length, 5);
-  deepEqual(COMMANDS.filter((command) => needsMasterKey(command, config)), [
+  deepEqual(COMMAND_NAMES.filter((command) => needsMasterKey(command, config)), [
     ...["start", "worker", "rotate-master-key", "reconcile"],
   ]);
   const serving = readConfig({ ...env, WORKERS: "off" }, false);

@@ -1,6 +1,7 @@
 /** Traces of a service that is a process of its own, as a collector gets them. @module */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { summaryOf } from "../../db/statement_spans.ts";
+import postgres from "postgres";
+import { summaryOf, textOf } from "../../db/statement_spans.ts";
 import { traceFaults } from "../../tracing.ts";
 import { testDatabase } from "../support/database.ts";
 import { until as eventually } from "../support/eventually.ts";
@@ -43,10 +44,7 @@ async function startTraced(databaseUrl: string, collector: string, nodePort: num
       ...{ PLATFORM_KEY, MASTER_KEY: btoa("0123456789abcdef0123456789abcdef") },
       ETHEREUM_TESTNET_RPC_URL: `http://127.0.0.1:${nodePort}/v3/key-of-a-node`,
       TRUSTED_PROXIES: "127.0.0.1/32",
-      OTEL_DENO: "true",
-      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector,
-      OTEL_BSP_SCHEDULE_DELAY: "100",
+      ...tracesTo(collector),
     },
     ...{ stdout: "null", stderr: "null" },
   }).spawn();
@@ -105,6 +103,8 @@ Deno.test("a request's trace holds its route, its statements and its jobs, and n
   for (const name of [/^insert accounts$/, /^insert jobs$/]) {
     deepEqual(named(name).map((one) => one.parentSpanId), [request.spanId]);
   }
+  const unnamed = spans.filter(({ name, traceId }) => traceId === callers && name === "select");
+  equal(unnamed.length, 0, "a statement without its table");
   const [job] = named(/^job /);
   equal(job.parentSpanId, request.spanId, "the job goes on with its cause's trace");
   const inside = spans.filter((one) => one.parentSpanId === job.spanId).map(({ name }) => name);
@@ -121,6 +121,37 @@ Deno.test("a request's trace holds its route, its statements and its jobs, and n
   await eventually(() => spans.some(({ name }) => name === "GET /v1/users/all"));
   equal(collector.text().includes("a%40traced"), false, "what callers search for");
 });
+
+Deno.test("the keys that a command prints once go to its caller, and to no collector", async () => {
+  const collector = collect();
+  await using _collecting = collector.server;
+  await using own = await testDatabase();
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: [...await taskArgs("realm"), ...args],
+      env: { DATABASE_URL: own.url, PLATFORM_KEY, ...tracesTo(collector.url) }, // and no MASTER_KEY
+    }).output();
+    const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    equal(code, 0, err);
+    return out;
+  };
+  const admin = { email: "a@traced.example", password: PASSWORD };
+  const made = JSON.parse(await run("create", JSON.stringify({ name: "told once", admin })));
+  await run("list");
+  await eventually(() => collector.text().includes("schema_version")); // what it lists is exported
+  for (const secret of [made["x-api-key"], made.realm_key, PASSWORD]) {
+    equal(collector.text().includes(secret), false);
+  }
+});
+
+function tracesTo(collector: string): Record<string, string> {
+  return {
+    OTEL_DENO: "true",
+    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector,
+    OTEL_BSP_SCHEDULE_DELAY: "100",
+  };
+}
 
 async function post(
   url: string,
@@ -156,4 +187,27 @@ Deno.test("a statement is named by its verb and table alone", () => {
   equal(summaryOf("select 'a@b.example'"), "select");
   equal(summaryOf("'a@b.example'"), "statement");
   equal(summaryOf("-- why\n\n  update users set a = 1"), "update users");
+  equal(summaryOf("(select id from users) union all (select 1)"), "select users");
+  equal(summaryOf("select a -- taken from the first\n from orders"), "select orders");
+  equal(summaryOf("select 'from bob', extract(epoch from now()) from logins"), "select logins");
+  equal(summaryOf("select extract(epoch from now())"), "select now");
+  equal(summaryOf("select set_config('a', 'b', true)"), "select set_config");
+  equal(summaryOf("select a is distinct from b from accounts"), "select accounts");
+  const sql = postgres({ max: 1 }); // connects to nothing
+  const made = (one: unknown) => summaryOf(textOf(one as Parameters<typeof textOf>[0]));
+  const columns = sql(["id", "email"]);
+  equal(
+    summaryOf("select a from (select 1) b left join attestations c on true"),
+    "select attestations",
+  );
+  equal(made(sql`select 1 from ${sql("accounts")} where id = ${"7"}`), "select accounts");
+  equal(
+    made(sql`select ${columns} from users where email = ${"a@b.example from x"}`),
+    "select users",
+  );
+  equal(
+    made(sql`${sql`select ${columns} from ${sql`only`} accounts`} where 1 = 1`),
+    "select accounts",
+  );
+  equal(made(sql`select 1 where 'x' = ${"a from b@c.example"}`), "select");
 });

@@ -104,7 +104,9 @@ const STEPS_MAX = 20;
 /** Nodes whose newest block is older are taken for not synchronized. */
 const BEHIND_MS = 3 * 3_600_000;
 
-const UNREAD = "the chain could not be read up to its head";
+const UNREAD =
+  "the chain could not be read up to its head: see `error` of GET /v1/chains; where there is none a worker's" +
+  " scan was in the way: end every worker, and run it again";
 const LATE = "a transaction of ours was mined, or lost, meanwhile: run it again";
 
 /** State of the reconciliation of one network. */

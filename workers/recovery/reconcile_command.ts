@@ -52,11 +52,6 @@ export interface ReconcileReport {
   done: boolean;
 }
 
-/** How the command is called. */
-export const RECONCILE_USAGE: string =
-  "usage: reconcile [--list] [--paid <withdrawal>]… [--unpaid <withdrawal>]…" +
-  " [--gap 10000] [--back 5000] [--behind], or reconcile --join";
-
 const NEWLINE = 10;
 const FLAGS = {
   list: { type: "boolean" },
@@ -68,6 +63,14 @@ const FLAGS = {
   back: { type: "string" },
 } as const;
 
+/** Reads the arguments of the command. @throws {TypeError} */
+export function readReconcileArguments(args: readonly string[]) {
+  const { values } = parseArgs({ args: [...args], options: FLAGS });
+  const gap = wholeOf(values.gap, 10_000);
+  const back = wholeOf(values.back, 5_000);
+  return { values, answers: answersOf(values), gap, back };
+}
+
 /**
  * Reconciles every ramp in quarantine, and begins a new epoch when nothing is left open. With
  * `--list` the quarantine stays.
@@ -76,8 +79,7 @@ export async function reconcileAll(
   dependencies: ReconcileDependencies,
   args: readonly string[],
 ): Promise<ReconcileReport> {
-  const { values } = parseArgs({ args: [...args], options: FLAGS });
-  const answers = answersOf(values);
+  const { values, answers, gap, back } = readReconcileArguments(args);
   const { config, database, log } = dependencies;
   const where = {
     platform: database.platform,
@@ -109,8 +111,8 @@ export async function reconcileAll(
     apart,
     keep: values.list === true,
     behind: values.behind === true,
-    gap: wholeOf(values.gap, 10_000),
-    back: wholeOf(values.back, 5_000),
+    gap,
+    back,
     answer: answerer(dependencies, { list: values.list === true, answers }),
   });
   const done =
@@ -262,6 +264,6 @@ function decode(line: readonly number[]): string {
 
 function wholeOf(text: string | undefined, otherwise: number): number {
   if (text === undefined) return otherwise;
-  if (!/^\d{1,7}$/.test(text)) throw new TypeError(`${text} is no number. ${RECONCILE_USAGE}`);
+  if (!/^\d{1,7}$/.test(text)) throw new TypeError(`${text} is no number`);
   return Number(text);
 }

@@ -1,0 +1,108 @@
+/** How commands are called: `--help` and wrong arguments do nothing else, whatever is configured. @module */
+import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
+import { isExpected, listen, StartError } from "../../commands/context.ts";
+import { formatRound } from "../../commands/audit.ts";
+import { COMMAND_NAMES, type CommandName } from "../../config/usages.ts";
+import { taskArgs } from "../support/tasks.ts";
+
+const MAIN = ["run", "--no-prompt", "--no-check", "--cached-only", "main.ts"];
+
+/** Runs Deno to its end, with few settings and, but for the task of a launcher, without a right. */
+async function run(args: readonly string[], env: Record<string, string> = {}) {
+  const home = ["HOME", "PATH", "DENO_DIR"].map((name) => [name, Deno.env.get(name)]);
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    ...{ args: [...args], stdin: "null", clearEnv: true },
+    env: { ...Object.fromEntries(home.filter(([, value]) => value !== undefined)), ...env },
+  }).output();
+  const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  return { code, out, err };
+}
+
+Deno.test("--help tells how a command is called, and does nothing else", async () => {
+  for (const name of COMMAND_NAMES) {
+    for (const flag of name === "start" ? ["--help", "-h"] : ["--help"]) {
+      const { code, out, err } = await run([...MAIN, name, flag]);
+      deepEqual([code, err], [0, ""], name);
+      match(out, new RegExp(`^${name}: .*\nusage: ${name}`), name);
+    }
+  }
+  const folder = await Deno.makeTempDir({ prefix: "purser-help-" });
+  try {
+    const launched = await run([...await taskArgs("audit"), "--realm", "x", "--help"], {
+      DATA_DIR: `${folder}/data`,
+    });
+    deepEqual([launched.code, launched.err], [0, ""]);
+    match(launched.out, /^audit: .*\nusage: audit/);
+    deepEqual(await Array.fromAsync(Deno.readDir(folder)), [], "no database is started");
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("wrong arguments are refused before the settings are read or the database is opened", async () => {
+  const wrong: Readonly<Record<CommandName, readonly [string, RegExp]>> = {
+    start: ["now", /^start takes no now$/],
+    worker: ["--now", /^worker takes no --now$/],
+    migrate: ["--new-login", /^migrate takes no --new-login$/],
+    realm: ["move 7 --cancel", /^7 is no id of a realm$/],
+    "rotate-master-key": ["now", /takes no now$/],
+    "rotate-platform-key": ["now", /takes no now$/],
+    reconcile: ["--gap much", /^much is no number$/],
+    audit: ["--realm 7", /^7 is no id of a realm$/],
+    archive: ["--when", /^Unknown option '--when'/],
+    backup: ["--keep 0", /^--keep is a number from 1/],
+    restore: ["--check", /^the file is named first$/],
+  };
+  for (const [name, [args, fault]] of Object.entries(wrong)) {
+    const { code, out, err } = await run([...MAIN, name, ...args.split(" ")]);
+    const [first, usage] = err.split("\n");
+    deepEqual([code, out], [1, ""], name);
+    match(first, fault);
+    match(usage, new RegExp(`^usage: ${name}`));
+  }
+});
+
+Deno.test("a key for backups is drawn without settings and without a database", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "purser-key-" });
+  try {
+    const env = { DATA_DIR: `${folder}/data` };
+    const { code, out, err } = await run([...await taskArgs("backup"), "--new-key"], env);
+    equal(code, 0, err);
+    match(out, /^AGE-SECRET-KEY-1[0-9A-Z]+$/m);
+    match(err, /^BACKUP_RECIPIENTS=age1[0-9a-z]+$/m);
+    deepEqual(await Array.fromAsync(Deno.readDir(folder)), []);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("a port that is in use is named", () => {
+  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = taken.addr;
+  throws(
+    () => listen({ host: "127.0.0.1", port }, () => new Response()),
+    (error) =>
+      error instanceof StartError && error.message.includes(`127.0.0.1:${port} is in use`) &&
+      error.message.includes("PORT"),
+  );
+});
+
+Deno.test("a file that cannot be used is told by its path, without a stack", async () => {
+  await rejects(Deno.stat("/nonexistent/backup.age"), (error) => {
+    ok(isExpected(error));
+    return /nonexistent/.test((error as Error).message);
+  });
+  await rejects(
+    Deno.readTextFile("docs"),
+    (error) => isExpected(error) && /docs/.test(error.message),
+  );
+  equal(isExpected(new Deno.errors.NotFound("nobody knows what")), false);
+  equal(isExpected(new TypeError("a defect of 'ours'")), false);
+});
+
+Deno.test("an audit of a database without realms, which may be the wrong one, does not call it sound", () => {
+  const [line, ...more] = formatRound(0, []);
+  deepEqual([/no realm/.test(line), /sound/.test(line), more], [true, false, []]);
+  deepEqual(formatRound(1, []), []);
+  deepEqual(formatRound(2, []), ["2 realms: all sound"]);
+});
