@@ -144,7 +144,7 @@ export function openSingle(
     name: endpoint.name,
     call: async (method, params) => allOf(await ask([{ method, params }]))[0],
     batch,
-    join: joiner(batch),
+    join: sharer(batch),
     request: (resource) => request(endpoint, resource, limits, closing.signal),
   };
   let fault: ChainError | null = null;
@@ -233,7 +233,7 @@ function batcher(ask: Ask): Ask {
 }
 
 /** Questions that go in one request. */
-interface Joined {
+interface SharedRequest {
   readonly calls: Call[];
   /** Their places, by their texts. */
   readonly places: Map<string, number>;
@@ -241,9 +241,9 @@ interface Joined {
 }
 
 /** Asks together what one task asks, each question once, in batches that are no larger than others. */
-function joiner(ask: Ask): Ask {
-  let open: Joined | null = null;
-  function begin(): Joined {
+function sharer(ask: Ask): Ask {
+  let open: SharedRequest | null = null;
+  function begin(): SharedRequest {
     const calls: Call[] = [];
     const answers = Promise.resolve().then(() => {
       if (open?.calls === calls) open = null;
