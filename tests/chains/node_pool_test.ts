@@ -220,6 +220,19 @@ Deno.test("what one task joins goes in one request, each question once, and each
   deepEqual(await Promise.all([join(0), join(4)]), [[7, 0, 1], [7, 4, 5]]);
 });
 
+Deno.test("a question at which a node fails fails no question that went with it", async () => {
+  await using node = startFaultyNode(null, ({ params: [number] }) => {
+    return number === 3 ? new Response("", { status: 502 }) : number;
+  });
+  const nodes = open([node]);
+  const asked = [1, 3, 5].map((number) =>
+    nodes.ask((peer) => peer.join([{ method: "echo", params: [number] }]))
+  );
+  const [one, three, five] = await Promise.allSettled(asked);
+  deepEqual([one, five], [1, 5].map((number) => ({ status: "fulfilled", value: [number] })));
+  ok(three.status === "rejected" && three.reason instanceof ChainError);
+});
+
 Deno.test("shared questions fill requests of fifty, and all askers learn that a node did not answer", async () => {
   await using node = startFaultyNode(null, ({ params: [number] }) => number);
   const nodes = open([node]);

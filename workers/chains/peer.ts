@@ -28,8 +28,8 @@ export interface Peer {
   /** Asks many; an error of a single question stands in its place. */
   batch(calls: readonly Call[]): Promise<(unknown | RpcError)[]>;
   /**
-   * Asks as `batch` does, for questions that a node answers at once. What one task asks so goes in one request, whoever
-   * asks it, and each question of it is asked once: a request costs more than its questions.
+   * Asks as `batch` does, for questions that a node answers at once, and no contract does. What one task asks so goes in
+   * one request, whoever asks it, and each question of it is asked once: a request costs more than its questions.
    */
   join(calls: readonly Call[]): Promise<(unknown | RpcError)[]>;
   /**
@@ -238,9 +238,13 @@ interface SharedRequest {
   /** Their places, by their texts. */
   readonly places: Map<string, number>;
   readonly answers: Promise<(unknown | RpcError)[]>;
+  askers: number;
 }
 
-/** Asks together what one task asks, each question once, in batches that are no larger than others. */
+/**
+ * Asks together what one task asks, each question once, in batches that are no larger than others. Where the node fails,
+ * each asks for itself: it may have failed at a question of another.
+ */
 function sharer(ask: Ask): Ask {
   let open: SharedRequest | null = null;
   function begin(): SharedRequest {
@@ -249,21 +253,28 @@ function sharer(ask: Ask): Ask {
       if (open?.calls === calls) open = null;
       return ask(calls);
     });
-    return { calls, places: new Map(), answers };
+    return { calls, places: new Map(), answers, askers: 0 };
   }
   return async (calls) => {
     const texts = calls.map((call) => JSON.stringify(call));
     const known = open?.places;
     const more = texts.filter((text) => !known?.has(text)).length;
     if (open === null || open.calls.length + more > BATCH_MAX) open = begin();
-    const { answers, places, calls: asked } = open;
+    const shared = open;
+    const { places, calls: asked } = shared;
+    shared.askers++;
     const mine = calls.map((call, at) => {
       const place = places.get(texts[at]) ?? asked.push(call) - 1;
       places.set(texts[at], place);
       return place;
     });
-    const given = await answers;
-    return mine.map((place) => given[place]);
+    try {
+      const given = await shared.answers;
+      return mine.map((place) => given[place]);
+    } catch (error) {
+      if (shared.askers === 1 || !(error instanceof ChainError)) throw error;
+      return await ask(calls);
+    }
   };
 }
 

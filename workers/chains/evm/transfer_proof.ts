@@ -168,7 +168,7 @@ async function measured(peer: Peer, transfer: Transfer): Promise<Checked> {
   if (block === null) return { transfer, received: 0n, proven: false };
   const holding = { address: to, contract };
   const mine = topicOf(to);
-  const [into, out, after, before] = await peer.join([
+  const [into, out, after, before] = await peer.batch([
     logQuestion(block, contract, [TRANSFER_TOPIC, null, mine]),
     logQuestion(block, contract, [TRANSFER_TOPIC, mine]),
     balanceQuestion(holding, { blockHash: block.hash }),
