@@ -91,7 +91,7 @@ export interface Collection<R extends { id: string; owner: string | null }, List
 }
 
 /** The part of a collection that finds single rows. */
-type Readable<R extends { id: string; owner: string | null }> = Pick<
+export type Readable<R extends { id: string; owner: string | null }> = Pick<
   Collection<R>,
   "read" | "notFound" | "ownId"
 >;

@@ -83,7 +83,8 @@ function invalid(name: string, message: string): DomainError {
 }
 
 /** A change with its condition. */
-interface Conditional<T extends Tx> {
+export interface Conditional<T extends Tx> {
+  /** The change, which compares `If-Match`. */
   work: (tx: T) => Promise<unknown>;
   /** Reads the version of what the work has changed, after it. */
   beside: (tx: Tx, view: unknown) => Promise<void>;
