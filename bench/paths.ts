@@ -1,5 +1,5 @@
 /** Costs of paths other than transfers, measured in a process of its own, which has the parts that tests use. @module */
-import { removeStand, startStand } from "./stand.ts";
+import { removeStand, startStand, V8_FLAGS } from "./stand.ts";
 
 /** Runs `path_costs.ts` on a fresh database; a block of deposits and its sweeps take as long as all else. */
 export async function benchPaths(
@@ -12,7 +12,7 @@ export async function benchPaths(
     const { server } = stand;
     const root = new URL("../", import.meta.url);
     const { code } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--config", "tests/deno.json", "bench/path_costs.ts"]
+      args: ["run", V8_FLAGS, "-A", "--config", "tests/deno.json", "bench/path_costs.ts"]
         .concat(`${seconds}`, deposits ? "deposits" : []),
       cwd: root,
       env: {

@@ -54,7 +54,7 @@ export const ROOT: URL = new URL("../", import.meta.url);
 const MAIN = new URL("../main.ts", import.meta.url).pathname;
 const PERMISSIONS = ["net", "read", "write", "env", "run", "sys"].map((name) => `--allow-${name}`);
 /** As the launcher starts it. */
-const V8_FLAGS = "--v8-flags=--no-allocation-site-pretenuring";
+export const V8_FLAGS = "--v8-flags=--no-allocation-site-pretenuring";
 
 /** Starts PostgreSQL in a folder: the one that the service brings, unless another is given. */
 export async function startStand(dataDir: string, given?: Server): Promise<Stand> {

@@ -95,6 +95,8 @@ function writeArray(values: readonly string[] | string): string {
 
 /** Reads an array of texts without nulls. */
 function readArray(text: string): string[] {
+  if (text === "{}") return [];
+  if (!/["\\]/.test(text)) return text.slice(1, -1).split(",");
   const found: string[] = [];
   for (const [, quoted, plain] of text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^",]+)/gs)) {
     found.push(quoted === undefined ? plain : quoted.replaceAll(/\\(.)/gs, "$1"));

@@ -71,6 +71,8 @@ export interface CommandContext {
   realm?: string;
   /** For answers that show a secret: their stored copy is encrypted. */
   cipher?: AnswerCipher;
+  /** Reads after the work, sent together with the last statement. */
+  beside?: (tx: Tx, view: unknown) => Promise<void>;
   /** Prints the answer of the work, or of its refusal. */
   print: (result: CommandResult) => { status: number; body: string };
   /** Called after each run that lost a race. */
@@ -98,7 +100,9 @@ export async function runCommand<Locked extends boolean = false>(
       return await answerUnder(tx, claim, options, () => attempt(tx, work), line);
     }
     const view = await work(tx);
-    await insertAudit(tx, lineOf(actor, options, view));
+    const line = lineOf(actor, options, view);
+    // Its failure comes first, and is the one that tells whether the transaction runs again.
+    await Promise.all([options.beside?.(tx, view), insertAudit(tx, line)]);
     return { ...options.print({ view }), replayed: false };
   }, options);
 }
@@ -126,7 +130,7 @@ export async function refuseUnder(
 async function answerUnder(
   tx: Tx,
   claim: IdempotencyClaim,
-  options: Pick<CommandContext, "print" | "cipher">,
+  options: Pick<CommandContext, "print" | "cipher" | "beside">,
   run: () => Promise<CommandResult>,
   line: ((view: unknown) => NewAuditRow) | null = null,
 ): Promise<Answer> {
@@ -148,7 +152,12 @@ async function answerUnder(
     body: options.cipher?.encrypt(answer.body) ?? answer.body,
   };
   if (line === null || "refused" in result) await keepAnswer(tx, claim.key, stored);
-  else await insertAuditAndAnswer(tx, line(result.view), claim.key, stored);
+  else {
+    await Promise.all([
+      options.beside?.(tx, result.view),
+      insertAuditAndAnswer(tx, line(result.view), claim.key, stored),
+    ]);
+  }
   return { ...answer, replayed: false };
 }
 

@@ -154,7 +154,7 @@ export function jsonBound(value: unknown): number {
     return bound;
   }
   const named = value as Record<string, unknown>;
-  for (const name of Object.keys(named)) bound += 6 * name.length + 4 + jsonBound(named[name]);
+  for (const name in named) bound += 6 * name.length + 4 + jsonBound(named[name]);
   return bound;
 }
 

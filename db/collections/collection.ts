@@ -3,7 +3,6 @@
  * and how many. Visibility is a clause of its own beside the caller's condition.
  * @module
  */
-import type postgres from "postgres";
 import type { Db, Tx } from "../database.ts";
 import {
   type Columns,
@@ -16,6 +15,7 @@ import {
   unprepared,
 } from "./filter.ts";
 import { whereOf } from "./filter.ts";
+import { rowsOf } from "./rows.ts";
 import { afterOf, anchorOf, orderOf, type SortKey, sortsById } from "./sort.ts";
 
 /** The table behind a collection. */
@@ -102,10 +102,12 @@ export async function listQuery(
     )
     : db`${reachOf(db, source, selection.visibility)} and ${rest}`;
   // A cached plan does not know whether a user has few accounts or many, nor how far a table has grown since.
-  return <Row extends postgres.Row>(columns: Fragment) =>
-    unprepared(db<Row[]>`
+  return async <Row>(columns: Fragment) => {
+    const query = db`
       select ${columns} from ${listOf(db, source)} where ${where} order by ${order}
-      limit ${whole(db, limit)} offset ${whole(db, offset)}`);
+      limit ${whole(db, limit)} offset ${whole(db, offset)}`;
+    return rowsOf<Row>(await unprepared(query).values());
+  };
 }
 
 /** Writes an id into a statement. */

@@ -10,9 +10,7 @@ import type { Db } from "../database.ts";
 /** A piece of SQL with its parameters, to be placed in a statement. */
 export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 /** Writes the statement of a part of a list, which reads some columns of its rows in their order. */
-export type ListQuery = <Row extends postgres.Row>(
-  columns: Fragment,
-) => postgres.PendingQuery<Row[]>;
+export type ListQuery = <Row>(columns: Fragment) => Promise<Row[]>;
 
 /** The type of a column. `id` is a uuid, `decimal` a numeric, `json` a jsonb, `texts` a text[]. */
 export type ColumnType =

@@ -41,6 +41,11 @@ const COLUMNS = [
   "created_at",
 ] as const;
 
+/** What a list shows of a user. */
+export type ListedUserRow = Omit<UserRow, "email" | "verifier">;
+
+const LISTED_COLUMNS = COLUMNS.filter((column) => column !== "email" && column !== "verifier");
+
 /** Fields of a new user. */
 export type NewUserRow = Omit<UserRow, "error" | "deleted_at" | "updated_at" | "active">;
 
@@ -98,8 +103,8 @@ export async function selectUsers(db: Db, ids: string[]): Promise<UserRow[]> {
 }
 
 /** Reads a part of a list of users. */
-export async function selectListedUsers(db: Db, list: ListQuery): Promise<UserRow[]> {
-  return await list<UserRow>(db`${db(COLUMNS)}`);
+export async function selectListedUsers(db: Db, list: ListQuery): Promise<ListedUserRow[]> {
+  return await list<ListedUserRow>(db`${db(LISTED_COLUMNS)}`);
 }
 
 /** Fields of a user that may change. */

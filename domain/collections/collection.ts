@@ -53,13 +53,14 @@ export interface Relation<R> {
   id: (row: R) => string | null;
 }
 
-/** The declaration of a collection. */
-export interface Collection<R extends { id: string; owner: string | null }> extends Source {
+/** The declaration of a collection. `Listed`: what its lists read of a row, which may be less than all. */
+export interface Collection<R extends { id: string; owner: string | null }, Listed = R>
+  extends Source {
   /** As it stands in paths: accounts, apps/deposit. */
   name: string;
   notFound: ErrorCode;
   /** Fields of the view, dotted into objects, in whose place `populate` shows an entity. */
-  relations?: Readonly<Record<string, Relation<R>>>;
+  relations?: Readonly<Record<string, Relation<Listed>>>;
   /** The fields of its export as CSV; a collection without them has none. */
   exported?: readonly string[];
   /** Other names that `populate` takes; `show` is given those that were asked for. */
@@ -71,8 +72,8 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
   /** Reads rows by their ids, in any order. */
   read(db: Db, ids: string[]): Promise<R[]>;
   /** Reads the rows of a part of a list in their order, with all that it shows: one statement. */
-  readListed?(db: Db, list: ListQuery): Promise<R[]>;
-  show: Shower<R>;
+  readListed?(db: Db, list: ListQuery): Promise<Listed[]>;
+  show: Shower<Listed>;
   detail?: Detail<R>;
   /** A row that is one's own whatever its owner; null without. */
   ownId?(db: Db, actor: Actor): Promise<string | null>;
@@ -88,6 +89,12 @@ export interface Collection<R extends { id: string; owner: string | null }> exte
    */
   concealed?: { field: string; value: string; maySee: (actor: Actor) => boolean };
 }
+
+/** The part of a collection that finds single rows. */
+export type Readable<R extends { id: string; owner: string | null }> = Pick<
+  Collection<R>,
+  "read" | "notFound" | "ownId"
+>;
 
 /** A collection of any row type. */
 // A list of collections does not use their row types.
@@ -190,7 +197,7 @@ export async function getEntity(
 export async function findVisible<R extends { id: string; owner: string | null }>(
   db: Db,
   actor: Actor,
-  collection: Collection<R>,
+  collection: Readable<R>,
   id: string,
 ): Promise<R | null> {
   try {
@@ -209,7 +216,7 @@ export async function findVisible<R extends { id: string; owner: string | null }
 export async function rowFor<R extends { id: string; owner: string | null }>(
   db: Db,
   actor: Actor,
-  collection: Collection<R>,
+  collection: Readable<R>,
   id: string,
   act: "read" | "write" | "delete" | "deleteUser" | "undelete",
 ): Promise<R> {

@@ -6,6 +6,7 @@ import { brokenConstraint } from "../../db/errors.ts";
 import { selectIdentityOfUser } from "../../db/identity/identities.ts";
 import {
   countOtherAdmins,
+  type ListedUserRow,
   selectListedUsers,
   selectUsers,
   updateUser,
@@ -50,7 +51,7 @@ export interface ChangeTerms {
 }
 
 /** The collection of users. */
-export const USERS: Collection<UserRow> = {
+export const USERS: Collection<UserRow, ListedUserRow> = {
   name: "users",
   table: "users",
   deletable: true,

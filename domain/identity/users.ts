@@ -3,7 +3,12 @@ import { z } from "zod";
 import { brokenConstraint } from "../../db/errors.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { selectIdentity } from "../../db/identity/identities.ts";
-import { insertUser, selectUser, type UserRow } from "../../db/identity/users.ts";
+import {
+  insertUser,
+  type ListedUserRow,
+  selectUser,
+  type UserRow,
+} from "../../db/identity/users.ts";
 import {
   type Actor,
   cumulativeRoles,
@@ -145,7 +150,7 @@ export async function createUser(tx: Tx, actor: Actor, input: PreparedUser): Pro
 }
 
 /** Shows a user; never its verifier. */
-export function viewUser(row: UserRow): EntityView & Record<string, unknown> {
+export function viewUser(row: ListedUserRow): EntityView & Record<string, unknown> {
   return {
     id: row.id,
     username: row.username,

@@ -100,7 +100,7 @@ async function change<P, Q, B, Locked extends boolean>(
   options: ExecutionOptions<Locked>,
 ): Promise<Reply> {
   const pool = poolOf(call);
-  const { work, tag } = conditional(call, given);
+  const { work, beside, tag } = conditional(call, given);
   if (options.dryRun) {
     const view = await withConcurrencyLimit(
       pool,
@@ -114,6 +114,7 @@ async function change<P, Q, B, Locked extends boolean>(
     idempotency: call.idempotency,
     fields: fieldsOf(call.body),
     realm: options.realm,
+    beside,
     cipher: options.secret ? cipherOf(call) : undefined,
     print: (result: CommandResult) =>
       "view" in result

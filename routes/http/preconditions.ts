@@ -82,13 +82,23 @@ function invalid(name: string, message: string): DomainError {
   });
 }
 
-/** Runs a change with its condition; `tag` is then the tag of an answer, or null. */
+/** A change with its condition. */
+export interface Conditional<T extends Tx> {
+  /** The change, which compares `If-Match`. */
+  work: (tx: T) => Promise<unknown>;
+  /** Reads the version of what the work has changed, after it. */
+  beside: (tx: Tx, view: unknown) => Promise<void>;
+  /** The tag of an answer then, or null. */
+  tag: (body: string) => string | null;
+}
+
+/** Makes a change conditional. */
 export function conditional<T extends Tx>(
   { route, params, conditions }: Requested,
   work: (tx: T) => Promise<unknown>,
-): { work: (tx: T) => Promise<unknown>; tag: (body: string) => string | null } {
+): Conditional<T> {
   const table = tableOf(route);
-  if (table === null) return { work, tag: () => null };
+  if (table === null) return { work, beside: () => Promise.resolve(), tag: () => null };
   const { match } = conditions;
   let version: string | null = null;
   return {
@@ -106,9 +116,11 @@ export function conditional<T extends Tx>(
           "it was changed since this version: read it again",
         );
       }
-      const id = named ?? idIn(view);
-      version = id === null ? null : await versionOf(tx, table, id);
       return view;
+    },
+    async beside(tx, view) {
+      const id = idIn(params) ?? idIn(view);
+      version = id === null ? null : await versionOf(tx, table, id);
     },
     tag: (body) => version === null ? null : tagOf(version, body),
   };

@@ -198,6 +198,57 @@ Deno.test("a batch keeps its order, and an error stands in its place", async () 
   deepEqual(await open([node]).ask((peer) => peer.batch([])), []);
 });
 
+Deno.test("what one task joins goes in one request, each question once, and each asker has its own answers", async () => {
+  await using node = startFaultyNode(null, ({ method, params: [number] }) => {
+    if (number === 3) throw new NodeError(-32000, "not three");
+    return method === "height" ? 7 : number;
+  });
+  const nodes = open([node]);
+  const height = { method: "height", params: [] };
+  const echo = (number: number) => ({ method: "echo", params: [number] });
+  const join = (number: number) =>
+    nodes.ask((peer) => peer.join([height, echo(number), echo(number + 1)]));
+  const [first, second, third] = await Promise.all([join(1), join(2), join(4)]);
+  deepEqual(first, [7, 1, 2]);
+  deepEqual([second[0], second[1]], [7, 2]);
+  ok(second[2] instanceof RpcError);
+  deepEqual(third, [7, 4, 5]);
+  deepEqual(node.asked, ["height", ...Array(5).fill("echo")]);
+  deepEqual(await join(1), [7, 1, 2]); // a later task asks again
+  equal(node.asked.length, 9);
+  node.takesBatches = false;
+  deepEqual(await Promise.all([join(0), join(4)]), [[7, 0, 1], [7, 4, 5]]);
+});
+
+Deno.test("a question at which a node fails fails no question that went with it", async () => {
+  await using node = startFaultyNode(null, ({ params: [number] }) => {
+    return number === 3 ? new Response("", { status: 502 }) : number;
+  });
+  const nodes = open([node]);
+  const asked = [1, 3, 5].map((number) =>
+    nodes.ask((peer) => peer.join([{ method: "echo", params: [number] }]))
+  );
+  const [one, three, five] = await Promise.allSettled(asked);
+  deepEqual([one, five], [1, 5].map((number) => ({ status: "fulfilled", value: [number] })));
+  ok(three.status === "rejected" && three.reason instanceof ChainError);
+});
+
+Deno.test("shared questions fill requests of fifty, and all askers learn that a node did not answer", async () => {
+  await using node = startFaultyNode(null, ({ params: [number] }) => number);
+  const nodes = open([node]);
+  const ask = (from: number) =>
+    nodes.ask((peer) =>
+      peer.join(
+        Array.from({ length: 20 }, (_, at) => ({ method: "echo", params: [from + at] })),
+      )
+    );
+  const answers = await Promise.all([0, 20, 40, 60].map(ask));
+  deepEqual(answers.flat(), Array.from({ length: 80 }, (_, at) => at));
+  node.trick = () => new Response("", { status: 502 });
+  const failed = await Promise.allSettled([ask(0), ask(20)]);
+  deepEqual(failed.map(({ status }) => status), ["rejected", "rejected"]);
+});
+
 Deno.test("a node is believed only after it has proven its network, and again after a failure", async () => {
   await using impostor = startFaultyNode(null, () => "impostor");
   await using honest = startFaultyNode(null, () => "honest");

@@ -20,6 +20,23 @@ Deno.test("parseJson() equals JSON.parse, where doubles suffice", () => {
   }));
 });
 
+Deno.test("parseStoredJson() keeps every digit, whatever numbers stand in the text", () => {
+  const digits = fc.stringMatching(/^[0-9]{1,20}$/);
+  const whole = fc.stringMatching(/^-?(0|[1-9][0-9]{0,18})$/);
+  const number = fc.tuple(
+    whole,
+    fc.option(digits.map((text) => `.${text}`), { nil: "" }),
+    fc.option(fc.stringMatching(/^[eE][+-]?[0-9]{1,2}$/), { nil: "" }),
+  ).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(number, number, (one, other) => {
+      const text = `{"a":${one},"b":["${other}",${other}],"c":{"d":${one}}}`;
+      equal(JSON.stringify(parseStoredJson(text)), text);
+    }),
+    { examples: ["9007199254740993", "-0", "1e5", "1.0", "2E-3"].map((text) => [text, "7"]) },
+  );
+});
+
 Deno.test("parseJson() refuses text that the database cannot hold", () => {
   for (
     const text of [

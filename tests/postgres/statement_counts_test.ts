@@ -115,6 +115,7 @@ Deno.test("a request sends a known number of statements, and a list as many for 
       const path = `/v1/${list}/all?scope=all&limit=${limit}`;
       const sent = await sentBy(process, () => send("GET", path));
       equal(sent.length, statements, `${path}\n${sent.join("\n")}`);
+      ok(!sent.join().includes("verifier"), "a list reads no password's verifier");
       const page = await sentBy(
         process,
         () => send("GET", `/v1/${list}?pageSize=${limit}&scope=all`),

@@ -28,6 +28,11 @@ export interface Peer {
   /** Asks many; an error of a single question stands in its place. */
   batch(calls: readonly Call[]): Promise<(unknown | RpcError)[]>;
   /**
+   * Asks as `batch` does, for questions that a node answers at once, and no contract does. What one task asks so goes in
+   * one request, whoever asks it, and each question of it is asked once: a request costs more than its questions.
+   */
+  join(calls: readonly Call[]): Promise<(unknown | RpcError)[]>;
+  /**
    * Asks for one resource of a node that speaks plain HTTP with JSON.
    * @throws {RpcError} as the node refused it
    * @throws {ChainError} `unavailable`, `wrong_chain`
@@ -95,6 +100,10 @@ export function revocable<T>(work: (peer: Peer) => Promise<T>): RevocableWork<T>
         }
         return answers;
       },
+      join: async (calls) => {
+        assertInUse(name);
+        return await single.join(calls);
+      },
       request: async (resource) => {
         assertInUse(name);
         return await single.request(resource);
@@ -130,10 +139,12 @@ export function openSingle(
 ): Single {
   let knownUntil = -Infinity;
   const ask: Ask = (calls) => exchange(endpoint, calls, limits, closing.signal);
+  const batch = batcher(ask);
   const raw: Peer = {
     name: endpoint.name,
     call: async (method, params) => allOf(await ask([{ method, params }]))[0],
-    batch: batcher(ask),
+    batch,
+    join: sharer(batch),
     request: (resource) => request(endpoint, resource, limits, closing.signal),
   };
   let fault: ChainError | null = null;
@@ -144,6 +155,7 @@ export function openSingle(
     trailsUntil: -Infinity,
     call: (method, params) => probing(() => raw.call(method, params)),
     batch: (calls) => probing(() => calls.length === 0 ? Promise.resolve([]) : raw.batch(calls)),
+    join: (calls) => probing(() => calls.length === 0 ? Promise.resolve([]) : raw.join(calls)),
     request: (resource) => probing(() => raw.request(resource)),
     rest(because) {
       fault = because;
@@ -217,6 +229,52 @@ function batcher(ask: Ask): Ask {
       answers.push(...(await settleAll(some)).flat());
     }
     return answers;
+  };
+}
+
+/** Questions that go in one request. */
+interface SharedRequest {
+  readonly calls: Call[];
+  /** Their places, by their texts. */
+  readonly places: Map<string, number>;
+  readonly answers: Promise<(unknown | RpcError)[]>;
+  askers: number;
+}
+
+/**
+ * Asks together what one task asks, each question once, in batches that are no larger than others. Where the node fails,
+ * each asks for itself: it may have failed at a question of another.
+ */
+function sharer(ask: Ask): Ask {
+  let open: SharedRequest | null = null;
+  function begin(): SharedRequest {
+    const calls: Call[] = [];
+    const answers = Promise.resolve().then(() => {
+      if (open?.calls === calls) open = null;
+      return ask(calls);
+    });
+    return { calls, places: new Map(), answers, askers: 0 };
+  }
+  return async (calls) => {
+    const texts = calls.map((call) => JSON.stringify(call));
+    const known = open?.places;
+    const more = texts.filter((text) => !known?.has(text)).length;
+    if (open === null || open.calls.length + more > BATCH_MAX) open = begin();
+    const shared = open;
+    const { places, calls: asked } = shared;
+    shared.askers++;
+    const mine = calls.map((call, at) => {
+      const place = places.get(texts[at]) ?? asked.push(call) - 1;
+      places.set(texts[at], place);
+      return place;
+    });
+    try {
+      const given = await shared.answers;
+      return mine.map((place) => given[place]);
+    } catch (error) {
+      if (shared.askers === 1 || !(error instanceof ChainError)) throw error;
+      return await ask(calls);
+    }
   };
 }
 

@@ -55,7 +55,8 @@ export interface ScanResult {
 const BATCH = 100;
 /** Most deposits without a block: with this many, no further ones of the mempool are shown. */
 const UNMINED_MAX = 1_000;
-const RECHECKS_AT_ONCE = 8;
+/** So many are proven at once: the usual questions of all of them fill one request to each node. */
+const RECHECKS_AT_ONCE = 12;
 const SUSPENDED = "asset.suspended";
 /** The error code of a deposit that too few nodes confirm. */
 export const UNCONFIRMED = "upstream.failed";

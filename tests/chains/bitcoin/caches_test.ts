@@ -31,7 +31,7 @@ function peerOf(story: Story): Peer {
     return Promise.resolve(idAt(height >= story.fork ? 10 ** 9 + height : height));
   }
   const unasked = () => Promise.reject(new TypeError("not asked"));
-  return { name: "told", call, batch: unasked, request: unasked };
+  return { name: "told", call, batch: unasked, join: unasked, request: unasked };
 }
 
 function readerOf(story: Story): BlockReader {

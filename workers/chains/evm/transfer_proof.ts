@@ -57,7 +57,7 @@ function usualQuestions({ hash, block, to, contract }: Transfer, { inBlock }: Ev
 async function askAhead(peer: Peer, calls: readonly Call[]): Promise<Peer> {
   if (calls.length === 0) return peer;
   const nameOf = ({ method, params }: Call) => JSON.stringify([method, params]);
-  const answers = await peer.batch(calls);
+  const answers = await peer.join(calls);
   const known = new Map(calls.map((call, at) => [nameOf(call), answers[at]]));
   const batch = async (asked: readonly Call[]) => {
     const rest = asked.filter((call) => !known.has(nameOf(call)));
