@@ -1,7 +1,7 @@
 /** How each command is called: shown by `--help`, and where arguments are wrong. @module */
 
 /** Every command of main.ts: its purpose, and its forms. */
-const COMMANDS = {
+export const COMMANDS = {
   start: ["serves the API and, unless WORKERS=off, runs the workers", ""],
   worker: ["runs the workers without the API", ""],
   migrate: [

@@ -27,7 +27,7 @@ function observed<S extends object>(sql: S): S {
 }
 
 /** A statement of the driver, which it sends when somebody waits for it. */
-interface Statement {
+export interface Statement {
   readonly strings: readonly string[];
   readonly args: readonly unknown[];
   handle(): unknown;

@@ -63,8 +63,19 @@ const FLAGS = {
   back: { type: "string" },
 } as const;
 
+/** The arguments of the command, read. */
+export interface ReconcileArguments {
+  values: { list?: boolean; join?: boolean; behind?: boolean };
+  /** Whether each withdrawal that was named was paid. */
+  answers: Map<string, boolean>;
+  /** Address indices that are skipped. */
+  gap: number;
+  /** Blocks below the cursor that are rescanned. */
+  back: number;
+}
+
 /** Reads the arguments of the command. @throws {TypeError} */
-export function readReconcileArguments(args: readonly string[]) {
+export function readReconcileArguments(args: readonly string[]): ReconcileArguments {
   const { values } = parseArgs({ args: [...args], options: FLAGS });
   const gap = wholeOf(values.gap, 10_000);
   const back = wholeOf(values.back, 5_000);
