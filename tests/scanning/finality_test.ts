@@ -244,6 +244,7 @@ Deno.test("answers that overtake each other, and nodes that lag behind one name,
     name: "node",
     call: () => Promise.resolve(has),
     batch: () => Promise.resolve([]),
+    join: () => Promise.resolve([]),
     request: () => Promise.reject(new TypeError("not asked")),
   };
   const told = (height: number, since = performance.now()) =>
