@@ -41,7 +41,7 @@ Deno.test("startEmbedded() gives a role that may make realms and is no superuser
   const [server] = await sql`select current_user as name, r.rolsuper, r.rolcreaterole,
     r.rolcreatedb, r.rolreplication, r.rolbypassrls, current_setting('server_encoding') as encoding,
     concat_ws(',', current_setting('synchronous_commit'), current_setting('full_page_writes'),
-    current_setting('jit')) as settings from pg_roles r where r.rolname = current_user`;
+    current_setting('jit'), current_setting('recovery_init_sync_method')) as settings from pg_roles r where r.rolname = current_user`;
   deepEqual({ ...server }, {
     name: "purser",
     rolsuper: false,
@@ -50,7 +50,7 @@ Deno.test("startEmbedded() gives a role that may make realms and is no superuser
     rolreplication: false,
     rolbypassrls: false,
     encoding: "UTF8",
-    settings: "on,on,off",
+    settings: `on,on,off,${Deno.build.os === "linux" ? "syncfs" : "fsync"}`,
   });
   for (const realm of ["realm_a", "realm_b"]) {
     await sql`create role ${sql(realm)}`;
