@@ -166,17 +166,21 @@ export async function selectPromotion(
 /**
  * Spares the witnesses that need not compare on a new timeline: those whose records a standby had, and those that
  * were gone for some seconds when the last of all was seen. Once one has compared there, nobody is spared any more.
+ * Where some had compared on another timeline before the server was promoted again, those that had not are spared by
+ * no absence: it may have begun with the first promotion.
  */
 export async function spareWitnesses(
   tx: Tx,
-  { timeline, goneS }: { timeline: string; goneS: number },
+  { timeline, agreed, goneS }: { timeline: string; agreed: string | null; goneS: number },
 ): Promise<void> {
   await tx`
     update installation_witnesses set timeline = ${timeline}
     where timeline <> ${timeline}
       and not exists (select from installation_witnesses where timeline = ${timeline})
       and (synchronous or seen_at < (select max(seen_at) from installation_witnesses)
-        - make_interval(secs => ${goneS}))`;
+          - make_interval(secs => ${goneS})
+        and (timeline is distinct from ${agreed}
+          or not exists (select from installation_witnesses where timeline <> ${agreed})))`;
 }
 
 /** Deletes a witness that will not come back. */

@@ -240,15 +240,28 @@ export async function mayCancelOrder(db: Db, order: OrderRow): Promise<boolean> 
   return paying !== null && await hashesToWithdraw(db, paying) !== null;
 }
 
+/** Whether no bytes of an order, or of the batch that carries it, were sent so far, and it has not ended. */
+export async function hasNotLeft(db: Db, order: OrderRow): Promise<boolean> {
+  const { batch_order_id } = order;
+  const paying = batch_order_id === null ? order : await selectOrder(db, batch_order_id);
+  return paying !== null && await hashesNotSent(db, paying) !== null;
+}
+
+async function hashesNotSent(db: Db, order: OrderRow): Promise<string[] | null> {
+  if (!["new", "planned", "signed"].includes(order.state)) return null;
+  const living = (await selectAttemptSummaries(db, order.id)).filter((one) => !one.dropped);
+  return living.some((one) => one.sent_at !== null)
+    ? null
+    : living.flatMap(({ hash }) => hash ?? []);
+}
+
 /**
  * Gives the hashes of an order's transactions that would never be sent if it were canceled; null if it cannot be,
  * because bytes may have been sent or other orders spend its outputs.
  */
 async function hashesToWithdraw(db: Db, order: OrderRow): Promise<string[] | null> {
-  if (!["new", "planned", "signed"].includes(order.state)) return null;
-  const living = (await selectAttemptSummaries(db, order.id)).filter((one) => !one.dropped);
-  if (living.some((one) => one.sent_at !== null)) return null;
-  const made = living.flatMap(({ hash }) => hash ?? []);
+  const made = await hashesNotSent(db, order);
+  if (made === null) return null;
   return made.length > 0 && await selectDependants(db, order, made) ? null : made;
 }
 

@@ -26,7 +26,7 @@ import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts"
 import { emit } from "../events.ts";
 import { counterparty, type MoveType, postMove } from "../ledger/posting.ts";
 import { add, compare, fromUnits, isNegative, negate, subtract, toUnits } from "../money.ts";
-import { cancelOrder, type OrderRow } from "../sending/chain_orders.ts";
+import { cancelOrder, hasNotLeft, mayCancelOrder, type OrderRow } from "../sending/chain_orders.ts";
 import { isOpen } from "../sending/order_states.ts";
 import { isBorneByHouse, releaseGas } from "../sending/token_gas.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
@@ -124,10 +124,14 @@ export interface Overtaken {
   hash: string | null;
 }
 
-/** Why a withdrawal that was called paid is not settled. */
+/**
+ * Why a withdrawal that was called paid is not settled: a payment of the same is not final; orders spend the change of
+ * its transaction, which was never sent; or it was sent, or has ended.
+ */
 export type Unsettled =
-  | { early: UnmatchedLike; late?: never }
-  | { late: Overtaken | null; early?: never };
+  | { early: UnmatchedLike; depended?: never; late?: never }
+  | { depended: true; early?: never; late?: never }
+  | { late: Overtaken | null; early?: never; depended?: never };
 
 /** Reads what a withdrawal is now. */
 export async function viewOvertaken(db: Db, order: OrderRow): Promise<Overtaken | null> {
@@ -143,6 +147,7 @@ export async function viewOvertaken(db: Db, order: OrderRow): Promise<Overtaken 
  * more: `fees` bears it, and gets the amount. The transaction holds the ledger lock.
  *
  * @returns why nothing was changed: `early`, that payment, which is not final, so that the chain may still lose it;
+ *   `depended`: other orders spend its change, so that it may not be canceled, and would still be paid;
  *   `late`, what the withdrawal is, where it was sent or has ended since it was asked about
  */
 export async function settlePaid(
@@ -153,7 +158,11 @@ export async function settlePaid(
   const row = order.reference_id === null ? null : await selectWithdrawal(tx, order.reference_id);
   if (row === null) return null;
   const late = async () => ({ late: await viewOvertaken(tx, order) });
-  if (row.status !== "PROCESSING") return await late();
+  const now = await selectOrder(tx, order.id);
+  if (row.status !== "PROCESSING" || now === null) return await late();
+  if (!await mayCancelOrder(tx, now)) {
+    return await hasNotLeft(tx, now) ? { depended: true } : await late();
+  }
   const [like] = await selectUnmatchedLike(tx, order.id);
   if (like !== undefined && !like.final) return { early: like };
   if (await cancelOrder(tx, actor, order.id) === null) return await late();

@@ -68,6 +68,29 @@ for (const end of ["stays in its block", "is replaced by another"] as const) {
 
 Deno.test({
   name:
+    "LTC: a withdrawal that is called paid by a payment in the newest block, and was sent while the operator thought, is told of as sent",
+  ignore,
+  fn: async () => {
+    await using funded = await openOrderedAnew();
+    const { realm, node, id } = funded;
+    await node.mine();
+    const [report] = await reconcile(realm, async ({ like }) => {
+      ok(like !== null);
+      const [other] = await reconcile(realm, unpaid);
+      ok(other.lifted, JSON.stringify(other));
+      await funded.advance();
+      return true;
+    });
+    deepEqual(report.open, []);
+    deepEqual(
+      report.late.map(({ withdrawal, answer, order }) => [withdrawal, answer, order]),
+      [[id, "paid", "sent"]],
+    );
+  },
+});
+
+Deno.test({
+  name:
     "LTC: a withdrawal that was called paid, and whose payment is found and then replaced by another, says so, and its ramp goes into quarantine",
   ignore,
   fn: async () => {

@@ -87,7 +87,7 @@ export async function caughtUp(
 export async function cutOff(primary: EmbeddedPostgres): Promise<void> {
   const path = join(primary.clusterDir, "pgdata", "pg_hba.conf");
   const lines = (await Deno.readTextFile(path)).split("\n");
-  const others = lines.filter((line) => !line.startsWith("host replication"));
+  const others = lines.filter((line) => !/^\w+\s+replication\s/.test(line)); // its own line, and those of initdb
   await Deno.writeTextFile(path, others.join("\n"));
   await using sql = connectTo(primary);
   const loadedAt = async () => {

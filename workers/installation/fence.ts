@@ -113,8 +113,10 @@ export async function openFence(options: FenceOptions): Promise<Fence> {
     },
     assertOpen,
     record: inTurns(async () => {
-      await advance(state);
+      const taken = await advance(state);
       await assertOpen();
+      // The database that refused the step may be another than the one that was compared after it.
+      if (!taken) throw new ChainError("held", "the record of this host has not advanced");
     }),
     underMaster: (work) =>
       locking(platform, async (tx) => {
@@ -182,15 +184,16 @@ async function find(state: FenceState): Promise<string | null> {
 }
 
 /**
- * Whether a step is due: from time to time; at once where the server was promoted, so that others need not wait for
- * this host; and where a process may join that had to wait for others.
+ * Whether a step is due: from time to time, also while others are waited for; at once where the server was promoted,
+ * so that others need not wait for this host; and where a process may join that had to wait for others.
  */
 function isStepDue(state: FenceState, { row, verdict, witness, outside, at }: Comparison): boolean {
   if (outside === null) return isSameByLabel(row, { label: state.label, home: at });
   const isNews = at.timeline !== null && witness?.timeline !== at.timeline;
-  if (verdict.state === "waiting") return isNews;
-  return verdict.state === "sound" && (isNews || row.timeline !== at.timeline ||
-    performance.now() - state.advancedAt >= ADVANCE_MS);
+  const isLate = performance.now() - state.advancedAt >= ADVANCE_MS;
+  if (verdict.state === "waiting") return isNews || isLate;
+  const isNoted = at.timeline === null || row.timeline === at.timeline;
+  return verdict.state === "sound" && (isNews || isLate || !isNoted);
 }
 
 function otherKey(current: string | null): string {
@@ -276,8 +279,13 @@ async function advance(state: FenceState): Promise<boolean> {
         ? recordOf(row, step)
         : { ...outside!, now: stepOf(witness!), next: step };
       await store.write(record);
-      if (label !== null) await deleteOldWitnesses(tx);
-      if (found.promotion !== null) await followPromotion(tx, record.witness, at.timeline!);
+      // After a promotion one that is old is compared as well: the server may have been away for as long.
+      if (label !== null && found.promotion === null) await deleteOldWitnesses(tx);
+      if (found.promotion !== null) await followPromotion(tx, found, record.witness);
+      // The server did not report it when the installation was claimed.
+      else if (row.timeline === null && at.timeline !== null) {
+        await updateInstallation(tx, { timeline: at.timeline });
+      }
       await upsertWitness(tx, { id: record.witness, ...step, timeline: at.timeline });
       return { ...record, now: step, next: null };
     });
@@ -289,8 +297,9 @@ async function advance(state: FenceState): Promise<boolean> {
 }
 
 /** Notes the server's new timeline, once all that must have compared there. */
-async function followPromotion(tx: Tx, witness: string, timeline: string): Promise<void> {
-  await spareWitnesses(tx, { timeline, goneS: VOUCHED_S });
+async function followPromotion(tx: Tx, { row, at }: Evidence, witness: string): Promise<void> {
+  const timeline = at.timeline!;
+  await spareWitnesses(tx, { timeline, agreed: row.timeline, goneS: VOUCHED_S });
   const { owed } = await selectPromotion(tx, { witness, timeline });
   if (owed === 0) await updateInstallation(tx, { timeline });
 }

@@ -8,7 +8,6 @@
 import { passOverNumbers, setApart } from "../../db/realms/attestations.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
 import { liftQuarantine, selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
-import { selectUnmatchedLike } from "../../db/recovery/found_payments.ts";
 import {
   type QuarantinedRamp,
   raiseNonce,
@@ -30,36 +29,17 @@ import { enqueue } from "../../domain/jobs.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { passedTime } from "../../domain/recovery/passed_over.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
-import {
-  type Overtaken,
-  settlePaid,
-  viewOvertaken,
-} from "../../domain/withdrawals/withdrawal_settlement.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import { readFound, takeForSent } from "../sending/found_transactions.ts";
 import { scanNetwork } from "../scanning/scanner.ts";
 import { advanceOrder } from "../sending/sender.ts";
 import { findPassed, passOverIndices, usedOf } from "./lost_addresses.ts";
+import { ask, type LateAnswer, type Question } from "./questions.ts";
 import { usedNonces } from "./used_nonces.ts";
 import { findUnknownSignatures, waitForInFlight } from "./unknown_signatures.ts";
 
-/** A withdrawal that may have been paid. */
-export interface Question {
-  withdrawal: string;
-  chain: string;
-  destination: string;
-  amount: string | null;
-  created_at: number;
-  /** A transaction that was found and paid the same, and that nobody is known to have ordered. */
-  like: string | null;
-}
-
-/** An answer that came too late, and what its withdrawal is now. */
-export interface LateAnswer extends Overtaken {
-  withdrawal: string;
-  answer: "paid" | "unpaid";
-}
+export { type LateAnswer, type Question } from "./questions.ts";
 
 /** Options of a reconciliation. */
 export interface ReconcileOptions {
@@ -310,55 +290,6 @@ async function waitForPool({ context, chain, place, ramps }: Work): Promise<stri
   }
   if (count === 0) return null;
   return `transactions that wait to be mined spend ${count} coin(s) of ours: run it again then`;
-}
-
-/**
- * Asks about every withdrawal that this database did not broadcast, members of an unsigned batch
- * included: a newer database may have dissolved the batch and paid each alone.
- */
-async function ask(
-  { context, place, ramps, options }: Work,
-  obstacles: string[],
-): Promise<{ open: Question[]; late: LateAnswer[]; asked: Set<string> }> {
-  const ids = ramps.map(({ account }) => account);
-  const orders = (await reading(context.pool, (db) => selectUnsigned(db, place, ids)))
-    .filter((one) => one.purpose === "withdrawal");
-  const open: Question[] = [];
-  const late: LateAnswer[] = [];
-  for (const order of orders) {
-    const [like] = await reading(context.pool, (db) => selectUnmatchedLike(db, order.id));
-    const question = { ...questionOf(order), like: like?.hash ?? null };
-    const paid = await options.answer(question);
-    if (paid === null) {
-      open.push(question);
-      continue;
-    }
-    // Another run may have had other answers meanwhile, and workers have sent what it released.
-    const { early, late: now } = paid
-      ? await context.step((tx) => settlePaid(tx, context.actor, order), { lockLedger: true }) ?? {}
-      : { late: await reading(context.pool, (db) => viewOvertaken(db, order)) };
-    if (early !== undefined) {
-      open.push(question);
-      obstacles.push(
-        `${early.hash}, which paid the same as withdrawal ${question.withdrawal}, is not final: say` +
-          " that it was paid when it is",
-      );
-    } else if (now && (paid || now.status !== "PROCESSING")) {
-      late.push({ withdrawal: question.withdrawal, answer: paid ? "paid" : "unpaid", ...now });
-    }
-  }
-  return { open, late, asked: new Set(orders.map(({ id }) => id)) };
-}
-
-function questionOf(order: OrderRow): Omit<Question, "like"> {
-  const [payment] = (order.request as { payments: { to: string; amount: string }[] }).payments;
-  return {
-    withdrawal: order.reference_id!,
-    chain: order.chain,
-    destination: payment.to,
-    amount: payment.amount,
-    created_at: order.created_at,
-  };
 }
 
 /**
