@@ -21,6 +21,12 @@ export interface EthereumNode extends AsyncDisposable {
 
 const USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
 const USDC_DECIMALS = 6;
+/**
+ * Tip per gas in wei of payments from outside: no more than Purser bids by itself. The node's own tip is a hundred times
+ * the price of gas here; where several examples pay at once, it became the market between a quote and its payment, and
+ * withdrawals were refused as costlier than they were charged.
+ */
+const TIP = 1n;
 const TOKEN = new Interface([
   "function transfer(address, uint256)",
   "function balanceOf(address) view returns (uint256)",
@@ -63,8 +69,9 @@ function asking(url: string): Omit<EthereumNode, keyof AsyncDisposable> {
   return {
     url,
     pay: (asset, to, amount) =>
-      asset === "ETH" ? send({ to, value: parseEther(amount) }) : send({
+      asset === "ETH" ? send({ to, value: parseEther(amount), tip: TIP }) : send({
         to: USDC,
+        tip: TIP,
         data: TOKEN.encodeFunctionData("transfer", [to, parseUnits(amount, USDC_DECIMALS)]),
       }),
     async held(asset, address) {

@@ -14,6 +14,8 @@ export interface Sent {
   readonly data?: string;
   /** Number of the rich account. */
   readonly from?: number;
+  /** Tip per gas in wei; where left out, the node's own of 1e9. */
+  readonly tip?: bigint;
 }
 
 /** A running node. */
@@ -95,9 +97,10 @@ export function anvilAt(url: string): Pick<Anvil, "rpc" | "mine" | "pool" | "sen
   async function mine(blocks = 1): Promise<void> {
     await rpc("anvil_mine", `0x${blocks.toString(16)}`);
   }
-  async function pool({ from = 0, value = 0n, ...rest }: Sent): Promise<string> {
+  async function pool({ from = 0, value = 0n, tip, ...rest }: Sent): Promise<string> {
     const fields = { from: rich(from).address, value: `0x${value.toString(16)}`, gas: GAS };
-    return await rpc("eth_sendTransaction", { ...fields, ...rest });
+    const bid = tip === undefined ? {} : { maxPriorityFeePerGas: `0x${tip.toString(16)}` };
+    return await rpc("eth_sendTransaction", { ...fields, ...bid, ...rest });
   }
   async function send(fields: Sent): Promise<string> {
     const hash = await pool(fields);
