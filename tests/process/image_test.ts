@@ -1,6 +1,6 @@
 /**
- * The container image, read as its builder and its engine read it: there is no engine
- * here. The health check is run as it stands.
+ * The container image, read as its builder and its engine read it: tests need no engine. The health check is run as it
+ * stands.
  *
  * @module
  */
