@@ -31,6 +31,8 @@ export interface WitnessRow {
 export interface PromotionRow {
   /** Witnesses that have not compared since, and whose last records the database may have lost. */
   owed: number;
+  /** The ids of the first of them. */
+  records: string[];
   /** Seconds since a worker last found the database as it left it; null if none ever has. */
   attested: number | null;
 }
@@ -45,6 +47,15 @@ export interface Home {
   timeline: string | null;
 }
 
+/** A witness that has not compared since a promotion. */
+export interface OwedRow {
+  id: string;
+  /** When it was last seen, epoch milliseconds. */
+  seen_at: number;
+}
+
+/** Witnesses that are named, at most. */
+const NAMED_MAX = 20;
 /** Stands for a server that does not tell its identifier. */
 const UNKNOWN = "unknown";
 /**
@@ -158,9 +169,37 @@ export async function selectPromotion(
   const [row] = await db<PromotionRow[]>`
     select count(*) filter (where timeline <> ${timeline}
         and id is distinct from ${witness}::uuid)::integer as owed,
+      coalesce((array_agg(id::text order by seen_at) filter (where timeline <> ${timeline}
+        and id is distinct from ${witness}::uuid))[1:${NAMED_MAX}], '{}') as records,
       extract(epoch from now() - max(seen_at))::float8 as attested
     from installation_witnesses`;
   return row;
+}
+
+/**
+ * Reads the server's timeline beside that of the installation, where the two differ, with the number of witnesses that
+ * have not compared and the first of them; null where they are the same, where the server does not report it, and where
+ * the installation is halted or nobody has claimed it.
+ */
+export async function findPromotion(
+  pool: Pool,
+): Promise<{ was: string; now: string; owed: number; named: OwedRow[] } | null> {
+  try {
+    return await reading(pool, async (db) => {
+      const [row] = await db<{ was: string; now: string }[]>`
+        select timeline as was, left(pg_walfile_name(pg_current_wal_lsn()), 8) as now
+        from installation where timeline is not null and halted is null`;
+      if (row === undefined || row.was === row.now) return null;
+      const named = await db<(OwedRow & { owed: number })[]>`
+        select id, (extract(epoch from seen_at) * 1000)::float8 as seen_at, count(*) over ()::integer as owed
+        from installation_witnesses
+        where timeline <> ${row.now} order by seen_at, id limit ${NAMED_MAX}`;
+      return { ...row, owed: named[0]?.owed ?? 0, named: [...named] };
+    });
+  } catch (error) {
+    if (isUnanswered(error)) throw error;
+    return null; // a database service that does not report this
+  }
 }
 
 /**
@@ -206,6 +245,12 @@ export async function selectAttestedS(db: Db): Promise<number | null> {
   return row.seconds;
 }
 
+/** Whether a question may be answered when it is asked again. */
+function isUnanswered(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code !== "string" || !/^[0-9A-Z]{5}$/.test(code) || PASSING.test(code);
+}
+
 /** Identifies the database. A dump that is restored, or copied as a template, has another identity. */
 export async function findHome(pool: Pool): Promise<Home> {
   const ask = async (text: string) => {
@@ -213,10 +258,7 @@ export async function findHome(pool: Pool): Promise<Home> {
       const [row] = await reading(pool, (db) => db.unsafe<{ told: string }[]>(text));
       return row.told;
     } catch (error) {
-      const { code } = error as { code?: unknown };
-      if (typeof code !== "string" || !/^[0-9A-Z]{5}$/.test(code) || PASSING.test(code)) {
-        throw error;
-      }
+      if (isUnanswered(error)) throw error;
       return null; // a database service that does not report this
     }
   };

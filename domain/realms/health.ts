@@ -5,6 +5,7 @@ import { selectFaultCounts, selectInstallation } from "../../db/realms/installat
 import { type SchemaVersions, selectSchemaVersions } from "../../db/migrate.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { holdsPlatformKey } from "../security/platform_key.ts";
+import { findWaiting, type Waiting } from "./promotions.ts";
 import type { Migrations } from "./realms.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 
@@ -36,6 +37,8 @@ export interface SigningHealth {
   epoch: number;
   /** The reason why nothing at all is signed; null if there is none. */
   halted: string | null;
+  /** Whom workers wait for after a promotion of the server, signing nothing; null if for nobody. */
+  waiting: Waiting | null;
   /** Realms without their seed. */
   seedless: number;
   /** Realms with ramps in quarantine, by chain and network. */
@@ -49,11 +52,13 @@ export async function checkPlatformKey(pool: Pool, secrets: Secrets): Promise<bo
 
 /** Reads the reasons why workers do not sign. */
 export async function checkSigning(pool: Pool): Promise<SigningHealth> {
+  const waiting = await findWaiting(pool);
   return await reading(pool, async (db) => {
     const { epoch, halted } = await selectInstallation(db);
     const health: SigningHealth = {
       epoch,
       halted: halted === null ? null : `chain.quarantined: ${halted.detail}`,
+      waiting,
       seedless: 0,
       chains: {},
     };

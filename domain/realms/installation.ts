@@ -81,13 +81,24 @@ export function judgeInstallation(evidence: Evidence): Verdict {
   }
   const verdict = judgeRecord(evidence);
   if (verdict.state !== "sound" || promotion === null || promotion.owed === 0) return verdict;
-  const detail = `${promotionOf(evidence)}; records that have not been compared since: ` +
-    `${promotion.owed}. Start the workers that ran before on their hosts, or, where they are lost, ${RECONCILE}`;
-  return { state: "waiting", detail };
+  return { state: "waiting", detail: describeOwed(promotionOf(evidence), promotion.owed) };
 }
 
 function promotionOf({ row, at }: Evidence): string {
-  return `its server was recovered or promoted: its timeline was ${row.timeline}, now ${at.timeline}`;
+  return describePromotion({ was: row.timeline, now: at.timeline });
+}
+
+/** Says that the server has another timeline than the installation. */
+export function describePromotion(
+  { was, now }: { was: string | null; now: string | null },
+): string {
+  return `its server was recovered or promoted: its timeline was ${was}, now ${now}`;
+}
+
+/** Says how many records a promotion waits for, and what to do. */
+export function describeOwed(promotion: string, owed: number): string {
+  return `${promotion}; records that have not been compared since: ${owed}. Start the workers that ran before` +
+    ` on their hosts, or, where they are lost, ${RECONCILE}`;
 }
 
 function judgeRecord({ row, witness, outside }: Evidence): Verdict {

@@ -14,6 +14,7 @@ import {
 } from "../../db/realms/measurements.ts";
 import { selectFaultCounts } from "../../db/realms/installation.ts";
 import { locking, reading } from "../../db/transaction.ts";
+import { findWaiting } from "./promotions.ts";
 
 /** How the values of several realms become one. */
 type Aggregate = "sum" | "max" | "min";
@@ -123,6 +124,7 @@ export async function keepMeasurement(
  * @param perRealm whether each realm is told apart, by its id and name, for the operator alone
  */
 export async function readMeasurements(platform: Pool, perRealm: boolean): Promise<Gauge[]> {
+  const waiting = await findWaiting(platform);
   return await reading(platform, async (db) => {
     const rows = await selectMeasurements(db, { perRealm, limit: ROWS_MAX });
     const { realms, age } = await selectMeasurementAge(db);
@@ -134,6 +136,16 @@ export async function readMeasurements(platform: Pool, perRealm: boolean): Promi
     return [
       ...gaugesOf(rows),
       single("purser_realms", "Realms of the installation.", realms),
+      single(
+        "purser_installation_waiting",
+        "1 while nothing is signed because hosts have not compared since the server was promoted.",
+        waiting === null ? 0 : 1,
+      ),
+      single(
+        "purser_installation_records_owed",
+        "Records of hosts that have not been compared since.",
+        waiting?.owed ?? 0,
+      ),
       ...(age === null ? [] : [
         single("purser_measurement_age_seconds", "Age of a realm's last measurement.", age),
       ]),

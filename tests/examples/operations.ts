@@ -117,7 +117,13 @@ async function pages({ ask, platformKey }: World): Promise<void> {
   const settle = {
     "checks.database.durable": true,
     "checks.database.realms": { behind: 0, ahead: 0 },
-    "checks.installation": { epoch: 1, halted: null, seedless: 0, platform_key: true },
+    "checks.installation": {
+      epoch: 1,
+      halted: null,
+      waiting: null,
+      seedless: 0,
+      platform_key: true,
+    },
   };
   await ask("checkReadiness", { key, settle });
   const requests = /^# (HELP|TYPE) http_requests_total|^http_requests_total.*"\/health\/live"/;

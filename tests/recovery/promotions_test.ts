@@ -4,10 +4,11 @@
  *
  * @module
  */
-import { equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { createApp } from "../../routes/http/app.ts";
 import { host } from "../support/fence_host.ts";
 import { backups } from "../support/installation.ts";
-import { type TestRealm, testRealm } from "../support/realm.ts";
+import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
 
 const OWED = /records that have not been compared since: 1\. Start the workers/;
 
@@ -90,4 +91,59 @@ Deno.test("a server that tells its timeline only since the installation was clai
   const after = await at.sql(read);
   equal(JSON.stringify(after), JSON.stringify(before));
   match(JSON.stringify(after), /"00000001"/);
+});
+
+/** What a process without workers tells, which has remembered nothing. */
+async function told({ realm, own }: Awaited<ReturnType<typeof installed>>) {
+  await using other = realm.another({ DATABASE_URL: own.url });
+  const app = createApp(other.services, PLATFORM_KEY);
+  const ask = (path: string) =>
+    app(
+      new Request(`http://purser.test${path}`, { headers: { "x-api-key": PLATFORM_KEY } }),
+      "127.0.0.1",
+    );
+  const ready = await ask("/health/ready");
+  const metrics = await (await ask("/metrics")).text();
+  const measured = (name: string) =>
+    Number(new RegExp(`^purser_installation_${name} (\\d+)$`, "m").exec(metrics)?.[1]);
+  return {
+    status: ready.status,
+    waiting: (await ready.json()).checks.installation.waiting,
+    measured: [measured("waiting"), measured("records_owed")],
+  };
+}
+
+Deno.test("while hosts are waited for after a promotion, health and metrics say so and name their records, as the logs of these hosts do", async () => {
+  await using at = await installed();
+  const lines: Record<string, unknown>[] = [];
+  const log = (_: string, message: string, more?: object) => void lines.push({ message, ...more });
+  const gone = await at.one.fence(at.own.url, { label: "1", log });
+  const [{ record }] = lines.filter(({ message }) => message === "compared");
+  lines.length = 0;
+  await using left = await at.other.fence(at.own.url, { label: "1", log });
+  equal(await left.fault(), null);
+  deepEqual(await told(at), { status: 200, waiting: null, measured: [0, 0] });
+  await gone.lose();
+  await at.promoted();
+  const fault = await left.fault();
+  match(fault!, OWED);
+  const [said] = lines.filter(({ message }) => message === "nothing is signed");
+  deepEqual([said.fault, said.records], [fault, [record]]);
+  const [{ seen_at }] = await at.sql(
+    `select seen_at from platform.installation_witnesses where id = '${record}'`,
+  );
+  const { status, waiting, measured } = await told(at);
+  equal(status, 200); // it serves
+  deepEqual(waiting, {
+    detail: fault,
+    owed: 1,
+    records: [{ record, seen_at: new Date(seen_at as string).toISOString() }],
+  });
+  ok(!JSON.stringify(waiting).includes("token"));
+  deepEqual(measured, [1, 1]);
+  // Where nobody has compared yet there may be none to wait for, and yet nothing is signed.
+  await at.sql("delete from platform.installation_witnesses where id = '" + record + "'");
+  deepEqual((await told(at)).measured, [1, 0]);
+  equal(await left.fault(), null);
+  deepEqual(await told(at), { status: 200, waiting: null, measured: [0, 0] });
 });

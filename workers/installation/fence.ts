@@ -80,6 +80,8 @@ interface FenceState extends FenceOptions {
   advancedAt: number;
   /** The fault that was logged last; each is logged once. */
   reported: string | null;
+  /** The record that was logged last. */
+  named: string | null;
 }
 
 /** Opens a fence: claims an installation that no host has, and compares. */
@@ -88,7 +90,7 @@ export async function openFence(options: FenceOptions): Promise<Fence> {
   const row = await reading(platform, selectInstallation);
   const store = label === null ? fileRecord(dataDir, row.id) : memoryRecord();
   const home = await findHome(platform);
-  const state = { ...options, store, home, advancedAt: -Infinity, reported: null };
+  const state = { ...options, store, home, advancedAt: -Infinity, reported: null, named: null };
   await writing(platform, (db) => claimMaster(db, options.master));
   await advance(state);
   const leaving = new AbortController();
@@ -169,15 +171,14 @@ async function find(state: FenceState): Promise<string | null> {
   if (verdict.state === "apart") fault = `${QUARANTINED}: ${verdict.detail}`;
   else if (row.halted !== null) fault = `${QUARANTINED}: ${row.halted.detail}`;
   else if (verdict.state === "waiting") fault = `${QUARANTINED}: ${verdict.detail}`;
-  else if (row.master !== null && row.master !== state.master) {
-    fault = otherKey(row.master);
-  }
+  else if (row.master !== null && row.master !== state.master) fault = otherKey(row.master);
   if (verdict.state === "apart" && verdict.fault === "database") {
     await halt(state, row, verdict.detail);
   }
   if (fault !== state.reported) {
     state.reported = fault;
-    if (fault !== null) state.log("error", "nothing is signed", { fault });
+    const whom = verdict.state === "waiting" ? { records: found.promotion!.records } : {};
+    if (fault !== null) state.log("error", "nothing is signed", { fault, ...whom });
     else state.log("info", "signing continues");
   }
   return fault;
@@ -259,7 +260,7 @@ async function judge(
  * @returns whether it was taken: not where the database is apart
  */
 async function advance(state: FenceState): Promise<boolean> {
-  const { store, platform, home, label } = state;
+  const { store, platform, home, label, log } = state;
   return await store.locked(async () => {
     const outside = await store.read();
     const begun = await locking(platform, async (tx) => {
@@ -292,6 +293,9 @@ async function advance(state: FenceState): Promise<boolean> {
     if (begun === null) return false;
     await store.write(begun);
     state.advancedAt = performance.now();
+    // By this an operator finds the host that others wait for.
+    if (state.named !== begun.witness) log("info", "compared", { record: begun.witness });
+    state.named = begun.witness;
     return true;
   });
 }
