@@ -99,3 +99,50 @@ Deno.test("with INSTALLATION_EPOCH, `reconcile` demands another value and keeps 
     0,
   );
 });
+
+Deno.test("`reconcile --list` changes nothing while hosts are waited for after a promotion, nor on a host that is strange to workers that run", async () => {
+  await using own = await backups();
+  await using funded = await openFundedRamp({ env: { DATABASE_URL: own.url } });
+  await using first = await host(own.url, { ETHEREUM_RPC_URL: funded.anvil.url });
+  await using second = await host(own.url, {});
+  const { sql } = funded.realm.database.platform;
+  equal(await first.fault(), null);
+  equal((await second.run(["--join"])).code, 0);
+  const kept = async () => [
+    await sql`select i::text from installation i`,
+    await sql`select id, count, token, timeline from installation_witnesses order by id`,
+    await rowsOf(funded.realm, "select to_jsonb(r) as row from ramps r order by account"),
+    await rowsOf(funded.realm, "select to_jsonb(a) as row from attestations a"),
+  ];
+  const listed = async (why: RegExp, ...[args, more]: Parameters<typeof first.run>) => {
+    const before = await kept();
+    const { code, out, said } = await first.run(["--list", ...args], more);
+    equal(code, 2, said);
+    match(said, /nothing was listed, and nothing has changed/);
+    const { unread, realms, epoch } = JSON.parse(out);
+    match(unread, why);
+    deepEqual([realms, epoch], [[], null]);
+    deepEqual(await kept(), before);
+  };
+  // However long a command takes here.
+  await sql`update installation_witnesses set seen_at = now() + interval '1 hour'`;
+  await listed(/labelled|without a label.*: end them first/, [], { INSTALLATION_EPOCH: "2" });
+  await using strange = await Deno.makeTempDir().then((path) => ({
+    path,
+    [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }),
+  }));
+  await listed(/no record of the installation.*: end them first/, [], { DATA_DIR: strange.path });
+  // The server is promoted, and the other host is lost with the primary.
+  await sql`update installation set timeline = '00000000'`;
+  await sql`update installation_witnesses set timeline = '00000000'`;
+  await listed(/records that have not been compared since: 1/, ["--gap", "20"]);
+  // It comes back, and all go on.
+  match((await second.fault())!, /records that have not been compared since: 1/);
+  for (const each of [first, second]) equal(await each.fault(), null);
+  // It is given up: that is no listing.
+  await sql`update installation set timeline = '00000000'`;
+  await sql`update installation_witnesses set timeline = '00000000'`;
+  const given = await first.run(["--gap", "20"]);
+  equal(given.code, 0, given.said);
+  equal(JSON.parse(given.out).epoch, 2);
+});

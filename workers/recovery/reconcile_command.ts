@@ -2,10 +2,13 @@
 import { parseArgs } from "node:util";
 import type { Config } from "../../config.ts";
 import type { Database } from "../../db/database.ts";
+import { selectAttestedS } from "../../db/realms/installation.ts";
 import { goThrough, reasonOf } from "../../db/realms/realm_rounds.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";
+import { reading } from "../../db/transaction.ts";
 import { isId } from "../../domain/ids.ts";
 import { readMasterKey } from "../../domain/security/envelope.ts";
+import { VOUCHED_S } from "../../domain/realms/installation.ts";
 import { countAllRealms, locationOf } from "../../domain/realms/realms.ts";
 import type { Log } from "../../log.ts";
 import type { Progress } from "../../progress.ts";
@@ -48,6 +51,8 @@ export interface ReconcileReport {
   /** Withdrawals with an answer that no question needed. */
   unasked: string[];
   epoch: number | null;
+  /** Why a listing has read and changed nothing; null where it has, or none was asked for. */
+  unread: string | null;
   /** Whether no question is open. */
   done: boolean;
 }
@@ -84,7 +89,7 @@ export function readReconcileArguments(args: readonly string[]): ReconcileArgume
 
 /**
  * Reconciles every ramp in quarantine, and begins a new epoch when nothing is left open. With
- * `--list` the quarantine stays.
+ * `--list` the quarantine stays, and an installation whose workers are well, or wait for others, is left alone.
  */
 export async function reconcileAll(
   dependencies: ReconcileDependencies,
@@ -99,7 +104,7 @@ export async function reconcileAll(
   };
   if (values.join) {
     const epoch = await claimEpoch(where, "join");
-    return { realms: [], unasked: [], epoch, done: true };
+    return { realms: [], unasked: [], epoch, unread: null, done: true };
   }
   const { row, verdict } = await inspectInstallation(where);
   const { id: master } = await readMasterKey(dependencies.masterKey);
@@ -109,6 +114,8 @@ export async function reconcileAll(
         " key of its time, and is reconciled with that",
     );
   }
+  const unread = values.list ? await unreadFor(database, { row, verdict }) : null;
+  if (unread !== null) return { realms: [], unasked: [], epoch: null, unread, done: false };
   const isApart = verdict.state === "apart" || verdict.state === "waiting";
   const apart = isApart || row.halted !== null;
   if (apart) {
@@ -141,7 +148,23 @@ export async function reconcileAll(
   ) {
     dependencies.print(line);
   }
-  return { realms, unasked, epoch, done };
+  return { realms, unasked, epoch, unread, done };
+}
+
+/**
+ * Why a listing leaves an installation alone: its workers go on, or will by themselves, and a listing would quarantine
+ * every ramp of theirs. Null where nobody signs anyway: the installation is halted, or its database older than the record.
+ */
+async function unreadFor(
+  { platform }: Database,
+  { row, verdict }: Awaited<ReturnType<typeof inspectInstallation>>,
+): Promise<string | null> {
+  if (row.halted !== null) return null;
+  if (verdict.state === "waiting") return verdict.detail;
+  if (verdict.state !== "apart" || verdict.fault !== "host") return null;
+  const seconds = await reading(platform, selectAttestedS);
+  if (seconds === null || seconds > VOUCHED_S) return null;
+  return `${verdict.detail}; and workers of the installation were seen in the last minute: end them first`;
 }
 
 function toldLate({ withdrawal, answer, status, order, hash }: LateAnswer): string {
@@ -188,7 +211,8 @@ async function reconcileRealms(
 }
 
 /** Formats the end of a reconciliation: the realms that keep it from ending, a line each. */
-export function formatReconciliation({ realms, done }: ReconcileReport): string[] {
+export function formatReconciliation({ realms, unread, done }: ReconcileReport): string[] {
+  if (unread !== null) return [`nothing was listed, and nothing has changed: ${unread}`];
   const left = realms.flatMap(({ realm, name, places, fault }) => {
     const waiting = places.filter(({ lifted }) => !lifted);
     const count = (of: (place: PlaceReport) => readonly unknown[]) =>
