@@ -3,9 +3,20 @@ import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { migrateRealms } from "../../domain/realms/migrations.ts";
 import { writing } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { attachNewest } from "../../workers/archive/archiving.ts";
+import { idFrom } from "../../domain/ids.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
+import { attachNewest, dropArchived } from "../../workers/archive/archiving.ts";
+import { archivedTransactions } from "../../workers/archive/proofs.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
-import { agedRealm, archiveOne, asOwner, stateOf } from "../support/archives.ts";
+import {
+  agedRealm,
+  archiveInto,
+  archiveOne,
+  asOwner,
+  BOUNDS,
+  namesIn,
+  stateOf,
+} from "../support/archives.ts";
 import { testDatabase } from "../support/database.ts";
 import { oneMore } from "../support/one_more_migration.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
@@ -129,3 +140,61 @@ for (
     deepEqual(await names(), []);
   });
 }
+
+Deno.test("a part that came back into a ledger that was migrated meanwhile is archived with what its rows have now, and files of before are never taken for it", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await agedRealm(realm);
+  const [first, second, third] = [
+    await Deno.makeTempDir(),
+    await Deno.makeTempDir(),
+    await Deno.makeTempDir(),
+  ];
+  const textsIn = async (folder: string) =>
+    await Promise.all((await namesIn(folder)).map((name) => Deno.readFile(`${folder}/${name}`)));
+  const columnsIn = async (folder: string) => {
+    const name = (await namesIn(folder)).find((one) => one.endsWith("manifest.json"))!;
+    const { files } = JSON.parse(await Deno.readTextFile(`${folder}/${name}`));
+    return files.map(({ columns }: { columns: string[] }) => columns.includes("channel"));
+  };
+  const proven = async (folder: string) => {
+    const files = archivedTransactions(realm.pool, realm.id, { folder, identities: null });
+    deepEqual((await checkLedger(realm.pool, undefined, undefined, files)).mismatches, []);
+  };
+  await archiveOne(realm, first);
+  await migrate(realm, "alter table transactions add column channel text");
+  await attach(realm);
+  const before = await textsIn(first);
+  await rejects(archiveInto(realm, first), /from before the ledger was migrated: give another/);
+  deepEqual(await textsIn(first), before);
+  await archiveOne(realm, second);
+  deepEqual(await columnsIn(second), [true, false]);
+  await proven(second);
+  await attach(realm);
+  await archiveOne(realm, second); // whole files of the same rows are taken
+  await proven(second);
+  await attach(realm);
+  // A job of the migration fills the column.
+  await asOwner(realm, (owner) =>
+    writing(owner, (db) =>
+      db.unsafe(`
+        do $$ declare part regclass; begin
+          for part in select inhrelid from pg_inherits where inhparent = 'transactions'::regclass loop
+            execute format('alter table %s disable trigger user', part);
+            execute format('update %s set channel = ''api'' where id < %L', part, '${
+        idFrom(BOUNDS[0])
+      }');
+            execute format('alter table %s enable trigger user', part);
+          end loop; end $$`).simple()));
+  await rejects(archiveInto(realm, second), /from before the ledger was migrated: give another/);
+  await archiveOne(realm, third);
+  await proven(third);
+  const { schema } = locationOf(realm.made.realm);
+  const dropped = await asOwner(realm, (owner) =>
+    dropArchived({
+      ...{ owner, folder: third, realm: { id: realm.id, schema } },
+      ...{ recipients: [], identities: null },
+    }));
+  equal(dropped.length, 1);
+  await proven(third);
+});

@@ -3,6 +3,7 @@
  * takes it out of the ledger. A process that is killed before leaves files, which the next one takes or writes anew.
  * @module
  */
+import { createHash } from "node:crypto";
 import type { Pool, Tx } from "../../db/database.ts";
 import { copyOut } from "../../db/backup/copies.ts";
 import { readOnce } from "../../db/backup/snapshots.ts";
@@ -79,7 +80,7 @@ export async function archiveOldest(
   const manifest = await readOnce(owner, async (tx) => {
     const proven = await provePart(tx, archiving, part);
     onStep("verified");
-    return await findWhole(archiving, part, proven) ??
+    return await findWhole(tx, archiving, part, proven) ??
       await writePart(tx, archiving, part, proven).catch((error) => notWritten(error, until));
   });
   onStep("written");
@@ -146,23 +147,61 @@ async function provePart(
 /**
  * Finds files that an earlier process wrote whole; null where there are none.
  *
- * @throws {DomainError} request.invalid where they are another archive of the part, as one for other recipients: the record
- * of another copy of the realm may name it, and nobody may have its rows but there
+ * @throws {DomainError} request.invalid where they are another archive of the part, as one for other recipients, or of
+ * before a migration: the record of another copy of the realm may name it, and nobody may have its rows but there
  */
 async function findWhole(
+  tx: Tx,
   archiving: Archiving,
-  { suffix }: PartRow,
+  part: PartRow,
   proven: Omit<Manifest, "files">,
 ): Promise<{ manifest: Manifest; digest: string } | null> {
-  const found = await readManifest(archiving.folder, { realm: proven.realm, suffix });
+  const { folder } = archiving;
+  const found = await readManifest(folder, { realm: proven.realm, suffix: part.suffix });
   if (found === null) return null;
   const { files, ...facts } = found.manifest;
   if (!await checkFiles(archiving, { files }).then(() => true, () => false)) return null;
-  if (JSON.stringify(facts) === JSON.stringify(proven)) return found;
+  const isSame = JSON.stringify(facts) === JSON.stringify(proven);
+  if (isSame && await hold(tx, archiving, part, files)) return found;
+  const other = isSame ? "one from before the ledger was migrated" : "one for other recipients";
   return refuse(
-    `${archiving.folder} holds another archive of the part until ${proven.until}, ` +
-      "or one for other recipients: give another folder",
+    `${folder} holds another archive of the part until ${proven.until}, or ${other}: give another folder`,
   );
+}
+
+/**
+ * Whether files hold the rows of a part as they are. A part that came back has another form where the ledger was migrated
+ * meanwhile, and its rows may have got what the files do not have.
+ */
+async function hold(
+  tx: Tx,
+  { realm, progress }: Archiving,
+  { suffix }: PartRow,
+  files: readonly ArchiveFile[],
+): Promise<boolean> {
+  for (const { table, columns, sha256 } of files) {
+    const present = await selectColumns(tx, table);
+    if (JSON.stringify(present) !== JSON.stringify(columns)) return false;
+    progress?.part(`Comparing ${table}`, null, "bytes");
+    const digest = createHash("sha256");
+    for await (const chunk of counted(rowsOf(tx, { realm, suffix, table, columns }), progress)) {
+      digest.update(chunk);
+    }
+    if (digest.digest("hex") !== sha256) return false;
+  }
+  return true;
+}
+
+/** Reads the rows of a part in the order of their file. */
+function rowsOf(
+  tx: Tx,
+  { realm, suffix, table, columns }:
+    & Pick<Archiving, "realm">
+    & Pick<PartRow, "suffix">
+    & Pick<ArchiveFile, "table" | "columns">,
+): AsyncGenerator<Uint8Array> {
+  const shape = { name: `${table}_${suffix}`, columns };
+  return copyOut(tx, realm.schema, shape, `true order by ${ORDER[table]}`);
 }
 
 /** Writes the rows of a part to files. */
@@ -176,10 +215,9 @@ async function writePart(
   const files: ArchiveFile[] = [];
   for (const table of PARTED) {
     const columns = await selectColumns(tx, table);
-    const shape = { name: `${table}_${suffix}`, columns };
     const name = `${realm.id.replaceAll("-", "")}_${suffix}_${table}`;
     progress?.part(`Writing ${table}`, null, "bytes");
-    const rows = copyOut(tx, realm.schema, shape, `true order by ${ORDER[table]}`);
+    const rows = rowsOf(tx, { realm, suffix, table, columns });
     files.push(await writeRows(archiving, { name, table, columns }, counted(rows, progress)));
     if (files.at(-1)!.rows !== proven[table]) {
       refuse(`${table}: rows were written of ${proven[table]}`);
