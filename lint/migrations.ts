@@ -1,6 +1,7 @@
 /**
- * Migrations: no statement on a table that exists already holds a lock for as long as the table is large. The files are
- * read with PostgreSQL's own parser. A table that the same file makes is empty, and anything may be done to it.
+ * Migrations: no statement on a table that exists already holds a lock for as long as the table is large, and none takes
+ * from the parts of a ledger what an archived part would be brought back with. The files are read with PostgreSQL's own
+ * parser. A table that the same file makes is empty, and anything may be done to it.
  *
  * @module
  */
@@ -24,6 +25,8 @@ interface Reading {
   altered: Set<string>;
   /** Checks that a column is not null, by table and name; true once an earlier file validated them. */
   notNull: Map<string, { column: string; validated: boolean }>;
+  /** Columns that were added to tables with parts with a default, which rows of archived parts do not have. */
+  preset: Set<string>;
   fault: (message: string) => void;
 }
 
@@ -34,8 +37,15 @@ const STEP = `NNNN_<noun>${INDEX_STEP}`;
 const SEQUENCES = ["platform", "realm"];
 /** Functions of one value for all rows of a statement: a column whose default they are is added without a rewrite. */
 const STABLE = ["now", "transaction_timestamp", "statement_timestamp", "current_setting"];
-/** Tables with parts: no index is made concurrently on all of them at once. */
+/** Tables with parts: no index is made concurrently on all of them at once, and archived parts may come back. */
 const PARTED = ["transactions", "entries"];
+/**
+ * fit_part() gives a part that comes back what the others have had of a column since it was added. The server forgets that
+ * when it writes the others anew (`vacuum full`); a column that allows nulls, and has no default any more, then looks as if
+ * it never had one, and the part would get nulls for the values.
+ */
+const FORGOTTEN =
+  "a part that comes back (docs/adr/0044-archived-parts.md) could get nulls in place of its default";
 const LATER = "add it as `not valid`, and validate it in a migration of a later version";
 const REWRITES = "writes the whole table anew while nobody can read it";
 /** Statements that hold a table for long whatever they say. */
@@ -81,10 +91,10 @@ export async function migrationFaults(): Promise<string | null> {
 /** Names the statements of a sequence that hold a lock for long, as `path:line: reason`. */
 export async function longLocks(files: readonly MigrationText[]): Promise<string[]> {
   const faults: string[] = [];
-  const notNull: Reading["notNull"] = new Map();
+  const kept: Pick<Reading, "notNull" | "preset"> = { notNull: new Map(), preset: new Set() };
   for (const { path, text } of files) {
     const bytes = new TextEncoder().encode(text); // the parser counts bytes
-    const reading: Reading = { made: new Set(), altered: new Set(), notNull, fault: () => {} };
+    const reading: Reading = { made: new Set(), altered: new Set(), ...kept, fault: () => {} };
     const { stmts = [] } = await parse(text) as { stmts?: Fields[] };
     if (path.endsWith(INDEX_STEP)) {
       const reason = indexStepFault(stmts);
@@ -145,7 +155,7 @@ function readStatement(kind: string, fields: Fields, reading: Reading): void {
 
 function readAlteration(table: string, command: Fields, reading: Reading): void {
   const { subtype, name, def } = command as { subtype: string; name?: string; def?: Fields };
-  const { notNull, altered, fault } = reading;
+  const { notNull, preset, altered, fault } = reading;
   const known = notNull.get(`${table}.${name}`);
   if (subtype in REFUSED_ALTERATIONS) fault(REFUSED_ALTERATIONS[subtype]);
   else if (subtype === "AT_AddConstraint") {
@@ -165,9 +175,25 @@ function readAlteration(table: string, command: Fields, reading: Reading): void 
       fault(`scans the table for nulls: first a check \`${name} is not null\`, and ${LATER}`);
     }
   } else if (subtype === "AT_AddColumn") {
-    const reason = columnFault(def!.ColumnDef as Fields);
+    const column = def!.ColumnDef as Fields;
+    const reason = columnFault(column);
     if (reason !== null) fault(reason);
+    if (PARTED.includes(table)) readPartedColumn(table, column, reading);
+  } else if (subtype === "AT_DropNotNull" && preset.has(`${table}.${name}`)) {
+    fault(`drops \`not null\` of a column that was added with a default: ${FORGOTTEN}`);
   }
+}
+
+/** Refuses a column of a table with parts that has a default and allows nulls. */
+function readPartedColumn(table: string, column: Fields, { preset, fault }: Reading): void {
+  const all = ((column.constraints ?? []) as { Constraint: Fields }[]).map((one) => one.Constraint);
+  const isNull = (node: unknown) => (node as { A_Const?: Fields }).A_Const?.isnull === true;
+  if (!all.some((one) => one.contype === "CONSTR_DEFAULT" && !isNull(one.raw_expr))) return;
+  preset.add(`${table}.${column.colname}`);
+  if (all.some(({ contype }) => contype === "CONSTR_NOTNULL")) return;
+  fault(
+    `a column with a default allows nulls: ${FORGOTTEN}. Say \`not null\`, or give it no default`,
+  );
 }
 
 /** Remembers a check that a column is not null. */

@@ -110,3 +110,33 @@ Deno.test("an index on a table with rows is made in an index step, a file of one
   const [fault] = await faultsOf("create index concurrently if not exists own on lines (id)");
   match(fault, /no index is made concurrently in a transaction: .* NNNN_<noun>\.index\.sql/);
 });
+
+Deno.test("a column that archived parts would come back without is not added to a table with parts", async () => {
+  const of = async (...texts: string[]) =>
+    await longLocks(texts.map((text, at) => ({ path: `${at}.sql`, text })));
+  const add = (of: string) => `alter table entries add column n integer ${of}`;
+  for (
+    const allowed of ["", "not null default 1", "default null", "check (n > 0) not null default 1"]
+  ) {
+    const faults = await of(add(allowed));
+    equal(faults.filter((one) => !/not valid/.test(one)).length, 0, allowed);
+  }
+  for (
+    const text of [
+      add("default 1"),
+      add("null default 1"),
+      "alter table transactions add column n text default 'x'",
+    ]
+  ) {
+    const faults = await of(text);
+    equal(faults.length, 1, text);
+    match(faults[0], /^0\.sql:1: .*allows nulls: a part that comes back/);
+  }
+  const drop = "alter table entries alter column n drop not null";
+  const faults = await of(add("not null default 1"), drop);
+  equal(faults.length, 1);
+  match(faults[0], /^1\.sql:1: .*drops `not null`.*a part that comes back/);
+  deepEqual(await of("alter table entries add column m integer not null default 1", drop), []);
+  deepEqual(await of("alter table orders add column n integer default 1"), []);
+  deepEqual(await of(`create table entries (id bigint); ${add("default 1")}`), []);
+});
