@@ -111,7 +111,7 @@ export async function main(args: readonly string[]): Promise<void> {
     }
     const loading = COMMANDS[name](); // beside the opening of the database
     loading.catch(() => {}); // awaited below
-    if (!serving) (await loading).read(rest); // before the database is migrated
+    if (!serving) await (await loading).read(rest); // before the database is migrated
     const context = await openContext(name, serving).catch(failStart);
     lines.above = context.progress.above;
     try {

@@ -10,8 +10,9 @@ import type { OrderOptions } from "../workers/moves/move.ts";
 import { orderMove } from "../workers/moves/move_orders.ts";
 import { cancel, carryOn, dropOld } from "../workers/moves/moving.ts";
 import { isId } from "../domain/ids.ts";
-import { DatabaseUrl, locationOf, nameServer, serverOf } from "../domain/realms/realm_locations.ts";
+import { locationOf, nameServer, serverOf } from "../domain/realms/realm_locations.ts";
 import type { CommandContext } from "./context.ts";
+import { readAddress } from "./input.ts";
 
 const FLAGS = {
   to: { type: "string" },
@@ -20,10 +21,17 @@ const FLAGS = {
 } as const;
 const SIZE_MAX_MS = 10_000;
 
+/** What is asked for; `to` is null for the platform's database. */
+export interface MoveArguments {
+  realm: string;
+  to?: string | null;
+  verb: "move" | "cancel" | "drop-old";
+}
+
 /** Moves a realm to another database, carries its move on, takes it back, or drops the copy that was left behind. */
 export async function moveRealm(
   context: CommandContext,
-  { realm, to, verb }: ReturnType<typeof readMoveArguments>,
+  { realm, to, verb }: MoveArguments,
 ): Promise<void> {
   const options = optionsOf(context);
   if (verb === "drop-old") {
@@ -62,9 +70,7 @@ function optionsOf({ database, migrations, provisioning }: CommandContext): Orde
 }
 
 /** Reads the arguments of `realm move`. @throws {UsageError} */
-export function readMoveArguments(
-  args: readonly string[],
-): { realm: string; to?: string | null; verb: "move" | "cancel" | "drop-old" } {
+export async function readMoveArguments(args: readonly string[]): Promise<MoveArguments> {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
@@ -77,7 +83,7 @@ export function readMoveArguments(
       if (!isId(realm)) throw new TypeError(`${realm} is no id of a realm`);
       if (values.cancel) return { realm, verb: "cancel" };
       if (values["drop-old"]) return { realm, verb: "drop-old" };
-      return { realm, to: addressOf(values.to), verb: "move" };
+      return { realm, to: await addressOf(values.to), verb: "move" };
     }
   } catch (error) {
     throw new UsageError("realm", (error as Error).message);
@@ -85,12 +91,9 @@ export function readMoveArguments(
   throw new UsageError("realm");
 }
 
-function addressOf(text: string | undefined): string | null | undefined {
+async function addressOf(text: string | undefined): Promise<string | null | undefined> {
   if (text === undefined) return undefined;
-  if (text === "platform") return null;
-  const read = DatabaseUrl.safeParse(text);
-  if (read.success) return read.data;
-  throw new Error(`--to: ${read.error.issues.map(({ message }) => message).join("; ")}`);
+  return text === "platform" ? null : await readAddress("--to", text);
 }
 
 /** Lists realms with their zone, place and size, a line of JSON each. */

@@ -9,7 +9,6 @@ import { refuse } from "../domain/backup/manifests.ts";
 import { isId } from "../domain/ids.ts";
 import { STEPS } from "../domain/audit/ledger_check.ts";
 import { assertEncoding, restateAll } from "../domain/realms/migrations.ts";
-import { DatabaseUrl } from "../domain/realms/realm_locations.ts";
 import { refuseOtherKey } from "../domain/security/platform_key.ts";
 import { decryptFrom } from "../workers/backup/envelope.ts";
 import { type FrameReader, readFrames } from "../workers/backup/frames.ts";
@@ -28,6 +27,7 @@ import { quarantineAll } from "../workers/installation/quarantine_all.ts";
 import { type AuditArguments, checkRealms, formatAudit, readAuditArguments } from "./audit.ts";
 import { listRealms } from "./backup.ts";
 import { type CommandContext, failStart, type Invocation, StartError } from "./context.ts";
+import { readAddress } from "./input.ts";
 
 const FLAGS = {
   realm: { type: "string" },
@@ -49,7 +49,7 @@ export interface RestoreArguments {
 
 /** Restores a backup; the exit code is 1 where its audit finds a mismatch. */
 export async function restore(context: CommandContext, { args }: Invocation): Promise<void> {
-  const given = readRestoreArguments(args);
+  const given = await readRestoreArguments(args);
   const { file, realm, without, check } = given;
   context.progress.part(check ? "Reading" : "Restoring", (await Deno.stat(file)).size, "bytes");
   const frames = await openBackup(context, file);
@@ -173,7 +173,7 @@ function report(
 }
 
 /** Reads the arguments of the command. @throws {UsageError} */
-export function readRestoreArguments(args: readonly string[]): RestoreArguments {
+export async function readRestoreArguments(args: readonly string[]): Promise<RestoreArguments> {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
@@ -190,16 +190,14 @@ export function readRestoreArguments(args: readonly string[]): RestoreArguments 
     if (realm !== null && without.length > 0) throw new TypeError("--realm stands alone");
     const kept = expect === undefined ? undefined : readAuditArguments(["--expect", expect]).expect;
     const [file] = positionals;
-    return { file, realm, without, to: destinationOf(to), expect: kept, check };
+    return { file, realm, without, to: await destinationOf(to), expect: kept, check };
   } catch (error) {
     throw new UsageError("restore", (error as Error).message);
   }
 }
 
 /** Reads a destination; no message shows the address, which has a password. */
-function destinationOf(text: string | undefined): Destination | undefined {
+async function destinationOf(text: string | undefined): Promise<Destination | undefined> {
   if (text === undefined || text === "platform" || text === "origin") return text;
-  const read = DatabaseUrl.safeParse(text);
-  if (read.success) return { address: read.data };
-  throw new TypeError(`--to: ${read.error.issues.map(({ message }) => message).join("; ")}`);
+  return { address: await readAddress("--to", text) };
 }

@@ -10,11 +10,11 @@ export const COMMANDS = {
   ],
   realm: [
     "creates a realm, lists realms with their sizes and places, or moves one to another database",
-    "create --name … --email … --password … [--country US] [--currency USD] [--zone US]" +
-    " [--tier unlimited] [--username …] [--database-url postgres://…]",
-    'create \'{"name": "…", "admin": {…}}\'',
+    "create --name … --email … [--country US] [--currency USD] [--zone US] [--tier unlimited]" +
+    " [--username …] [--database-url postgres://…], with the password on standard input",
+    'create -, with the request on standard input: {"name": "…", "admin": {…}}',
     "list",
-    "move <id> --to postgres://…, or --to platform",
+    "move <id> --to -, with the address (postgres://…) on standard input, or --to platform",
     "move <id>, to carry a move on; with --cancel to take it back, with --drop-old to drop the old copy",
   ],
   "rotate-master-key": ["puts every seed's key under NEW_MASTER_KEY", ""],
@@ -44,8 +44,8 @@ export const COMMANDS = {
   ],
   restore: [
     "restores a backup with sending halted and audits it, or reads it all and restores nothing",
-    "<file> [--realm <id> | --without <id> …] [--to platform|origin|postgres://…]" +
-    " [--expect <seq>:<hash>]",
+    "<file> [--realm <id> | --without <id> …] [--to platform|origin|-] [--expect <seq>:<hash>]," +
+    " with the address (postgres://…) for --to - on standard input",
     "<file> --check",
   ],
 } as const satisfies Readonly<Record<string, readonly [string, ...string[]]>>;

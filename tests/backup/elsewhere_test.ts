@@ -120,8 +120,8 @@ Deno.test("a backup under load holds realms of other servers, and comes back int
   await t.step("to another server", async () => {
     await using elsewhere = await testDatabase();
     const next = await server.database();
-    const args = [made.path, "--to", next];
-    const back = reportOf(await host.run(elsewhere.url, "restore", args, server.env));
+    const args = [made.path, "--to", "-"];
+    const back = reportOf(await host.run(elsewhere.url, "restore", args, server.env, next));
     deepEqual(back.heads, made.heads);
     equal(await isApart(elsewhere.url, away), true);
     deepEqual(await schemasAt(next), [schemaOf(away)]);
@@ -150,10 +150,10 @@ Deno.test("a restore that is killed after it has built a realm on another server
   const made = reportOf(await host.run(url, "backup", [], server.env));
   await using elsewhere = await testDatabase();
   const next = await server.database();
-  const args = [made.path, "--to", next];
+  const args = [made.path, "--to", "-"];
   {
     await using _lock = await holding(elsewhere.url, "create schema platform");
-    const { child, end } = host.start(elsewhere.url, "restore", args, server.env);
+    const { child, end } = host.start(elsewhere.url, "restore", args, server.env, next);
     await untilSomebodyWaits(elsewhere.url);
     child.kill("SIGKILL");
     equal((await end()).code, 137);
@@ -161,7 +161,7 @@ Deno.test("a restore that is killed after it has built a realm on another server
   await until(async () => !(await schemasAt(elsewhere.url)).includes("platform"));
   deepEqual(await schemasAt(next), [schemaOf(away)]);
   const [{ note }] = await rowsAt<{ note: string }>(elsewhere.url, noteOf("purser_restore"));
-  const back = reportOf(await host.run(elsewhere.url, "restore", args, server.env));
+  const back = reportOf(await host.run(elsewhere.url, "restore", args, server.env, next));
   deepEqual(back.heads, made.heads);
   deepEqual((await auditAll(elsewhere.url, PLATFORM_KEY)).wrong, []);
   deepEqual(await rowsAt(next, noteOf(schemaOf(away))), [{ note: null }]);
@@ -171,7 +171,7 @@ Deno.test("a restore that is killed after it has built a realm on another server
     third.url,
     `create schema purser_restore; comment on schema purser_restore is '${note}'`,
   );
-  const refused = await host.run(third.url, "restore", args, server.env);
+  const refused = await host.run(third.url, "restore", args, server.env, next);
   ok(refused.said.includes(`exists already, at ${serverOf(next)}`), refused.said);
   deepEqual([await schemasAt(third.url), await schemasAt(next)], [[], [schemaOf(away)]]);
 });
@@ -230,8 +230,9 @@ Deno.test("a realm whose server is lost comes back on another, and the old place
   deepEqual([made.elsewhere, made.realms], [{ [away.id]: serverOf(home) }, 1]);
   await money.transfer();
   const next = await server.database();
-  const restore = (to: string) => host.run(url, "restore", [made.path, "--to", to], server.env);
-  const living = await restore(next);
+  const restore = (to: string, address?: string) =>
+    host.run(url, "restore", [made.path, "--to", to], server.env, address);
+  const living = await restore("-", next);
   deepEqual([living.code, living.out], [1, ""]);
   ok(living.said.includes(`exists already, at ${serverOf(home)}`), living.said);
   deepEqual(await schemasAt(next), []);

@@ -24,7 +24,7 @@ Deno.test("what a restore of one realm left on another server, where it was kill
   const { path } = reportOf(await host.run(url, "backup", ["--realm", away.id], server.env));
   const to = await server.database();
   const schema = schemaOf(away);
-  const args = [path, "--to", to];
+  const args = [path, "--to", "-"];
   const [{ database_url_encrypted: home }] = await rowsAt<{ database_url_encrypted: Uint8Array }>(
     url,
     `select database_url_encrypted from platform.realms where id = '${away.id}'`,
@@ -34,7 +34,7 @@ Deno.test("what a restore of one realm left on another server, where it was kill
   await rowsAt(superuserUrl, WAITING);
   {
     await using _lock = await holding(url, HOLD);
-    const { child, end } = host.start(url, "restore", args, server.env);
+    const { child, end } = host.start(url, "restore", args, server.env, to);
     await until(async () => (await rowsAt(url, WAITERS)).length > 0);
     child.kill("SIGKILL");
     await end();
@@ -45,11 +45,11 @@ Deno.test("what a restore of one realm left on another server, where it was kill
   const used = (place: string) =>
     rowsAt(to, `update ${schema}.attestations set place = ${place} returning 1`);
   equal((await used(`${schema}.database_place()`)).length, 1, "it is there");
-  const refused = await host.run(url, "restore", args, server.env);
+  const refused = await host.run(url, "restore", args, server.env, to);
   deepEqual([refused.code, refused.out], [1, ""]);
   match(refused.said, new RegExp(`the schema ${schema} exists already`));
   await used("null");
-  const again = await host.run(url, "restore", args, server.env);
+  const again = await host.run(url, "restore", args, server.env, to);
   match(again.said, new RegExp(`a restore did not end: what it left in the schema ${schema}`));
   equal(reportOf(again).realms, 1);
   const notes = await rowsAt<{ note: string | null }>(

@@ -216,11 +216,11 @@ Deno.test("a move goes on after one Ctrl-C, which tells what a second one does",
   await using host = await commandHost();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const to = await server.database();
-  const move = ["move", realm.id, "--to", to];
+  const move = ["move", realm.id, "--to", "-"];
   const schema = schemaOf(realm);
   {
     await using _lock = await holding(own.url, `lock table ${schema}.withdrawals`);
-    const { child } = host.start(own.url, "realm", move, server.env);
+    const { child } = host.start(own.url, "realm", move, server.env, to);
     await untilSomebodyWaits(own.url);
     child.kill("SIGINT");
     const lines = child.stderr.pipeThrough(new TextDecoderStream()).values({ preventCancel: true });

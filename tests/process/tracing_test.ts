@@ -126,18 +126,22 @@ Deno.test("the keys that a command prints once go to its caller, and to no colle
   const collector = collect();
   await using _collecting = collector.server;
   await using own = await testDatabase();
-  const run = async (...args: string[]) => {
-    const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+  const run = async (args: readonly string[], input = "") => {
+    const child = new Deno.Command(Deno.execPath(), {
       args: [...await taskArgs("realm"), ...args],
       env: { DATABASE_URL: own.url, PLATFORM_KEY, ...tracesTo(collector.url) }, // and no MASTER_KEY
-    }).output();
+      ...{ stdin: "piped", stdout: "piped", stderr: "piped" },
+    }).spawn();
+    await ReadableStream.from([new TextEncoder().encode(input)]).pipeTo(child.stdin);
+    const { code, stdout, stderr } = await child.output();
     const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
     equal(code, 0, err);
     return out;
   };
   const admin = { email: "a@traced.example", password: PASSWORD };
-  const made = JSON.parse(await run("create", JSON.stringify({ name: "told once", admin })));
-  await run("list");
+  const asked = JSON.stringify({ name: "told once", admin });
+  const made = JSON.parse(await run(["create", "-"], asked));
+  await run(["list"]);
   await eventually(() => collector.text().includes("schema_version")); // what it lists is exported
   for (const secret of [made["x-api-key"], made.realm_key, PASSWORD]) {
     equal(collector.text().includes(secret), false);

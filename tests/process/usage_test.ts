@@ -3,6 +3,7 @@ import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict
 import { isExpected, listen, StartError } from "../../commands/context.ts";
 import { formatRound } from "../../commands/audit.ts";
 import { COMMAND_NAMES, type CommandName } from "../../config/usages.ts";
+import { newId } from "../../domain/ids.ts";
 import { taskArgs } from "../support/tasks.ts";
 
 const MAIN = ["run", "--no-prompt", "--no-check", "--cached-only", "main.ts"];
@@ -59,6 +60,34 @@ Deno.test("wrong arguments are refused before the settings are read or the datab
     deepEqual([code, out], [1, ""], name);
     match(first, fault);
     match(usage, new RegExp(`^usage: ${name}`));
+  }
+});
+
+Deno.test("no command takes a password in an argument, or shows it, and each says what it reads instead", async () => {
+  const secret = "a-password-of-tests";
+  const address = `postgres://login:${secret}@127.0.0.1/realms`;
+  const flags = ["--name", "x", "--email", "x@example.com"];
+  const wrong: readonly (readonly string[])[] = [
+    ["realm", "create", ...flags, "--password", secret],
+    ["realm", "create", ...flags, "--database-url", address],
+    ["realm", "create", JSON.stringify({ name: "x", admin: { password: secret } })],
+    ["realm", "move", newId(Date.now()), "--to", address],
+    ["restore", "backup.age", "--to", address],
+  ];
+  for (const args of wrong) {
+    const { code, out, err } = await run([...MAIN, ...args]);
+    deepEqual([code, out], [1, ""], args.join(" "));
+    match(err, /users of this host see arguments.*standard input[^]*usage: /);
+    ok(!err.includes(secret), err);
+  }
+  // Nobody is asked for what standard input does not have.
+  for (const args of [["realm", "create", ...flags], ["restore", "backup.age", "--to", "-"]]) {
+    const { code, err } = await run([...MAIN, ...args]);
+    equal(code, 1);
+    match(err, /is read from standard input, which is empty/);
+  }
+  for (const name of ["realm", "restore"]) {
+    match((await run([...MAIN, name, "--help"])).out, /on standard input/);
   }
 });
 

@@ -28,12 +28,13 @@ export interface CommandHost extends AsyncDisposable {
   readonly folder: string;
   /** Public key of its backups. */
   readonly recipient: string;
-  /** Starts a command on the database of an address. */
+  /** Starts a command on the database of an address, with a text as its standard input. */
   start(
     url: string,
     command: Command,
     args: readonly string[],
     env?: Record<string, string>,
+    input?: string,
   ): Running;
   /** Runs a command to its end. */
   run(
@@ -41,6 +42,7 @@ export interface CommandHost extends AsyncDisposable {
     command: Command,
     args: readonly string[],
     env?: Record<string, string>,
+    input?: string,
   ): Promise<Ended>;
   /** Runs a command whose files may have so many blocks of 512 bytes each, as where the disk is full. */
   runWithin(
@@ -82,8 +84,8 @@ export async function commandHost(): Promise<CommandHost> {
     NO_COLOR: "1",
   };
   await Deno.mkdir(settings.DATA_DIR);
-  const start: CommandHost["start"] = (...of) =>
-    spawn(Deno.execPath(), invocationOf(settings, ...of));
+  const start: CommandHost["start"] = (url, command, args, env, input) =>
+    spawn(Deno.execPath(), invocationOf(settings, url, command, args, env), input);
   return {
     folder,
     recipient,
@@ -153,12 +155,18 @@ function filesOf(command: Command, args: readonly string[], given: HostSettings)
   return { backups: null, restored: args.includes("--archive") ? [behind("--archive"), key] : [] };
 }
 
-function spawn(program: string, { args, env }: Invocation): Running {
-  const how = { cwd: ROOT, stdin: "null", stdout: "piped", stderr: "piped" } as const;
-  const child = new Deno.Command(program, { args, env, ...how }).spawn();
+function spawn(program: string, { args, env }: Invocation, input?: string): Running {
+  const how = { cwd: ROOT, stdout: "piped", stderr: "piped" } as const;
+  const stdin = input === undefined ? "null" : "piped";
+  const child = new Deno.Command(program, { args, env, stdin, ...how }).spawn();
+  // It may end without having read any of it.
+  const fed = input === undefined
+    ? Promise.resolve()
+    : ReadableStream.from([new TextEncoder().encode(input)]).pipeTo(child.stdin).catch(() => {});
   return {
     child,
     async end() {
+      await fed;
       const { code, stdout, stderr } = await child.output();
       const read = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
       return { code, out: read(stdout), said: read(stderr) };
