@@ -51,7 +51,20 @@ const SCHEMAS: Readonly<Record<string, new (data: never) => { validate(): void }
 const RUNTIME = [
   ...["DENO_V8_FLAGS", "DENO_DIR", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"],
 ];
+/** What a unit has for itself: what it runs, when it is started again, and where it writes. */
+const OWN =
+  /^(Type|WorkingDirectory|Environment(File)?|ExecStart|Restart(Sec)?|TimeoutStopSec|StateDirectory(Mode)?)=/;
 const read = (name: string) => Deno.readTextFile(`deploy/${name}`);
+
+/** Whether systemd is there to read its units. */
+function hasSystemd(): boolean {
+  try {
+    return new Deno.Command("systemd-analyze", { args: ["--version"] }).outputSync().success;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
 
 async function manifests(): Promise<Manifest[]> {
   const documents = parseAllDocuments(await read("kubernetes.yaml"), { merge: true });
@@ -138,27 +151,65 @@ Deno.test("the job of backups writes to its volume with the rights of compose's,
   equal(JSON.stringify(container).includes("IDENTITY"), false);
 });
 
-Deno.test("the units of systemd run tasks that exist with settings that exist, and systemd finds no fault", async () => {
+/** Units of systemd: the task that each runs, the files of its environment, and whether it has the keys that sign. */
+const UNITS = [
+  { file: "purser-serving.service", task: "serve", files: ["serving"] },
+  { file: "purser-worker.service", task: "worker", files: ["serving", "signing"] },
+  { file: "purser-backup.service", task: "backup --keep 14", files: ["serving", "backup"] },
+] as const;
+
+Deno.test("the units of systemd run tasks that exist with settings that exist", async () => {
   const known = new Set([...settingNames(), ...RUNTIME]);
   const { tasks } = JSON.parse(await Deno.readTextFile("deno.json"));
-  for (const [file, task, keys] of [["serving", "serve", 1], ["worker", "worker", 2]] as const) {
-    const unit = await read(`purser-${file}.service`);
+  for (const { file, task, files } of UNITS) {
+    const unit = await read(file);
     match(unit, new RegExp(`^ExecStart=/usr/local/bin/deno task --quiet ${task}$`, "m"));
-    ok(task in tasks);
+    ok(task.split(" ")[0] in tasks);
     for (const [, settings] of unit.matchAll(/^Environment=(.*)$/gm)) {
       for (const setting of settings.split(" ")) ok(known.has(setting.split("=")[0]), setting);
     }
-    equal([...unit.matchAll(/^EnvironmentFile=/gm)].length, keys);
-    equal(unit.includes("signing.env"), file === "worker");
+    const given = [...unit.matchAll(/^EnvironmentFile=\/etc\/purser\/(\w+)\.env$/gm)];
+    deepEqual(given.map(([, name]) => name), files);
   }
-  const analyze = new Deno.Command("systemd-analyze", {
-    args: ["verify", "--man=no", "deploy/purser-serving.service", "deploy/purser-worker.service"],
-  });
-  const { stderr } = await analyze.output().catch((error) => {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    return { stderr: new Uint8Array() }; // a machine without systemd
-  });
-  const faults = new TextDecoder().decode(stderr).split("\n")
-    .filter((line) => line.includes("purser-") && !line.includes("is not executable"));
-  deepEqual(faults, []);
+});
+
+Deno.test({
+  name: "systemd finds no fault in its units",
+  ignore: !hasSystemd(),
+  async fn() {
+    const { stderr } = await new Deno.Command("systemd-analyze", {
+      args: [
+        ...["verify", "--man=no", "deploy/purser-backup.timer"],
+        ...UNITS.map(({ file }) => `deploy/${file}`),
+      ],
+    }).output();
+    const faults = new TextDecoder().decode(stderr).split("\n")
+      .filter((line) => line.includes("purser-") && !line.includes("is not executable"));
+    deepEqual(faults, []);
+  },
+});
+
+Deno.test("the units of systemd have the same bounds and no rights, and a timer makes the backup that Kubernetes makes, as often", async () => {
+  const bounds = async (file: string) =>
+    (await read(file)).split("[Service]\n")[1].split("\n[")[0]
+      .split("\n").filter((line) => /^\w+=/.test(line) && !OWN.test(line)).sort();
+  const [first, ...others] = await Promise.all(UNITS.map(({ file }) => bounds(file)));
+  ok(first.includes("ProtectSystem=strict") && first.includes("DynamicUser=yes"));
+  for (const one of others) deepEqual(one, first);
+
+  const unit = await read("purser-backup.service");
+  const folder = /BACKUP_DIR=(\S+)/.exec(unit)![1];
+  equal(folder, `/var/lib/${/^StateDirectory=(.*)$/m.exec(unit)![1]}`); // it may write nothing else
+  match(unit, /^Type=oneshot$/m);
+  ok(!/IDENTITY|MASTER_KEY=|signing\.env/.test(unit));
+  const timer = await read("purser-backup.timer");
+  ok(!/^Unit=/m.test(timer)); // so it starts the service of its name
+  match(timer, /^WantedBy=timers\.target$/m);
+  match(timer, /^Persistent=yes$/m);
+  const cron = (await manifests()).find(({ kind }) => kind === "CronJob")!;
+  const { schedule } = cron.spec as unknown as { schedule: string };
+  const [, hour, minute] = /^OnCalendar=\*-\*-\* (\d\d):(\d\d):00$/m.exec(timer)!;
+  equal(schedule, `${Number(minute)} ${Number(hour)} * * *`);
+  const { containers: [{ args }] } = (await pods()).get("purser-backup")!;
+  deepEqual(UNITS.find(({ file }) => file === "purser-backup.service")!.task.split(" "), args);
 });

@@ -188,6 +188,18 @@ Deno.test("compose connects the service as a role that is no superuser", async (
   );
 });
 
+Deno.test("compose and the manifests give no program a password in its arguments", async () => {
+  const { configs: { login } } = await readCompose();
+  const [psql, next] = login.content.split("\n").slice(
+    login.content.split("\n").findIndex((line) => line.includes("psql")),
+  );
+  equal(/password/i.test(psql), false, psql);
+  equal(next.trim(), "\\getenv password PURSER_PASSWORD");
+  const manifests = await Deno.readTextFile("deploy/kubernetes.yaml");
+  equal(/--from-literal/.test(manifests), false);
+  equal(manifests.match(/create secret generic \S+ --from-env-file=/g)?.length, 2);
+});
+
 Deno.test("the image and the builds run one version of Deno", async () => {
   const [argument] = await restOf("ARG");
   const version = /^DENO_IMAGE=denoland\/deno:(\d+\.\d+\.\d+)$/.exec(argument)![1];
