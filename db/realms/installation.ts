@@ -178,8 +178,8 @@ export async function selectPromotion(
 
 /**
  * Reads the server's timeline beside that of the installation, where the two differ, with the number of witnesses that
- * have not compared and the first of them; null where they are the same, where the server does not report it, and where
- * the installation is halted or nobody has claimed it.
+ * have not compared and the first of them; null where they are the same, where the server does not report it or is a
+ * standby, and where the installation is halted or nobody has claimed it.
  */
 export async function findPromotion(
   pool: Pool,
@@ -187,7 +187,8 @@ export async function findPromotion(
   try {
     return await reading(pool, async (db) => {
       const [row] = await db<{ was: string; now: string }[]>`
-        select timeline as was, left(pg_walfile_name(pg_current_wal_lsn()), 8) as now
+        select timeline as was, case when pg_is_in_recovery() then timeline
+          else left(pg_walfile_name(pg_current_wal_lsn()), 8) end as now
         from installation where timeline is not null and halted is null`;
       if (row === undefined || row.was === row.now) return null;
       const named = await db<(OwedRow & { owed: number })[]>`

@@ -4,11 +4,12 @@
  *
  * @module
  */
-import { equal, match, rejects } from "node:assert/strict";
+import { equal, match, ok, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
 import { migratePlatform, readMigrations } from "../../db/migrate.ts";
 import { selectInstallation } from "../../db/realms/installation.ts";
 import { reading } from "../../db/transaction.ts";
+import { findWaiting } from "../../domain/realms/promotions.ts";
 import { claimEpoch, type Fence } from "../../workers/installation/fence.ts";
 import { openRelay } from "../process/crash/relay.ts";
 import { until } from "../support/eventually.ts";
@@ -28,6 +29,8 @@ interface Installation {
   join(): Promise<void>;
   /** Why the whole installation is halted; null: it is not. */
   halted(): Promise<string | null>;
+  /** How many records other processes are told to be waited for; null: nobody waits. */
+  owed(): Promise<number | null>;
   sql(text: string): Promise<Record<string, unknown>[]>;
 }
 
@@ -118,9 +121,11 @@ const CASES: Record<string, Case> = {
     return {
       async after() {
         for (let times = 0; times < 2; times++) match((await faultOf(left))!, OWED);
-        const { worker, one, halted } = installation;
+        const { worker, one, halted, owed } = installation;
+        equal(await owed(), 1);
         equal(await faultOf(await worker(one)), null);
         equal(await faultOf(left), null);
+        equal(await owed(), null);
         equal(await halted(), null);
       },
     };
@@ -182,6 +187,13 @@ Deno.test("workers of two hosts whose server is promoted go on where nothing was
     running.push([title, await begin(installation)]);
   }
   await caughtUp(primary, standby);
+  {
+    const there = new URL(standby.url);
+    there.pathname = "case_0";
+    await using database = openDatabaseOf(there.href);
+    ok((await reading(database.platform, selectInstallation)).timeline);
+    equal(await findWaiting(database.platform), null, "a standby has no timeline of its own");
+  }
   await cutOff(primary);
   for (const [, { lost }] of running) await lost?.();
   relay.leadTo(null);
@@ -230,6 +242,10 @@ async function installationOf(
     async halted() {
       await using database = openDatabaseOf(here);
       return (await reading(database.platform, selectInstallation)).halted?.detail ?? null;
+    },
+    async owed() {
+      await using database = openDatabaseOf(here);
+      return (await findWaiting(database.platform))?.owed ?? null;
     },
   };
 }
