@@ -2,10 +2,10 @@
  * The common fields of all entities in the API: ids, times, free-form data, soft deletion. @module
  */
 import { z } from "zod";
-import { isDigits } from "./json.ts";
+import { isDigits, writtenOutLength } from "./json.ts";
 import { isPlainName, UNPLAIN } from "./names.ts";
 
-/** Greatest size of a free-form object, in bytes of its JSON text as UTF-8. */
+/** Greatest size of a free-form object, in bytes of its JSON text as UTF-8, with its numbers written out. */
 const FREE_FORM_MAX = 65_536;
 
 /** An id as a caller gives it: opaque; one in another form is not found. */
@@ -122,11 +122,11 @@ export const EntityFields = {
   deleted_at: z.number().int().optional(),
 };
 
-/** The bytes of a value's JSON text as UTF-8; where there are more than so many, any number beyond. */
+/** The bytes of a value's JSON text as UTF-8, with its numbers written out; where there are more than so many, any number beyond. */
 export function jsonLength(value: unknown, most: number): number {
   if (typeof value === "string") return value.length > most ? value.length : textLength(value);
   if (typeof value !== "object" || value === null) return `${value}`.length;
-  if (isDigits(value)) return value.digits.length;
+  if (isDigits(value)) return writtenOutLength(value);
   let length = 1; // a bracket, then each member with a comma or the other bracket behind it
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length && length <= most; i++) {
@@ -147,7 +147,7 @@ export function jsonLength(value: unknown, most: number): number {
 export function jsonBound(value: unknown): number {
   if (typeof value === "string") return 6 * value.length + 2;
   if (typeof value !== "object" || value === null) return 24;
-  if (isDigits(value)) return value.digits.length;
+  if (isDigits(value)) return writtenOutLength(value);
   let bound = 2;
   if (Array.isArray(value)) {
     for (const item of value) bound += 1 + jsonBound(item);

@@ -70,6 +70,19 @@ export function isDigits(value: unknown): value is Digits {
     typeof (value as Partial<Digits>).toJSON === "function" && "digits" in value;
 }
 
+/** A number's sign, its digits before and behind its point, and its exponent. */
+const PARTS = /^(-?)(\d+)(?:\.(\d+))?[eE]([+-]?\d+)$/;
+
+/** The most characters of a number as the database prints it: an exponent as the zeros that it stands for. */
+export function writtenOutLength({ digits }: Digits): number {
+  const parts = PARTS.exec(digits);
+  if (parts === null) return digits.length;
+  const [, sign, whole, fraction = "", exponent] = parts;
+  const scale = Math.max(0, fraction.length - Number(exponent));
+  const before = Math.max(1, whole.length + Number(exponent));
+  return sign.length + before + (scale > 0 ? 1 + scale : 0);
+}
+
 /**
  * Parses JSON without losing a digit, in time that grows with the text alone.
  *

@@ -100,7 +100,8 @@ Deno.test("texts in a free-form object are measured without being printed", () =
 });
 
 Deno.test("a free-form object is measured as its JSON text is, to the byte", () => {
-  const value = fc.jsonValue({ maxDepth: 4, stringUnit: "grapheme" });
+  const value = fc.jsonValue({ maxDepth: 4, stringUnit: "grapheme" })
+    .filter((given) => !/\de/.test(JSON.stringify(given))); // an exponent counts as it is written out
   fc.assert(
     fc.property(value, (given) => {
       const inner = JSON.stringify({

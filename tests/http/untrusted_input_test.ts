@@ -1,10 +1,11 @@
 /** Input of anonymous callers: refused with a precise answer, before any costly work. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { digits, writtenOutLength } from "../../domain/json.ts";
 import { checkPassword } from "../../domain/security/passwords.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { openEnding } from "../../routes/http/shutdown.ts";
 import { readBody } from "../../routes/http/validation.ts";
-import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
+import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
 const UNKNOWN = "01a1fb9d-f797-7000-8000-f205583ab8e1";
@@ -144,6 +145,30 @@ test("64 KiB of a free-form object are bytes, not letters", async (realm) => {
   equal((await of("€".repeat(21_000))).status, 201);
   equal((await of("€".repeat(22_000))).status, 400);
   equal((await of("e".repeat(65_000))).status, 201);
+});
+
+test("64 KiB of a free-form object are counted with its numbers written out", async (realm) => {
+  const numbers = ["1e1000", "-2.5E-999", "7e+900", "0e-1000", "10.25e3", "-15e-1", "0.5e9"];
+  for (const number of numbers) {
+    const [{ text }] = await rowsOf<{ text: string }>(
+      realm,
+      `select '${number}'::jsonb::text as text`,
+    );
+    const length = writtenOutLength(digits(number));
+    ok(text.length <= length && length <= text.length + 1, `${number}: ${text.length}, ${length}`);
+  }
+  const of = (count: number) => {
+    const data = `{"data":{"x":[${Array(count).fill("1e1000")}]}}`;
+    return realm.admin.send("POST", "/v1/identities", data);
+  };
+  const most = await of(65);
+  equal(most.status, 201);
+  const shown = await realm.admin.send("GET", `/v1/identities/${most.body.id}`);
+  ok(shown.text.length > 65_000, `${shown.text.length}`);
+  for (const count of [66, 9000]) {
+    const answer = await of(count);
+    deepEqual([answer.status, answer.body.code], [400, "request.invalid"]);
+  }
 });
 
 Deno.test("NUL in a path names nothing that there is", async () => {
