@@ -3,6 +3,7 @@
  * @module
  */
 import postgres from "postgres";
+import { placingRows } from "./answer_rows.ts";
 import { silenceLost } from "./lost_connections.ts";
 import { passwordFor } from "./server_password.ts";
 import { parametersOf, type Session } from "./session_settings.ts";
@@ -83,7 +84,7 @@ export function connect(
       ...(options.prepare ? parametersOf(as, login !== null) : {}),
     },
   });
-  return tracingStatements(silenceLost(sql));
+  return tracingStatements(silenceLost(placingRows(sql)));
 }
 
 /** Writes an array of texts in PostgreSQL's form; an array that is text already stays. */
