@@ -52,7 +52,7 @@ export interface PostingQueue {
 
 /** How a queue works. */
 export interface PostingQueueOptions {
-  /** Greatest batch. */
+  /** Greatest batch: its moves, of which one with long texts counts as several. */
   batchMax?: number;
   /** Moves that may wait, of which one with long texts counts as several; more are refused before memory grows. */
   waitingMax?: number;
@@ -209,7 +209,7 @@ function openDepartures(
         fly(weighed(item.bulk), () => false, (sending) => runBulk(sending, item));
         continue;
       }
-      const batch = waiting.splice(0, batchMax);
+      const batch = waiting.splice(0, fitting(waiting, batchMax));
       peak *= PEAK_DECAY;
       fly(together(batch), () => isOneMessage(pool), (sending) => runBatch(sending, batch));
     }
@@ -271,6 +271,13 @@ async function written(
 /** How many moves one counts as. */
 function weightOf({ seal, data }: KeyedMove): number {
   return 1 + Math.floor(((seal?.length ?? 0) + (data?.length ?? 0)) / TEXT_SIZE);
+}
+
+/** How many of those that wait make one batch: its parameters are written in one go, in which nobody else is served. */
+function fitting(waiting: readonly Item[], weightMax: number): number {
+  let [count, weight] = [0, 0];
+  while (count < waiting.length && (weight += waiting[count].weight) <= weightMax) count++;
+  return Math.max(1, count);
 }
 
 /** Large bodies are few at once, so the moves of one count as they are. */

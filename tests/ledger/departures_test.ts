@@ -68,3 +68,28 @@ test("the moves that wait are sent before anybody is told of the batch ahead", a
   ok((await Promise.all([...told, last])).every(isPosted));
   deepEqual(events, ["sent", "sent", "told", "told"]);
 });
+
+test("moves with long texts go in batches by their weight, short ones all together", async (realm) => {
+  const own = await book(realm);
+  await using given = await ownQueue(realm);
+  await prepare(given, own);
+  const sizes: number[] = [];
+  const sql = new Proxy(given.pool.sql, {
+    get(target, name) {
+      if (name !== "unsafe") return Reflect.get(target, name);
+      return (text: string, parameters: string[], ...rest: never[]) => {
+        sizes.push(parameters.join().length);
+        return target.unsafe(text, parameters, ...rest);
+      };
+    },
+  });
+  const queue = openPostingQueue(Object.create(given.pool, { sql: { value: sql } }));
+  const data = JSON.stringify({ x: "x".repeat(65_000) });
+  const posted = Array.from({ length: 200 }, () => queue.post(own.move({ data, seal: data })));
+  ok((await Promise.all(posted)).every(isPosted));
+  ok(Math.max(...sizes) < 5_000_000, `${sizes}`); // 26 million together
+  sizes.length = 0;
+  const short = Array.from({ length: 600 }, () => queue.post(own.move()));
+  ok((await Promise.all(short)).every(isPosted));
+  equal(sizes.length, 1);
+});
