@@ -66,17 +66,17 @@ export function connect(
       date: {
         to: 1184,
         from: [1082, 1114, 1184],
-        serialize: (ms: number) => new Date(ms).toISOString(),
+        serialize: refusable((ms: number) => new Date(ms).toISOString()),
         parse: (text: string) => new Date(text).getTime(),
       },
       json: {
         to: 114,
         from: [114, 3802],
-        serialize: (value: unknown) => JSON.stringify(value),
+        serialize: refusable((value: unknown) => JSON.stringify(value)),
         parse: options.parseJson,
       },
-      texts: { to: 1009, from: [1009], serialize: writeArray, parse: readArray },
-      ids: { to: 2951, from: [2951], serialize: writeArray, parse: readArray },
+      texts: { to: 1009, from: [1009], serialize: refusable(writeArray), parse: readArray },
+      ids: { to: 2951, from: [2951], serialize: refusable(writeArray), parse: readArray },
     } as unknown as Record<string, postgres.PostgresType>,
     connection: {
       application_name: `purser ${as.name}`,
@@ -85,6 +85,21 @@ export function connect(
     },
   });
   return tracingStatements(silenceLost(placingRows(sql)));
+}
+
+/**
+ * Has a value that cannot be written sent as its error, which the server refuses as no value of the type. Where a value
+ * throws while another statement is on the connection, the driver fails that one, waits for an answer to what it never
+ * sent, and so gives each later caller of the connection the answer of the next.
+ */
+function refusable<T>(write: (value: T) => string): (value: T) => string {
+  return (value) => {
+    try {
+      return write(value);
+    } catch (error) {
+      return `${error}`;
+    }
+  };
 }
 
 /** Writes an array of texts in PostgreSQL's form; an array that is text already stays. */
