@@ -233,6 +233,24 @@ Deno.test("a question at which a node fails fails no question that went with it"
   ok(three.status === "rejected" && three.reason instanceof ChainError);
 });
 
+Deno.test("a question that a node refuses without its id fails no question that went with it", async () => {
+  const refused =
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no such question"}}';
+  await using node = startFaultyNode(null, ({ params: [number] }) => {
+    return number === 3 ? new Response(refused) : number;
+  });
+  for (const takesBatches of [true, false]) {
+    node.takesBatches = takesBatches;
+    const nodes = open([node]);
+    const asked = [1, 3, 5].map((number) =>
+      nodes.ask((peer) => peer.join([{ method: "echo", params: [number] }]))
+    );
+    const [one, three, five] = await Promise.allSettled(asked);
+    deepEqual([one, five], [1, 5].map((number) => ({ status: "fulfilled", value: [number] })));
+    ok(three.status === "rejected" && three.reason instanceof RpcError);
+  }
+});
+
 Deno.test("shared questions fill requests of fifty, and all askers learn that a node did not answer", async () => {
   await using node = startFaultyNode(null, ({ params: [number] }) => number);
   const nodes = open([node]);

@@ -243,7 +243,7 @@ interface SharedRequest {
 
 /**
  * Asks together what one task asks, each question once, in batches that are no larger than others. Where the node fails,
- * each asks for itself: it may have failed at a question of another.
+ * or refuses them as a whole, each asks for itself: that may be about a question of another.
  */
 function sharer(ask: Ask): Ask {
   let open: SharedRequest | null = null;
@@ -272,7 +272,7 @@ function sharer(ask: Ask): Ask {
       const given = await shared.answers;
       return mine.map((place) => given[place]);
     } catch (error) {
-      if (shared.askers === 1 || !(error instanceof ChainError)) throw error;
+      if (shared.askers === 1) throw error;
       return await ask(calls);
     }
   };
