@@ -190,6 +190,27 @@ test("the OpenAPI document and the reference are compressed once, and not sent t
   }
 });
 
+test("the OpenAPI document is encoded once, not for each caller", async (realm) => {
+  const app = createApp(realm.services, PLATFORM_KEY);
+  const ask = async () => {
+    const answer = await app(new Request("http://a/v1/openapi.json"), "127.0.0.1");
+    return await answer.bytes();
+  };
+  const first = await ask();
+  const { encode } = TextEncoder.prototype;
+  let longest = 0;
+  TextEncoder.prototype.encode = function (text = "") {
+    longest = Math.max(longest, text.length);
+    return encode.call(this, text);
+  };
+  try {
+    deepEqual(await ask(), first);
+  } finally {
+    TextEncoder.prototype.encode = encode;
+  }
+  ok(longest < 10_000, `${longest} characters`);
+});
+
 test("the reference keeps no key in the browser", async (realm) => {
   const { text } = await realm.nobody("GET", "/docs/assets/start.js");
   match(text, /persistAuthorization: false/);
