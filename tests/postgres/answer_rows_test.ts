@@ -1,8 +1,9 @@
-import { deepEqual, rejects } from "node:assert/strict";
+import { deepEqual, equal, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
 import { reading } from "../../db/transaction.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { superuserUrl } from "../support/database.ts";
+import { testRealm } from "../support/realm.ts";
 
 /** Statements that fail behind their first rows: each row fills a packet of its own. */
 const FAILING = {
@@ -39,3 +40,14 @@ for (const [how, text] of Object.entries(FAILING)) {
     }
   });
 }
+
+Deno.test("reads of a realm that failed behind their first rows have nobody taken for missing", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const failing = `select q.* from (${FAILING["by an error in a row"]}) q, pg_sleep(0.1)`;
+  const reads = Array.from({ length: 4 }, () => reading(pool, (db) => db.unsafe(failing)));
+  for (const read of await Promise.allSettled(reads)) equal(read.status, "rejected");
+  for (let i = 0; i < reads.length; i++) {
+    equal((await realm.admin.send("GET", "/v1/auth/me")).status, 200);
+  }
+});
