@@ -10,9 +10,12 @@ import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
 
-/** Statements that a process sends now and then, whatever is asked of it, and the ends of transactions. */
+/**
+ * Statements that a process sends now and then, whatever is asked of it, such as its notes of reads, and the ends of
+ * transactions.
+ */
 const BESIDE =
-  /^(begin|commit|set|lock|savepoint)\b|\b(revocations|tiers|leases|realm_steps|rate_limits|signing_keys)\b/;
+  /^(begin|commit|set|lock|savepoint)\b|^insert into audit .*jsonb_to_recordset|\b(revocations|tiers|leases|realm_steps|rate_limits|signing_keys)\b/;
 
 /** Another process on a fixture's realm, whose statements are counted. */
 interface Counted extends AsyncDisposable {
