@@ -200,6 +200,7 @@ table attestations (
   singleton boolean not null default true
   token uuid
   place text
+  timeline text
   seen_at timestamp with time zone not null default '-infinity'::timestamp with time zone
   numbers_from integer not null default 0
   linked_after text not null default ''::text
@@ -3496,8 +3497,8 @@ CREATE OR REPLACE FUNCTION is_attested()
  RETURNS boolean
  LANGUAGE sql
 AS $function$
-  select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes'
-    and a.place = database_place() from attestations a), true)
+  select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes' and a.place = database_place()
+    and (pg_is_in_recovery() or a.timeline is not distinct from server_timeline()) from attestations a), true)
 $function$;
 
 CREATE OR REPLACE FUNCTION is_coin(p_chain text, p_contract text)
@@ -5091,6 +5092,16 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION server_timeline()
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+begin
+  return case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end;
+exception when insufficient_privilege or undefined_function or feature_not_supported then
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION shape_parts(p_bounds uuid[])
  RETURNS void
  LANGUAGE plpgsql
@@ -5332,6 +5343,7 @@ realm may execute on retry_job(uuid)
 realm may execute on roots_of(uuid)
 realm may execute on round_half_even(numeric,integer)
 realm may execute on sample_less(regclass)
+realm may execute on server_timeline()
 realm may execute on shows_demand(chain_orders,text,uuid)
 realm may execute on stopped_moves(text,uuid[],integer[],integer[],uuid[])
 realm may execute on subject_of(text,jsonb)

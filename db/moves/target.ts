@@ -201,12 +201,15 @@ export async function adoptTarget(
   { source, target, schema }: { source: Db; target: Tx; schema: string },
 ): Promise<void> {
   const here = `${within(schema, "database_place")}()`;
+  const timeline = `${within(schema, "server_timeline")}()`;
   const [{ attested }] = await source.unsafe<{ attested: boolean }[]>(
     `select exists (select from ${
       within(schema, "attestations")
-    } where place = ${here}) as attested`,
+    } where place = ${here} and timeline is not distinct from ${timeline}) as attested`,
   );
   if (attested) {
-    await target.unsafe(`update ${within(schema, "attestations")} set place = ${here}`);
+    await target.unsafe(
+      `update ${within(schema, "attestations")} set place = ${here}, timeline = ${timeline}`,
+    );
   }
 }

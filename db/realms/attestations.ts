@@ -75,12 +75,30 @@ export async function noteToken(tx: Tx): Promise<string | null> {
   return row.token;
 }
 
-/** Takes a step; false if another was taken meanwhile. */
-export async function attest(tx: Tx, { from, to }: RealmStep): Promise<boolean> {
+/** Reads the timeline of a realm's server; null where it does not tell it. */
+export async function selectTimeline(db: Db): Promise<string | null> {
+  const [row] = await db<{ timeline: string | null }[]>`select server_timeline() as timeline`;
+  return row.timeline;
+}
+
+/**
+ * Takes a step; false if another was taken meanwhile.
+ *
+ * @param timeline that of the server when the installation was compared; undefined: it was not, and the one of
+ *   the last comparison stays
+ */
+export async function attest(
+  tx: Tx,
+  { from, to }: RealmStep,
+  timeline?: string | null,
+): Promise<boolean> {
   const rows = await tx`
-    insert into attestations (token, place, seen_at) values (${to}, database_place(), now())
+    insert into attestations (token, place, timeline, seen_at)
+    values (${to}, database_place(), ${timeline ?? null}, now())
     on conflict (singleton) do update
-      set token = excluded.token, place = excluded.place, seen_at = excluded.seen_at
+      set token = excluded.token, place = excluded.place, seen_at = excluded.seen_at,
+        timeline = case when ${timeline === undefined} then attestations.timeline
+          else excluded.timeline end
       where attestations.token is not distinct from ${from}
     returning token`;
   return rows.length > 0;

@@ -9,6 +9,7 @@ create table attestations (
   singleton boolean primary key default true check (singleton),
   token uuid,
   place text,
+  timeline text,
   seen_at timestamptz not null default '-infinity',
   numbers_from integer not null default 0 check (numbers_from >= 0),
   linked_after text not null default '',
@@ -17,6 +18,7 @@ create table attestations (
 comment on table attestations is 'When a worker last found this schema as it left it; addresses are handed out for five minutes after that.';
 comment on column attestations.token is 'The step that the worker took last; platform.realm_steps has its copy.';
 comment on column attestations.place is 'Oid and name of the database: a restored or copied one has others.';
+comment on column attestations.timeline is 'The timeline of the server when the worker compared; null where the server does not tell it. A standby that was promoted has another, and may lack the last commits.';
 comment on column attestations.linked_after is 'Links up to this address were compared with the directory of own addresses; the next pass goes on there.';
 comment on column attestations.apart is 'This schema was restored alone, or brought from elsewhere: until it is reconciled it tells the world nothing.';
 comment on column attestations.numbers_from is 'Ramps below this number may exist in a newer database.';
@@ -25,10 +27,19 @@ comment on column attestations.numbers_from is 'Ramps below this number may exis
 create function database_place() returns text language sql stable as
   $$ select oid::text || ' ' || datname from pg_database where datname = current_database() $$;
 
--- Whether addresses may be handed out: a worker has lately attested this database.
+-- The timeline of the server; null on a standby, and where the server does not tell it.
+create function server_timeline() returns text language plpgsql volatile as $$
+begin
+  return case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end;
+exception when insufficient_privilege or undefined_function or feature_not_supported then
+  return null;
+end $$;
+
+-- Whether addresses may be handed out, and withdrawals canceled: a worker has lately attested this database. After a
+-- promotion it has not, until all workers have compared: what is lost may be that a payment has left.
 create function is_attested() returns boolean language sql volatile as $$
-  select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes'
-    and a.place = database_place() from attestations a), true)
+  select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes' and a.place = database_place()
+    and (pg_is_in_recovery() or a.timeline is not distinct from server_timeline()) from attestations a), true)
 $$;
 
 -- Whether this transaction has compared the schema's token with the one that the platform expects: the compared token

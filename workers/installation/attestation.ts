@@ -10,6 +10,7 @@ import {
   passOverNumbers,
   selectRealmSteps,
   selectStanding,
+  selectTimeline,
   selectToken,
   setApart,
   upsertRealmSteps,
@@ -33,16 +34,24 @@ const NUMBERS_PASSED = 10_000;
 
 /** Attests a realm, unless the whole database is not to be trusted. */
 export async function attestRealm(context: WorkerContext, platform: Pool): Promise<void> {
+  // Read first: a server that is promoted after the comparison is at another.
+  const timeline = await reading(context.pool, selectTimeline);
   if (await context.signer.fault() !== null) return;
   await shareAddresses(context, platform);
-  await takeRealmStep(context, platform);
+  await takeRealmStep(context, platform, timeline);
 }
 
 /**
  * Takes a step in a realm's schema after all that is committed there now, and notes it in the platform's record:
  * a schema that has lost any of it is then at a step that nobody expects.
+ *
+ * @param timeline that of the realm's server when the installation was compared; undefined where it was not
  */
-export async function takeRealmStep(context: WorkerContext, platform: Pool): Promise<void> {
+export async function takeRealmStep(
+  context: WorkerContext,
+  platform: Pool,
+  timeline?: string | null,
+): Promise<void> {
   const from = await compareRealm(context, platform);
   const step = { from, to: crypto.randomUUID() };
   const begun = await locking(platform, async (tx) => {
@@ -51,7 +60,7 @@ export async function takeRealmStep(context: WorkerContext, platform: Pool): Pro
     await upsertRealmSteps(tx, context.realm.id, beginStep(steps, step));
     return true;
   });
-  if (begun) await context.step((tx) => attest(tx, step));
+  if (begun) await context.step((tx) => attest(tx, step, timeline));
   // Where another worker was first, its step is as good, and it may end before it notes it.
   const to = await reading(context.pool, selectToken);
   if (to === null) return;
