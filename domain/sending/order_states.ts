@@ -235,6 +235,11 @@ export async function requestReplacement(
   return await updateOrder(tx, order.id, { speed, replace: order.state === "sent" });
 }
 
+/** Records that a replacement was found on the chain: the one that was asked for, if any was. */
+export async function noteFoundReplacement(tx: Tx, id: string): Promise<OrderRow> {
+  return await updateOrder(tx, id, { replace: false });
+}
+
 /** Records why the sent attempt is not replaced, or how it is canceled instead. */
 export async function endReplacement(tx: Tx, id: string, error: string): Promise<OrderRow> {
   return await updateOrder(tx, id, { replace: false, error: error.slice(0, ERROR_MAX) });

@@ -30,7 +30,8 @@ export async function signingHold(
   cancels = false,
 ): Promise<string | null> {
   const { isBatch } = PURPOSE_RULES[order.purpose];
-  const orders = isBatch ? await selectBatched(db, order.id) : [order];
+  const paying = isBatch ? await selectBatched(db, order.id) : [];
+  const orders = paying.length > 0 ? paying : [order]; // one that was found may pay none
   const [held] = (await signingHolds(db, realm, orders, cancels)).values();
   return held ?? null;
 }

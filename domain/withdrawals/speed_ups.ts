@@ -10,11 +10,7 @@ import { countCoinsFor } from "../../db/sending/utxos.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
 import type { QuoteRow } from "../../db/sending/fee_quotes.ts";
-import {
-  isFound,
-  selectAttemptSummaries,
-  selectReservedInputs,
-} from "../../db/sending/order_attempts.ts";
+import { selectReservedInputs } from "../../db/sending/order_attempts.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
   type HistoryEntry,
@@ -77,10 +73,16 @@ export async function speedUpWithdrawal(
   const paying = row.status === "PROCESSING" ? await lockPayingOrder(tx, row.order_id) : null;
   const { order, head, account } = await assertMaySpeedUp(tx, actor, row, paying);
   const speedUp = await priceSpeedUp(tx, actor, { row, order, account, speed: input.speed });
+  // A transaction that was found is charged for by the orders of the withdrawals that it pays.
+  const charged = order.purpose === "recovered" ? (await lockOrder(tx, row.order_id))! : order;
   const paid = compare(speedUp.more, "0") > 0;
   const factor = actor.settings.hotFeeMaxFactor;
-  const raised = paid ? await raisedBudget(tx, actor, { row, order, speedUp, factor }) : {};
-  await markSpedUp(tx, order.id, { head, raise: raised });
+  const raised = paid
+    ? await raisedBudget(tx, actor, { row, order: charged, speedUp, factor })
+    : {};
+  const own = charged.id === order.id;
+  if (!own && Object.keys(raised).length > 0) await raiseBudget(tx, charged.id, raised);
+  await markSpedUp(tx, order.id, { head, raise: own ? raised : {} });
   const change = paid ? await chargeSpeedUp(tx, actor, { row, account, speedUp }) : {};
   await speedUpOrder(tx, actor, row.order_id, input.speed);
   const { speed } = input;
@@ -93,7 +95,8 @@ export async function speedUpWithdrawal(
   };
   const changed = await updateWithdrawal(tx, row.id, { ...change, speed }, entry, actor.at);
   await announce(tx, actor, changed);
-  return { ...viewWithdrawal(changed), speed_up: viewSpeedUp({ row, changed, order, speedUp }) };
+  const shown = viewSpeedUp({ row, changed, order: { ...charged, state: order.state }, speedUp });
+  return { ...viewWithdrawal(changed), speed_up: shown };
 }
 
 /** Shows what a speed-up changes of a withdrawal's fee, and of the price of its transaction. */
@@ -137,12 +140,6 @@ async function assertMaySpeedUp(
   }
   if (order.state === "sent" && WITHOUT_REPLACEMENT.has(order.chain as ChainId)) {
     throw new DomainError("withdrawal.not_cancelable", whyNotReplaced(order.chain as ChainId));
-  }
-  const last = (await selectAttemptSummaries(db, order.id)).findLast(({ dropped }) => !dropped);
-  if (last !== undefined && isFound(last)) {
-    const why =
-      "its transaction was found on the chain after a restore, and is sent again as it is";
-    throw new DomainError("withdrawal.not_cancelable", why);
   }
   const head = await nextBlock(db, order);
   const account = await selectAccount(db, row.account);
@@ -202,17 +199,24 @@ async function priceSpeedUp(
   const { row, order, account, speed } = of;
   const asset = await resolveChainAsset(tx, row.asset);
   const quote = await quoteOf(tx, actor, row, speed);
-  const siblings = order.purpose === "batch"
+  const shared = order.purpose === "batch" || order.purpose === "recovered";
+  const siblings = shared
     ? await selectWithdrawals(
       tx,
       (await selectBatched(tx, order.id)).map((one) => one.reference_id!),
     )
     : [row];
   const inputs = BigInt(quote.per_input) === 0n ? 0n : await coinsOf(tx, row, order, asset);
-  const units = feeUnits(quote, { payments: siblings.length, inputs });
+  const units = feeUnits(quote, { payments: paymentsOf(order, siblings.length), inputs });
   const price = await priced(tx, actor, { asset, currency: account.currency }, { quote, units });
   const before = siblings.reduce((sum, sibling) => add(sum, sibling.fee), "0");
   return { asset, price, before, more: subtract(price.fee, before) };
+}
+
+/** Counts the payments of a transaction: one that was found may make some that no withdrawal here is for. */
+function paymentsOf({ purpose, request }: OrderRow, known: number): number {
+  if (purpose !== "recovered") return known;
+  return (request as unknown as { payments: unknown[] }).payments.length;
 }
 
 /** Counts the coins that the transaction spends, or will probably spend. */

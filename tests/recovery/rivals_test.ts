@@ -1,11 +1,11 @@
 /** Transactions that were found after a restore and that another of our keys replaces: their withdrawals come to an end, by an operator's answer where nothing else tells. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import type { PlaceReport, Question } from "../../workers/recovery/reconcile.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { openFundedRamp } from "../support/evm_fixture.ts";
+import { answered, paidOut, reorganise, signElsewhere } from "../support/found_payments.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { pay, speedUp } from "../support/pending_withdrawals.ts";
+import { paidOnce, pay, queue, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import {
   COIN,
@@ -40,16 +40,6 @@ async function quarantined(funded: UtxoRamp): Promise<string> {
     return rows.length > 0;
   });
   return rows[0].detail;
-}
-
-/** Reconciles with the answer that nothing was paid, and records the questions. */
-async function answered(realm: TestRealm): Promise<{ report: PlaceReport; asked: Question[] }> {
-  const asked: Question[] = [];
-  const [report] = await reconcile(realm, (question) => {
-    asked.push(question);
-    return Promise.resolve(false);
-  });
-  return { report, asked };
 }
 
 for (const place of ["a later block", "its block", "the newest block"] as const) {
@@ -147,7 +137,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "LTC: a replacement that was found and loses its block is sent again as it is where its withdrawal was to be sped up, and paid once",
+    "LTC: a replacement that was found and loses its block is replaced once more where its withdrawal is sped up, and paid once",
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -166,12 +156,51 @@ Deno.test({
     deepEqual([report.lifted, report.obstacles, asked], [true, [], []]);
     await node.reorganise(1);
     for (let run = 0; run < 2; run++) await funded.advance();
-    const refused = await speedUp(funded, id);
-    deepEqual([refused.status, refused.body.code], [409, "withdrawal.not_cancelable"]);
+    const faster = await speedUp(funded, id);
+    equal(faster.status, 200, faster.text);
+    await funded.advance();
+    const made = "select hash from order_attempts order by attempt";
+    const hashes = (await rowsOf<{ hash: string }>(realm, made)).map(({ hash }) => hash);
+    equal(hashes.length, 3);
     const [row] = await funded.ended([id]);
-    equal(row.status, "DONE");
+    deepEqual([row.status, row.chain.hash], ["DONE", hashes[2]]);
     await follow(funded, 3);
     deepEqual(await funded.held(address), [COIN]);
+    await funded.agree();
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: a batch that was found and loses its block is replaced where one of its withdrawals is sped up, and each is paid once",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node } = funded;
+    await funded.fund(5n * COIN, 3n * COIN);
+    const queued = await queue(funded, LITECOIN, 2, SLOW);
+    await keepRealm(realm);
+    await funded.advance(); // joined
+    await funded.advance();
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    await node.mine();
+    const { report, asked } = await answered(realm);
+    deepEqual([report.lifted, asked], [true, []]);
+    deepEqual(report.taken.map(({ paid }) => paid.length), [2]);
+    await node.reorganise(1);
+    for (let run = 0; run < 2; run++) await funded.advance();
+    const faster = await speedUp(funded, queued.ids[0]);
+    equal(faster.status, 200, faster.text);
+    await funded.advance();
+    const made = "select hash, inputs from order_attempts order by attempt";
+    const attempts = await rowsOf<{ hash: string; inputs: string[] }>(realm, made);
+    equal(attempts.length, 2);
+    ok(attempts[0].inputs.every((input) => attempts[1].inputs.includes(input)));
+    const rows = await funded.ended(queued.ids);
+    deepEqual(rows.map(({ chain }) => chain.hash), [attempts[1].hash, attempts[1].hash]);
+    await follow(funded, 3);
+    await paidOnce(funded, queued);
     await funded.agree();
   },
 });
@@ -238,38 +267,13 @@ for (const chain of [LITECOIN, DOGECOIN]) {
   });
 }
 
-/** What the sender's next withdrawal is signed as, which nothing here knows after that: the database is put back. */
-async function signElsewhere(funded: FundedRamp, ask: () => Promise<unknown>): Promise<string> {
-  const { realm, anvil } = funded;
-  await ask();
-  await funded.advance();
-  const sent = "select raw from order_attempts where sent_at is not null";
-  const [{ raw }] = await rowsOf<{ raw: string }>(realm, sent);
-  await anvil.rpc("anvil_dropAllTransactions");
-  await restoreRealm(realm);
-  return raw;
-}
-
-/** Puts the chain back, and mines something else in longer a branch. */
-async function reorganise({ anvil }: FundedRamp, to: string, raws: readonly string[]) {
-  const reached = Number(await anvil.rpc<string>("eth_blockNumber"));
-  await anvil.rpc("evm_revert", to);
-  await anvil.rpc("anvil_dropAllTransactions");
-  for (const raw of raws) await anvil.rpc("eth_sendRawTransaction", raw);
-  while (Number(await anvil.rpc<string>("eth_blockNumber")) <= reached) await anvil.mine();
-}
-
-async function paidOut({ anvil }: FundedRamp): Promise<bigint> {
-  return BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
-}
-
 Deno.test("a payment that was found, and whose nonce another transaction uses up instead, is asked about and made once more", async () => {
   await using funded = await openFundedRamp();
   const { realm, anvil } = funded;
   await anvil.mine(3);
   const { body: { id } } = await funded.withdraw("1");
   await keepRealm(realm);
-  const first = await signElsewhere(funded, () => Promise.resolve());
+  const first = await signElsewhere(funded);
   const rival = await signElsewhere(funded, async () => {
     equal((await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`)).status, 200);
     await funded.withdraw("2");
@@ -301,7 +305,7 @@ Deno.test("a payment that was found, loses its block and waits for long before o
   await anvil.mine(3);
   const { body: { id } } = await funded.withdraw("1");
   await keepRealm(realm);
-  const first = await signElsewhere(funded, () => Promise.resolve());
+  const first = await signElsewhere(funded);
   const before = await anvil.rpc<string>("evm_snapshot");
   await anvil.rpc("eth_sendRawTransaction", first);
   await anvil.mine();

@@ -182,6 +182,14 @@ export interface Chain {
   sign(plan: Plan, keys: Keys): Promise<Signed>;
   /** Reads the effects of signed bytes; the signer compares them with the plan. */
   inspect(raw: string): Promise<Inspection>;
+  /**
+   * Reads the plan of signed bytes that were made elsewhere, as far as a replacement needs it: it makes the same
+   * payments from the same inputs. No node is asked. Null where the bytes do not tell it, or the chain replaces
+   * nothing.
+   *
+   * @param how.all whether its payment was all that the sender held: a higher fee then makes it smaller
+   */
+  planOf(signed: Signed, how: { all: boolean }): Promise<Plan | null>;
   /** Reads the signed bytes of a mined transaction; bytes of another hash are not believed. */
   raw(mined: { hash: string; height: number }): Promise<string>;
   /** Sends signed bytes to every node. Never throws for a node's answer; safe to repeat. */

@@ -22,7 +22,7 @@ import {
   type OrderRow,
   scheduleOrder,
 } from "../../domain/sending/chain_orders.ts";
-import { isOpen, markSent } from "../../domain/sending/order_states.ts";
+import { isOpen, markSent, noteFoundReplacement } from "../../domain/sending/order_states.ts";
 import { quarantine, QUARANTINED } from "../../domain/sending/quarantine.ts";
 import {
   type FoundPayment,
@@ -86,7 +86,8 @@ export async function takeReplacement(
   of: { status: TransactionStatus & { state: "dropped" }; living: readonly AttemptRow[] },
 ): Promise<boolean> {
   const { by, height } = of.status;
-  const last = of.living.findLast((one) => one.raw !== null);
+  // What it is to pay, also where a replacement that moves nothing was tried since.
+  const last = of.living.findLast((one) => one.raw !== null && !one.cancels);
   if (by === null || last === undefined) return false;
   const known = await reading(context.pool, (db) => selectKnownHashes(db, [by]));
   if (known.length > 0) return false;
@@ -178,6 +179,7 @@ async function takeAttempt(
       fee: found.fee === null ? null : `${found.fee}`,
       at: context.actor.at,
     });
+    await noteFoundReplacement(tx, order.id);
     await settleReplacement(tx, context.actor, current, found);
     await scheduleOrder(tx, context.actor, order.id);
   });

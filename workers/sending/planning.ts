@@ -3,7 +3,7 @@
  * the inputs that it reserves, so that no other order can use them.
  * @module
  */
-import { COINS_MAX, lockFreeCoins, selectDependants } from "../../db/sending/utxos.ts";
+import { COINS_MAX, lockFreeCoins } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import { takeNonce } from "../../db/sending/nonces.ts";
 import { sumInFlight } from "../../db/sending/chain_orders.ts";
@@ -14,7 +14,7 @@ import {
 } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { BORNE, cappedBudgets } from "../../domain/sending/holder_losses.ts";
-import type { AttemptRow, OrderRow, PaymentRequest } from "../../domain/sending/chain_orders.ts";
+import type { OrderRow, PaymentRequest } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
 import {
   type Budget,
@@ -22,26 +22,19 @@ import {
   type Draft,
   type Inputs,
   type Plan,
-  readPlan,
   type SendRequest,
   writePlan,
 } from "../chains/outgoing.ts";
 import type { Balances } from "../chains/observations.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { assertKnown } from "./found_transactions.ts";
-import { assertMaySign, holdInTurn, holdOf, lastToReplace } from "./signing.ts";
+import { assertMaySign } from "./signing.ts";
 import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { assertToken } from "../tokens/token_verification.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { findAsset } from "../../domain/assets.ts";
-import { endReplacement, markPlanned, noteReplacement } from "../../domain/sending/order_states.ts";
+import { markPlanned, noteReplacement } from "../../domain/sending/order_states.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
-
-/**
- * An order that others wait behind is replaced, whatever its purpose, after this time without a new
- * attempt.
- */
-export const BLOCKING_AFTER_MS = 180_000;
 
 /** Answers of the nodes for a plan. */
 export interface Quote {
@@ -111,103 +104,6 @@ function refusalOf(error: ChainError): Refusal {
 }
 
 /**
- * Plans a replacement of the last sent attempt. An attempt that cannot be replaced stays; a replacement
- * gets a signature of its own, so it waits while the order may not be signed.
- */
-export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<OrderRow> {
-  const { context, chain, onCheckpoint } = work;
-  const held = await holdOf(context, order);
-  if (held !== null) return await holdInTurn(work, held);
-  try {
-    if (!chain.traits.replaceable) throw new ChainError("unsupported", "it cannot be replaced");
-    const made = await reading(context.pool, (db) => selectAttempts(db, order.id));
-    const prior = lastToReplace(made);
-    if (prior === undefined) return order;
-    const quote = await quoteAgain(work, await cappedReplacement(context, order), prior);
-    await onCheckpoint("drafted");
-    const planned = await stepInTurn(work, async (tx, current) => {
-      if (current.state !== "sent" || !current.replace) return current;
-      const attempts = (await selectAttempts(tx, order.id)).filter((one) => !one.dropped);
-      const last = attempts.at(-1)!;
-      if (last.raw === null) return current; // it lacks only its signature
-      const made = attempts.flatMap(({ hash }) => hash ?? []);
-      if (chain.traits.coins && await selectDependants(tx, current, made)) {
-        throw new ChainError("unsupported", "its change is being spent: it cannot be replaced");
-      }
-      const inputs = { coins: await coinsFor(work, tx, current, quote) };
-      const plan = chain.plan(quote.draft, inputs, readPlan<Plan>(last.plan));
-      return await keepPlan(work, tx, current, plan, quote.head);
-    });
-    await onCheckpoint("planned");
-    return planned;
-  } catch (error) {
-    if (!(error instanceof ChainError)) throw error;
-    if (error.fault === "unavailable" || error.fault === "held") {
-      // The sent attempt is followed all the same, and the next run tries the replacement again.
-      context.log("warn", "a replacement waits", { order: order.id, error });
-      return order;
-    }
-    return await stepInTurn(work, (tx) => endReplacement(tx, order.id, error.message));
-  }
-}
-
-/**
- * Makes the nodes try and price a sent order once more. Where they disagree on whether it would work now,
- * it is priced as it stands: its nonce must be used up for the orders behind it, and the signed payment
- * may be mined anyway.
- */
-export async function quoteAgain(
-  work: OrderWork,
-  order: OrderRow,
-  prior: AttemptRow,
-): Promise<Quote> {
-  try {
-    return await quoteFor(work, order);
-  } catch (error) {
-    const undecided = error instanceof ChainError &&
-      (error.fault === "unavailable" || error.fault === "held");
-    if (!undecided || work.chain.nonces === null || prior.cancels) throw error;
-  }
-  const how = { speed: order.speed, budget: budgetOf(order), cancels: false };
-  return repricedQuote(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
-}
-
-/** Prices a transaction without value in place of a sent one. */
-export async function quoteCancellation(
-  work: OrderWork,
-  order: OrderRow,
-  prior: AttemptRow,
-): Promise<Quote> {
-  const how = { speed: "fast" as const, budget: null, cancels: true };
-  return repricedQuote(order, await work.chain.redraft(readPlan<Plan>(prior.plan), how));
-}
-
-/** Makes the quote of an order that has its nonce: only the price is needed. */
-function repricedQuote(order: OrderRow, draft: Draft): Quote {
-  assertPaid(draft);
-  return { draft, head: order.since ?? 0, mined: null, held: null };
-}
-
-function assertPaid({ lacking, feePayer }: Draft): void {
-  if (lacking === 0n) return;
-  throw new ChainError("insufficient", `${feePayer} lacks ${lacking} for the fee`);
-}
-
-/**
- * Limits the cost of a replacement. It runs the destination's code again, which may take more gas by
- * now. For a customer who has cost the house too much, the house bears no more of it than the first
- * time, also if other orders wait behind this one.
- */
-export async function cappedReplacement(
-  context: WorkerContext,
-  order: OrderRow,
-): Promise<OrderRow> {
-  const caps = await reading(context.pool, (db) => cappedBudgets(db, context.actor.realm, [order]));
-  const cap = caps.get(order.id);
-  return cap === undefined ? order : { ...order, budget: `${cap}` };
-}
-
-/**
  * Makes the nodes try and price an order; nothing is reserved.
  *
  * @throws {ChainError} `refused` if it would fail, `insufficient` while the sender has too little,
@@ -231,6 +127,12 @@ export async function quoteFor(
     contracts.map((contract) => ({ address: order.sender, contract: contract || null })),
   );
   return { draft, head: head.height, mined: nonces?.mined ?? null, held };
+}
+
+/** @throws {ChainError} `insufficient` */
+export function assertPaid({ lacking, feePayer }: Draft): void {
+  if (lacking === 0n) return;
+  throw new ChainError("insufficient", `${feePayer} lacks ${lacking} for the fee`);
 }
 
 async function availableInputs(
@@ -351,8 +253,11 @@ export async function keepPlan(
   const claimed = chain.nonces === null ? null : plan.inputs[0].split(":").at(-1)!;
   const columns = {
     nonce: claimed === null ? null : parseInt(claimed, 10),
-    since: order.since ?? head,
-    amount: plan.amounts.length === 0 ? order.amount : `${leaving(plan)}`,
+    since: order.since ?? (order.state === "new" ? head : null),
+    // One that was found may move another asset than its ramp's.
+    amount: plan.amounts.length === 0 || order.purpose === "recovered"
+      ? order.amount
+      : `${leaving(plan)}`,
     fee: `${plan.fee}`,
     fee_contract: plan.feeContract,
     creates: plan.creates,
@@ -369,7 +274,8 @@ function leaving({ order, amounts }: Plan): bigint {
   return gone.reduce((sum, amount) => sum + amount, 0n);
 }
 
-function budgetOf(order: Pick<OrderRow, "budget" | "budget_contract">): Budget | null {
+/** The most that an order may cost; null where only the market limits it. */
+export function budgetOf(order: Pick<OrderRow, "budget" | "budget_contract">): Budget | null {
   if (order.budget === null) return null;
   return { contract: order.budget_contract, units: BigInt(order.budget) };
 }

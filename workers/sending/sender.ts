@@ -45,7 +45,8 @@ import type { Broadcast, TransactionStatus } from "../chains/outgoing.ts";
 import { assertMayLeave, endInTurn } from "./departures.ts";
 import { takeReplacement } from "./found_transactions.ts";
 import { type Drop, earlierDropOf, lossOf } from "./dropped_orders.ts";
-import { planOrder, type Refusal, replaceOrder } from "./planning.ts";
+import { planOrder, type Refusal } from "./planning.ts";
+import { replaceOrder } from "./replacements.ts";
 import { holdInTurn, holdOf, signedAttempts, signedOf, signPending } from "./signing.ts";
 import {
   type OnCheckpoint,

@@ -142,17 +142,6 @@ async function sign({ context, chain }: OrderWork, order: OrderRow, plan: Plan):
 }
 
 /**
- * Gives the attempt that a replacement takes the place of.
- *
- * @throws {ChainError} `unsupported` where it was found: nothing here has its plan
- */
-export function lastToReplace(made: readonly AttemptRow[]): AttemptRow | undefined {
-  const last = made.findLast((one) => !one.dropped);
-  if (last === undefined || !isFound(last)) return last;
-  throw new ChainError("unsupported", "it was found on the chain, and is sent again as it is");
-}
-
-/**
  * Converts the signed ones of some attempts of an order to the chain's form. Those that were found have no
  * plan: the amounts of their coins, which prove who spent these instead, are the stored ones.
  */

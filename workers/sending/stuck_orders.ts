@@ -4,25 +4,31 @@
  * @module
  */
 import { countFills, selectBlocking, selectDone, selectGaps } from "../../db/sending/nonces.ts";
-import { insertAttempt, isFound, selectAttempts } from "../../db/sending/order_attempts.ts";
+import { insertAttempt, selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { type AttemptRow, fillNonce, type OrderRow } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
-import { type Plan, readPlan, writePlan } from "../chains/outgoing.ts";
+import { feeOf, type Plan, writePlan } from "../chains/outgoing.ts";
 import { createCpfp } from "./cpfp.ts";
+import { keepPlan, type Quote } from "./planning.ts";
 import {
-  BLOCKING_AFTER_MS,
   cappedReplacement,
-  keepPlan,
-  type Quote,
+  foundFor,
+  type Prior,
+  priorOf,
   quoteAgain,
   quoteCancellation,
-} from "./planning.ts";
+} from "./replacements.ts";
 import { holdOf, signedOf } from "./signing.ts";
 import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { endReplacement, requestReplacement } from "../../domain/sending/order_states.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
+/**
+ * An order that others wait behind is replaced, whatever its purpose, after this time without a new
+ * attempt.
+ */
+const BLOCKING_AFTER_MS = 180_000;
 /** A transaction that is not mined for this long may wait behind a gap. */
 const GAP_MS = 60_000;
 /** Orders that no user can speed up are replaced after this time. */
@@ -62,15 +68,34 @@ async function relieve(
   { age, untaken }: { age: number; untaken: boolean },
 ): Promise<void> {
   if (untaken && age > STUCK_AFTER_MS) return await cancelSent(work, order, UNTAKEN);
-  const { spedUpByUser } = work.handlers[order.purpose];
-  const forgotten = age > STUCK_AFTER_MS && !spedUpByUser && order.speed !== "fast" &&
-    !await isHeldAlone(work, order);
+  const forgotten = age > STUCK_AFTER_MS && await isForgotten(work, order);
   const need = forgotten ? "haste" : await needOf(work, order, age);
   if (need === null) return;
   if (!work.chain.traits.replaceable) return await createCpfp(work, order);
   if (need === "refused") return await cancelSent(work, order, REFUSED);
   if (need === "cancel") return await cancelSent(work, order, OVERTAKEN);
   await stepInTurn(work, (tx, current) => requestReplacement(tx, current, "fast"));
+}
+
+/**
+ * Tells whether an old order is to be replaced because nobody else can ask for it. A payment that was found, and
+ * that no open withdrawal waits for, is replaced whenever the present fee is above its own.
+ */
+async function isForgotten(work: OrderWork, order: OrderRow): Promise<boolean> {
+  if (order.purpose !== "recovered") {
+    const { spedUpByUser } = work.handlers[order.purpose];
+    return !spedUpByUser && order.speed !== "fast" && !await isHeldAlone(work, order);
+  }
+  const { context, chain } = work;
+  if (!chain.traits.replaceable || (await foundFor(context, order)).length > 0) return false;
+  try {
+    const prior = await priorOf(work, order);
+    const due = prior !== null && prior.attempt.created_at < context.actor.at - STUCK_AFTER_MS;
+    return due && isDearer(await quoteAgain(work, { ...order, speed: "fast" }, prior), prior.plan);
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    return false; // it is sent again as it is
+  }
 }
 
 /**
@@ -90,22 +115,23 @@ async function needOf(
   const since = context.actor.at - BLOCKING_AFTER_MS;
   if (order.created_at > since) return null;
   if (!await reading(context.pool, (db) => selectBlocking(db, order, since))) return null;
-  const last = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
-  if (last === undefined || isFound(last)) return null;
   try {
-    if (last.cancels) {
-      const dearer = isDearer(await quoteCancellation(work, order, last), last);
-      return !dearer ? null : last.borne_by === "sender" ? "refused" : "cancel";
+    const prior = await priorOf(work, order);
+    if (prior === null) return null;
+    const { attempt, plan } = prior;
+    if (attempt.cancels) {
+      const dearer = isDearer(await quoteCancellation(work, prior), plan);
+      return !dearer ? null : attempt.borne_by === "sender" ? "refused" : "cancel";
     }
     const faster = { ...await cappedReplacement(context, order), speed: "fast" as const };
-    const quote = await quoteAgain(work, faster, last);
-    if (!isDearer(quote, last)) return null;
-    assertAffordable(work, quote, last);
+    const quote = await quoteAgain(work, faster, prior);
+    if (!isDearer(quote, plan)) return null;
+    assertAffordable(work, quote, plan);
     if (!await isHeldAlone(work, order)) return "haste";
     return age > STUCK_AFTER_MS ? "cancel" : null;
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    if (error.fault === "insufficient") return null;
+    if (error.fault === "insufficient" || error.fault === "unsupported") return null;
     if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
     if (age <= STUCK_AFTER_MS) return null;
     return error.fault === "refused" ? "refused" : "cancel";
@@ -127,17 +153,18 @@ async function isHeldAlone({ context, chain }: OrderWork, order: OrderRow): Prom
  */
 export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
   const { context, chain } = work;
-  const last = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
-  const unfit = chain.nonces === null || order.charged === "0" || order.state !== "sent";
-  if (unfit || last === undefined || last.raw === null || last.cancels || isFound(last)) return;
-  if (await holdOf(context, order) !== null) return; // a held order is not planned
+  if (chain.nonces === null || order.state !== "sent") return;
+  const bid = await cappedReplacement(context, order);
+  if (bid.charged === "0" || await holdOf(context, order) !== null) return; // a held order is not planned
   try {
-    const quote = await quoteAgain(work, { ...order, budget: order.charged }, last);
-    if (!isDearer(quote, last)) return;
-    const plan = chain.plan(quote.draft, {}, readPlan<Plan>(last.plan));
+    const prior = await priorOf(work, order);
+    if (prior === null || prior.attempt.raw === null || prior.attempt.cancels) return;
+    const quote = await quoteAgain(work, { ...bid, budget: bid.charged }, prior);
+    if (!isDearer(quote, prior.plan)) return;
+    const plan = chain.plan(quote.draft, {}, prior.plan);
     await stepInTurn(work, async (tx, current) => {
       const made = lastOf(await selectAttempts(tx, order.id));
-      if (current.state !== "sent" || made?.attempt !== last.attempt) return;
+      if (current.state !== "sent" || made?.attempt !== prior.attempt.attempt) return;
       await keepPlan(work, tx, current, plan, quote.head);
     });
   } catch (error) {
@@ -152,9 +179,9 @@ export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
  *
  * @throws {ChainError} `exceeded`
  */
-function assertAffordable({ chain }: OrderWork, { draft }: Quote, last: AttemptRow): void {
+function assertAffordable({ chain }: OrderWork, { draft }: Quote, replaces: Plan): void {
   try {
-    chain.plan(draft, {}, readPlan<Plan>(last.plan));
+    chain.plan(draft, {}, replaces);
   } catch (error) {
     if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
     throw new ChainError("exceeded", error.message);
@@ -165,13 +192,14 @@ function lastOf(made: readonly AttemptRow[]): AttemptRow | undefined {
   return made.findLast((one) => !one.dropped);
 }
 
-function isDearer({ draft }: Quote, last: AttemptRow): boolean {
-  return draft.fee.base > readPlan<Plan>(last.plan).fee;
+function isDearer({ draft: { fee } }: Quote, replaces: Plan): boolean {
+  return feeOf(fee, replaces.inputs.length, replaces.amounts.length) > replaces.fee;
 }
 
 /**
  * Plans a transaction without value with an order's nonce. Either may be mined, and the order ends with
- * the mined one.
+ * the mined one. A payment that was found, and that no open withdrawal waits for, is not canceled: somebody may
+ * have been told that it was made.
  */
 async function cancelSent(
   work: OrderWork,
@@ -180,16 +208,17 @@ async function cancelSent(
 ): Promise<void> {
   const { context, chain } = work;
   if (chain.nonces === null) return;
-  const prior = lastOf(await reading(context.pool, (db) => selectAttempts(db, order.id)));
-  if (prior === undefined || isFound(prior)) return;
-  const quote = await quoteCancellation(work, order, prior);
+  if (order.purpose === "recovered" && (await foundFor(context, order)).length === 0) return;
+  const prior: Prior | null = await priorOf(work, order);
+  if (prior === null) return;
+  const quote = await quoteCancellation(work, prior);
   await work.onCheckpoint("drafted");
   await stepInTurn(work, async (tx, current) => {
     const made = await selectAttempts(tx, order.id);
     const last = lastOf(made);
-    if (current.state !== "sent" || last === undefined || last.raw === null) return;
-    if (last.cancels && !isDearer(quote, last)) return;
-    const plan = chain.plan(quote.draft, {}, readPlan<Plan>(last.plan));
+    if (current.state !== "sent" || last?.attempt !== prior.attempt.attempt) return;
+    if (last.raw === null || last.cancels && !isDearer(quote, prior.plan)) return;
+    const plan = chain.plan(quote.draft, {}, prior.plan);
     await insertAttempt(tx, {
       order_id: order.id,
       attempt: made.length + 1,

@@ -30,6 +30,7 @@ import {
   searchBlock,
   searchTransaction,
 } from "./search.ts";
+import { planOfSigned } from "./found_plan.ts";
 import { inspectRaw, signPlan } from "./sign.ts";
 import { openSpends } from "./spend_index.ts";
 
@@ -93,6 +94,7 @@ export async function openCoins(
     plan: (draft, inputs, replaces) => planDraft(table, draft, inputs, replaces),
     sign: (plan, keys) => signPlan(chain, plan, keys),
     inspect: (raw) => inspectRaw(chain, raw),
+    planOf: (signed, how) => planOfSigned(chain, signed, how),
     raw: (mined) => rawOf(chain, mined),
     broadcast: (signed) => broadcastRaw(chain, signed),
     status: (query) => statusOf(chain, query),

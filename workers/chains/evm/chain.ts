@@ -19,6 +19,7 @@ import { quote } from "./fees.ts";
 import { EVM_TABLES, type EvmChainId } from "./networks.ts";
 import { number, openEvmNodes, readBlock, toHex } from "./node_answers.ts";
 import { inspectRaw, planDraft, signPlan } from "./payment.ts";
+import { planOfSigned } from "./found_plan.ts";
 import { rawOf } from "./raw_transaction.ts";
 import { scanRange, searchBlock } from "./scan_range.ts";
 import { bare } from "./scan.ts";
@@ -75,6 +76,7 @@ export async function openEvm(
     plan: (draft, inputs, replaces) => planDraft(evm, draft, inputs, replaces),
     sign: async (plan, keys) => await Promise.resolve(signPlan(evm, plan, keys)),
     inspect: async (raw) => await Promise.resolve(inspectRaw(evm, raw)),
+    planOf: async ({ raw }, how) => await Promise.resolve(planOfSigned(evm, raw, how)),
     raw: ({ hash }) => rawOf(evm, hash),
     broadcast: (signed) => broadcastRaw(evm, signed),
     status: (query) => statusOf(evm, query),

@@ -299,11 +299,28 @@ async function attempted(ask: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
+const TOKEN_TYPES = ["string", "string", "uint8", "uint256"];
+
 function deployData(evm: Evm, token: NewToken): string {
   const values = [token.name, token.symbol, token.decimals, token.supply];
-  const types = ["string", "string", "uint8", "uint256"];
-  const encoded = evm.ethers.AbiCoder.defaultAbiCoder().encode(types, values);
+  const encoded = evm.ethers.AbiCoder.defaultAbiCoder().encode(TOKEN_TYPES, values);
   return artefact.bytecode.Token + encoded.slice(2);
+}
+
+/** Reads the token that call data deploys; null where they deploy something else. */
+export function readDeployData(evm: Evm, data: string): NewToken | null {
+  const code = artefact.bytecode.Token;
+  if (!data.startsWith(code)) return null;
+  try {
+    const coder = evm.ethers.AbiCoder.defaultAbiCoder();
+    const [name, symbol, decimals, supply] = coder.decode(
+      TOKEN_TYPES,
+      `0x${data.slice(code.length)}`,
+    );
+    return { name, symbol, decimals: Number(decimals), supply };
+  } catch {
+    return null;
+  }
 }
 
 function refused(why: string): ChainError {

@@ -97,6 +97,7 @@ function sending(solana: Solana) {
     quote: (contract: Contract) => quote(solana, contract),
     draft: (order: SendRequest, speed: Speed, budget?: Budget | null) =>
       draftOrder(solana, order, speed, budget),
+    planOf: () => Promise.resolve(null),
     redraft: () => Promise.reject(new ChainError("unsupported", "SOLANA replaces no transaction")),
     plan: planDraft,
     sign: async (plan: Plan, keys: Keys) => await Promise.resolve(signPlan(solana, plan, keys)),

@@ -68,6 +68,7 @@ export async function openTron(
     token: (contract, height) => tokenDetails(tron, contract, height),
     quote: (contract) => quote(tron, contract),
     draft: (order, speed, budget) => draftOrder(tron, order, speed, budget),
+    planOf: () => Promise.resolve(null),
     redraft: () => Promise.reject(irreplaceable()),
     plan: (draft, _inputs, replaces) => planDraft(tron, draft, replaces),
     sign: async (plan, keys) => await Promise.resolve(signPlan(tron, plan, keys)),

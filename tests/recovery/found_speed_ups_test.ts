@@ -1,0 +1,161 @@
+/** Payments that were found on an EVM chain, lose their block, and pay less than the fee is by then: they are replaced by the same payment. */
+import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
+import { foundAndLost, paidOut, signElsewhere } from "../support/found_payments.ts";
+import { keepRealm, renewPrices } from "../support/installation.ts";
+import { rowsOf } from "../support/realm.ts";
+
+const ETHER = 10n ** 18n;
+const AGED = "update chain_orders set created_at = created_at - interval '20 minutes'";
+const AGED_ATTEMPTS = "update order_attempts set created_at = created_at - interval '20 minutes'";
+
+/** Mines a block in which gas costs so many times what it did. */
+async function openDear(funded: FundedRamp, times: bigint): Promise<() => Promise<void>> {
+  const { baseFeePerGas } = await funded.anvil.rpc<{ baseFeePerGas: string }>(
+    "eth_getBlockByNumber",
+    "latest",
+    false,
+  );
+  const dear = `0x${(BigInt(baseFeePerGas) * times).toString(16)}`;
+  return async () => {
+    await funded.anvil.rpc("anvil_setNextBlockBaseFeePerGas", dear);
+    await funded.anvil.mine();
+  };
+}
+
+async function attemptsOf(funded: FundedRamp, purpose: string) {
+  return await rowsOf<{ hash: string; raw: string; inputs: string[]; cancels: boolean }>(
+    funded.realm,
+    `select a.hash, a.raw, a.inputs, a.cancels from order_attempts a join chain_orders o on o.id = a.order_id
+      where o.purpose = '${purpose}' order by a.attempt`,
+  );
+}
+
+/** Works for a while, at that price. */
+async function work(funded: FundedRamp, mine: () => Promise<void>, rounds = 6): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    await funded.advance();
+    await mine();
+  }
+}
+
+/** Makes sure that a payment was replaced by the same one, with the same nonce, and paid once. */
+async function assertReplaced(funded: FundedRamp, purpose: string, total: bigint): Promise<void> {
+  const made = await attemptsOf(funded, purpose);
+  equal(made.length, 2, JSON.stringify(made));
+  deepEqual(made[0].inputs, made[1].inputs);
+  notEqual(made[0].hash, made[1].hash);
+  equal(made[1].cancels, false);
+  equal(await paidOut(funded), total);
+  // The first bytes can never be mined beside it.
+  await funded.anvil.rpc("eth_sendRawTransaction", made[0].raw).catch(() => {});
+  await funded.anvil.mine(3);
+  equal(await paidOut(funded), total);
+  deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
+}
+
+Deno.test("a payment that was found, loses its block and pays too little by then is sped up by its customer, and paid once", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine(3);
+  const { body: { id, fee } } = await funded.withdraw("1");
+  await keepRealm(realm);
+  const raw = await signElsewhere(funded);
+  const report = await foundAndLost(funded, raw);
+  deepEqual(report.taken.map(({ paid }) => paid.length), [1]);
+  const dear = await openDear(funded, 40n);
+  await dear();
+  await work(funded, dear);
+  equal(await paidOut(funded), 0n, "no block takes it at its price");
+  await renewPrices(realm);
+  const path = `/v1/withdrawals/${id}/speed-up`;
+  const tried = await realm.admin.send("POST", `${path}?dry_run=true`, { speed: "fast" });
+  equal(tried.status, 200, tried.text);
+  const faster = await realm.admin.send("POST", path, { speed: "fast" });
+  equal(faster.status, 200, faster.text);
+  ok(faster.body.fee.value > fee.value);
+  await work(funded, dear);
+  const row = await funded.read(id);
+  equal(row.status, "DONE", JSON.stringify(row));
+  const made = await attemptsOf(funded, "recovered");
+  equal(row.chain.hash, made[1].hash);
+  await assertReplaced(funded, "recovered", ETHER);
+});
+
+Deno.test("a payment that was found and pays too little by then is replaced within its budget where others wait behind it, and each is paid once", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine(3);
+  const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
+  await keepRealm(realm);
+  const raw = await signElsewhere(funded);
+  await foundAndLost(funded, raw);
+  const dear = await openDear(funded, 5n / 2n + 1n);
+  await dear();
+  await renewPrices(realm);
+  const { body: { id: behind } } = await funded.withdraw("2", { fee: { speed: "fast" } });
+  await work(funded, dear, 2);
+  equal(await paidOut(funded), 0n);
+  await rowsOf(realm, AGED);
+  await rowsOf(realm, AGED_ATTEMPTS);
+  await work(funded, dear);
+  for (const one of [id, behind]) equal((await funded.read(one)).status, "DONE");
+  await assertReplaced(funded, "recovered", 3n * ETHER);
+});
+
+Deno.test("a payment that was found, that nobody here has ordered, and that pays too little by then is replaced by itself, and borne once", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine(3);
+  await keepRealm(realm);
+  const raw = await signElsewhere(funded, () => funded.withdraw("1"));
+  const report = await foundAndLost(funded, raw);
+  deepEqual(report.taken.map(({ paid, unmatched }) => [paid.length, unmatched.length]), [[0, 1]]);
+  const dear = await openDear(funded, 3n);
+  await dear();
+  await work(funded, dear, 3);
+  equal((await attemptsOf(funded, "recovered")).length, 1, "it is not old yet");
+  await rowsOf(realm, AGED);
+  await rowsOf(realm, AGED_ATTEMPTS);
+  await work(funded, dear);
+  await assertReplaced(funded, "recovered", ETHER);
+  const [{ total }] = await rowsOf<{ total: string }>(
+    realm,
+    "select trim_scale(total)::text as total from accounts where system = 'fees' and asset = 'ETH'",
+  );
+  match(total, /^-1\.0000/);
+});
+
+Deno.test("a withdrawal that was signed at the dump, whose replacement was found and loses its block, is sped up once more, and paid once", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine(3);
+  const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
+  const signed = funded.advance((passed) => {
+    if (passed === "stored") throw new Error("the worker ended");
+  });
+  await rejects(signed, /the worker ended/);
+  await keepRealm(realm);
+  const path = `/v1/withdrawals/${id}/speed-up`;
+  const raw = await signElsewhere(funded, async () => {
+    await funded.advance();
+    equal((await realm.admin.send("POST", path, { speed: "fast" })).status, 200);
+  });
+  await foundAndLost(funded, raw);
+  equal((await attemptsOf(funded, "withdrawal")).length, 2);
+  const dear = await openDear(funded, 40n);
+  await dear();
+  await work(funded, dear, 3);
+  equal(await paidOut(funded), 0n);
+  await renewPrices(realm);
+  const faster = await realm.admin.send("POST", path, { speed: "fast" });
+  equal(faster.status, 200, faster.text);
+  await work(funded, dear);
+  equal((await funded.read(id)).status, "DONE");
+  const made = await attemptsOf(funded, "withdrawal");
+  deepEqual(new Set(made.flatMap(({ inputs }) => inputs)).size, 1);
+  equal(made.length, 3);
+  equal(await paidOut(funded), ETHER);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
