@@ -3,7 +3,8 @@ import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/stri
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { foundAndLost, paidOut, signElsewhere } from "../support/found_payments.ts";
-import { keepRealm, renewPrices } from "../support/installation.ts";
+import { keepRealm, renewPrices, restoreRealm } from "../support/installation.ts";
+import { driftsOf, mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
@@ -11,7 +12,10 @@ const AGED = "update chain_orders set created_at = created_at - interval '20 min
 const AGED_ATTEMPTS = "update order_attempts set created_at = created_at - interval '20 minutes'";
 
 /** Mines a block in which gas costs so many times what it did. */
-async function openDear(funded: FundedRamp, times: bigint): Promise<() => Promise<void>> {
+async function openDear(
+  funded: Pick<FundedRamp, "anvil">,
+  times: bigint,
+): Promise<() => Promise<void>> {
   const { baseFeePerGas } = await funded.anvil.rpc<{ baseFeePerGas: string }>(
     "eth_getBlockByNumber",
     "latest",
@@ -24,7 +28,7 @@ async function openDear(funded: FundedRamp, times: bigint): Promise<() => Promis
   };
 }
 
-async function attemptsOf(funded: FundedRamp, purpose: string) {
+async function attemptsOf(funded: Pick<FundedRamp, "realm">, purpose: string) {
   return await rowsOf<{ hash: string; raw: string; inputs: string[]; cancels: boolean }>(
     funded.realm,
     `select a.hash, a.raw, a.inputs, a.cancels from order_attempts a join chain_orders o on o.id = a.order_id
@@ -157,5 +161,45 @@ Deno.test("a withdrawal that was signed at the dump, whose replacement was found
   deepEqual(new Set(made.flatMap(({ inputs }) => inputs)).size, 1);
   equal(made.length, 3);
   equal(await paidOut(funded), ETHER);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("a sweep that was found, loses its block and pays too little by then is replaced by a smaller one, and booked once", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const { id: ramp } = await fixture.ramp();
+  const deposit = await fixture.address(ramp);
+  await fixture.mine(3);
+  await anvil.pool({ to: deposit.address, value: ETHER });
+  await keepRealm(realm);
+  const sent = "select raw from order_attempts where sent_at is not null";
+  await mineUntil(fixture, async () => (await rowsOf(realm, sent)).length > 0);
+  const [{ raw }] = await rowsOf<{ raw: string }>(realm, sent);
+  await anvil.rpc("anvil_dropAllTransactions");
+  await restoreRealm(realm);
+  const report = await foundAndLost({ realm, anvil }, raw);
+  deepEqual(report.taken.map(({ purpose }) => purpose), ["sweep"]);
+  const dear = await openDear({ anvil }, 40n);
+  for (let round = 0; round < 3; round++) {
+    await dear();
+    await fixture.mine();
+  }
+  await rowsOf(realm, AGED);
+  await rowsOf(realm, AGED_ATTEMPTS);
+  const dearly = async () => {
+    await dear();
+    await fixture.poller.follow();
+  };
+  await mineUntil(
+    { realm, mine: dearly },
+    async () => (await attemptsOf({ realm }, "sweep")).length > 1,
+  );
+  const made = await attemptsOf({ realm }, "sweep");
+  deepEqual([made.length, made[1].inputs], [2, made[0].inputs]);
+  await mineUntil(fixture, async () => (await fixture.account(ramp)).balance.total !== "0");
+  await fixture.mine(3);
+  const credited = (await fixture.deposits()).filter(({ status }) => status !== "ORPHANED");
+  equal(credited.length, 1);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });

@@ -38,7 +38,7 @@ export async function signElsewhere(
 
 /** Puts the chain back, and mines something else in longer a branch. */
 export async function reorganise(
-  { anvil }: FundedRamp,
+  { anvil }: Pick<FundedRamp, "anvil">,
   to: string,
   raws: readonly string[],
 ): Promise<void> {
@@ -59,7 +59,10 @@ export async function paidOut({ anvil }: FundedRamp): Promise<bigint> {
  *
  * @returns the report that found it
  */
-export async function foundAndLost(funded: FundedRamp, raw: string): Promise<PlaceReport> {
+export async function foundAndLost(
+  funded: Pick<FundedRamp, "realm" | "anvil">,
+  raw: string,
+): Promise<PlaceReport> {
   const { realm, anvil } = funded;
   const before = await anvil.rpc<string>("evm_snapshot");
   await anvil.rpc("eth_sendRawTransaction", raw);

@@ -1,0 +1,76 @@
+import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
+import type { Plan, SendRequest } from "../../../workers/chains/outgoing.ts";
+import { rich } from "../../support/nodes/anvil.ts";
+import { deployToken, newParty, openEvmFixture, paysToken } from "./fixture.ts";
+
+/** What a plan makes of a transaction, price and encoding left out. */
+function effectOf({ order, inputs, signers, amounts, creates, feeContract }: Plan) {
+  return { order, inputs, signers, amounts, creates, feeContract };
+}
+
+Deno.test("the plan of signed bytes that nothing here planned makes what the bytes make, and is replaced by the same at a higher price", async (t) => {
+  await using fixture = await openEvmFixture();
+  const { anvil, chain, payer } = fixture;
+  const contract = await deployToken(fixture);
+  const to = newParty().address;
+  const from = payer.address;
+  const pay = { kind: "pay" as const, from, contract: null, payments: [{ to, amount: 5n }] };
+  const token = { name: "A Token", symbol: "ATK", decimals: 6, supply: 10n ** 12n };
+  const requests: Record<string, SendRequest> = {
+    "a payment of coins": pay,
+    "a payment of a token": paysToken(payer, contract, to, 7n),
+    "a transaction that moves nothing": { kind: "noop", from },
+    "a deployment": { kind: "deploy", from, token },
+  };
+  for (const [name, request] of Object.entries(requests)) {
+    await t.step(name, async () => {
+      const nonce = (await chain.nonces!.count(from)).mined;
+      const plan = chain.plan(await chain.draft(request, "medium"), { nonce });
+      const keys = new Map([[from, payer.key]]);
+      const signed = await chain.sign(plan, keys);
+      const read = (await chain.planOf(signed, { all: false }))!;
+      const meant = request.kind === "noop" ? { kind: "noop", from } : plan.order;
+      deepEqual(effectOf(read), { ...effectOf(plan), order: meant });
+      equal(read.fee, plan.fee);
+      const how = { speed: "fast" as const, budget: null, cancels: false };
+      const next = chain.plan(await chain.redraft(read, how), {}, read);
+      deepEqual(effectOf(next), effectOf(read));
+      ok(next.fee * 1000n >= read.fee * 1125n);
+      const replacement = await chain.sign(next, keys);
+      notEqual(replacement.hash, signed.hash);
+      const [first, second] = [signed, replacement].map(({ raw }) => chain.inspect(raw));
+      deepEqual((await second).payments, (await first).payments);
+      for (const one of [signed, replacement]) {
+        equal((await chain.broadcast(one)).outcome, "accepted");
+      }
+      await anvil.mine();
+      const since = 0;
+      const status = await chain.status({ attempts: [signed, replacement], since, depth: 1 });
+      deepEqual([status.state, "hash" in status && status.hash], ["mined", replacement.hash]);
+      equal((await chain.nonces!.count(from)).mined, nonce + 1);
+    });
+  }
+  await t.step("a deployment of something else is told by no bytes", async () => {
+    const hash = await anvil.send({ data: "0x600a600c600039600a6000f3602a60005260206000f3" });
+    const raw = await chain.raw({ hash, height: (await chain.head()).height });
+    equal(await chain.planOf({ hash, raw, inputs: [], expires: null }, { all: false }), null);
+  });
+  await t.step("a payment of all gets smaller by what the fee rises", async () => {
+    const source = newParty();
+    await anvil.send({ to: source.address, value: 10n ** 18n });
+    const all = {
+      ...pay,
+      from: source.address,
+      payments: [{ to: rich(3).address, amount: "all" as const }],
+    };
+    const keys = new Map([[source.address, source.key]]);
+    const plan = chain.plan(await chain.draft(all, "medium"), { nonce: 0 });
+    const read = (await chain.planOf(await chain.sign(plan, keys), { all: true }))!;
+    deepEqual(effectOf(read), effectOf(plan));
+    const how = { speed: "fast" as const, budget: null, cancels: false };
+    const next = chain.plan(await chain.redraft(read, how), {}, read);
+    ok(next.fee > plan.fee);
+    equal(next.amounts[0] + next.fee, plan.amounts[0] + plan.fee);
+    await chain.sign(next, keys);
+  });
+});
