@@ -56,6 +56,8 @@ export interface FoundTransaction {
   readonly fee: bigint | null;
   /** All its payments, change included. */
   readonly payments: readonly FoundPayment[];
+  /** The contract that it calls as no plan of ours does: what that moved is not known; null for none. */
+  readonly calls: string | null;
   /** The token that it deployed, as its contract tells; null for none, or where there is no contract. */
   readonly deployed: FoundToken | null;
 }
@@ -84,6 +86,8 @@ export interface Taken {
   paid: string[];
   /** Payments that no withdrawal explains. */
   unmatched: { to: string; contract: string | null; amount: string }[];
+  /** A contract that it calls as nothing here does: it may have moved what is not listed. */
+  calls?: string;
 }
 
 /**
@@ -113,7 +117,8 @@ export async function takeIn(
   const gone = found.payments.filter(({ to, amount }) => to !== found.from && amount > 0n);
   const [first] = gone;
   const target = first === undefined ? undefined : own.get(first.to);
-  const swept = gone.length === 1 && sender.derivation_key > 0 && target?.ramp === sender.ramp &&
+  const swept = found.calls === null && gone.length === 1 && sender.derivation_key > 0 &&
+    target?.ramp === sender.ramp &&
     target.derivation_key === 0;
   return swept
     ? await takeSweep(tx, actor, place, { found, sender, payment: first })
@@ -258,13 +263,15 @@ async function takePayments(
     hash: found.hash,
     purpose: "recovered",
     paid,
+    ...(found.calls === null ? {} : { calls: found.calls }),
     unmatched: unmatched.map(({ to, contract, amount }) => ({ to, contract, amount })),
   };
 }
 
 /**
  * Finds the withdrawals that payments were for, by destination, token and amount. One that is signed counts
- * where the transaction spends what its bytes would: it replaced them.
+ * where the transaction spends what its bytes would: it replaced them. A call that nothing here makes is no
+ * withdrawal's payment unless an operator says so.
  */
 async function matchParts(
   tx: LedgerTx,
@@ -280,8 +287,11 @@ async function matchParts(
     .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address);
   const signed = unsent.filter(({ state }) => state === "signed").map(({ id }) => id);
   const replaced = new Set(await selectReplaced(tx, signed, found.inputs));
-  const waiting = unsent.filter(({ id, state }) => state !== "signed" || replaced.has(id));
-  const called = (await selectPaidUnfound(tx, place, [sender.ramp])).slice();
+  const isPayment = found.calls === null;
+  const waiting = unsent.filter(({ id, state }) =>
+    isPayment && (state !== "signed" || replaced.has(id))
+  );
+  const called = isPayment ? [...await selectPaidUnfound(tx, place, [sender.ramp])] : [];
   const parts: Part[] = [];
   for (const { to, contract, amount } of external) {
     const at = waiting.findIndex((one) => {

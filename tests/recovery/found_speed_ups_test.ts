@@ -1,10 +1,20 @@
 /** Payments that were found on an EVM chain, lose their block, and pay less than the fee is by then: they are replaced by the same payment. */
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
+import { hexlify, Wallet } from "ethers";
+import { selectKeyPositions } from "../../db/accounts/ramps.ts";
+import { reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
-import { foundAndLost, paidOut, signElsewhere } from "../support/found_payments.ts";
+import {
+  answered,
+  foundAndLost,
+  paidOut,
+  reorganise,
+  signElsewhere,
+} from "../support/found_payments.ts";
 import { keepRealm, renewPrices, restoreRealm } from "../support/installation.ts";
 import { driftsOf, mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
+import { CALLS, rich } from "../support/nodes/anvil.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
@@ -203,3 +213,55 @@ Deno.test("a sweep that was found, loses its block and pays too little by then i
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
+
+Deno.test("a call that nothing here makes, by a key of ours, is taken in and named, and keeps no ramp in quarantine", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine(3);
+  const contract = await anvil.deploy("Batcher");
+  const { body: { id } } = await funded.withdraw("1");
+  const data = CALLS.encodeFunctionData("payCoin", [[rich(3).address], 5n]);
+  const raw = await signCall(funded, { to: contract, value: 5n, data });
+  const before = await anvil.rpc<string>("evm_snapshot");
+  const hash = await anvil.rpc<string>("eth_sendRawTransaction", raw);
+  await anvil.mine();
+  await funded.advance();
+  match(
+    (await funded.read(id)).history.at(-1).reason,
+    /used our nonce .*:0, and nothing here knows/,
+  );
+  const { report, asked } = await answered(realm);
+  deepEqual(report.taken, [{
+    ...{ hash, purpose: "recovered", paid: [], calls: contract },
+    unmatched: [{ to: contract, contract: null, amount: "5" }],
+  }]);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  deepEqual(asked.map(({ withdrawal }) => withdrawal), [id]);
+  await reorganise(funded, before, []);
+  await rowsOf(realm, AGED);
+  await funded.advance();
+  const [{ error }] = await rowsOf<{ error: string }>(
+    realm,
+    "select error from chain_orders where purpose = 'recovered'",
+  );
+  match(error, /send another transaction with 0x\w+:0 by hand/);
+  equal((await funded.finish(id)).status, "DONE");
+  equal(await paidOut(funded), ETHER);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+/** Signs a call with the key of the ramp, as somebody with the realm's seed would. */
+async function signCall(
+  { realm, context, address }: FundedRamp,
+  call: { to: string; value: bigint; data: string },
+): Promise<string> {
+  const store = { realm: realm.id, pool: realm.pool };
+  const place = { chain: "ETHEREUM" as const, network: "main" as const };
+  const rows = await reading(realm.pool, (db) => selectKeyPositions(db, place, [address]));
+  const paths = rows.map((row) => ({ ...place, ...row }));
+  const price = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n, gasLimit: 100_000n };
+  return await context.signer.withKeys(store, paths, async (keys) => {
+    const wallet = new Wallet(hexlify(keys.get(address)!));
+    return await wallet.signTransaction({ type: 2, chainId: 1, nonce: 0, ...price, ...call });
+  });
+}

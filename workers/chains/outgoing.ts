@@ -192,6 +192,11 @@ export interface Inspection {
   readonly fee: bigint | null;
   /** Address of the contract that it creates, if any. */
   readonly creates: Address | null;
+  /**
+   * The contract that it calls as no plan of ours does, if any: its bytes tell the coins that it carries there,
+   * and nothing else that the call moves.
+   */
+  readonly calls?: Address;
 }
 
 /** Why a node would not take a transaction now. */

@@ -46,7 +46,10 @@ export async function readFound(
   mined: { hash: string; height: number; deep: boolean },
 ): Promise<FoundTransaction | null> {
   const raw = await chain.raw(mined);
-  const seen = await chain.inspect(raw);
+  const seen = await chain.inspect(raw).catch((error) => {
+    if (!(error instanceof ChainError)) throw error;
+    throw new ChainError(error.fault, `${mined.hash}: ${error.message}`);
+  });
   const own = await reading(context.pool, (db) => selectOwnPlaces(db, place, seen.from));
   if (own.length === 0) return null;
   const spent = chain.traits.coins
@@ -58,6 +61,7 @@ export async function readFound(
     // The first names whose value moved: another may only have paid the fee.
     from: seen.from.find((one) => own.some(({ address }) => address === one))!,
     fee: spent === null ? null : BigInt(spent) - paid,
+    calls: seen.calls ?? null,
     deployed: seen.creates === null ? null : await readDeployed(chain, seen.creates),
   };
 }
@@ -126,7 +130,7 @@ async function compareWith(
     const at = made.findIndex((other) => isSame(one, other));
     return at >= 0 && made.splice(at, 1).length > 0;
   });
-  return { meant, same, others: made.length };
+  return { meant, same, others: made.length + (found.calls === null ? 0 : 1) };
 }
 
 /**

@@ -40,7 +40,12 @@ export async function priorOf(work: OrderWork, order: OrderRow): Promise<Prior |
   const [signed] = await signedAttempts(work, order, [attempt]);
   const plan = await work.chain.planOf(signed, { all: order.purpose === "sweep" });
   if (plan !== null) return { attempt, found, plan };
-  throw new ChainError("unsupported", "it was found on the chain, and is sent again as it is");
+  const by = attempt.inputs.join(", ");
+  throw new ChainError(
+    "unsupported",
+    "it was found on the chain, does what nothing here makes, and is sent again as it is: if no block takes it" +
+      ` for long, send another transaction with ${by} by hand, with the realm's seed, and reconcile`,
+  );
 }
 
 /**

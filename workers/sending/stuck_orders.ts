@@ -21,7 +21,11 @@ import {
 } from "./replacements.ts";
 import { holdOf, signedOf } from "./signing.ts";
 import { type OrderWork, stepInTurn } from "./order_work.ts";
-import { endReplacement, requestReplacement } from "../../domain/sending/order_states.ts";
+import {
+  endReplacement,
+  noteError,
+  requestReplacement,
+} from "../../domain/sending/order_states.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
 /**
@@ -94,6 +98,9 @@ async function isForgotten(work: OrderWork, order: OrderRow): Promise<boolean> {
     return due && isDearer(await quoteAgain(work, { ...order, speed: "fast" }, prior), prior.plan);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
+    if (error.fault === "unsupported") {
+      await stepInTurn(work, (tx) => noteError(tx, order.id, error.message));
+    }
     return false; // it is sent again as it is
   }
 }

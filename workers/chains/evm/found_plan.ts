@@ -16,9 +16,10 @@ type Terms = Pick<Body, "chainId" | "bids" | "to" | "value" | "data" | "nonce" |
   readonly tip: bigint;
 };
 
-/** Reads the plan of signed bytes; null where they deploy something that no plan of ours does. */
+/** Reads the plan of signed bytes; null where they deploy or call something as no plan of ours does. */
 export function planOfSigned(evm: Evm, raw: string, { all }: { all: boolean }): Plan | null {
-  const { inputs, from: [from], payments, creates } = inspectRaw(evm, raw);
+  const { inputs, from: [from], payments, creates, calls } = inspectRaw(evm, raw);
+  if (calls !== undefined) return null;
   const { gas, max, tip, ...terms } = termsOf(evm, raw);
   const request = requestOf(evm, terms.data, { from, payments, creates });
   if (request === null) return null;

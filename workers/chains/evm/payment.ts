@@ -97,9 +97,9 @@ export function signPlan(evm: Evm, plan: Plan, keys: Keys): Signed {
 }
 
 /**
- * Reads the effects of signed bytes.
+ * Reads the effects of signed bytes. Of a call that no plan of ours makes they tell only the coins that it carries.
  *
- * @throws {ChainError} `refused` for bytes that no plan of ours makes, or that call an unknown method
+ * @throws {ChainError} `refused` for bytes that are no signed transaction
  */
 export function inspectRaw(evm: Evm, raw: string): Inspection {
   return inspectDecoded(evm, decode(evm.ethers, raw));
@@ -173,7 +173,10 @@ function inspectDecoded(evm: Evm, decoded: Decoded): Inspection {
     return { ...base, payments, creates: null };
   }
   const call = readTransferCall(data);
-  if (call === null || value !== 0n) throw refused("the transaction calls something unknown");
+  if (call === null || value !== 0n) {
+    const payments = value === 0n ? [] : [{ to, contract: null, amount: value }];
+    return { ...base, payments, creates: null, calls: to };
+  }
   const payment = { to: getAddress(call.to), contract: getAddress(to), amount: call.amount };
   return { ...base, payments: [payment], creates: null };
 }
@@ -185,6 +188,7 @@ function faultOf(plan: Plan, body: Body, seen: Inspection, decoded: Decoded): st
   if (seen.inputs.join() !== plan.inputs.join()) return "nonce or sender";
   if (seen.fee === null || seen.fee > plan.fee) return "fee";
   if (seen.creates !== plan.creates) return "contract";
+  if (seen.calls !== undefined) return "call";
   if (order.kind === "deploy" && decoded.data !== body.data) return "code";
   const meant = order.kind === "pay" ? order.payments : [];
   if (seen.payments.length !== meant.length) return "number of payments";
