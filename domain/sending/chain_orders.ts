@@ -25,6 +25,7 @@ import {
   selectReservedInputs,
 } from "../../db/sending/order_attempts.ts";
 import { selectWaiting } from "../../db/sending/nonces.ts";
+import { selectDependantOrders } from "../../db/sending/unsent_bytes.ts";
 import type { Actor } from "../actor.ts";
 import { newId } from "../ids.ts";
 import { jobOf } from "../jobs.ts";
@@ -205,18 +206,20 @@ export async function reviveOrders(tx: Tx, actor: Actor): Promise<number> {
  * Cancels an order none of whose bytes was sent, and fills the nonce that it had taken. A batch
  * that carries it is dissolved, and its other orders are scheduled again.
  *
+ * @param how.orphans whether also where other orders spend its outputs: they are made anew then
  * @returns the order as it is now; null if bytes may have been sent, or it has ended
  */
 export async function cancelOrder(
   tx: LedgerTx,
   actor: Actor,
   id: string,
+  how: Orphans = {},
 ): Promise<OrderRow | null> {
   // The batch is locked before its members, here as everywhere.
   const batch = (await selectOrder(tx, id))?.batch_order_id ?? null;
-  if (batch !== null && !await undoBatch(tx, actor, batch)) return null;
+  if (batch !== null && !await undoBatch(tx, actor, batch, how)) return null;
   const order = await lockOrder(tx, id);
-  const withdrawn = order === null ? null : await withdrawBytes(tx, actor, order);
+  const withdrawn = order === null ? null : await withdrawBytes(tx, actor, order, how);
   if (withdrawn === null) return null;
   await passGasOn(tx, actor, withdrawn.order, withdrawn.fill);
   return withdrawn.order;
@@ -226,9 +229,14 @@ export async function cancelOrder(
  * Dissolves a batch none of whose bytes can be mined: its members are new again. It has no gas
  * blocked.
  */
-export async function undoBatch(tx: Tx, actor: Actor, id: string): Promise<boolean> {
+export async function undoBatch(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  how: Orphans = {},
+): Promise<boolean> {
   const batch = await lockOrder(tx, id);
-  if (batch === null || await withdrawBytes(tx, actor, batch) === null) return false;
+  if (batch === null || await withdrawBytes(tx, actor, batch, how) === null) return false;
   for (const member of await leaveBatch(tx, id)) await scheduleOrder(tx, actor, member);
   return true;
 }
@@ -240,11 +248,20 @@ export async function mayCancelOrder(db: Db, order: OrderRow): Promise<boolean> 
   return paying !== null && await hashesToWithdraw(db, paying) !== null;
 }
 
-/** Whether no bytes of an order, or of the batch that carries it, were sent so far, and it has not ended. */
-export async function hasNotLeft(db: Db, order: OrderRow): Promise<boolean> {
+/**
+ * Lists the open orders that spend outputs of an order's transactions, or of what spends these, where none of its own
+ * bytes was sent; null where some may have been.
+ */
+export async function dependantsOf(db: Db, order: OrderRow): Promise<OrderRow[] | null> {
   const { batch_order_id } = order;
   const paying = batch_order_id === null ? order : await selectOrder(db, batch_order_id);
-  return paying !== null && await hashesNotSent(db, paying) !== null;
+  const made = paying === null ? null : await hashesNotSent(db, paying);
+  return made === null ? null : await selectDependantOrders(db, order, made);
+}
+
+/** Whether an order is canceled whose outputs other orders spend. */
+interface Orphans {
+  readonly orphans?: boolean;
 }
 
 async function hashesNotSent(db: Db, order: OrderRow): Promise<string[] | null> {
@@ -274,8 +291,9 @@ async function withdrawBytes(
   tx: Tx,
   actor: Actor,
   order: OrderRow,
+  { orphans = false }: Orphans,
 ): Promise<{ order: OrderRow; fill: string | null } | null> {
-  const made = await hashesToWithdraw(tx, order);
+  const made = orphans ? await hashesNotSent(tx, order) : await hashesToWithdraw(tx, order);
   if (made === null) return null;
   if (made.length > 0) await deleteUnmadeCoins(tx, order, made);
   const canceled = await markCanceled(tx, order);

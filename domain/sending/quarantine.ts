@@ -19,6 +19,7 @@ import {
   selectStolenCoins,
   selectStolenNonces,
 } from "../../db/sending/quarantine.ts";
+import { selectGivenUp } from "../../db/sending/unsent_bytes.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, tokenByContract } from "../assets.ts";
 import { emit } from "../events.ts";
@@ -59,21 +60,27 @@ export async function quarantine(
 
 /**
  * Puts the ramp of an order into quarantine whose own transactions can never be mined, where one was found
- * that paid the same, and that nobody is known to have ordered. Only an operator can tell whether that was
- * its payment.
+ * that paid the same, and that nobody is known to have ordered; or where bytes of ours took its place that were
+ * given up here and never sent, so that a newer database, or another, has sent them. Only an operator can tell
+ * whether that was its payment.
  *
  * @returns the reason; null where there is no such transaction
  */
 export async function doubtRestart(
   tx: Tx,
   actor: Actor,
-  order: { id: string; ramp: string },
+  order: NetworkKey & { id: string; ramp: string },
+  { by }: { by: string | null },
 ): Promise<string | null> {
-  const [like] = await selectUnmatchedLike(tx, order.id);
-  if (like === undefined) return null;
-  const detail =
-    `no transaction of withdrawal ${like.withdrawal} can be mined, and ${like.hash}, which` +
-    " was found on the chain, paid the same";
+  const { id, chain, network } = order;
+  const [like] = await selectUnmatchedLike(tx, id);
+  const givenUp = await selectGivenUp(tx, { id, chain, network, by });
+  if (like === undefined && givenUp === null) return null;
+  const detail = like === undefined
+    ? `${givenUp}, which was given up here and never sent, took the place of order ${id}: bytes` +
+      " of that order that were given up may be mined with it"
+    : `no transaction of withdrawal ${like.withdrawal} can be mined, and ${like.hash}, which` +
+      " was found on the chain, paid the same";
   await quarantine(tx, actor, [order.ramp], detail);
   return detail;
 }

@@ -13,6 +13,7 @@ import {
   type UnmatchedLike,
 } from "../../db/recovery/found_payments.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
+import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
 import {
   type HistoryEntry,
@@ -26,7 +27,13 @@ import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts"
 import { emit } from "../events.ts";
 import { counterparty, type MoveType, postMove } from "../ledger/posting.ts";
 import { add, compare, fromUnits, isNegative, negate, subtract, toUnits } from "../money.ts";
-import { cancelOrder, hasNotLeft, mayCancelOrder, type OrderRow } from "../sending/chain_orders.ts";
+import {
+  cancelOrder,
+  dependantsOf,
+  mayCancelOrder,
+  type OrderRow,
+} from "../sending/chain_orders.ts";
+import { unplanOrder } from "../sending/signing_holds.ts";
 import { isOpen } from "../sending/order_states.ts";
 import { isBorneByHouse, releaseGas } from "../sending/token_gas.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
@@ -144,28 +151,32 @@ export async function viewOvertaken(db: Db, order: OrderRow): Promise<Overtaken 
 /**
  * Ends a withdrawal that an operator knows to be paid although its transaction was not found. Where a payment
  * of the same was found that nobody is known to have ordered, it is that one, and no other withdrawal's any
- * more: `fees` bears it, and gets the amount. The transaction holds the ledger lock.
+ * more: `fees` bears it, and gets the amount. What spends the change of its own transaction, which is never sent,
+ * is made anew. The transaction holds the ledger lock.
  *
+ * @param unpaid the orders of withdrawals of which the operator knows that they are not paid
  * @returns why nothing was changed: `early`, that payment, which is not final, so that the chain may still lose it;
- *   `depended`: other orders spend its change, so that it may not be canceled, and would still be paid;
+ *   `depended`: other withdrawals are to spend its change, and it is not known whether they were paid;
  *   `late`, what the withdrawal is, where it was sent or has ended since it was asked about
  */
 export async function settlePaid(
   tx: LedgerTx,
   actor: Actor,
   order: OrderRow,
+  unpaid: ReadonlySet<string> = new Set(),
 ): Promise<Unsettled | null> {
   const row = order.reference_id === null ? null : await selectWithdrawal(tx, order.reference_id);
   if (row === null) return null;
   const late = async () => ({ late: await viewOvertaken(tx, order) });
   const now = await selectOrder(tx, order.id);
   if (row.status !== "PROCESSING" || now === null) return await late();
-  if (!await mayCancelOrder(tx, now)) {
-    return await hasNotLeft(tx, now) ? { depended: true } : await late();
-  }
+  const dependants = await mayCancelOrder(tx, now) ? [] : await dependantsOf(tx, now);
+  if (dependants === null) return await late();
+  if (!await areUnpaid(tx, dependants, unpaid)) return { depended: true };
   const [like] = await selectUnmatchedLike(tx, order.id);
   if (like !== undefined && !like.final) return { early: like };
-  if (await cancelOrder(tx, actor, order.id) === null) return await late();
+  for (const one of dependants) if (one.state === "planned") await unplanOrder(tx, actor, one);
+  if (await cancelOrder(tx, actor, order.id, { orphans: true }) === null) return await late();
   if (like === undefined) await bookSent(tx, actor, row, { amount: "0", own: true });
   else {
     await freeBlock(tx, row.block);
@@ -184,6 +195,28 @@ export async function settlePaid(
   if (like !== undefined) await claimFound(tx, row.id, like);
   await announce(tx, actor, ended);
   return null;
+}
+
+/**
+ * Whether no withdrawal that some orders pay was paid, by an operator's word. Of those that were sent nobody is asked:
+ * they are made anew, and asked about then.
+ */
+async function areUnpaid(
+  tx: Tx,
+  orders: readonly OrderRow[],
+  unpaid: ReadonlySet<string>,
+): Promise<boolean> {
+  for (const order of orders) {
+    if (!isUnsent(order)) continue;
+    const paying = order.purpose === "batch" ? await selectBatched(tx, order.id) : [order];
+    const withdrawals = paying.filter(({ purpose }) => purpose === "withdrawal");
+    if (withdrawals.some(({ id }) => !unpaid.has(id))) return false;
+  }
+  return true;
+}
+
+function isUnsent({ state }: OrderRow): boolean {
+  return state === "planned" || state === "signed";
 }
 
 function failureOf({ fault, error }: OrderRow) {

@@ -151,6 +151,7 @@ create table order_attempts (
     ((proof = 'consumed') is not true or (proof_height is not null and proof_by is distinct from hash))
 );
 create unique index order_attempts_hash on order_attempts (hash) where hash is not null;
+create index order_attempts_orphaned on order_attempts (order_id) where proof = 'orphaned';
 create function refuse_signature() returns trigger language plpgsql as $$
 begin
   perform 1 from chain_orders o join ramps r on r.account = o.ramp

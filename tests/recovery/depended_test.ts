@@ -1,5 +1,7 @@
 /** Withdrawals that an operator calls paid while the change of their own transactions, which were never sent, is to be spent. */
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { scriptOf } from "../../domain/chains/addresses.ts";
 import { newId } from "../../domain/ids.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
@@ -11,36 +13,39 @@ import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/u
 
 const ignore = !hasLitecoind();
 
-/** Two withdrawals that are signed and were not sent, the second of which spends the change of the first. */
-async function openDepending() {
+/** Withdrawals that are signed and were not sent, each of which but the first spends the change of the one before. */
+async function openDepending(count = 2) {
   const funded = await openUtxoRamp(LITECOIN);
   await funded.fund(5n * COIN);
-  const to = [(await newParty("LITECOIN")).address, (await newParty("LITECOIN")).address];
+  const to: string[] = [];
+  for (let at = 0; at < count; at++) to.push((await newParty("LITECOIN")).address);
   const ids = [await pay(funded, to[0], "1")];
   ok((await crashAt(funded, "stored")).done);
-  ids.push(await pay(funded, to[1], "0.5"));
-  const [seen] = await rowsOf<{ order: string; version: number }>(
-    funded.realm,
-    `select id as order, schedule_version as version from chain_orders where reference_id = '${
-      ids[1]
-    }'`,
-  );
-  const at = Date.now();
-  const actor = { ...funded.context.actor, at, requestId: newId(at) };
-  let stored = false;
-  await advanceOrder({ ...funded.context, actor }, seen, (passed) => {
-    if (passed !== "stored") return;
-    stored = true;
-    throw new Error("the worker has ended");
-  }).catch((error) => {
-    if (!stored) throw error;
-  });
+  for (const address of to.slice(1)) {
+    ids.push(await pay(funded, address, "0.5"));
+    await signOnly(funded, ids.at(-1)!);
+  }
   const spends = await rowsOf(
     funded.realm,
     `select from order_attempts a join order_attempts b on split_part(b.inputs[1], ':', 1) = a.hash`,
   );
-  equal(spends.length, 1, "the second spends the change of the first");
+  equal(spends.length, count - 1, "each spends the change of the one before");
   return { funded, ids, to };
+}
+
+/** Signs a withdrawal, and ends the worker before it is sent. */
+async function signOnly(funded: UtxoRamp, id: string): Promise<void> {
+  const [seen] = await rowsOf<{ order: string; version: number }>(
+    funded.realm,
+    "select id as order, schedule_version as version from chain_orders where reference_id = $1",
+    [id],
+  );
+  const at = Date.now();
+  const actor = { ...funded.context.actor, at, requestId: newId(at) };
+  const ended = advanceOrder({ ...funded.context, actor }, seen, (passed) => {
+    if (passed === "stored") throw new Error("the worker has ended");
+  });
+  await rejects(ended, /the worker has ended/);
 }
 
 async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
@@ -70,7 +75,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "LTC: a withdrawal that is called paid stays open, and is not sent, while another that was not paid is to spend the change of its transaction",
+    "LTC: a withdrawal that is called paid stays open, and is not sent, while it is not known of another whether it was paid that is to spend the change of its transaction",
   ignore,
   fn: async () => {
     const { funded, ids, to } = await openDepending();
@@ -79,11 +84,11 @@ Deno.test({
     await funded.node.mine(3);
     const [report] = await reconcile(
       funded.realm,
-      ({ withdrawal }) => Promise.resolve(withdrawal === ids[0]),
+      ({ withdrawal }) => Promise.resolve(withdrawal === ids[0] ? true : null),
     );
     deepEqual([report.late, report.open.map(({ withdrawal }) => withdrawal), report.lifted], [
       [],
-      [ids[0]],
+      [ids[1], ids[0]],
       false,
     ]);
     match(report.obstacles.join(), new RegExp(`withdrawal ${ids[0]} was called paid`));
@@ -94,3 +99,131 @@ Deno.test({
     for (const id of ids) equal((await funded.withdrawal(id)).status, "DONE");
   },
 });
+
+Deno.test({
+  name:
+    "LTC: a withdrawal that is called paid is not sent, and another that was not paid, and was to spend the change of its transaction, is paid with that one's coins, once",
+  ignore,
+  fn: async () => {
+    const { funded, ids, to } = await openDepending();
+    await using _ = funded;
+    const { realm, node } = funded;
+    const stored = await bytesOf(funded);
+    await haltRealm(realm);
+    await give(funded, 2n * COIN, 4n * COIN, 9n * COIN);
+    await node.mine(3);
+    const [report] = await reconcile(
+      realm,
+      ({ withdrawal }) => Promise.resolve(withdrawal === ids[0]),
+    );
+    deepEqual([report.obstacles, report.late, report.open, report.lifted], [[], [], [], true]);
+    equal((await funded.withdrawal(ids[0])).status, "DONE");
+    const other = await pay(funded, (await newParty("LITECOIN")).address, "0.5");
+    const spent = "select inputs from order_attempts where hash is not null and not dropped" +
+      ` and order_id = (select order_id from withdrawals where id = '${ids[1]}')`;
+    await funded.until(async () => {
+      const [made] = await rowsOf<{ inputs: string[] }>(realm, spent);
+      return made?.inputs.includes(stored[0].inputs[0]) === true;
+    });
+    // Somebody who had the bytes that were never sent from here sends them: they come too late.
+    for (const { raw } of stored) await node.rpc("sendrawtransaction", raw).catch(() => {});
+    const rows = await funded.ended([ids[1], other]);
+    deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
+    for (const { raw } of stored) {
+      await rejects(node.rpc("sendrawtransaction", raw), /missing|conflict|spent/i);
+    }
+    await follow(funded, 3);
+    deepEqual([await funded.held(to[0]), await funded.held(to[1])], [[], [COIN / 2n]]);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: of three withdrawals, each of which was to spend the change of the one before, the first is called paid, and the others are paid once",
+  ignore,
+  fn: async () => {
+    const { funded, ids, to } = await openDepending(3);
+    await using _ = funded;
+    const { realm, node } = funded;
+    const stored = await bytesOf(funded);
+    await haltRealm(realm);
+    await give(funded, 9n * COIN, 8n * COIN);
+    await node.mine(3);
+    const [report] = await reconcile(
+      realm,
+      ({ withdrawal }) => Promise.resolve(withdrawal === ids[0]),
+    );
+    deepEqual([report.obstacles, report.open, report.lifted], [[], [], true]);
+    const waits =
+      "select from chain_orders where error like '%, which was never sent from here, %'";
+    await funded.until(async () => (await rowsOf(realm, waits)).length > 0);
+    const rows = await funded.ended(ids.slice(1));
+    deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
+    for (const { raw } of stored) {
+      await rejects(node.rpc("sendrawtransaction", raw), /missing|conflict|spent/i);
+    }
+    await follow(funded, 3);
+    const held: bigint[][] = [];
+    for (const address of to) held.push(await funded.held(address));
+    deepEqual(held, [[], [COIN / 2n], [COIN / 2n]]);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: bytes that were never sent from here, and are mined after all, leave no withdrawal without an end, and none is paid twice",
+  ignore,
+  fn: async () => {
+    const { funded, ids, to } = await openDepending();
+    await using _ = funded;
+    const { realm, node } = funded;
+    const stored = await bytesOf(funded);
+    await haltRealm(realm);
+    await give(funded, 9n * COIN);
+    await node.mine(3);
+    const [report] = await reconcile(
+      realm,
+      ({ withdrawal }) => Promise.resolve(withdrawal === ids[0]),
+    );
+    ok(report.lifted, JSON.stringify(report));
+    const again = "select from order_attempts a join withdrawals w using (order_id)" +
+      ` where w.id = '${ids[1]}' and a.raw is not null and not a.dropped and a.attempt > 1`;
+    await funded.until(async () => (await rowsOf(realm, again)).length > 0);
+    // A miner takes both instead of what was sent.
+    const raws = stored.map(({ raw }) => raw);
+    await node.rpc("generateblock", await node.rpc("getnewaddress"), raws);
+    const quarantined =
+      "select quarantined ->> 'detail' as detail from ramps where quarantined is not null";
+    await funded.until(async () => (await rowsOf(realm, quarantined)).length > 0);
+    const [{ detail }] = await rowsOf<{ detail: string }>(realm, quarantined);
+    match(detail, /was given up here and never sent, took the place of order/);
+    equal((await funded.withdrawal(ids[1])).status, "PROCESSING");
+    const asked: (string | null)[] = [];
+    const [late] = await reconcile(realm, ({ withdrawal, like }) => {
+      asked.push(withdrawal, like);
+      return Promise.resolve(true);
+    });
+    deepEqual([late.obstacles, late.lifted], [[], true], JSON.stringify(late));
+    deepEqual(asked, [ids[1], stored[1].hash]);
+    await follow(funded, 3);
+    deepEqual((await funded.ended(ids)).map(({ status }) => status), ["DONE", "DONE"]);
+    deepEqual([await funded.held(to[0]), await funded.held(to[1])], [[COIN], [COIN / 2n]]);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  },
+});
+
+/** Pays the ramp more coins, which nobody here has seen yet. */
+async function give({ node, address }: UtxoRamp, ...amounts: bigint[]): Promise<void> {
+  const script = (await scriptOf("LITECOIN", "regtest", address)).toHex();
+  await node.pay(amounts.map((amount) => ({ script, amount })));
+}
+
+/** The bytes of both, oldest first. */
+async function bytesOf({ realm }: UtxoRamp) {
+  return await rowsOf<{ hash: string; raw: string; inputs: string[] }>(
+    realm,
+    "select hash, raw, inputs from order_attempts order by order_id",
+  );
+}

@@ -136,8 +136,12 @@ Deno.test("after a promotion no withdrawal is canceled before all workers have c
   await using sql = connectTo(standby);
   await sql`select pg_promote()`;
   relay.leadTo(standby.port);
-  for (const [installation, state] of [[mark, "signed"], [bytes, "new"]] as const) {
-    await t.step(`the standby has the order as ${state}`, async () => {
+  const cases: [string, Installation, string][] = [
+    ["the standby has the order as signed", mark, "signed"],
+    ["the standby has the order as new", bytes, "new"],
+  ];
+  for (const [name, installation, state] of cases) {
+    await t.step(name, async () => {
       const { funded, first, id, left, url } = installation;
       const { realm, anvil } = funded;
       const states = await once(() => rowsOf<{ state: string }>(realm, ORDERS));

@@ -170,9 +170,11 @@ async function reconcilePlace(
         " or with --behind where the chain stands still",
     );
   }
-  const { open, late, asked } = obstacles.length > 0
-    ? { open: [], late: [], asked: new Set<string>() }
+  const { open, late, asked, orphaned } = obstacles.length > 0
+    ? { open: [], late: [], asked: new Set<string>(), orphaned: false }
     : await ask(work, obstacles);
+  // What was sent on the change of a transaction that is never sent is new again, and is asked about then.
+  if (orphaned) await followSigned(work);
   if (asked.size > 0) taken.push(...await takeLate(work, obstacles));
   const addresses = await usedOf(search, passed);
   const ready = obstacles.length === 0 && open.length === 0 && options.keep !== true;

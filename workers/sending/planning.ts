@@ -30,6 +30,7 @@ import type { WorkerContext } from "../worker_context.ts";
 import { assertKnown } from "./found_transactions.ts";
 import { assertMaySign } from "./signing.ts";
 import { type OrderWork, stepInTurn } from "./order_work.ts";
+import { planBeside, rivalsOf } from "./rivals.ts";
 import { assertToken } from "../tokens/token_verification.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { findAsset } from "../../domain/assets.ts";
@@ -82,7 +83,9 @@ export async function planOrder(
     const planned = await stepInTurn(work, async (tx, current) => {
       if (current.state !== "new") return current;
       await assertMaySign(tx, work.context, current);
-      const plan = makePlan(work, quote.draft, await availableInputs(work, tx, current, quote));
+      const inputs = await availableInputs(work, tx, current, quote);
+      const rivals = await rivalsOf(work, tx, { orders: [current], head: quote.head });
+      const plan = planBeside(rivals, inputs, (some) => makePlan(work, quote.draft, some));
       if (!PURPOSE_RULES[current.purpose].fillsNonce) await assertFunded(tx, current, quote, plan);
       return await keepPlan(work, tx, current, plan, quote.head);
     });

@@ -304,7 +304,7 @@ async function dropOrRestart(
     await assertProven(tx, current, living);
     const { endsDropped, giveUp } = ORDER_HANDLERS[current.purpose];
     if (endsDropped) return false; // no parent is left to pay for
-    const detail = await (giveUp?.(tx, actor, current, proof) ?? doubtRestart(tx, actor, current));
+    const detail = await (giveUp ?? doubtRestart)(tx, actor, current, proof);
     if (!again && detail === null && giveUp === undefined) return false;
     if (detail !== null) log("error", "a ramp is in quarantine", { detail });
     if (giveUp === undefined) await renewOrder(tx, actor, current, proof);

@@ -20,6 +20,7 @@ import { type Draft, feeOf, type Plan } from "../chains/outgoing.ts";
 import { assertKnown } from "./found_transactions.ts";
 import { coinsFor, keepPlan, type Quote, quoteFor } from "./planning.ts";
 import { lockInTurn, type OrderWork } from "./order_work.ts";
+import { rivalsOf } from "./rivals.ts";
 import { joinBatch } from "../../domain/sending/order_states.ts";
 
 /** The ledger lock is held while all payments of a batch are booked, so their number is limited. */
@@ -38,7 +39,7 @@ export interface Batched {
  */
 export async function planBatch(work: OrderWork, order: OrderRow): Promise<Batched | null> {
   const { coins, paymentsMax } = work.chain.traits;
-  if (!coins) return null;
+  if (!coins || await hasRivals(work, [order])) return null;
   const full = Math.min(paymentsMax, BATCH_MAX);
   for (let most = full - 1; most > 0; most = Math.floor(most / 2)) {
     const siblings = await siblingsOf(work, order, most);
@@ -50,16 +51,22 @@ export async function planBatch(work: OrderWork, order: OrderRow): Promise<Batch
   return null;
 }
 
+/** Whether bytes of some orders may be mined that were given up: each of these goes alone, with coins of those bytes. */
+async function hasRivals(work: OrderWork, orders: readonly OrderRow[]): Promise<boolean> {
+  const head = 0; // however deep a coin of theirs is spent
+  const rivals = await reading(work.context.pool, (db) => rivalsOf(work, db, { orders, head }));
+  return rivals.length > 0;
+}
+
 /** Finds the orders that wait beside an order, as many as the sender's free coins can pay. */
-async function siblingsOf(
-  { context }: OrderWork,
-  order: OrderRow,
-  most: number,
-): Promise<OrderRow[]> {
+async function siblingsOf(work: OrderWork, order: OrderRow, most: number): Promise<OrderRow[]> {
+  const { context } = work;
   const waiting = await reading(context.pool, async (db) => {
     const siblings = await selectSiblings(db, order, most);
     const held = await signingHolds(db, context.actor.realm, siblings);
-    return siblings.filter(({ id }) => !held.has(id));
+    const rivals = await rivalsOf(work, db, { orders: siblings, head: 0 });
+    const alone = new Set([...held.keys(), ...rivals.map((one) => one.order)]);
+    return siblings.filter(({ id }) => !alone.has(id));
   });
   if (waiting.length === 0) return [];
   const of = { chain: order.chain, network: order.network, address: order.sender };

@@ -1,0 +1,104 @@
+/** Statements on bytes that were signed and never sent, and on orders that spend what they would make. @module */
+import type { Db } from "../database.ts";
+import { ORDER_COLUMNS, type OrderRow } from "./chain_orders.ts";
+
+/** Lists the open orders that spend outputs of some transactions, or of what spends these; oldest first. */
+export async function selectDependantOrders(
+  db: Db,
+  of: { chain: string; network: string },
+  hashes: readonly string[],
+): Promise<OrderRow[]> {
+  return await db<OrderRow[]>`
+    with recursive found as (
+      select k.order_id as id from reserved_inputs k
+      where k.chain = ${of.chain} and k.network = ${of.network}
+        and split_part(k.input, ':', 1) = any (${hashes as string[]}::text[])
+      union
+      select k.order_id from found f
+        join order_attempts a on a.order_id = f.id and a.hash is not null and not a.dropped
+        join reserved_inputs k on k.chain = ${of.chain} and k.network = ${of.network}
+          and split_part(k.input, ':', 1) = a.hash
+    )
+    select ${db(ORDER_COLUMNS)} from chain_orders where id in (select id from found) order by id`;
+}
+
+/** The transaction that took the place of an order's, or a coin of it, and that was given up here before it was sent. */
+export async function selectGivenUp(
+  db: Db,
+  { id, chain, network, by }: { id: string; chain: string; network: string; by: string | null },
+): Promise<string | null> {
+  const [row] = await db<{ hash: string }[]>`
+    select k.hash from order_attempts k join chain_orders o on o.id = k.order_id
+    where (o.state = 'canceled' or k.proof = 'orphaned') and (k.hash = ${by} or k.hash in (
+      select c.spent_by from order_attempts a cross join unnest(a.inputs) i
+        join coins c on c.chain = ${chain} and c.network = ${network}
+          and c.hash = split_part(i, ':', 1) and c.index::text = split_part(i, ':', 2)
+      where a.order_id = ${id}))
+    limit 1`;
+  return row?.hash ?? null;
+}
+
+/** Lists the transactions of an order that were given up because nobody here sends what they spend; oldest first. */
+export async function selectOrphanedHashes(db: Db, order: string): Promise<string[]> {
+  const rows = await db<{ hash: string }[]>`
+    select hash from order_attempts
+    where order_id = ${order} and proof = 'orphaned' and hash is not null order by attempt`;
+  return rows.map(({ hash }) => hash);
+}
+
+/** Bytes of an order that may still be mined, together with others that were never sent. */
+export interface Rival {
+  /** The order that they pay for. */
+  order: string;
+  hash: string;
+  /** Coins in blocks, as `txid:index`: once one of them is spent by another transaction, they can never be mined. */
+  inputs: string[];
+}
+
+/**
+ * Lists the bytes of some orders that were given up because nothing of ours sends what they spend, and that could be
+ * mined all the same if somebody else did: those of a batch count for each payment that it made.
+ *
+ * @param settled a spend up to this height is deep enough
+ */
+export async function selectRivals(
+  db: Db,
+  orders: readonly string[],
+  settled: number,
+): Promise<Rival[]> {
+  return await db<Rival[]>`
+    with recursive given_up as (
+      select o.id as wanted, o.chain, o.network, k.hash, k.inputs
+      from chain_orders o join order_attempts k on k.proof = 'orphaned' and k.hash is not null
+        and (k.order_id = o.id or exists (select from chain_orders p where p.id = k.order_id
+          and p.purpose = 'batch' and p.ramp = o.ramp
+          and (p.request -> 'payments') @> (o.request -> 'payments')))
+      where o.id = any (${`{${orders.join(",")}}`}::text::uuid[])
+    ), walk as (
+      select wanted, chain, network, hash as root, hash, inputs from given_up
+      union
+      select w.wanted, w.chain, w.network, w.root, p.hash, p.inputs
+      from walk w cross join unnest(w.inputs) i
+        join order_attempts p on p.hash = split_part(i, ':', 1)
+      where not exists (select from coins c where (c.chain, c.network) = (w.chain, w.network)
+        and c.hash = split_part(i, ':', 1) and c.index::text = split_part(i, ':', 2)
+        and c.height is not null)
+    ), dead as (
+      select w.wanted, w.root from walk w join order_attempts p on p.hash = w.hash
+        join chain_orders q on q.id = p.order_id
+      where (p.dropped and p.proof <> 'orphaned')
+        or (q.state in ('done', 'failed') and q.hash is distinct from p.hash)
+      union
+      select w.wanted, w.root from walk w cross join unnest(w.inputs) i
+        join coins c on (c.chain, c.network) = (w.chain, w.network)
+          and c.hash = split_part(i, ':', 1) and c.index::text = split_part(i, ':', 2)
+      where c.spent_height <= ${settled} and c.spent_by <> w.hash
+    )
+    select w.wanted as order, w.root as hash,
+      coalesce(array_agg(distinct i) filter (where c.height is not null), '{}') as inputs
+    from walk w cross join unnest(w.inputs) i
+      left join coins c on (c.chain, c.network) = (w.chain, w.network)
+        and c.hash = split_part(i, ':', 1) and c.index::text = split_part(i, ':', 2)
+    where (w.wanted, w.root) not in (select wanted, root from dead)
+    group by w.wanted, w.root order by w.wanted, w.root`;
+}
