@@ -37,46 +37,11 @@ import {
 } from "../sending/chain_orders.ts";
 import { INWARD } from "../deposits/incoming_transfers.ts";
 import { progressBatch } from "../withdrawals/withdrawal_batches.ts";
+import type { FoundPayment, FoundToken, FoundTransaction } from "./found_transactions.ts";
 import type { Part } from "./recovered_payments.ts";
 import { unplanOrder } from "../sending/signing_holds.ts";
 import { DomainError, errorField } from "../errors.ts";
 import { type FoundOrder, joinFound, recordMined } from "../sending/order_states.ts";
-
-/** A mined transaction that an own key signed. */
-export interface FoundTransaction {
-  readonly hash: string;
-  readonly raw: string;
-  readonly height: number;
-  /** Whether it lies as deep as a payment must: until then its block may be lost to bytes that it replaced. */
-  readonly deep: boolean;
-  readonly inputs: readonly string[];
-  /** The own address that signed it. */
-  readonly from: string;
-  /** Its fee in base units, if the bytes tell it. */
-  readonly fee: bigint | null;
-  /** All its payments, change included. */
-  readonly payments: readonly FoundPayment[];
-  /** The contract that it calls as no plan of ours does: what that moved is not known; null for none. */
-  readonly calls: string | null;
-  /** The token that it deployed, as its contract tells; null for none, or where there is no contract. */
-  readonly deployed: FoundToken | null;
-}
-
-/** A deployed token; supply in base units as text. */
-export interface FoundToken {
-  readonly contract: string;
-  readonly name: string;
-  readonly symbol: string;
-  readonly decimals: number;
-  readonly supply: string;
-}
-
-/** A payment of a transaction; amount in base units. */
-export interface FoundPayment {
-  readonly to: string;
-  readonly contract: string | null;
-  readonly amount: bigint;
-}
 
 /** The result of recovering a transaction. */
 export interface Taken {

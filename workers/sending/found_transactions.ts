@@ -24,14 +24,12 @@ import {
 } from "../../domain/sending/chain_orders.ts";
 import { isOpen, markSent, noteFoundReplacement } from "../../domain/sending/order_states.ts";
 import { quarantine, QUARANTINED } from "../../domain/sending/quarantine.ts";
-import {
-  type FoundPayment,
-  type FoundToken,
-  type FoundTransaction,
-  isTokenOf,
-  settleReplacement,
-  takeIn,
-} from "../../domain/recovery/recoveries.ts";
+import type {
+  FoundPayment,
+  FoundToken,
+  FoundTransaction,
+} from "../../domain/recovery/found_transactions.ts";
+import { isTokenOf, settleReplacement, takeIn } from "../../domain/recovery/recoveries.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { TransactionStatus } from "../chains/outgoing.ts";
