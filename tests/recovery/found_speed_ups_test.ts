@@ -118,6 +118,37 @@ Deno.test("a payment that was found and pays too little by then is replaced with
   await assertReplaced(funded, "recovered", 3n * ETHER);
 });
 
+Deno.test("a payment that was found and would cost more than its budget by then is canceled for those behind it, and given back once that is final", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine(3);
+  const before = await realm.balance(funded.account);
+  const { body: { id, fee } } = await funded.withdraw("1", { fee: { speed: "slow" } });
+  await keepRealm(realm);
+  const raw = await signElsewhere(funded);
+  await foundAndLost(funded, raw);
+  const dear = await openDear(funded, 400n);
+  await dear();
+  await renewPrices(realm);
+  const { body: { id: behind } } = await funded.withdraw("2", { fee: { speed: "fast" } });
+  await rowsOf(realm, AGED);
+  await rowsOf(realm, AGED_ATTEMPTS);
+  await work(funded, dear, 3);
+  equal((await funded.read(id)).status, "PROCESSING", "its nonce is not used up for good");
+  await work(funded, dear);
+  const rows = [await funded.read(id), await funded.read(behind)];
+  deepEqual(rows.map(({ status }) => status), ["FAILED", "DONE"]);
+  const made = await attemptsOf(funded, "recovered");
+  deepEqual(made.map(({ cancels }) => cancels), [false, true]);
+  await anvil.rpc("eth_sendRawTransaction", raw).catch(() => {});
+  await anvil.mine(3);
+  equal(await paidOut(funded), 2n * ETHER);
+  const after = await realm.balance(funded.account);
+  const left = Number(before.total) - 2 - rows[1].fee.value;
+  ok(Math.abs(Number(after.total) - left) < fee.value + 1e-9, `${after.total}, of ${left}`);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
 Deno.test("a payment that was found, that nobody here has ordered, and that pays too little by then is replaced by itself, and borne once", async () => {
   await using funded = await openFundedRamp();
   const { realm, anvil } = funded;
