@@ -7,14 +7,7 @@ import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/instal
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/nodes/litecoind.ts";
 import { crashAt, paidOnce, pay, queue, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
-import {
-  COIN,
-  hurry,
-  LITECOIN,
-  openUtxoRamp,
-  type UtxoChain,
-  type UtxoRamp,
-} from "../support/utxo_fixture.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp, type UtxoChain } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
@@ -27,14 +20,6 @@ const DEAR: UtxoChain = {
   start: () => startLitecoind(...LIKE_DOGECOIN, "-blockmintxfee=0.015", "-paytxfee=0.02"),
 };
 const unpaid = () => Promise.resolve(false);
-
-async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    await hurry(funded.realm);
-    await funded.follow();
-    await funded.node.mine();
-  }
-}
 
 async function endAt(funded: FundedRamp, step: Checkpoint): Promise<void> {
   const ended = funded.advance((passed) => {

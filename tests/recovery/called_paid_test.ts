@@ -9,20 +9,12 @@ import { crashAt, pay } from "../support/pending_withdrawals.ts";
 import { openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { advance, customer, ended, tokenDraw } from "../support/own_token.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ignore = !hasLitecoind();
 const paid = () => Promise.resolve(true);
 const unpaid = () => Promise.resolve(false);
-
-async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    await hurry(funded.realm);
-    await funded.follow();
-    await funded.node.mine();
-  }
-}
 
 for (const end of ["stays in its block", "is replaced by another"] as const) {
   Deno.test({

@@ -6,21 +6,13 @@ import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/instal
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { crashAt, pay, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
 const ignore = !hasLitecoind();
 const SLOW = { fee: { speed: "slow" } };
 const unpaid = () => Promise.resolve(false);
-
-async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    await hurry(funded.realm);
-    await funded.follow();
-    await funded.node.mine();
-  }
-}
 
 Deno.test({
   name:

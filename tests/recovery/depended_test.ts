@@ -9,7 +9,7 @@ import { haltRealm, reconcile } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { crashAt, pay } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
 
 const ignore = !hasLitecoind();
 
@@ -46,14 +46,6 @@ async function signOnly(funded: UtxoRamp, id: string): Promise<void> {
     if (passed === "stored") throw new Error("the worker has ended");
   });
   await rejects(ended, /the worker has ended/);
-}
-
-async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    await hurry(funded.realm);
-    await funded.follow();
-    await funded.node.mine();
-  }
 }
 
 Deno.test({

@@ -14,19 +14,11 @@ import { pay } from "../support/pending_withdrawals.ts";
 import { leaveBroken, rowsOf, type TestRealm } from "../support/realm.ts";
 import { openRampFixture } from "../support/ramp_fixture.ts";
 import { advance, customer, ended, tokenDraw } from "../support/own_token.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
 const paid = () => Promise.resolve(true);
-
-async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    await hurry(funded.realm);
-    await funded.follow();
-    await funded.node.mine();
-  }
-}
 
 /** What the ledger says has left for the outside and for fees of the network, in base units of ether. */
 async function gone(funded: FundedRamp): Promise<{ ledger: bigint; chain: bigint }> {

@@ -9,19 +9,11 @@ import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/instal
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { driftsOf, mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, hurry, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
 const ignore = !hasLitecoind();
-
-async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    await hurry(funded.realm);
-    await funded.follow();
-    await funded.node.mine();
-  }
-}
 
 /** The same context, whose chain is reorganised once a scan has shown a payment to an address. */
 function reorganisedAfter(

@@ -3,7 +3,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { scriptOf } from "../../domain/chains/addresses.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Question } from "../../workers/recovery/reconcile.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { openOvertakenBatch } from "../support/overtaken_batch.ts";
@@ -12,14 +12,6 @@ import { rowsOf } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ignore = !hasLitecoind();
-
-async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    await hurry(funded.realm);
-    await funded.follow();
-    await funded.node.mine();
-  }
-}
 
 Deno.test({
   name: "LTC: a payment that waits in the pool is waited for, and nobody is asked about it",

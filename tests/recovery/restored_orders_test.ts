@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { openConsolidatingRamp } from "../support/consolidation_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
@@ -14,14 +14,6 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 const ignore = !hasLitecoind();
 const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;
-
-async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    await hurry(funded.realm);
-    await funded.follow();
-    await funded.node.mine();
-  }
-}
 
 Deno.test({
   name:

@@ -9,7 +9,7 @@ import { paidOnce, pay, queue, speedUp } from "../support/pending_withdrawals.ts
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import {
   COIN,
-  hurry,
+  follow,
   LITECOIN,
   openUtxoRamp,
   UTXO_CHAINS,
@@ -23,14 +23,6 @@ const DOGECOIN = UTXO_CHAINS.find(({ asset }) => asset === "DOGE")!;
 const SLOW = { fee: { speed: "slow" } };
 const QUARANTINED =
   "select quarantined ->> 'detail' as detail from ramps where quarantined is not null";
-
-async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    await hurry(funded.realm);
-    await funded.follow();
-    await funded.node.mine();
-  }
-}
 
 /** Mines until the ramp is in quarantine; gives the reason. */
 async function quarantined(funded: UtxoRamp): Promise<string> {

@@ -7,20 +7,12 @@ import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/instal
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { cancel, crashAt, pay, queue, sizeOf } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
 const ignore = !hasLitecoind();
 const SIGNED = "select hash, raw from order_attempts where raw is not null";
-
-async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    await hurry(funded.realm);
-    await funded.follow();
-    await funded.node.mine();
-  }
-}
 
 /** Reconciles with the answer that nothing was paid, and records the questions. */
 async function unpaid(realm: TestRealm) {

@@ -194,6 +194,15 @@ async function assertAgreement(realm: TestRealm, held: UtxoRamp["held"]): Promis
   equal(sum, toUnits(world, 8), "the chain holds what the ledger says");
 }
 
+/** Works and mines in turn, with every job due at once. */
+export async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    await hurry(funded.realm);
+    await funded.follow();
+    await funded.node.mine();
+  }
+}
+
 /** Makes all jobs due. */
 export async function hurry(realm: TestRealm): Promise<void> {
   await realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
