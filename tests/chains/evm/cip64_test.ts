@@ -60,11 +60,20 @@ Deno.test("CUSD pays its own fee where the node keeps a list of fee tokens", asy
   equal(plan.feeContract, CUSD);
   const seen = await chain.inspect(bytes.raw);
   deepEqual([seen.payments, seen.fee], [[{ to, contract: CUSD, amount: 7n }], plan.fee]);
+  const read = (await chain.planOf(bytes, { all: false }))!;
+  deepEqual([read.order, read.amounts, read.fee], [plan.order, plan.amounts, plan.fee]);
+  equal(read.feeContract, CUSD);
+  const how = { speed: "fast" as const, budget: null, cancels: false };
+  const next = chain.plan(await chain.redraft(read, how), {}, read);
+  deepEqual([next.feeContract, next.amounts, next.inputs], [CUSD, [7n], plan.inputs]);
   // This node does not know the type, and says so; nobody else has taken it.
   const sent = await chain.broadcast(bytes);
   deepEqual([sent.outcome, sent.obstacle], ["unknown", "malformed"]);
   const sweep = await signed({ chain, available }, payer, paysToken(payer, CUSD, to, "all"));
   equal(sweep.plan.amounts[0] + sweep.plan.fee, 10n ** 18n);
+  const swept = (await chain.planOf(sweep.signed, { all: true }))!;
+  const smaller = chain.plan(await chain.redraft(swept, how), {}, swept);
+  equal(smaller.amounts[0] + smaller.fee, 10n ** 18n);
   const poor = newParty();
   await failsAs("insufficient", chain.draft(paysToken(poor, CUSD, to, 7n), "slow"));
 });
