@@ -260,7 +260,8 @@ export async function dependantsOf(db: Db, order: OrderRow): Promise<OrderRow[] 
 }
 
 /** Whether an order is canceled whose outputs other orders spend. */
-interface Orphans {
+export interface Orphans {
+  /** False unless given. */
   readonly orphans?: boolean;
 }
 

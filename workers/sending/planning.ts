@@ -132,7 +132,11 @@ export async function quoteFor(
   return { draft, head: head.height, mined: nonces?.mined ?? null, held };
 }
 
-/** @throws {ChainError} `insufficient` */
+/**
+ * Makes sure that the payer holds the fee of a draft.
+ *
+ * @throws {ChainError} `insufficient`
+ */
 export function assertPaid({ lacking, feePayer }: Draft): void {
   if (lacking === 0n) return;
   throw new ChainError("insufficient", `${feePayer} lacks ${lacking} for the fee`);
