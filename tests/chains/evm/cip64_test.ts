@@ -35,6 +35,7 @@ Deno.test("CIP-64 transactions are encoded, signed and read as the published vec
   const read = readCip64(ethers, VECTOR.signed);
   deepEqual(read, {
     ...transaction,
+    accesses: [],
     from: rich(0).address,
     hash: ethers.keccak256(VECTOR.signed),
   });

@@ -1,5 +1,6 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import type { Plan, SendRequest } from "../../../workers/chains/outgoing.ts";
+import { hexlify, type TransactionLike, Wallet, ZeroHash } from "ethers";
 import { rich } from "../../support/nodes/anvil.ts";
 import { deployToken, newParty, openEvmFixture, paysToken } from "./fixture.ts";
 
@@ -54,6 +55,38 @@ Deno.test("the plan of signed bytes that nothing here planned makes what the byt
     const hash = await anvil.send({ data: "0x600a600c600039600a6000f3602a60005260206000f3" });
     const raw = await chain.raw({ hash, height: (await chain.head()).height });
     equal(await chain.planOf({ hash, raw, inputs: [], expires: null }, { all: false }), null);
+  });
+  await t.step("bytes of other kinds, or not for this chain alone, have none", async () => {
+    const wallet = new Wallet(hexlify(payer.key));
+    const { chainId } = JSON.parse((await chain.draft(pay, "medium")).body) as { chainId: number };
+    const accessList = [{ address: contract, storageKeys: [] }];
+    const price = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n };
+    const legacy = { type: 0, gasPrice: 10n ** 10n };
+    const delegate = { address: contract, nonce: 1, chainId: 0 };
+    const authorizationList = [await wallet.authorize(delegate)];
+    const blobs = { blobVersionedHashes: [`0x01${ZeroHash.slice(4)}`], maxFeePerBlobGas: 1n };
+    const kinds: [string, boolean, TransactionLike<string>][] = [
+      ["legacy, for this chain", true, { ...legacy, chainId }],
+      ["EIP-1559, for this chain", true, { type: 2, chainId, ...price }],
+      ["legacy, for any chain", false, { ...legacy, chainId: 0 }],
+      ["for another chain", false, { type: 2, chainId: chainId + 1, ...price }],
+      ["with a list of accesses", false, { type: 1, chainId, gasPrice: 10n ** 10n, accessList }],
+      ["with blobs", false, { type: 3, chainId, ...price, ...blobs }],
+      ["with an authorization", false, { type: 4, chainId, ...price, authorizationList }],
+    ];
+    for (const [name, planned, kind] of kinds) {
+      const raw = await wallet.signTransaction({
+        to,
+        value: 5n,
+        nonce: 9,
+        gasLimit: 60_000n,
+        ...kind,
+      });
+      const { hash, inputs, payments } = await chain.inspect(raw);
+      deepEqual([name, payments], [name, [{ to, contract: null, amount: 5n }]]);
+      const read = await chain.planOf({ hash, raw, inputs, expires: null }, { all: false });
+      deepEqual([name, read !== null], [name, planned]);
+    }
   });
   await t.step("a payment of all gets smaller by what the fee rises", async () => {
     const source = newParty();

@@ -8,14 +8,19 @@ import type { CoinChain } from "./context.ts";
 import type { Body } from "./payment.ts";
 import { inspectRaw } from "./sign.ts";
 import { vsizeOf } from "./size.ts";
+import { areSigned } from "./spend_proof.ts";
 
-/** Reads the plan of signed bytes; null where an amount is unknown, or they pay nobody else. */
+/**
+ * Reads the plan of signed bytes; null where an amount is unknown, they pay nobody else, or our key has not signed
+ * them: they name the key, and anybody could have written that.
+ */
 export async function planOfSigned(
   chain: CoinChain,
-  { raw, body: known }: Signed,
+  signed: Signed,
   { all }: { all: boolean },
 ): Promise<Plan | null> {
   const { table } = chain;
+  const { raw, body: known } = signed;
   if (!table.replaceable || known === undefined) return null;
   const { source, inputs: coins }: Pick<Body, "source" | "inputs"> = JSON.parse(known);
   const amounts = new Map(coins.map(({ input, amount }) => [input, amount]));
@@ -26,6 +31,8 @@ export async function planOfSigned(
   const spent = seen.inputs.map((input) => ({ input, amount: amounts.get(input), parent: null }));
   const unknown = spent.some(({ amount }) => amount === undefined);
   if (seen.from.length !== 1 || unknown || gone.length === 0 || kept.length > 1) return null;
+  const held = spent.map(({ input, amount }) => ({ input, amount: BigInt(amount!), source }));
+  if (!areSigned(chain, signed, held)) return null;
   const scripts = await Promise.all(gone.map(({ to }) => chain.scripts.script(to)));
   const outputs = [...scripts, ...kept.map(() => source)];
   const paid = [...gone, ...kept].map(({ amount }) => amount);

@@ -15,7 +15,7 @@ import { digester, oldDigester, scriptCode, SIGHASH_ALL, SIGHASH_ALL_FORKID } fr
 import type { Spender } from "./spend_index.ts";
 
 /** A coin of ours, as recorded. */
-interface Coin {
+export interface Coin {
   readonly input: string;
   /** Base units. */
   readonly amount: bigint;
@@ -36,7 +36,9 @@ export async function assertSpent(
 ): Promise<void> {
   const coin = coinIn(of.attempt, of.input);
   const raw = await rawOf(chain, peer, spender);
-  if (coin !== null && raw !== null && isSigned(chain, raw, spender.hash, coin)) return;
+  if (coin !== null && raw !== null && areSigned(chain, { raw, hash: spender.hash }, [coin])) {
+    return;
+  }
   throw new ChainError("unavailable", `${peer.name} does not prove ${spender.hash}`);
 }
 
@@ -65,8 +67,15 @@ function hexIn(answer: unknown): string | null {
   return typeof answer === "string" && answer !== "" && isHex(answer) ? answer : null;
 }
 
-function isSigned(chain: CoinChain, raw: string, hash: string, coin: Coin): boolean {
-  const { bitcoin, curve } = chain;
+/**
+ * Tells whether bytes spend some coins of ours, each signed by the key that it is locked to, with a signature of the
+ * one kind that our keys make.
+ */
+export function areSigned(
+  chain: CoinChain,
+  { raw, hash }: Pick<Signed, "raw" | "hash">,
+  coins: readonly Coin[],
+): boolean {
   const read = decode(chain, raw);
   if (read === null || read.getId() !== hash) return false;
   const inputs = read.ins.map((input) => ({
@@ -74,22 +83,29 @@ function isSigned(chain: CoinChain, raw: string, hash: string, coin: Coin): bool
     index: input.index,
     sequence: input.sequence,
   }));
-  const at = inputs.findIndex((one) => `${one.hash}:${one.index}` === coin.input);
-  if (at < 0) return false;
-  const { witness, script } = read.ins[at];
+  const places = new Map(inputs.map(({ hash, index }, at) => [`${hash}:${index}`, at]));
+  const { version, locktime, outs } = read;
+  const outputs = outs.map((one) => ({ script: toHex(one.script), amount: one.value }));
+  const digest = digestsOf(chain, { version, locktime, inputs, outputs });
+  return coins.every((coin) => {
+    const at = places.get(coin.input);
+    return at !== undefined && isSigned(chain, read.ins[at], digest(at, coin), coin);
+  });
+}
+
+function isSigned(
+  chain: CoinChain,
+  { witness, script }: { witness: readonly Uint8Array[]; script: Uint8Array },
+  digest: Uint8Array,
+  coin: Coin,
+): boolean {
+  const { bitcoin, curve } = chain;
   const [der, point] = witness.length > 0 ? witness : bitcoin.script.decompile(script) ?? [];
   if (!(der instanceof Uint8Array) || !(point instanceof Uint8Array)) return false;
   const code = scriptCode(coin.source);
   if (code !== `76a914${toHex(bitcoin.crypto.hash160(point))}88ac`) return false;
-  const whole = {
-    version: read.version,
-    locktime: read.locktime,
-    inputs,
-    outputs: read.outs.map((one) => ({ script: toHex(one.script), amount: one.value })),
-  };
   const signature = signatureIn(chain, der);
-  if (signature === null) return false;
-  return curve.verify(digestOf(chain, whole, at, coin), point, signature);
+  return signature !== null && curve.verify(digest, point, signature);
 }
 
 function decode({ bitcoin }: CoinChain, raw: string) {
@@ -113,14 +129,15 @@ function signatureIn({ bitcoin, table }: CoinChain, der: Uint8Array): Uint8Array
   }
 }
 
-function digestOf(
+function digestsOf(
   { bitcoin, table }: CoinChain,
   whole: Parameters<typeof digester>[0],
-  at: number,
-  { source, amount }: Coin,
-): Uint8Array {
+): (at: number, coin: Coin) => Uint8Array {
   const { hash256 } = bitcoin.crypto;
-  if (!table.witness && !table.forkId) return oldDigester(whole, hash256)(at, source);
-  const kind = table.forkId ? SIGHASH_ALL_FORKID : SIGHASH_ALL;
-  return digester(whole, kind, hash256)(at, { amount, script: scriptCode(source) });
+  if (!table.witness && !table.forkId) {
+    const digest = oldDigester(whole, hash256);
+    return (at, { source }) => digest(at, source);
+  }
+  const digest = digester(whole, table.forkId ? SIGHASH_ALL_FORKID : SIGHASH_ALL, hash256);
+  return (at, { source, amount }) => digest(at, { amount, script: scriptCode(source) });
 }

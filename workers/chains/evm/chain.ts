@@ -76,7 +76,7 @@ export async function openEvm(
     plan: (draft, inputs, replaces) => planDraft(evm, draft, inputs, replaces),
     sign: async (plan, keys) => await Promise.resolve(signPlan(evm, plan, keys)),
     inspect: async (raw) => await Promise.resolve(inspectRaw(evm, raw)),
-    planOf: async ({ raw }, how) => await Promise.resolve(planOfSigned(evm, raw, how)),
+    planOf: ({ raw }, how) => planOfSigned(evm, raw, how),
     raw: ({ hash }) => rawOf(evm, hash),
     broadcast: (signed) => broadcastRaw(evm, signed),
     status: (query) => statusOf(evm, query),

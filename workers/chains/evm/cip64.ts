@@ -30,11 +30,15 @@ export interface Cip64 {
 
 /** A signed transaction of this type, read from its bytes. */
 export interface SignedCip64 extends Cip64 {
+  /** Its list of accesses, as RLP reads it; ours is empty. */
+  readonly accesses: Rlp[];
   /** The address that signed it. */
   readonly from: string;
   /** Transaction id. */
   readonly hash: string;
 }
+
+type Rlp = ReturnType<Ethers["decodeRlp"]>;
 
 const TYPE = "0x7b";
 const FIELDS = 13;
@@ -73,18 +77,19 @@ export function readCip64(ethers: Ethers, raw: string): SignedCip64 {
     data,
     feeToken: ethers.getAddress(feeToken),
   };
-  const digest = ethers.keccak256(unsignedCip64(ethers, transaction));
+  const accesses = Array.isArray(fields[8]) ? fields[8] : [];
+  const digest = ethers.keccak256(encode(ethers, fieldsOf(ethers, transaction, accesses)));
   const yParity = big(parity) === 1n ? 1 : 0;
   const [rWord, sWord] = [ethers.toBeHex(big(r), 32), ethers.toBeHex(big(s), 32)];
   const from = ethers.recoverAddress(digest, { r: rWord, s: sWord, yParity });
-  return { ...transaction, from, hash: ethers.keccak256(raw) };
+  return { ...transaction, accesses, from, hash: ethers.keccak256(raw) };
 }
 
-function fieldsOf(ethers: Ethers, one: Cip64) {
+function fieldsOf(ethers: Ethers, one: Cip64, accesses: Rlp[] = []) {
   const { toBeArray } = ethers;
   const { chainId, nonce, tip, max, gas, to, value, data, feeToken } = one;
   const numbers = [chainId, nonce, tip, max, gas].map((field) => toBeArray(field));
-  return [...numbers, to, toBeArray(value), data, [], feeToken];
+  return [...numbers, to, toBeArray(value), data, accesses, feeToken];
 }
 
 function encode(ethers: Ethers, fields: Parameters<Ethers["encodeRlp"]>[0]): string {

@@ -16,11 +16,20 @@ type Terms = Pick<Body, "chainId" | "bids" | "to" | "value" | "data" | "nonce" |
   readonly tip: bigint;
 };
 
-/** Reads the plan of signed bytes; null where they deploy or call something as no plan of ours does. */
-export function planOfSigned(evm: Evm, raw: string, { all }: { all: boolean }): Plan | null {
+/**
+ * Reads the plan of signed bytes; null where they do what no plan of ours does, or are not for this chain alone: the
+ * same key signs for several.
+ */
+export async function planOfSigned(
+  evm: Evm,
+  raw: string,
+  { all }: { all: boolean },
+): Promise<Plan | null> {
   const { inputs, from: [from], payments, creates, calls } = inspectRaw(evm, raw);
   if (calls !== undefined) return null;
-  const { gas, max, tip, ...terms } = termsOf(evm, raw);
+  const read = termsOf(evm, raw);
+  if (read === null || read.chainId !== await evm.nodes.chainId()) return null;
+  const { gas, max, tip, ...terms } = read;
   const request = requestOf(evm, terms.data, { from, payments, creates });
   if (request === null) return null;
   const fee = gas * max;
@@ -70,12 +79,16 @@ function requestOf(
   return { kind: "pay", from, contract, payments: [{ to, amount }] };
 }
 
-function termsOf({ ethers }: Evm, raw: string): Terms {
+/** Reads what a replacement keeps; null for blobs, authorizations and lists of accesses, which no plan of ours has. */
+function termsOf({ ethers }: Evm, raw: string): Terms | null {
   if (raw.startsWith("0x7b")) {
-    const { chainId, to, value, data, nonce, feeToken, gas, max, tip } = readCip64(ethers, raw);
+    const signed = readCip64(ethers, raw);
+    if (signed.accesses.length > 0) return null;
+    const { chainId, to, value, data, nonce, feeToken, gas, max, tip } = signed;
     return { chainId, bids: "1559", to, value: `${value}`, data, nonce, feeToken, gas, max, tip };
   }
   const read = ethers.Transaction.from(raw);
+  if (read.type! > 2 || (read.accessList ?? []).length > 0) return null;
   const { to, value, data, nonce, gasLimit, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = read;
   return {
     chainId: ethers.getNumber(read.chainId),
