@@ -54,6 +54,8 @@ interface SpeedUpPrice {
   before: string;
   /** The additional fee, in whole units of the asset. */
   more: string;
+  /** Whether the transaction pays several withdrawals, whose budgets add up to its own. */
+  several: boolean;
 }
 
 /**
@@ -210,7 +212,8 @@ async function priceSpeedUp(
   const units = feeUnits(quote, { payments: paymentsOf(order, siblings.length), inputs });
   const price = await priced(tx, actor, { asset, currency: account.currency }, { quote, units });
   const before = siblings.reduce((sum, sibling) => add(sum, sibling.fee), "0");
-  return { asset, price, before, more: subtract(price.fee, before) };
+  const several = order.purpose === "batch" || siblings.length > 1;
+  return { asset, price, before, more: subtract(price.fee, before), several };
 }
 
 /** Counts the payments of a transaction: one that was found may make some that no withdrawal here is for. */
@@ -239,14 +242,15 @@ async function raisedBudget(
   actor: Actor,
   of: { row: WithdrawalRow; order: OrderRow; speedUp: SpeedUpPrice; factor: number },
 ): Promise<Raise> {
-  const { row, order, speedUp: { asset, price, more }, factor } = of;
-  if (order.purpose === "batch") {
+  const { row, order, speedUp: { asset, price, more, several }, factor } = of;
+  if (several) {
     const charged = toUnits(more, asset.decimals);
     const budget = charged * BigInt(factor);
     const raised = (one: OrderRow) => ({
       charged: `${BigInt(one.charged) + charged}`,
       budget: `${BigInt(one.budget!) + budget}`,
     });
+    if (order.purpose !== "batch") return raised(order); // one that was found adds up its withdrawals' own
     const member = (await lockOrder(tx, row.order_id))!;
     await raiseBudget(tx, member.id, raised(member));
     return raised(order);
