@@ -85,7 +85,7 @@ export async function selectTimeline(db: Db): Promise<string | null> {
  * Takes a step; false if another was taken meanwhile.
  *
  * @param timeline that of the server when the installation was compared; undefined: it was not, and the one of
- *   the last comparison stays
+ *   the last comparison stays, or the present one where there was none so far
  */
 export async function attest(
   tx: Tx,
@@ -94,7 +94,10 @@ export async function attest(
 ): Promise<boolean> {
   const rows = await tx`
     insert into attestations (token, place, timeline, seen_at)
-    values (${to}, database_place(), ${timeline ?? null}, now())
+    values (${to}, database_place(),
+      case when ${timeline === undefined} then server_timeline() else ${
+    timeline ?? null
+  } end, now())
     on conflict (singleton) do update
       set token = excluded.token, place = excluded.place, seen_at = excluded.seen_at,
         timeline = case when ${timeline === undefined} then attestations.timeline

@@ -92,7 +92,7 @@ export async function selectRivals(
       select w.wanted, w.root from walk w cross join unnest(w.inputs) i
         join coins c on (c.chain, c.network) = (w.chain, w.network)
           and c.hash = split_part(i, ':', 1) and c.index::text = split_part(i, ':', 2)
-      where c.spent_height <= ${settled} and c.spent_by <> w.hash
+      where c.spent_height <= ${settled} and c.spent_by not in (w.hash, 'unknown') -- which may be these bytes
     )
     select w.wanted as order, w.root as hash,
       coalesce(array_agg(distinct i) filter (where c.height is not null), '{}') as inputs

@@ -5,7 +5,7 @@ import { confirmed } from "../../domain/realms/attestations.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { cancelWithdrawal } from "../../domain/withdrawals/withdrawals.ts";
-import { compareRealm } from "../../workers/installation/attestation.ts";
+import { compareRealm, takeRealmStep } from "../../workers/installation/attestation.ts";
 import { openFundedRamp, OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { attest, haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
@@ -55,6 +55,23 @@ Deno.test("a process without workers hands out no address, and makes no ramp, fr
   // A copy of the database, however fresh, lives elsewhere.
   await realm.command((tx) => tx`update attestations set place = '1 elsewhere'`);
   deepEqual(await codeOf(realm, path, {}), refused);
+});
+
+Deno.test("a realm of which a job notes a step before its first comparison hands out addresses as before", async () => {
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const { id: ramp } = await fixture.ramp();
+  const path = `/v1/account/${ramp}/address`;
+  equal((await realm.admin.send("POST", path, {})).status, 201);
+  deepEqual(await rowsOf(realm, "select token from attestations"), []);
+  const context = await workerContextOf(realm);
+  await takeRealmStep(context, realm.database.platform);
+  context.chains.close();
+  equal((await realm.admin.send("POST", path, {})).status, 201);
+  // What was compared before another server took over stays what was compared.
+  await realm.command((tx) => tx`update attestations set timeline = 'of another'`);
+  await takeRealmStep(context, realm.database.platform);
+  deepEqual(await codeOf(realm, path, {}), [503, "chain.quarantined"]);
 });
 
 Deno.test("a realm that is restored alone is in quarantine before it hands out an address again", async () => {

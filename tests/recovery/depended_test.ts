@@ -206,6 +206,41 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name:
+    "LTC: a withdrawal that is to be made anew waits while nobody knows what spent the coin of bytes that were never sent from here: it may be these",
+  ignore,
+  fn: async () => {
+    const { funded, ids, to } = await openDepending();
+    await using _ = funded;
+    const { realm, node } = funded;
+    const [{ inputs: [coin] }] = await bytesOf(funded);
+    await haltRealm(realm);
+    await give(funded, 9n * COIN);
+    await node.mine(3);
+    await reconcile(realm, ({ withdrawal }) => Promise.resolve(withdrawal === ids[0]));
+    const spent = (by: string | null) =>
+      rowsOf(
+        realm,
+        `update coins set spent_by = $1, spent_height = case when $1::text is null then null else 1 end
+          where hash || ':' || index = $2`,
+        [by, coin],
+      );
+    await spent("unknown");
+    const errorOf =
+      `select o.state, o.error from chain_orders o join withdrawals w on w.order_id = o.id
+      where w.id = '${ids[1]}'`;
+    for (let run = 0; run < 3; run++) await funded.advance();
+    const [row] = await rowsOf<{ state: string; error: string }>(realm, errorOf);
+    equal(row.state, "new");
+    match(row.error, /which was never sent from here, could be mined beside it/);
+    await spent(null);
+    equal((await funded.ended([ids[1]]))[0].status, "DONE");
+    deepEqual([await funded.held(to[0]), await funded.held(to[1])], [[], [COIN / 2n]]);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  },
+});
+
 /** Pays the ramp more coins, which nobody here has seen yet. */
 async function give({ node, address }: UtxoRamp, ...amounts: bigint[]): Promise<void> {
   const script = (await scriptOf("LITECOIN", "regtest", address)).toHex();
