@@ -42,6 +42,23 @@ Deno.test("CIP-64 transactions are encoded, signed and read as the published vec
   throws(() => readCip64(ethers, VECTOR.unsigned));
 });
 
+Deno.test("CIP-64 bytes with a list of accesses, which somebody else's program made, are read as their signer's", () => {
+  const { chainId, nonce, tip, max, gas, to, value, data, feeToken } = VECTOR.transaction;
+  const numbers = [chainId, nonce, tip, max, gas].map((field) => ethers.toBeArray(field));
+  const accesses = [[CUSD, [ethers.ZeroHash]]];
+  const fields = [...numbers, to, ethers.toBeArray(value), data, accesses, feeToken];
+  const encode = (all: typeof fields) => "0x7b" + ethers.encodeRlp(all).slice(2);
+  const key = new ethers.SigningKey(rich(0).key);
+  const { yParity, r, s } = key.sign(ethers.keccak256(encode(fields)));
+  const read = readCip64(
+    ethers,
+    encode([...fields, ...[yParity, r, s].map((one) => ethers.toBeArray(one))]),
+  );
+  deepEqual([read.from, read.accesses], [rich(0).address, [[CUSD.toLowerCase(), [
+    ethers.ZeroHash,
+  ]]]]);
+});
+
 Deno.test("CUSD pays its own fee where the node keeps a list of fee tokens", async () => {
   await using fixture = await openEvmFixture("CELO", "main", "--celo");
   const { anvil, payer, available } = fixture;
