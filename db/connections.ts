@@ -5,9 +5,11 @@
 import postgres from "postgres";
 import { placingRows } from "./answer_rows.ts";
 import { silenceLost } from "./lost_connections.ts";
+import { oneCallerEach } from "./one_caller.ts";
 import { passwordFor } from "./server_password.ts";
 import { parametersOf, type Session } from "./session_settings.ts";
 import { tracingStatements } from "./statement_spans.ts";
+import { guardingStatements } from "./statements.ts";
 
 /** A role that logs in by itself, instead of the login of the address. */
 export interface Login {
@@ -48,10 +50,23 @@ export function connect(
   max: number,
   login: Login | null,
 ): postgres.Sql {
+  const open = (closed: () => void) => openOne(options, url, as, login, closed);
+  const sql = as.name === "posting" && max === 1 ? open(() => {}) : oneCallerEach(open, max);
+  return tracingStatements(silenceLost(sql));
+}
+
+/** Opens one connection on its first use. */
+function openOne(
+  options: Speech,
+  url: string,
+  as: Session,
+  login: Login | null,
+  closed: () => void,
+): postgres.Sql {
   const sql = postgres(url, {
     ...(login === null ? {} : { username: login.role }),
     password: passwordFor(url, login?.password),
-    max,
+    max: 1,
     prepare: options.prepare,
     idle_timeout: IDLE_OF[as.name] ?? IDLE_S,
     max_lifetime: LIFETIME_OF[as.name] ?? null as unknown as number,
@@ -59,6 +74,7 @@ export function connect(
     backoff: () => 0.1, // the default leaves an API silent for 20 s after a database restart
     fetch_types: false,
     onnotice: () => {},
+    onclose: closed,
     ...(options.onStatement === undefined
       ? {}
       : { debug: (_connection: number, text: string) => options.onStatement!(text) }),
@@ -66,17 +82,17 @@ export function connect(
       date: {
         to: 1184,
         from: [1082, 1114, 1184],
-        serialize: refusable((ms: number) => new Date(ms).toISOString()),
+        serialize: (ms: number) => new Date(ms).toISOString(),
         parse: (text: string) => new Date(text).getTime(),
       },
       json: {
         to: 114,
         from: [114, 3802],
-        serialize: refusable((value: unknown) => JSON.stringify(value)),
+        serialize: (value: unknown) => JSON.stringify(value),
         parse: options.parseJson,
       },
-      texts: { to: 1009, from: [1009], serialize: refusable(writeArray), parse: readArray },
-      ids: { to: 2951, from: [2951], serialize: refusable(writeArray), parse: readArray },
+      texts: { to: 1009, from: [1009], serialize: writeArray, parse: readArray },
+      ids: { to: 2951, from: [2951], serialize: writeArray, parse: readArray },
     } as unknown as Record<string, postgres.PostgresType>,
     connection: {
       application_name: `purser ${as.name}`,
@@ -84,22 +100,57 @@ export function connect(
       ...(options.prepare ? parametersOf(as, login !== null) : {}),
     },
   });
-  return tracingStatements(silenceLost(placingRows(sql)));
+  refuseUnwritable(sql.options.serializers);
+  limitStarts(sql.options);
+  return guardingStatements(placingRows(sql));
 }
 
+type Write = (value: unknown) => unknown;
+
 /**
- * Has a value that cannot be written sent as its error, which the server refuses as no value of the type. Where a value
+ * Has a value that cannot be written sent as its error, with a character that no value of the server has. Where a value
  * throws while another statement is on the connection, the driver fails that one, waits for an answer to what it never
  * sent, and so gives each later caller of the connection the answer of the next.
  */
-function refusable<T>(write: (value: T) => string): (value: T) => string {
+function refuseUnwritable(writers: Record<number, Write>): void {
+  for (const [type, write] of Object.entries(writers)) writers[Number(type)] = refusable(write);
+  const plain = refusable((value) => `${value}`);
+  Object.setPrototypeOf(writers, new Proxy({}, { has: () => true, get: () => plain }));
+}
+
+function refusable(write: Write): (value: unknown) => string {
   return (value) => {
     try {
-      return write(value);
+      const text = write(value);
+      if (typeof text === "string") return text;
+      return `no text of a value: ${typeof text}\0`;
     } catch (error) {
-      return `${error}`;
+      return `${error}\0`;
     }
   };
+}
+
+/** Most starts of a connection within {@link STARTS_MS}. */
+const STARTS_MAX = 5;
+const STARTS_MS = 2_000;
+
+/**
+ * Gives up a connection that is closed again and again before its first answer, as by a balancer without a server: the
+ * driver begins anew for ever, hundreds of times a second, and its caller waits.
+ */
+function limitStarts(options: { connection: object }): void {
+  const { connection } = options;
+  const starts: number[] = [];
+  Object.defineProperty(options, "connection", {
+    get() {
+      const now = performance.now();
+      while (starts.length > 0 && starts[0] < now - STARTS_MS) starts.shift();
+      starts.push(now);
+      if (starts.length <= STARTS_MAX) return connection;
+      const error = new Error("the connection was closed before it had begun, again and again");
+      throw Object.assign(error, { code: "CONNECT_TIMEOUT" });
+    },
+  });
 }
 
 /** Writes an array of texts in PostgreSQL's form; an array that is text already stays. */

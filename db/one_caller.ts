@@ -1,0 +1,186 @@
+/**
+ * Pools whose connections each serve one caller at a time: a statement, or a transaction from its beginning to its end.
+ *
+ * The driver's own pool sends the statements of other callers behind those that run, and uses a connection again after it
+ * was lost. Each of its mistakes then reaches others: a transaction that begins behind a hundred statements, or behind more
+ * bytes than the socket takes, is refused and stays open on the connection, and the writes of later callers are in it; a
+ * statement that it prepares anew gets the rows of the one behind it; the error of a lost statement is told to the first
+ * caller after the reconnection. Here each connection is a pool of the driver of its own, and one of which it is not
+ * certain that it is free is ended. The queue of postings alone sends batches behind one another, with guards of its own.
+ *
+ * It reaches below the driver's interface: a statement is given to the pool that its function `handler` belongs to.
+ *
+ * @module
+ */
+import type postgres from "postgres";
+import { codeOf, isDisconnect } from "./errors.ts";
+import { onHandled, type Statement } from "./statements.ts";
+
+type Sql = postgres.Sql;
+type Begin = (...args: unknown[]) => Promise<unknown>;
+
+/** Opens a pool of the driver with one connection; its function is called when the connection has closed. */
+export type Open = (closed: () => void) => Sql;
+
+interface Connection {
+  sql: Sql;
+  handler: Statement["handler"];
+  /** Whether it closed; it may have been opened anew since. */
+  isClosed: boolean;
+}
+
+interface Waiter {
+  resolve: (connection: Connection) => void;
+  reject: (error: Error) => void;
+}
+
+interface State {
+  open: Open;
+  max: number;
+  /** All, in use or not. */
+  all: Set<Connection>;
+  /** Unused ones, the last used last. */
+  free: Connection[];
+  waiting: Waiter[];
+  isEnding: boolean;
+  /** Called when none is in use. */
+  whenUnused: () => void;
+}
+
+const pools = new WeakMap<Statement["handler"], State>();
+
+/** Opens a pool of so many connections at most. */
+export function oneCallerEach(open: Open, max: number): Sql {
+  const state: State = {
+    ...{ open, max, all: new Set(), free: [], waiting: [] },
+    ...{ isEnding: false, whenUnused: () => {} },
+  };
+  const face = open(() => {}); // makes statements, and never connects
+  pools.set(handlerOf(face), state);
+  let ended: Promise<void> | undefined;
+  return Object.assign(face, {
+    begin: (...args: unknown[]) => begin(state, args),
+    end: (options?: { timeout?: number }) => ended ??= end(state, options?.timeout ?? null),
+  });
+}
+
+onHandled((statement) => {
+  const state = pools.get(statement.handler);
+  if (state === undefined) return false;
+  run(state, statement);
+  return true;
+});
+
+function handlerOf(sql: Sql): Statement["handler"] {
+  return (sql.unsafe("") as unknown as Statement).handler; // which nobody sends
+}
+
+/** Runs a statement on a connection of its own. */
+function run(state: State, statement: Statement): void {
+  take(state).then((connection) => {
+    if (statement.cancelled) return leave(state, connection);
+    const { resolve, reject } = statement;
+    statement.resolve = (answer) => {
+      leave(state, connection);
+      resolve(answer);
+    };
+    statement.reject = (error) => {
+      leave(state, connection, isAnswer(error));
+      reject(error);
+    };
+    connection.handler(statement);
+  }, (error) => statement.reject(error));
+}
+
+/** Runs a transaction on a connection of its own. */
+async function begin(state: State, args: unknown[]): Promise<unknown> {
+  const work = args.pop() as (tx: unknown) => unknown;
+  const connection = await take(state);
+  let isFree = false;
+  let failure: unknown = null;
+  try {
+    const result = await (connection.sql.begin as unknown as Begin)(
+      ...args,
+      async (tx: unknown) => {
+        try {
+          return await work(tx);
+        } catch (error) {
+          failure = error;
+          throw error;
+        }
+      },
+    );
+    isFree = true;
+    return result;
+  } catch (error) {
+    // Of the work's error the driver has rolled back. After any other the end itself failed: it may be open yet.
+    const isRolledBack = error === failure || codeOf(failure) === "25P02" && isAnswer(error);
+    isFree = isRolledBack && !isDisconnect(error);
+    throw error;
+  } finally {
+    leave(state, connection, isFree);
+  }
+}
+
+/** Whether an error is the server's answer, after which the connection is free. */
+function isAnswer(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "severity_local" in error &&
+    !isDisconnect(error);
+}
+
+function take(state: State): Promise<Connection> {
+  if (state.isEnding) return Promise.reject(refusal("CONNECTION_ENDED"));
+  const connection = state.free.pop();
+  if (connection !== undefined) return Promise.resolve(connection);
+  if (state.all.size < state.max) return Promise.resolve(opened(state));
+  const { promise, resolve, reject } = Promise.withResolvers<Connection>();
+  state.waiting.push({ resolve, reject });
+  return promise;
+}
+
+function opened(state: State): Connection {
+  const sql = state.open(() => {
+    connection.isClosed = true;
+    const at = state.free.indexOf(connection);
+    if (at >= 0) drop(state, state.free.splice(at, 1)[0]);
+  });
+  const connection: Connection = { sql, handler: handlerOf(sql), isClosed: false };
+  state.all.add(connection);
+  return connection;
+}
+
+/** Gives a connection to who waits for one; ends it where it may not be free. */
+function leave(state: State, connection: Connection, isFree = true): void {
+  if (!state.all.has(connection)) return;
+  const isKept = isFree && !connection.isClosed;
+  if (!isKept) drop(state, connection);
+  const next = state.waiting.shift();
+  if (next !== undefined) next.resolve(isKept ? connection : opened(state));
+  else if (isKept) state.free.push(connection);
+  if (state.free.length === state.all.size) state.whenUnused();
+}
+
+function drop(state: State, connection: Connection): void {
+  state.all.delete(connection);
+  connection.sql.end({ timeout: 0 }).catch(() => {});
+}
+
+/** Ends all connections: when they are unused, or after so many seconds. */
+async function end(state: State, timeoutS: number | null): Promise<void> {
+  state.isEnding = true;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  state.whenUnused = resolve;
+  if (state.free.length === state.all.size) resolve();
+  const timer = timeoutS === null ? undefined : setTimeout(resolve, timeoutS * 1000);
+  await promise;
+  clearTimeout(timer);
+  const free = new Set(state.free.splice(0));
+  const all = [...state.all];
+  state.all.clear();
+  for (const { reject } of state.waiting.splice(0)) reject(refusal("CONNECTION_DESTROYED"));
+  await Promise.all(all.map((one) => one.sql.end({ timeout: free.has(one) ? 5 : 0 })));
+}
+
+function refusal(code: string): Error {
+  return Object.assign(new Error(`${code}: the connections were ended`), { code });
+}
