@@ -1,0 +1,192 @@
+/** Callers who share a pool: nobody's statement, answer or transaction is another's, whatever becomes of the connection. */
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { type Db, openDatabase, type Pool } from "../../db/database.ts";
+import { codeOf, mayBeDone } from "../../db/errors.ts";
+import { reading, serializable, writing } from "../../db/transaction.ts";
+import { parseStoredJson } from "../../domain/json.ts";
+import { superuserUrl, testDatabase } from "../support/database.ts";
+import { until } from "../support/eventually.ts";
+import { openProxy } from "../support/framing_proxy.ts";
+
+/** Gives work a pool of so many connections. */
+async function withPool(
+  max: number,
+  work: (pool: Pool) => Promise<void>,
+  url = superuserUrl(),
+): Promise<void> {
+  const database = openDatabase({
+    ...{ url, prepare: true, parseJson: parseStoredJson, platformMax: max },
+  });
+  try {
+    await work(database.platform);
+  } finally {
+    await database.close();
+  }
+}
+
+const one = (pool: Pool, value: string) =>
+  reading(pool, async (db) => (await db<{ v: string }[]>`select ${value} as v`)[0]?.v);
+
+Deno.test("a transaction that comes behind hundreds of statements is nobody else's, and none stays open", async () => {
+  await using own = await testDatabase();
+  await withPool(2, async (pool) => {
+    await writing(pool, (db) => db`create table public.written (n integer)`);
+    const sleeping = () => reading(pool, (db) => db.unsafe("select pg_sleep(0.3)"));
+    await Promise.all([sleeping(), sleeping()]);
+    const slow = [sleeping(), sleeping()];
+    await until(async () => {
+      const observer = openDatabase({
+        url: own.superuserUrl,
+        prepare: true,
+        parseJson: JSON.parse,
+      });
+      const rows = await observer.platform.sql`select from pg_stat_activity
+        where query like '%pg_sleep%' and state = 'active' and pid <> pg_backend_pid()`;
+      await observer.close();
+      return rows.length === 2;
+    });
+    const reads = Array.from({ length: 198 }, () => reading(pool, (db) => db.unsafe("select 1")));
+    await new Promise((resolve) => setTimeout(resolve)); // they are in line
+    const begun = Array.from(
+      { length: 4 },
+      (_, n) => serializable(pool, (tx) => tx`insert into public.written values (${n})`),
+    );
+    await Promise.all([...slow, ...reads, ...begun]);
+  }, own.url);
+});
+
+Deno.test("a statement that is prepared anew writes the values that it was given", async () => {
+  await using own = await testDatabase();
+  await withPool(1, async (pool) => {
+    await writing(
+      pool,
+      (db) => db`create table public.kept (flag boolean, json jsonb, bytes bytea, at timestamptz)`,
+    );
+    const write = () =>
+      writing(pool, (db) =>
+        db`insert into public.kept values (${true}, ${db.json({ a: 1 })},
+          ${new Uint8Array([1, 2])}, ${0})`);
+    await write();
+    await reading(pool, (db) => db.unsafe("deallocate all")); // as a change of a table has plans made anew
+    await write();
+    const rows = await reading(
+      pool,
+      (db) =>
+        db<Record<string, string>[]>`select distinct flag::text, json::text, bytes::text, at::text
+        from public.kept`,
+    );
+    deepEqual(rows.map((row) => ({ ...row })), [
+      { flag: "true", json: '{"a": 1}', bytes: "\\x0102", at: "1970-01-01 00:00:00+00" },
+    ]);
+  }, own.url);
+});
+
+Deno.test("a statement that is prepared anew takes nobody's answer while others wait for its connection", async () => {
+  await withPool(1, async (pool) => {
+    const other = (value: string) =>
+      reading(pool, async (db) => (await db<{ v: string }[]>`select ${value} || '' as v`)[0]?.v);
+    await one(pool, "a");
+    await other("a");
+    await reading(pool, (db) => db.unsafe("deallocate all"));
+    const asked = [];
+    for (let i = 0; i < 100; i++) {
+      asked.push(i % 2 === 0 ? one(pool, `${i}`) : other(`${i}`));
+      if (i % 2 === 1) await new Promise((resolve) => setTimeout(resolve));
+    }
+    deepEqual(await Promise.all(asked), asked.map((_, i) => `${i}`));
+  });
+});
+
+/** Statements that cannot be sent. */
+const UNSENDABLE: Record<string, (db: Db) => Promise<unknown>> = {
+  "a missing value": async (db) => await db`select ${undefined as never}::integer as v`,
+  "missing JSON": async (db) => await db`select ${db.json(undefined as never)}::jsonb as v`,
+  "no rows": async (db) => await db`insert into pg_temp.t ${db([] as never[])}`,
+  "what is no text": async (db) => await db`select ${Object.create(null) as never}::uuid as v`,
+  "what is no bytes": async (db) => await db`select ${5 as never}::bytea as v`,
+  "too many values": async (db) => await db.unsafe("select 1", Array(65_534).fill(1)),
+};
+
+for (const [kind, ask] of Object.entries(UNSENDABLE)) {
+  Deno.test(`a statement that cannot be sent fails alone, in a transaction too, which ends: ${kind}`, async () => {
+    await withPool(1, async (pool) => {
+      await reading(pool, (db) => db`select ${new Uint8Array()}::bytea as v`);
+      await rejects(reading(pool, ask));
+      const [before, failed, after, last] = await Promise.allSettled([
+        reading(pool, (db) => db.unsafe("select 'before' as v, pg_sleep(0.1)")),
+        reading(pool, ask),
+        ...[one(pool, "after"), one(pool, "last")],
+      ]);
+      deepEqual([before.status, failed.status], ["fulfilled", "rejected"]);
+      deepEqual([after, last].map((got) => got.status === "fulfilled" && got.value), [
+        ...["after", "last"],
+      ]);
+      const inside = serializable(pool, async (tx) => {
+        const [first, bad] = await Promise.allSettled([tx`select 'first' as v`.execute(), ask(tx)]);
+        deepEqual([first.status, bad.status], ["fulfilled", "rejected"]);
+        throw new RangeError("no");
+      });
+      await rejects(inside, (error) => error instanceof RangeError);
+      equal(await one(pool, "free"), "free");
+    });
+  });
+}
+
+Deno.test("a transaction that the server rolls back at its commit has failed", async () => {
+  await withPool(1, async (pool) => {
+    const work = serializable(pool, async (tx) => {
+      await tx`create temporary table gone (n integer)`;
+      tx.unsafe("select 1 / 0").catch(() => {}); // nobody waits for it
+    });
+    await rejects(work, { code: "25P02" });
+    const [{ gone }] = await reading(pool, (db) => db`select to_regclass('gone') is null as gone`);
+    equal(gone, true);
+  });
+});
+
+Deno.test("the error of a statement whose connection was lost is not told to the next caller", async () => {
+  await using own = await testDatabase();
+  await using proxy = openProxy(own.url);
+  await withPool(1, async (pool) => {
+    await writing(pool, (db) => db`create table public.once (n integer primary key)`);
+    await writing(pool, (db) => db`insert into public.once values (1)`);
+    const began = Promise.withResolvers<void>();
+    const waits = Promise.withResolvers<void>();
+    const lost = serializable(pool, async (tx) => {
+      await tx`select 1`;
+      began.resolve();
+      await waits.promise;
+      await tx`insert into public.once values (1)`;
+    });
+    await began.promise;
+    const next = writing(pool, (db) => db`insert into public.once values (2)`);
+    proxy.cutBehindError("23505");
+    waits.resolve();
+    await rejects(lost, { code: "CONNECTION_CLOSED" });
+    await next;
+    const rows = await reading(pool, (db) => db`select n from public.once order by n`);
+    deepEqual(rows.map(({ n }) => n), [1, 2]);
+  }, proxy.url);
+});
+
+Deno.test("an address that closes each connection at once is given up at once, and nothing was done", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  let accepted = 0;
+  const serving = (async () => {
+    for await (const connection of listener) {
+      accepted++;
+      connection.close();
+    }
+  })();
+  const { port } = listener.addr as Deno.NetAddr;
+  try {
+    await withPool(1, async (pool) => {
+      const [{ reason }] = await Promise.allSettled([one(pool, "a")]) as PromiseRejectedResult[];
+      deepEqual([codeOf(reason), mayBeDone(reason)], ["CONNECT_TIMEOUT", false]);
+      ok(accepted < 10, `${accepted}`);
+    }, `postgres://nobody@127.0.0.1:${port}/nothing`);
+  } finally {
+    listener.close();
+    await serving;
+  }
+});
