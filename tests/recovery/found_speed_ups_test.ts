@@ -12,7 +12,7 @@ import {
   reorganise,
   signElsewhere,
 } from "../support/found_payments.ts";
-import { keepRealm, renewPrices, restoreRealm } from "../support/installation.ts";
+import { haltRealm, keepRealm, renewPrices, restoreRealm } from "../support/installation.ts";
 import { driftsOf, mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { CALLS, rich } from "../support/nodes/anvil.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -170,6 +170,25 @@ Deno.test("a payment that was found, that nobody here has ordered, and that pays
     "select trim_scale(total)::text as total from accounts where system = 'fees' and asset = 'ETH'",
   );
   match(total, /^-1\.0000/);
+});
+
+Deno.test("a payment that was found, that nobody here has ordered, and that pays too little by then is not replaced while its ramp is in quarantine", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine(3);
+  await keepRealm(realm);
+  const raw = await signElsewhere(funded, () => funded.withdraw("1"));
+  await foundAndLost(funded, raw);
+  await haltRealm(realm);
+  const dear = await openDear(funded, 3n);
+  await dear();
+  await rowsOf(realm, AGED);
+  await rowsOf(realm, AGED_ATTEMPTS);
+  await work(funded, dear);
+  equal((await attemptsOf(funded, "recovered")).length, 1);
+  await realm.command((tx) => tx`update ramps set quarantined = null`);
+  await work(funded, dear);
+  await assertReplaced(funded, "recovered", ETHER);
 });
 
 Deno.test("a withdrawal that was signed at the dump, whose replacement was found and loses its block, is sped up once more, and paid once", async () => {

@@ -56,38 +56,6 @@ Deno.test("the plan of signed bytes that nothing here planned makes what the byt
     const raw = await chain.raw({ hash, height: (await chain.head()).height });
     equal(await chain.planOf({ hash, raw, inputs: [], expires: null }, { all: false }), null);
   });
-  await t.step("bytes of other kinds, or not for this chain alone, have none", async () => {
-    const wallet = new Wallet(hexlify(payer.key));
-    const { chainId } = JSON.parse((await chain.draft(pay, "medium")).body) as { chainId: number };
-    const accessList = [{ address: contract, storageKeys: [] }];
-    const price = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n };
-    const legacy = { type: 0, gasPrice: 10n ** 10n };
-    const delegate = { address: contract, nonce: 1, chainId: 0 };
-    const authorizationList = [await wallet.authorize(delegate)];
-    const blobs = { blobVersionedHashes: [`0x01${ZeroHash.slice(4)}`], maxFeePerBlobGas: 1n };
-    const kinds: [string, boolean, TransactionLike<string>][] = [
-      ["legacy, for this chain", true, { ...legacy, chainId }],
-      ["EIP-1559, for this chain", true, { type: 2, chainId, ...price }],
-      ["legacy, for any chain", false, { ...legacy, chainId: 0 }],
-      ["for another chain", false, { type: 2, chainId: chainId + 1, ...price }],
-      ["with a list of accesses", false, { type: 1, chainId, gasPrice: 10n ** 10n, accessList }],
-      ["with blobs", false, { type: 3, chainId, ...price, ...blobs }],
-      ["with an authorization", false, { type: 4, chainId, ...price, authorizationList }],
-    ];
-    for (const [name, planned, kind] of kinds) {
-      const raw = await wallet.signTransaction({
-        to,
-        value: 5n,
-        nonce: 9,
-        gasLimit: 60_000n,
-        ...kind,
-      });
-      const { hash, inputs, payments } = await chain.inspect(raw);
-      deepEqual([name, payments], [name, [{ to, contract: null, amount: 5n }]]);
-      const read = await chain.planOf({ hash, raw, inputs, expires: null }, { all: false });
-      deepEqual([name, read !== null], [name, planned]);
-    }
-  });
   await t.step("a payment of all gets smaller by what the fee rises", async () => {
     const source = newParty();
     await anvil.send({ to: source.address, value: 10n ** 18n });
@@ -106,4 +74,43 @@ Deno.test("the plan of signed bytes that nothing here planned makes what the byt
     equal(next.amounts[0] + next.fee, plan.amounts[0] + plan.fee);
     await chain.sign(next, keys);
   });
+});
+
+Deno.test("signed bytes of other kinds than ours, or not for this chain alone, have no plan", async () => {
+  await using fixture = await openEvmFixture();
+  const { chain, payer } = fixture;
+  const contract = await deployToken(fixture);
+  const to = newParty().address;
+  const { address: from } = payer;
+  const pay = { kind: "pay" as const, from, contract: null, payments: [{ to, amount: 5n }] };
+  const wallet = new Wallet(hexlify(payer.key));
+  const { chainId } = JSON.parse((await chain.draft(pay, "medium")).body) as { chainId: number };
+  const accessList = [{ address: contract, storageKeys: [] }];
+  const price = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n };
+  const legacy = { type: 0, gasPrice: 10n ** 10n };
+  const delegate = { address: contract, nonce: 1, chainId: 0 };
+  const authorizationList = [await wallet.authorize(delegate)];
+  const blobs = { blobVersionedHashes: [`0x01${ZeroHash.slice(4)}`], maxFeePerBlobGas: 1n };
+  const kinds: [string, boolean, TransactionLike<string>][] = [
+    ["legacy, for this chain", true, { ...legacy, chainId }],
+    ["EIP-1559, for this chain", true, { type: 2, chainId, ...price }],
+    ["legacy, for any chain", false, { ...legacy, chainId: 0 }],
+    ["for another chain", false, { type: 2, chainId: chainId + 1, ...price }],
+    ["with a list of accesses", false, { type: 1, chainId, gasPrice: 10n ** 10n, accessList }],
+    ["with blobs", false, { type: 3, chainId, ...price, ...blobs }],
+    ["with an authorization", false, { type: 4, chainId, ...price, authorizationList }],
+  ];
+  for (const [name, planned, kind] of kinds) {
+    const raw = await wallet.signTransaction({
+      to,
+      value: 5n,
+      nonce: 9,
+      gasLimit: 60_000n,
+      ...kind,
+    });
+    const { hash, inputs, payments } = await chain.inspect(raw);
+    deepEqual([name, payments], [name, [{ to, contract: null, amount: 5n }]]);
+    const read = await chain.planOf({ hash, raw, inputs, expires: null }, { all: false });
+    deepEqual([name, read !== null], [name, planned]);
+  }
 });
