@@ -7,15 +7,9 @@ import { openSigner } from "../../workers/keys/signer.ts";
 import { startChainPoller } from "../../workers/scanning/chain_poller.ts";
 import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
+import { BESIDE } from "../support/statement_texts.ts";
 
 const ETHER = 10n ** 18n;
-
-/**
- * Statements that a process sends now and then, whatever is asked of it, such as its notes of reads, and the ends of
- * transactions.
- */
-const BESIDE =
-  /^(begin|commit|set|lock|savepoint)\b|^insert into audit .*jsonb_to_recordset|\b(revocations|tiers|leases|realm_steps|rate_limits|signing_keys)\b/;
 
 /** Another process on a fixture's realm, whose statements are counted. */
 interface Counted extends AsyncDisposable {
