@@ -6,7 +6,6 @@ import { reading, serializable, writing } from "../../db/transaction.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { superuserUrl, testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
-import { openProxy } from "../support/framing_proxy.ts";
 
 /** Gives work a pool of so many connections. */
 async function withPool(
@@ -142,31 +141,6 @@ Deno.test("a transaction that the server rolls back at its commit has failed", a
     const [{ gone }] = await reading(pool, (db) => db`select to_regclass('gone') is null as gone`);
     equal(gone, true);
   });
-});
-
-Deno.test("the error of a statement whose connection was lost is not told to the next caller", async () => {
-  await using own = await testDatabase();
-  await using proxy = openProxy(own.url);
-  await withPool(1, async (pool) => {
-    await writing(pool, (db) => db`create table public.once (n integer primary key)`);
-    await writing(pool, (db) => db`insert into public.once values (1)`);
-    const began = Promise.withResolvers<void>();
-    const waits = Promise.withResolvers<void>();
-    const lost = serializable(pool, async (tx) => {
-      await tx`select 1`;
-      began.resolve();
-      await waits.promise;
-      await tx`insert into public.once values (1)`;
-    });
-    await began.promise;
-    const next = writing(pool, (db) => db`insert into public.once values (2)`);
-    proxy.cutBehindError("23505");
-    waits.resolve();
-    await rejects(lost, { code: "CONNECTION_CLOSED" });
-    await next;
-    const rows = await reading(pool, (db) => db`select n from public.once order by n`);
-    deepEqual(rows.map(({ n }) => n), [1, 2]);
-  }, proxy.url);
 });
 
 Deno.test("an address that closes each connection at once is given up at once, and nothing was done", async () => {
