@@ -12,11 +12,10 @@
  *
  * @module
  */
-import type postgres from "postgres";
 import { codeOf, isDisconnect } from "./errors.ts";
+import type { Sql } from "./pool_types.ts";
 import { onHandled, type Statement } from "./statements.ts";
 
-type Sql = postgres.Sql;
 type Begin = (...args: unknown[]) => Promise<unknown>;
 
 /** Opens a pool of the driver with one connection; its function is called when the connection has closed. */

@@ -31,7 +31,7 @@ export interface Statement {
 }
 
 /** Takes a statement that is to be sent, or leaves it to the driver. */
-type Handled = (statement: Statement) => boolean;
+export type Handled = (statement: Statement) => boolean;
 
 interface Classes {
   statement: new (...args: never[]) => Statement;

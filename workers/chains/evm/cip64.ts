@@ -38,7 +38,8 @@ export interface SignedCip64 extends Cip64 {
   readonly hash: string;
 }
 
-type Rlp = ReturnType<Ethers["decodeRlp"]>;
+/** What RLP reads: bytes, or a list. */
+export type Rlp = ReturnType<Ethers["decodeRlp"]>;
 
 const TYPE = "0x7b";
 const FIELDS = 13;
