@@ -12,17 +12,17 @@
  *
  * @module
  */
+import type postgres from "postgres";
 import { codeOf, isDisconnect } from "./errors.ts";
-import type { Sql } from "./pool_types.ts";
 import { onHandled, type Statement } from "./statements.ts";
 
 type Begin = (...args: unknown[]) => Promise<unknown>;
 
 /** Opens a pool of the driver with one connection; its function is called when the connection has closed. */
-export type Open = (closed: () => void) => Sql;
+export type Open = (closed: () => void) => postgres.Sql;
 
 interface Connection {
-  sql: Sql;
+  sql: postgres.Sql;
   handler: Statement["handler"];
   /** Whether it closed; it may have been opened anew since. */
   isClosed: boolean;
@@ -49,7 +49,7 @@ interface State {
 const pools = new WeakMap<Statement["handler"], State>();
 
 /** Opens a pool of so many connections at most. */
-export function oneCallerEach(open: Open, max: number): Sql {
+export function oneCallerEach(open: Open, max: number): postgres.Sql {
   const state: State = {
     ...{ open, max, all: new Set(), free: [], waiting: [] },
     ...{ isEnding: false, whenUnused: () => {} },
@@ -70,7 +70,7 @@ onHandled((statement) => {
   return true;
 });
 
-function handlerOf(sql: Sql): Statement["handler"] {
+function handlerOf(sql: postgres.Sql): Statement["handler"] {
   return (sql.unsafe("") as unknown as Statement).handler; // which nobody sends
 }
 
