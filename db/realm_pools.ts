@@ -79,8 +79,8 @@ export function openRealmPools(
     return (location: RealmLocation) => {
       if (isBehind(options, location)) return UNMIGRATED;
       note(state, location);
-      const pool = pools.get(location.id) ?? following(state, location.id, open);
-      pools.set(location.id, pool);
+      let pool = pools.get(location.id);
+      if (pool === undefined) pools.set(location.id, pool = following(state, location.id, open));
       return pool;
     };
   };
@@ -102,6 +102,7 @@ export function openRealmPools(
 /** Records a place, unless a newer one is known. */
 function note({ places }: State, location: RealmLocation): void {
   const known = places.get(location.id);
+  if (known === location) return;
   // Of the same place the last one counts: its logins may have been drawn anew.
   if (known === undefined || known.place <= location.place) places.set(location.id, location);
 }

@@ -16,6 +16,7 @@ import { preallocateLater } from "../db/embedded/wal_segments.ts";
 import { fetchPackages, type PackageSet } from "../db/packages.ts";
 import { openProgress } from "../progress.ts";
 import { asksForTraces, RUNTIME_TRACES } from "../tracing.ts";
+import { allocatorOf } from "./allocator.ts";
 import { type Command, isService, needsMasterKey, permissionsOf } from "./permissions.ts";
 import { localKey, replaceKey } from "./secrets.ts";
 
@@ -47,7 +48,7 @@ const EXCHANGE_CLIENT = fileURLToPath(new URL("workers/gateways/exchanges", ROOT
 const MIGRATIONS = fileURLToPath(new URL("migrations", ROOT));
 /** Variables that the runtime and the driver read; no token of a registry, and nothing else of the shell. */
 const RUNTIME =
-  /^(MALLOC_[A-Z_]+|DENO_(DIR|V8_FLAGS|CERT|TLS_CA_STORE|DEPLOYMENT_ID|NO_UPDATE_CHECK)|NPM_CONFIG_REGISTRY|OTEL_\w+|PG\w+|HOME|XDG_CACHE_HOME|TZ|LANG|LC_ALL|(NO|FORCE)_COLOR|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS)$/i;
+  /^((MI)?MALLOC_[A-Z_]+|LD_PRELOAD|DENO_(DIR|V8_FLAGS|CERT|TLS_CA_STORE|DEPLOYMENT_ID|NO_UPDATE_CHECK)|NPM_CONFIG_REGISTRY|OTEL_\w+|PG\w+|HOME|XDG_CACHE_HOME|TZ|LANG|LC_ALL|(NO|FORCE)_COLOR|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS)$/i;
 /** An address of an exchange; their names are many. */
 const EXCHANGE_URL = /^RAMP_[A-Z0-9_]+_URL$/;
 const KEYS = ["MASTER_KEY", "NEW_MASTER_KEY"];
@@ -57,15 +58,6 @@ const KEYS = ["MASTER_KEY", "NEW_MASTER_KEY"];
  * of its objects would wait for a full collection, with all that it refers to.
  */
 const V8_FLAGS = "--v8-flags=--no-allocation-site-pretenuring";
-
-/**
- * Settings of the C library's memory, where it is glibc: buffers of 128 KiB and more are always given back to the
- * system. By itself it keeps more and more of them once large requests came, in a heap that never shrinks again.
- */
-const ALLOCATOR = {
-  MALLOC_MMAP_THRESHOLD_: `${128 * 1024}`,
-  MALLOC_TRIM_THRESHOLD_: `${8 * 1024 * 1024}`,
-};
 
 /** Runs a command to its end and gives its exit code. */
 export async function launch(args: readonly string[]): Promise<number> {
@@ -99,7 +91,8 @@ export async function launch(args: readonly string[]): Promise<number> {
   try {
     await using local = config.databaseUrl === null ? await startLocal(config, command) : null;
     if (pending.length > 0) return 0;
-    child = spawn(command, launchOf(command, config, environment, local, rest));
+    const withAllocator = { ...await allocatorOf(environment), ...environment };
+    child = spawn(command, launchOf(command, config, withAllocator, local, rest));
     const preallocation = local !== null && isService(command)
       ? preallocateLater(local.server)
       : null;
@@ -181,7 +174,6 @@ function launchOf(
       ...rest,
     ],
     env: {
-      ...ALLOCATOR,
       ...Object.fromEntries(passed),
       ...tracesOf(environment),
       ...(withKey || command === "start" ? {} : { WORKERS: "off" }),

@@ -106,7 +106,12 @@ function createContext(
   queues: Map<string, PostingQueue>,
 ): RealmContext {
   const cache = openRevocationCache(database, first, now);
-  const locate = () => locationOf(cache.row());
+  let located = { of: first, at: locationOf(first) };
+  const locate = () => {
+    const row = cache.row();
+    if (located.of !== row) located = { of: row, at: locationOf(row) };
+    return located.at;
+  };
   const noteLogin = openLoginUses(() => database.realm(locate()));
   let defaults = { of: first, are: defaultsOf(first) };
   return {
