@@ -106,29 +106,29 @@ function createContext(
   queues: Map<string, PostingQueue>,
 ): RealmContext {
   const cache = openRevocationCache(database, first, now);
-  let located = { of: first, at: locationOf(first) };
-  const locate = () => {
-    const row = cache.row();
-    if (located.of !== row) located = { of: row, at: locationOf(row) };
-    return located.at;
+  /** What follows from the row: each request asks several times, and a row stays until it is read again. */
+  const facts = (of: RealmRow) => {
+    const location = locationOf(of);
+    return { of, location, pool: database.realm(location), defaults: defaultsOf(of) };
   };
+  let last = facts(first);
+  const present = () => {
+    const row = cache.row();
+    return last.of === row ? last : last = facts(row);
+  };
+  const locate = () => present().location;
   const noteLogin = openLoginUses(() => database.realm(locate()));
-  let defaults = { of: first, are: defaultsOf(first) };
   return {
     id: first.id,
     get location() {
       return locate();
     },
     get pool() {
-      return database.realm(locate());
+      return present().pool;
     },
     replica: openRealmReplica(database, first.id, locate),
     row: cache.row,
-    defaults() {
-      const row = cache.row();
-      if (defaults.of !== row) defaults = { of: row, are: defaultsOf(row) };
-      return defaults.are;
-    },
+    defaults: () => present().defaults,
     queue() {
       const open = queues.get(first.id);
       if (open !== undefined) return open;

@@ -9,6 +9,7 @@ import type { Call, Reply } from "./route.ts";
 
 /** Views begin with their id: the text of a new entity need not be read. */
 const ID_FIRST = /^\{"id":"([\w-]+)"/;
+const pieces = new Map<string, readonly string[]>();
 
 /** Adds what the route of a request says of its answer. */
 export function described(reply: Reply, call: Call<unknown, unknown, unknown>): Reply {
@@ -23,11 +24,22 @@ export function described(reply: Reply, call: Call<unknown, unknown, unknown>): 
 function withLocation(reply: Reply, call: Call<unknown, unknown, unknown>, makes: string): Reply {
   const id = ID_FIRST.exec(reply.body)?.[1] ?? (JSON.parse(reply.body) as { id: string }).id;
   const params = call.params as Readonly<Record<string, string>>;
-  const path = makes.replaceAll(
-    /\{(\w+)\}/g,
-    (_, name) => encodeURIComponent(name === "made" ? id : params[name]),
-  );
-  return { ...reply, location: basePathOf(call.services.config.baseUrl) + path };
+  const [start, ...rest] = piecesOf(makes);
+  let location = basePathOf(call.services.config.baseUrl) + start;
+  for (let i = 0; i < rest.length; i += 2) {
+    const value = rest[i] === "made" ? id : params[rest[i]];
+    location += encodeURIComponent(value) + rest[i + 1];
+  }
+  return { ...reply, location };
+}
+
+/** Divides a path with parameters: a text, a parameter's name, a text, and so on. */
+function piecesOf(path: string): readonly string[] {
+  const known = pieces.get(path);
+  if (known !== undefined) return known;
+  const found = path.split(/\{(\w+)\}/);
+  pieces.set(path, found); // of the declared routes, which are few
+  return found;
 }
 
 /** `Deprecation` (RFC 9745) and `Sunset` (RFC 8594). */

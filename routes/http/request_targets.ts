@@ -31,7 +31,13 @@ export function pathOf(url: string): string {
   return end < 0 ? url.slice(start) : url.slice(start, end);
 }
 
+/** The public address that was asked for last: a service has one. */
+let base = { url: "", path: "" };
+
 /** The path under which a public address reaches the service: empty, or a proxy's prefix. */
 export function basePathOf(baseUrl: string): string {
-  return new URL(baseUrl).pathname.replace(/\/+$/, "");
+  if (baseUrl !== base.url) {
+    base = { url: baseUrl, path: new URL(baseUrl).pathname.replace(/\/+$/, "") };
+  }
+  return base.path;
 }
