@@ -7,6 +7,7 @@
 import postgres from "postgres";
 import { type EmbeddedPostgres, startEmbedded } from "../db/embedded/embedded.ts";
 import { newIds } from "../domain/ids.ts";
+import { allocatorOf } from "../launcher/allocator.ts";
 import { freePort } from "../tests/support/ports.ts";
 
 /** A realm on the stand. */
@@ -111,6 +112,7 @@ export async function startService(
     ],
     env: {
       ...settingsOf(stand),
+      ...await allocatorOf(Deno.env.toObject()),
       PORT: String(port),
       WORKERS: options.workers ? "on" : "off",
       ...options.env,
