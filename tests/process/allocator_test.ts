@@ -21,19 +21,19 @@ Deno.test("a library of the system is taken for the service's memory, and none t
     equal(await libraryOf(), undefined, "there is no such folder");
     await Deno.mkdir(late);
     deepEqual(Object.keys(await allocatorOf({}, [early, late])), LIMITS);
-    const jemalloc = `${late}/libjemalloc.so.2`;
-    await Deno.writeTextFile(jemalloc, "", { mode: 0o644 });
-    await Deno.chmod(jemalloc, 0o664);
+    const mimalloc = `${late}/libmimalloc.so.2`;
+    await Deno.writeTextFile(mimalloc, "", { mode: 0o644 });
+    await Deno.chmod(mimalloc, 0o664);
     equal(await libraryOf(), undefined, "a group may write to it");
-    await Deno.chmod(jemalloc, 0o644);
+    await Deno.chmod(mimalloc, 0o644);
     // A file of somebody who is not the superuser is none of the system.
     const isSystem = Deno.uid() === 0;
-    equal(await libraryOf(), isSystem ? jemalloc : undefined);
+    equal(await libraryOf(), isSystem ? mimalloc : undefined);
     await Deno.mkdir(early);
-    const mimalloc = `${early}/libmimalloc.so.2`;
-    await Deno.writeTextFile(mimalloc, "", { mode: 0o644 });
-    await Deno.chmod(mimalloc, 0o644);
-    equal(await libraryOf(), isSystem ? mimalloc : undefined, "the quicker one comes first");
+    const jemalloc = `${early}/libjemalloc.so.2`;
+    await Deno.writeTextFile(jemalloc, "", { mode: 0o644 });
+    await Deno.chmod(jemalloc, 0o644);
+    equal(await libraryOf(), isSystem ? jemalloc : undefined, "the quicker one comes first");
     const chosen = await allocatorOf({ LD_PRELOAD: "libother.so" }, [early, late]);
     equal(chosen.LD_PRELOAD, "libother.so");
     equal((await allocatorOf({ LD_PRELOAD: "" }, [early, late])).LD_PRELOAD, "");
