@@ -8,10 +8,7 @@
  */
 
 /** Folders of the system's own libraries. */
-const FOLDERS = [
-  ...["x86_64", "aarch64"].map((architecture) => `/usr/lib/${architecture}-linux-gnu`),
-  ...["/usr/lib64", "/usr/lib"],
-];
+const FOLDERS = [`/usr/lib/${Deno.build.arch}-linux-gnu`, "/usr/lib64", "/usr/lib"];
 /** By the names that distributions give them, the quickest first. */
 const LIBRARIES = ["libjemalloc.so.2", "libmimalloc.so.2.0", "libmimalloc.so.2"];
 
