@@ -1,4 +1,5 @@
 /** Costs of paths other than transfers, measured in a process of its own, which has the parts that tests use. @module */
+import { allocatorOf } from "../launcher/allocator.ts";
 import { removeStand, startStand, V8_FLAGS } from "./stand.ts";
 
 /** Runs `path_costs.ts` on a fresh database; a block of deposits and its sweeps take as long as all else. */
@@ -16,6 +17,7 @@ export async function benchPaths(
         .concat(`${seconds}`, deposits ? "deposits" : []),
       cwd: root,
       env: {
+        ...await allocatorOf(Deno.env.toObject()),
         TEST_DATABASE_URL: server.url,
         TEST_SUPERUSER_URL: server.superuserUrl,
         BENCH_POSTGRES: `${server.pid}`,

@@ -46,8 +46,10 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly Layer[]>> = {
     ...["routes", "domain", "db", "workers"] as const,
     ...["tests", "bench", "lint", "examples", "client"] as const,
   ],
+  // What is measured gets the allocator that users get.
   bench: [
     "main",
+    "launcher",
     "config",
     "log",
     "routes",
