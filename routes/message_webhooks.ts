@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Actor } from "../domain/actor.ts";
 import {
-  applyReport,
+  applyReports,
   type DeliveryReport,
   DeliveryReports,
   readReports,
@@ -80,11 +80,7 @@ async function takeReportsOf(
   const at = realm.time(call.at);
   const actor: Actor = { ...call.actor, realm: realm.defaults(), at };
   const within = { ...call, actor: { ...call.actor, ...actor }, realm, at, idempotency: null };
-  let taken = 0;
-  await command(within, async (tx) => {
-    taken = 0; // the transaction may run again
-    for (const report of reports) if (await applyReport(tx, actor, report)) taken++;
-    return { taken };
-  });
+  let taken = 0; // the transaction may run again
+  await command(within, async (tx) => ({ taken: taken = await applyReports(tx, actor, reports) }));
   return taken;
 }

@@ -153,12 +153,15 @@ export async function selectTokenByContract(
   return row ?? null;
 }
 
-/** Reads the token behind a virtual currency, named by the currency's name. */
-export async function selectTokenOfCurrency(db: Db, name: string): Promise<TokenRow | null> {
-  const [row] = await db<TokenRow[]>`
-    select ${columns(db)} from fungible_tokens
-    where status = 'registered' and currency = (select id from currencies where name = ${name})`;
-  return row ?? null;
+/** Reads the tokens behind virtual currencies, named by the currencies' names: each with that name as its code. */
+export async function selectTokensOfCurrencies(
+  db: Db,
+  names: readonly string[],
+): Promise<(TokenRow & { code: string })[]> {
+  return await db<(TokenRow & { code: string })[]>`
+    select w.name as code, t.* from unnest(${names as string[]}::text[]) w(name),
+      lateral (select ${columns(db)} from fungible_tokens where status = 'registered'
+        and currency = (select c.id from currencies c where c.name = w.name) offset 0) t`;
 }
 
 /** Changes a token. */

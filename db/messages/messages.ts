@@ -84,6 +84,13 @@ export async function lockMessage(tx: Tx, id: string): Promise<MessageRow | null
   return row ?? null;
 }
 
+/** Reads messages by their ids, oldest first, and keeps others from changing them until the transaction ends. */
+export async function lockMessages(tx: Tx, ids: readonly string[]): Promise<MessageRow[]> {
+  return await tx<MessageRow[]>`
+    select m.* from unnest(${ids.toSorted()}::uuid[]) u(id),
+      lateral (select ${tx(COLUMNS)} from messages where id = u.id offset 0 for update) m`;
+}
+
 /**
  * Gives the time (milliseconds) of the oldest of the last `count` messages to a destination since a
  * time; null if there were fewer.
@@ -133,6 +140,39 @@ export async function updateMessage(
     update messages set ${tx(set as never)}
     where id = ${id} returning ${tx(COLUMNS)}`;
   return row;
+}
+
+/** Stores how far messages are, with what is left of their contents: none, or all of it. */
+export async function updateReported(
+  tx: Tx,
+  messages: readonly MessageRow[],
+  at: number,
+): Promise<void> {
+  const rows = messages.map((row) => ({
+    id: row.id,
+    group_id: row.group_id,
+    group_name: row.group_name,
+    status_id: row.status_id,
+    status_name: row.status_name,
+    status_description: row.status_description,
+    error: row.error,
+    erased: row.content === null,
+    waiting: row.waiting,
+  }));
+  // Planned each time: a plan that was made while the table was small would read all of it.
+  await tx.unsafe(
+    `update messages m set group_id = r.group_id, group_name = r.group_name,
+      status_id = r.status_id, status_name = r.status_name,
+      status_description = r.status_description, error = r.error, waiting = r.waiting,
+      content = case when r.erased then null else m.content end,
+      updated_at = to_timestamp($2::bigint / 1000.0)
+    from json_to_recordset($1::text::json) r(id uuid, group_id smallint, group_name text,
+      status_id integer, status_name text, status_description text, error jsonb, waiting boolean,
+      erased boolean)
+    where m.id = r.id`,
+    [JSON.stringify(rows), at],
+    { prepare: false },
+  );
 }
 
 /** Replaces the free-form data of a message. */

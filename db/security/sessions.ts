@@ -84,21 +84,22 @@ export async function lockUser(tx: Tx, user: string): Promise<void> {
   await tx`select from users where id = ${user} for update`;
 }
 
-/** Revokes one key, and ends the login that gave it. */
-export async function insertRevocation(
+/** Revokes keys of a user, and ends the logins that gave them; `expires_at` in milliseconds since the epoch. */
+export async function insertRevocations(
   tx: Tx,
-  revocation: {
-    id: string;
-    user_id: string;
-    jti: string;
-    expires_at: number;
-    created_at: number;
-  },
+  { user, at }: { user: string; at: number },
+  keys: readonly { id: string; jti: string; expires_at: number }[],
 ): Promise<void> {
+  const rows = tx.json(keys as never);
   await tx`
     update logins set ended_at = clock_timestamp()
-    where id = ${revocation.jti} and ended_at is null`;
-  await tx`insert into revocations ${tx(revocation)}`;
+    where ctid = any (array(
+      select l.ctid from jsonb_to_recordset(${rows}) r(jti uuid),
+        lateral (select ctid from logins where id = r.jti and ended_at is null offset 0) l))`;
+  await tx`
+    insert into revocations (id, user_id, jti, expires_at, created_at)
+    select r.id, ${user}, r.jti, to_timestamp(r.expires_at / 1000.0), ${at}
+    from jsonb_to_recordset(${rows}) r(id uuid, jti uuid, expires_at bigint)`;
 }
 
 /**

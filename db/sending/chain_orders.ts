@@ -182,6 +182,20 @@ export async function nextScheduleVersion(tx: Tx, id: string): Promise<number | 
   return row?.schedule_version ?? null;
 }
 
+/** Raises the schedule versions of orders at once; those that have ended are left out. */
+export async function nextScheduleVersions(
+  tx: Tx,
+  ids: readonly string[],
+): Promise<{ id: string; schedule_version: number }[]> {
+  return await tx<{ id: string; schedule_version: number }[]>`
+    update chain_orders set schedule_version = schedule_version + 1, last_attempt_at = now()
+    where ctid = any (array(
+      select o.ctid from unnest(${ids.toSorted()}::uuid[]) u(id),
+        lateral (select c.ctid from chain_orders c where c.id = u.id
+          and c.state in ('new', 'planned', 'signed', 'sent', 'mined') offset 0 for update) o))
+    returning id, schedule_version`;
+}
+
 /**
  * Reads the open orders that had no run for so many seconds, at most 500. In the order of the index of open orders: by id
  * alone, a table of a million rows without statistics was read through.

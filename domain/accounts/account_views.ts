@@ -12,7 +12,7 @@ import {
 import { type ChainPart, viewAccount } from "./accounts.ts";
 import { type Actor, reachesRealm, roleOf } from "../actor.ts";
 import { findAsset } from "../assets.ts";
-import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
+import { type ChainAsset, resolveChainAssets } from "../chains/onchain_assets.ts";
 import { fromUnits } from "../money.ts";
 
 /**
@@ -30,10 +30,7 @@ export async function viewAccounts(
   const addresses = byAccount(await selectAddressesFor(db, asked.map((row) => row.id)));
   const holdings = await selectRampBalances(db, onChain.map((row) => row.id));
   const held = new Map(holdings.map((one) => [`${one.account} ${one.contract}`, one.amount]));
-  const assets = new Map<string, ChainAsset>();
-  for (const code of new Set(onChain.map((row) => row.asset))) {
-    assets.set(code, await resolveChainAsset(db, code));
-  }
+  const assets = await resolveChainAssets(db, onChain.map((row) => row.asset));
   return rows.map((row) => {
     const own = addresses.get(row.id);
     const isOnChain = row.type === "ramp" || row.type === "deposit";

@@ -3,7 +3,7 @@
  * @module
  */
 import type { Db } from "../../db/database.ts";
-import { selectTokenOfCurrency } from "../../db/currencies/tokens.ts";
+import { selectTokensOfCurrencies, type TokenRow } from "../../db/currencies/tokens.ts";
 import { type ChainId, findAsset, nativeAsset, takesWithdrawals } from "../assets.ts";
 import { DomainError } from "../errors.ts";
 
@@ -26,24 +26,60 @@ export interface ChainAsset {
  * @throws {DomainError} asset.unknown for an asset that exists in the ledger alone
  */
 export async function resolveChainAsset(db: Db, code: string): Promise<ChainAsset> {
-  const asset = findAsset(code);
-  if (asset !== null) {
-    const { chain, contract, decimals } = asset;
-    return { code, chain, contract, decimals, gas: gasOf(chain), token: null };
+  return onChain(await findChainAssets(db, [code]), code);
+}
+
+/**
+ * Finds assets on their chains, by their codes.
+ *
+ * @throws {DomainError} asset.unknown for an asset that exists in the ledger alone
+ */
+export async function resolveChainAssets(
+  db: Db,
+  codes: Iterable<string>,
+): Promise<ReadonlyMap<string, ChainAsset>> {
+  const wanted = new Set(codes);
+  const found = await findChainAssets(db, wanted);
+  for (const code of wanted) onChain(found, code);
+  return found;
+}
+
+/** Finds assets on their chains, by their codes; those that exist in the ledger alone are left out. */
+export async function findChainAssets(
+  db: Db,
+  codes: Iterable<string>,
+): Promise<ReadonlyMap<string, ChainAsset>> {
+  const found = new Map<string, ChainAsset>();
+  const others: string[] = [];
+  for (const code of new Set(codes)) {
+    const asset = findAsset(code);
+    if (asset === null) others.push(code);
+    else {
+      const { chain, contract, decimals } = asset;
+      found.set(code, { code, chain, contract, decimals, gas: gasOf(chain), token: null });
+    }
   }
-  const token = await selectTokenOfCurrency(db, code);
-  if (token === null || token.contract === null) {
-    throw new DomainError("asset.unknown", `${code} lives on no chain`);
+  if (others.length === 0) return found;
+  for (const { code, ...token } of await selectTokensOfCurrencies(db, others)) {
+    if (token.contract !== null) found.set(code, assetOf(code, token.contract, token));
   }
-  const chain = token.chain as ChainId;
-  return {
-    code,
-    chain,
-    contract: token.contract,
-    decimals: token.decimals,
-    gas: gasOf(chain),
-    token: { testnet: token.network !== "main", ramp: token.account },
-  };
+  return found;
+}
+
+function onChain(found: ReadonlyMap<string, ChainAsset>, code: string): ChainAsset {
+  const asset = found.get(code);
+  if (asset === undefined) throw new DomainError("asset.unknown", `${code} lives on no chain`);
+  return asset;
+}
+
+function assetOf(
+  code: string,
+  contract: string,
+  { chain: id, network, decimals, account }: TokenRow,
+): ChainAsset {
+  const chain = id as ChainId;
+  const token = { testnet: network !== "main", ramp: account };
+  return { code, chain, contract, decimals, gas: gasOf(chain), token };
 }
 
 /**

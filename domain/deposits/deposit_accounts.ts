@@ -8,7 +8,7 @@ import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { type AccountRow, markEnabled, selectAccount } from "../../db/accounts/accounts.ts";
 import type { Db } from "../../db/database.ts";
-import { selectTokenOfCurrency } from "../../db/currencies/tokens.ts";
+import { selectTokensOfCurrencies } from "../../db/currencies/tokens.ts";
 import { insertEmptyBalance } from "../../db/accounts/onchain_balances.ts";
 import {
   markOpened,
@@ -109,9 +109,9 @@ export async function serveAccount(
   input: { account: AccountRow; data: Record<string, unknown> },
 ): Promise<AccountRow> {
   const { account } = input;
-  const token = findAsset(account.asset) === null
-    ? await selectTokenOfCurrency(tx, account.asset)
-    : null;
+  const [token] = findAsset(account.asset) === null
+    ? await selectTokensOfCurrencies(tx, [account.asset])
+    : [];
   const wanted = token?.account ?? account.ramp;
   const ramp = wanted === null ? null : await selectAccount(tx, wanted);
   if (account.type !== "virtual" || ramp === null || ramp.deleted_at !== null) {

@@ -11,7 +11,7 @@ import {
 } from "../../db/deposits/unmatched_deposits.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, explorerUrl } from "../assets.ts";
-import { resolveChainAsset } from "../chains/onchain_assets.ts";
+import { type ChainAsset, resolveChainAssets } from "../chains/onchain_assets.ts";
 import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { DecimalText, fromUnits } from "../money.ts";
@@ -64,18 +64,16 @@ export async function listUnmatchedDeposits(
     throw new DomainError("query.invalid", "after is not the id of an unmatched deposit");
   }
   const rows = await selectUnmatchedDeposits(db, { after: after ?? null, limit });
-  const codes = [...new Set(rows.flatMap((row) => row.asset ?? []))];
-  const decimals = new Map<string, number>();
-  for (const code of codes) decimals.set(code, (await resolveChainAsset(db, code)).decimals);
-  return rows.map((row) => viewUnmatchedDeposit(row, decimals));
+  const assets = await resolveChainAssets(db, rows.flatMap((row) => row.asset ?? []));
+  return rows.map((row) => viewUnmatchedDeposit(row, assets));
 }
 
 function viewUnmatchedDeposit(
   row: UnmatchedDepositRow,
-  decimals: ReadonlyMap<string, number>,
+  assets: ReadonlyMap<string, ChainAsset>,
 ): z.infer<typeof UnmatchedDepositView> {
   const testnet = row.network !== "main";
-  const scale = row.asset === null ? undefined : decimals.get(row.asset);
+  const scale = row.asset === null ? undefined : assets.get(row.asset)?.decimals;
   return {
     id: row.id,
     account: row.account,

@@ -7,7 +7,7 @@ import { type Actor, reachesRealm, roleOf } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { assertRealmAdmin, notFound } from "../permissions.ts";
-import { revokeKey, revokeUser } from "../security/sessions.ts";
+import { revokeLogins, revokeUser } from "../security/sessions.ts";
 import type { Claims } from "../security/user_keys.ts";
 import { findUser } from "./users.ts";
 
@@ -105,18 +105,6 @@ export async function endAllLogins(
   const ended = await selectLogins(tx, of.user, actor.at);
   await revokeUser(tx, actor, of.user, of.ttlS);
   return { id: of.user, ended: ended.length };
-}
-
-/** Revokes the keys of ended logins. */
-export async function revokeLogins(
-  tx: Tx,
-  actor: Pick<Actor, "at">,
-  user: string,
-  ended: readonly { id: string; expires_at: number }[],
-): Promise<void> {
-  for (const { id, expires_at } of ended) {
-    await revokeKey(tx, actor, { user, jti: id, expiresAt: Math.ceil(expires_at / 1000) });
-  }
 }
 
 async function assertMayEnd(db: Db, actor: Actor, { user, claims }: LoginsOf): Promise<void> {

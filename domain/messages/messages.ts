@@ -18,7 +18,7 @@ import type { Actor } from "../actor.ts";
 import { type Collection, ENTITY_COLUMNS, rowFor, textColumn } from "../collections/collection.ts";
 import { EntityFields, FreeForm } from "../entity.ts";
 import { DomainError } from "../errors.ts";
-import { emit } from "../events.ts";
+import { emitAll } from "../events.ts";
 import { newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
@@ -191,11 +191,17 @@ export function viewSent(row: MessageRow): z.infer<typeof MessagesStatusView> {
 
 /** Emits the event of a message's new state. */
 export async function tellMessage(tx: Tx, actor: Actor, row: MessageRow): Promise<void> {
-  await emit(tx, actor, "message.updated", {
-    id: row.id,
-    owner: row.owner,
-    view: viewMessage(row),
-  });
+  await tellMessages(tx, actor, [row]);
+}
+
+/** Tells the readers of messages how far each is, in their order. */
+export async function tellMessages(
+  tx: Tx,
+  actor: Actor,
+  rows: readonly MessageRow[],
+): Promise<void> {
+  const told = rows.map((row) => ({ id: row.id, owner: row.owner, view: viewMessage(row) }));
+  await emitAll(tx, actor, "message.updated", told);
 }
 
 /** A change of a message. */

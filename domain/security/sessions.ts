@@ -4,7 +4,7 @@ import type { Pool, Tx } from "../../db/database.ts";
 import { endLogins, insertLogin } from "../../db/identity/logins.ts";
 import { insertAudit } from "../../db/records.ts";
 import {
-  insertRevocation,
+  insertRevocations,
   insertUserRevocation,
   lockVerifier,
 } from "../../db/security/sessions.ts";
@@ -176,9 +176,7 @@ async function keepLogin(
     expires_at: expiresAt * 1000,
     created_at: at,
   });
-  for (const { id, expires_at } of await endLogins(tx, user.id, { beyond: LOGINS_MAX })) {
-    await revokeKey(tx, { at }, { user: user.id, jti: id, expiresAt: expires_at / 1000 });
-  }
+  await revokeLogins(tx, { at }, user.id, await endLogins(tx, user.id, { beyond: LOGINS_MAX }));
   return jti;
 }
 
@@ -209,13 +207,24 @@ export async function revokeKey(
   actor: Pick<Actor, "at">,
   claims: Pick<Claims, "user" | "jti" | "expiresAt">,
 ): Promise<void> {
-  await insertRevocation(tx, {
-    id: newId(actor.at),
-    user_id: claims.user,
-    jti: claims.jti,
-    expires_at: claims.expiresAt * 1000,
-    created_at: actor.at,
-  });
+  const ended = [{ id: claims.jti, expires_at: claims.expiresAt * 1000 }];
+  await revokeLogins(tx, actor, claims.user, ended);
+}
+
+/** Revokes the keys of a user's logins; `expires_at` in milliseconds since the epoch. */
+export async function revokeLogins(
+  tx: Tx,
+  { at }: Pick<Actor, "at">,
+  user: string,
+  logins: readonly { id: string; expires_at: number }[],
+): Promise<void> {
+  if (logins.length === 0) return;
+  const keys = logins.map(({ id, expires_at }) => ({
+    id: newId(at),
+    jti: id,
+    expires_at: Math.ceil(expires_at / 1000) * 1000,
+  }));
+  await insertRevocations(tx, { user, at }, keys);
 }
 
 /**

@@ -12,8 +12,8 @@ import {
   insertOrder,
   lockOrder,
   nextScheduleVersion,
+  nextScheduleVersions,
   type OrderRow,
-  selectForgottenOrders,
   selectOrder,
 } from "../../db/sending/chain_orders.ts";
 import {
@@ -28,7 +28,7 @@ import { selectWaiting } from "../../db/sending/nonces.ts";
 import { selectDependantOrders } from "../../db/sending/unsent_bytes.ts";
 import type { Actor } from "../actor.ts";
 import { newId } from "../ids.ts";
-import { jobOf } from "../jobs.ts";
+import { enqueueAll, jobOf } from "../jobs.ts";
 import type { ChainNetwork } from "../chains/networks.ts";
 import {
   isOpen,
@@ -99,8 +99,6 @@ export interface OrderCost {
 
 /** The schedule version of an order's first run. */
 const FIRST_VERSION = 1;
-/** Seconds without a run after which an order has lost its job, and is scheduled again. */
-const FORGOTTEN_S = 900;
 
 /** Inserts an order that blocks no gas, and schedules its first run after the commit. */
 export async function createOrder(
@@ -183,6 +181,15 @@ export async function scheduleOrder(
   await insertJob(tx, runOf(actor, id, version, runAt));
 }
 
+/** Schedules runs of orders at once, with as many statements for all of them as for one. */
+export async function scheduleOrders(tx: Tx, actor: Actor, ids: readonly string[]): Promise<void> {
+  const runs = (await nextScheduleVersions(tx, ids)).map(({ id, schedule_version: version }) => ({
+    payload: { order: id, version },
+    dedupe: `${id} ${version}`,
+  }));
+  await enqueueAll(tx, actor, "order.advance", runs);
+}
+
 /** Schedules the next run of an order, unless another was scheduled since this one. */
 export async function rescheduleOrder(
   tx: Tx,
@@ -193,13 +200,6 @@ export async function rescheduleOrder(
   const order = await lockOrder(tx, seen.order);
   if (order === null || order.schedule_version !== seen.version || !isOpen(order)) return;
   await scheduleOrder(tx, actor, order.id, runAt);
-}
-
-/** Schedules the orders again whose jobs were lost. Returns their number. */
-export async function reviveOrders(tx: Tx, actor: Actor): Promise<number> {
-  const ids = await selectForgottenOrders(tx, FORGOTTEN_S);
-  for (const id of ids) await scheduleOrder(tx, actor, id);
-  return ids.length;
 }
 
 /**
@@ -237,7 +237,7 @@ export async function undoBatch(
 ): Promise<boolean> {
   const batch = await lockOrder(tx, id);
   if (batch === null || await withdrawBytes(tx, actor, batch, how) === null) return false;
-  for (const member of await leaveBatch(tx, id)) await scheduleOrder(tx, actor, member);
+  await scheduleOrders(tx, actor, await leaveBatch(tx, id));
   return true;
 }
 

@@ -5,7 +5,7 @@
  */
 import type { Db } from "../../db/database.ts";
 import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
-import { resolveChainAsset } from "../chains/onchain_assets.ts";
+import { type ChainAsset, findChainAssets } from "../chains/onchain_assets.ts";
 import { DomainError } from "../errors.ts";
 import { toUnits } from "../money.ts";
 import type { OrderRow, PaymentRequest } from "./chain_orders.ts";
@@ -23,9 +23,10 @@ export async function findUnjustified(
   );
   const found = new Map(rows.map((row) => [row.id, row]));
   const faults = new Map<string, string>();
+  const assets = await findChainAssets(db, rows.map((row) => row.asset));
   for (const order of paying) {
     const row = found.get(order.reference_id ?? "");
-    const asked = row === undefined ? null : await asksFor(db, row);
+    const asked = row === undefined ? null : asksFor(row, assets.get(row.asset));
     if (asked === null || asked !== paysOf(order) || row!.order_id !== order.id) {
       faults.set(order.id, "the order differs from its withdrawal: an operator must compare them");
     }
@@ -34,10 +35,11 @@ export async function findUnjustified(
 }
 
 /** Writes the payment that a withdrawal requests, as text; null where its asset lives on no chain. */
-async function asksFor(db: Db, row: WithdrawalRow): Promise<string | null> {
+function asksFor(row: WithdrawalRow, asset: ChainAsset | undefined): string | null {
+  if (asset === undefined) return null;
+  const { chain, contract, decimals, token } = asset;
+  if (token !== null && token.testnet !== (row.network !== "main")) return null;
   try {
-    const { chain, contract, decimals, token } = await resolveChainAsset(db, row.asset);
-    if (token !== null && token.testnet !== (row.network !== "main")) return null;
     const units = `${toUnits(row.amount, decimals)}`;
     return textOf([chain, row.network, row.sender, contract, row.destination, units]);
   } catch (error) {

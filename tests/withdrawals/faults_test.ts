@@ -179,7 +179,7 @@ Deno.test("a withdrawal whose run was lost is resumed", async () => {
   const { body: { id } } = await funded.withdraw("1");
   await rowsOf(funded.realm, "delete from jobs");
   await rowsOf(funded.realm, "update chain_orders set last_attempt_at = now() - interval '1 hour'");
-  const { reviveOrders } = await import("../../domain/sending/chain_orders.ts");
+  const { reviveOrders } = await import("../../domain/sending/forgotten_orders.ts");
   equal(await funded.context.step((tx) => reviveOrders(tx, funded.context.actor)), 1);
   await funded.realm.drain();
   ok((await funded.read(id)).chain.hash);

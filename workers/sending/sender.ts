@@ -22,8 +22,8 @@ import {
   releaseInputs,
   renewOrder,
   rescheduleOrder,
-  reviveOrders,
 } from "../../domain/sending/chain_orders.ts";
+import { reviveOrders } from "../../domain/sending/forgotten_orders.ts";
 import {
   dropOrder,
   failOrder,
