@@ -7,6 +7,10 @@ import { type Field, measure } from "./measure.ts";
 import { median } from "./processes.ts";
 import { type Figures, verdictOf } from "./report.ts";
 import { BASE, rowsOf } from "./rows.ts";
+import { printStatements, watchStatements } from "./statements.ts";
+
+/** How often sessions are read: seldom, because what is measured shares the machine. */
+const WATCHED_MS = 250;
 
 /** Transfers in turns with the yardstick, from now on for so long. */
 export async function firstMinute(field: Field, lengthS: number, seconds: number): Promise<void> {
@@ -14,6 +18,7 @@ export async function firstMinute(field: Field, lengthS: number, seconds: number
   const base = rows.find(({ name }) => name === BASE)!;
   const single = rows.find(({ name }) => name === "single, uniform, 256")!;
   const found: Figures[] = [];
+  await using watch = watchStatements(field, WATCHED_MS);
   for (const until = performance.now() + lengthS * 1000; performance.now() < until;) {
     const { rate } = await measure(field, base, [field.service]);
     const figures = await measure(field, single, [field.service]);
@@ -29,6 +34,7 @@ export async function firstMinute(field: Field, lengthS: number, seconds: number
       `${found.length} rounds of ${seconds} s ` +
       (verdictOf(ratio >= single.must!, ratio >= single.aim!) ?? ""),
   );
+  printStatements(await watch.end(), "in the same time, beside the yardstick");
 }
 
 /** Keeps an installation busy until it is so old. */

@@ -1,26 +1,29 @@
 -- The independent yardstick: a transfer as a competent engineer would write it straight in PostgreSQL, on plain tables
 -- of its own. One serializable call: idempotency key, both rows locked in the order of their ids, states, two updates,
--- the transaction, two entries. Nothing here is the product's.
+-- the transaction, two entries. Ids are UUIDs, as those of a service are. Nothing here is the product's.
 create schema independent;
 set search_path to independent;
 create table accounts (
-  id bigint primary key,
+  id uuid primary key,
   asset text not null,
-  total numeric not null,
+  total numeric not null default 0,
   blocked numeric not null default 0,
   frozen boolean not null default false,
+  active boolean not null default true,
   version bigint not null default 0,
   check (total >= blocked)
 ) with (fillfactor = 80);
 create table transactions (
   id uuid primary key,
-  source bigint not null,
-  destination bigint not null,
-  amount numeric not null check (amount > 0),
+  source uuid not null,
+  destination uuid not null,
+  amount numeric not null,
+  seal jsonb,
+  data jsonb,
   created_at timestamptz not null default now()
 );
 create table entries (
-  account bigint not null,
+  account uuid not null,
   seq bigint not null,
   transaction uuid not null,
   delta numeric not null,
@@ -29,11 +32,14 @@ create table entries (
 );
 create table idempotency (
   key uuid primary key,
-  transaction uuid not null,
+  transaction uuid,
   created_at timestamptz not null default now()
 );
 
-create function move(p_source bigint, p_destination bigint, p_amount numeric) returns uuid
+create function acc(n bigint) returns uuid language sql immutable as $$
+  select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid $$;
+
+create function move(p_source uuid, p_destination uuid, p_amount numeric) returns uuid
 language plpgsql as $$
 declare
   source accounts;
@@ -48,8 +54,8 @@ begin
     select * into destination from accounts where id = p_destination for no key update;
     select * into source from accounts where id = p_source for no key update;
   end if;
-  if source.frozen or destination.frozen or source.asset <> destination.asset
-    or source.total - source.blocked < p_amount then
+  if source.frozen or not source.active or not destination.active
+    or source.asset <> destination.asset or source.total - source.blocked < p_amount then
     raise exception 'refused';
   end if;
   update accounts set total = total - p_amount, version = version + 1 where id = p_source;

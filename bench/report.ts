@@ -16,6 +16,8 @@ export interface Row {
   /** The figure that must be reached, and the aim. */
   must?: number;
   aim?: number;
+  /** Microseconds of the service that a transfer may take. */
+  serviceMax?: number;
   /** How often the 99th percentile may be the median, and how often it should be at most. */
   spread?: { must: number; aim: number };
 }
@@ -46,7 +48,10 @@ export interface Measured {
 /** Gives the table of a run, with a line for each miss below it. */
 export function show(rows: readonly Row[], rounds: readonly Figures[][], how: Measured): string {
   const head = ["run", "transfers/s", "ratio (quartiles)", "must", "aim", "p50 ms", "p99 ms"];
-  const rest = ["max ms", "p99/p50", "service", "PostgreSQL", "us each", "lost races"];
+  const rest = [
+    ...["max ms", "p99/p50", "service", "PostgreSQL", "us of service", "us of PostgreSQL"],
+    "lost races",
+  ];
   const misses: string[] = [];
   const lines = rows.map((row, i) => {
     const all = rounds.map((round) => round[i]);
@@ -58,7 +63,10 @@ export function show(rows: readonly Row[], rounds: readonly Figures[][], how: Me
       : [0.25, 0.75].map((share) => quantile(ratios, share).toFixed(2)).join(" to ");
     const without = all.length - ratios.length;
     if (without > 0) misses.push(`${row.name}: ${without} rounds without a result are left out`);
-    misses.push(...missesOf(row, of("ratio"), spread));
+    const perTransfer = (share: "service" | "postgres") =>
+      median(known(all.map((figures) => figures[share] / figures.rate))) * 1e6;
+    const [service, postgres] = [perTransfer("service"), perTransfer("postgres")];
+    misses.push(...missesOf(row, of("ratio"), { spread, service }));
     const cells = [
       row.name,
       String(Math.round(of("rate"))),
@@ -71,7 +79,8 @@ export function show(rows: readonly Row[], rounds: readonly Figures[][], how: Me
       spread.toFixed(1),
       of("service").toFixed(2),
       of("postgres").toFixed(2),
-      of("cost").toFixed(1),
+      service.toFixed(1),
+      postgres.toFixed(1),
       String(of("lost")),
     ];
     return `| ${cells.join(" | ")} |`;
@@ -96,8 +105,19 @@ function known(figures: number[]): number[] {
 }
 
 /** Says which figure a row misses: the one it must reach, or the aim. */
-function missesOf(row: Row, ratio: number, spread: number): string[] {
+function missesOf(
+  row: Row,
+  ratio: number,
+  { spread, service }: { spread: number; service: number },
+): string[] {
   const found: string[] = [];
+  if (row.serviceMax !== undefined && service > row.serviceMax) {
+    found.push(
+      `${verdictOf(false)}: ${row.name}: ${
+        service.toFixed(1)
+      } us of service, must ${row.serviceMax}`,
+    );
+  }
   if (row.must !== undefined) {
     const verdict = verdictOf(ratio >= row.must, row.aim === undefined || ratio >= row.aim);
     if (verdict !== null) {

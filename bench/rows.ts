@@ -27,7 +27,13 @@ export function rowsOf(seconds: number, large: BenchRealm): Row[] {
   return [
     { name: BASE, yardstick: yardstick(32, "uniform") },
     { name: "single, uniform, 32", load: load(32, "uniform"), must: 1.3, aim: 1.8, spread },
-    { name: "single, uniform, 256", load: load(256, "uniform"), must: 2.2, aim: 3 },
+    {
+      name: "single, uniform, 256",
+      load: load(256, "uniform"),
+      must: 2.2,
+      aim: 3,
+      serviceMax: 50,
+    },
     { name: "single, hot, 32", load: load(32, "hot"), must: 1.3, aim: 1.8 },
     { name: "single, hot, 256", load: load(256, "hot"), must: 2.3, aim: 3.3 },
     {

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Field } from "./measure.ts";
 import { MONITOR, readPauses } from "./pauses.ts";
+import { verdictOf } from "./report.ts";
 import { startService } from "./stand.ts";
 
 /** Runs transfers against a service that watches its own event loop. */
@@ -21,8 +22,8 @@ export async function benchStalls(field: Field, folder: string, seconds: number)
       const { stalls, longest } = await readPauses(service, file);
       console.log(
         `event loop, single transfers over ${connections} connections: ` +
-          `${(stalls / seconds).toFixed(1)} stalls of more than 5 ms a second, ` +
-          `the longest ${longest.toFixed(1)} ms`,
+          `${(stalls / seconds).toFixed(1)} stalls of more than 5 ms a second (must 0), ` +
+          `the longest ${longest.toFixed(1)} ms ${verdictOf(stalls === 0) ?? ""}`,
       );
     }
   } finally {

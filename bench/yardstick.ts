@@ -62,10 +62,10 @@ export async function openIndependentYardstick(
   const { sql } = stand;
   await sql.unsafe(await Deno.readTextFile(INDEPENDENT_SQL));
   await sql.unsafe(`insert into independent.accounts (id, asset, total)
-    select n, 'BENCH', 1000000 from generate_series(1, ${options.accounts}) n`);
+    select acc(n), 'BENCH', 1000000 from generate_series(1, ${options.accounts}) n`);
   return await yardstickOf(stand, options, {
     schema: "independent",
-    statement: (s, d) => `select move(${s}, ${d}, 1)`,
+    statement: (s, d) => `select move(acc(${s}), acc(${d}), 1)`,
     version: "version",
   });
 }

@@ -192,6 +192,15 @@ export async function markWaiting(tx: Tx, id: string, waiting: boolean): Promise
   await tx`update messages set waiting = ${waiting} where id = ${id}`;
 }
 
+/** Marks that messages wait for a provider no longer. */
+export async function markTakenUp(tx: Tx, ids: readonly string[]): Promise<void> {
+  await tx`
+    update messages set waiting = false
+    where ctid = any (array(
+      select m.ctid from unnest(${ids as string[]}::uuid[]) u(id),
+        lateral (select ctid from messages where id = u.id offset 0) m))`;
+}
+
 /** Marks that a message waits because its provider refuses our settings; the id counts as used, or not. */
 export async function markRefused(
   tx: Tx,

@@ -10,16 +10,18 @@ import {
   lockMessage,
   lockWaiting,
   markRefused,
+  markTakenUp,
   markWaiting,
   type MessageRow,
   updateMessage,
+  updateReported,
 } from "../../db/messages/messages.ts";
 import type { Actor } from "../actor.ts";
 import { errorField } from "../errors.ts";
-import { enqueue } from "../jobs.ts";
+import { enqueue, enqueueAll } from "../jobs.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 import type { Channel, Content } from "./contents.ts";
-import { columnsOf, statusOf, tellMessage } from "./messages.ts";
+import { columnsOf, statusOf, tellMessage, tellMessages } from "./messages.ts";
 import {
   advances,
   GIVEN_UP,
@@ -44,6 +46,13 @@ export type DueMessage = Content & {
   created_at: number;
 };
 
+/** How a message ends, and what its readers are told. */
+interface End {
+  status: MessageStatus;
+  error: string;
+}
+
+const GONE_OLD: End = { status: TOO_OLD, error: "no provider took it in time" };
 /** The pauses after failed attempts, in milliseconds; after the last attempt a message is given up. */
 export const PAUSES_MS: readonly number[] = [1_000, 5_000, 30_000, 120_000, 600_000];
 
@@ -189,22 +198,24 @@ export async function takeUpWaiting(
   await eraseOldWaiting(tx, since);
   const filter = { refusedBefore: actor.at, limit: WAITING_AT_ONCE };
   const old = await lockWaiting(tx, { ...filter, channels, createdBefore: since });
-  for (const row of old) await endTooOld(tx, actor, row);
+  await endMessages(tx, actor, old, GONE_OLD);
   const open = channels.filter((channel) => !held.includes(channel));
   const young = await lockWaiting(tx, { ...filter, channels: open });
-  for (const row of young) await takeUp(tx, actor, row);
+  await takeUp(tx, actor, young);
   return old.length + young.length;
 }
 
 /** Takes up one message of a channel whose provider refused our settings, in the order of refusals. */
 export async function takeUpProbe(tx: Tx, actor: Actor, channel: Channel): Promise<void> {
   const filter = { channels: [channel], refusedBefore: actor.at, limit: 1 };
-  for (const row of await lockWaiting(tx, filter)) await takeUp(tx, actor, row);
+  await takeUp(tx, actor, await lockWaiting(tx, filter));
 }
 
-async function takeUp(tx: Tx, actor: Actor, row: MessageRow): Promise<void> {
-  await markWaiting(tx, row.id, false);
-  await enqueue(tx, actor, "message.send", { message: row.id, attempt: row.attempt });
+async function takeUp(tx: Tx, actor: Actor, rows: readonly MessageRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  await markTakenUp(tx, rows.map(({ id }) => id));
+  const jobs = rows.map(({ id, attempt }) => ({ payload: { message: id, attempt } }));
+  await enqueueAll(tx, actor, "message.send", jobs);
 }
 
 /** Ends a message that became too old while it waited for an attempt. */
@@ -214,11 +225,7 @@ export async function recordTooOld(
   { id, attempt }: Pick<DueMessage, "id" | "attempt">,
 ): Promise<void> {
   const row = await lockMessage(tx, id);
-  if (row !== null && isOpen(row, attempt)) await endTooOld(tx, actor, row);
-}
-
-async function endTooOld(tx: Tx, actor: Actor, row: MessageRow): Promise<void> {
-  await endMessage(tx, actor, row, { status: TOO_OLD, error: "no provider took it in time" });
+  if (row !== null && isOpen(row, attempt)) await endMessage(tx, actor, row, GONE_OLD);
 }
 
 function isOpen(row: MessageRow, attempt: number): boolean {
@@ -226,14 +233,21 @@ function isOpen(row: MessageRow, attempt: number): boolean {
     row.attempt === attempt && !isEnded(statusOf(row));
 }
 
-async function endMessage(
+async function endMessage(tx: Tx, actor: Actor, row: MessageRow, why: End): Promise<void> {
+  await endMessages(tx, actor, [row], why);
+}
+
+async function endMessages(
   tx: Tx,
   actor: Actor,
-  row: MessageRow,
-  { status, error }: { status: MessageStatus; error: string },
+  rows: readonly MessageRow[],
+  { status, error }: End,
 ): Promise<void> {
+  if (rows.length === 0) return;
   const change = { ...columnsOf(status), content: null, waiting: false, error: refusal(error) };
-  await tellMessage(tx, actor, await updateMessage(tx, row.id, change, actor.at));
+  const ended = rows.map((row) => ({ ...row, ...change, updated_at: actor.at }));
+  await updateReported(tx, ended, actor.at);
+  await tellMessages(tx, actor, ended);
 }
 
 function isRefusal(status: MessageStatus): boolean {

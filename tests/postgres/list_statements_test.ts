@@ -4,6 +4,9 @@
  */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import postgres from "postgres";
+import type { Pool } from "../../db/database.ts";
+import { serializable } from "../../db/transaction.ts";
+import { takeUpWaiting } from "../../domain/messages/sending.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { copyRows } from "../support/copied_rows.ts";
 import { superuserUrl } from "../support/database.ts";
@@ -66,6 +69,7 @@ interface Counted {
   send: Send;
   as(key: string): Send;
   nobody: Send;
+  pool: Pool;
   /** The statements of a request, and how many items it showed. */
   ask(path: string): Promise<{ status: number; text: string; items: number; sent: string[] }>;
   during(work: () => Promise<unknown>): Promise<string[]>;
@@ -86,6 +90,7 @@ function count(realm: TestRealm, env: Record<string, string> = {}) {
     send,
     as: process.send,
     nobody: process.send(null),
+    pool: process.database.working(locationOf(realm.made.realm)),
     during,
     async ask(path) {
       await send("GET", path); // fills the caches of the process
@@ -297,6 +302,8 @@ Deno.test("a request that takes or ends several things sends as many statements 
       const send = process.as(body["x-api-key"]);
       return async () => ok((await send("DELETE", "/v1/auth/logins")).body.ended >= n, text);
     },
+    "messages that waited for a provider": (n) => waiting(n, 0),
+    "messages that waited too long": (n) => waiting(n, Date.now() + 60_000),
     "a batch": (n) =>
       Promise.resolve(async () => {
         const transactions = Array.from({ length: n }, () => move);
@@ -305,6 +312,14 @@ Deno.test("a request that takes or ends several things sends as many statements 
         equal(status, 201, text);
       }),
   };
+  async function waiting(n: number, since: number): Promise<() => Promise<unknown>> {
+    for (let i = 0; i < n; i++) await reported(realm);
+    const of = { channels: ["email" as const], held: [], since };
+    return () =>
+      serializable(process.pool, async (tx) => {
+        ok(await takeUpWaiting(tx, { ...realm.admin.actor, at: Date.now() }, of) >= n);
+      });
+  }
   for (const [what, prepare] of Object.entries(asked)) {
     await (await prepare(1))(); // caches and connections
     const sent = await process.during(await prepare(FEW));

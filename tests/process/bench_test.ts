@@ -1,6 +1,8 @@
 /** The realm that the bench leaves behind, examined as its readers are told to. @module */
 import { equal, match, ok } from "node:assert/strict";
+import { type Figures, show } from "../../bench/report.ts";
 import { reportOf, type Sample } from "../../bench/soak.ts";
+import { printStatements } from "../../bench/statements.ts";
 import { freePort } from "../support/ports.ts";
 import { taskArgs } from "../support/tasks.ts";
 
@@ -98,6 +100,39 @@ function samplesOf(differing: (i: number) => Partial<Sample>): Sample[] {
     ...differing(i),
   }));
 }
+
+Deno.test("a row misses its figure where the service takes more of the processor than it may", () => {
+  const figures: Figures = {
+    ...{ rate: 10_000, ratio: 3, p50: 1, p99: 2, max: 3, failed: 0, lost: 0 },
+    ...{ service: 0.6, postgres: 0.4, cost: 100 },
+  };
+  const how = {
+    generator: { name: "wrk" },
+    yardsticks: { independent: { name: "pgbench" } },
+    rounds: 1,
+    seconds: 1,
+  };
+  const row = { name: "single", must: 2, aim: 3, serviceMax: 50 };
+  const missed = /MISSED\*\*: single: 60\.0 us of service, must 50/;
+  match(show([row], [[figures]], how), missed);
+  ok(!missed.test(show([row], [[{ ...figures, service: 0.5 }]], how)));
+});
+
+Deno.test("a bench fails where a statement beside the posting takes more than a third of a core", () => {
+  const { exitCode } = Deno;
+  const failedBy = (text: string, share: number) => {
+    Deno.exitCode = 0;
+    printStatements(new Map([[text, share]]), "in a test");
+    return Deno.exitCode !== 0;
+  };
+  try {
+    equal(failedBy("select id from transactions where id = any ($1::uuid[])", 0.4), true);
+    equal(failedBy("select id from transactions where id = any ($1::uuid[])", 0.3), false);
+    equal(failedBy("call ledger_queued_now($1)", 0.9), false);
+  } finally {
+    Deno.exitCode = exitCode;
+  }
+});
 
 Deno.test("a long run misses its aim where memory or the table of accounts keeps growing", () => {
   const steady = reportOf(
