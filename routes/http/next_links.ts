@@ -8,14 +8,22 @@ import { OFFSET_MAX } from "../../domain/collections/list_parameters.ts";
 import { basePathOf } from "./request_targets.ts";
 import type { Call, Continuation, Reply } from "./route.ts";
 
+/** The path of a target, which begins with it. */
+function pathOf(target: string): string {
+  const end = target.indexOf("?");
+  return end < 0 ? target : target.slice(0, end);
+}
+
 type Row = Readonly<Record<string, unknown>>;
 
 /** Adds the link to an answer; nothing where nothing follows. */
 export function withNext<P, Q, B>(call: Call<P, Q, B>, reply: Reply, view: unknown): Reply {
   const { continues } = call.route;
   if (continues === undefined || view === undefined || reply.status >= 400) return reply;
-  const target = new URL(`http://localhost${call.target()}`);
-  const asked = target.searchParams;
+  const target = call.target();
+  const path = pathOf(target);
+  // Not those of a URL, which is parsed anew at each change of them.
+  const asked = new URLSearchParams(target.slice(path.length));
   const change = Array.isArray(view) ? ofPart(continues, asked, view) : ofPage(
     continues,
     asked,
@@ -24,7 +32,7 @@ export function withNext<P, Q, B>(call: Call<P, Q, B>, reply: Reply, view: unkno
   if (change === null) return reply;
   for (const name of ["page", "after", "offset"]) asked.delete(name);
   asked.set(...change);
-  const next = basePathOf(call.services.config.baseUrl) + target.pathname + target.search;
+  const next = `${basePathOf(call.services.config.baseUrl)}${path}?${asked}`;
   return { ...reply, headers: { ...reply.headers, link: `<${next}>; rel="next"` } };
 }
 
