@@ -99,6 +99,44 @@ test("delivery reports move a message forward, whatever their order and number",
   deepEqual(events.map((one) => one.status), ["7", "2", "15", "5"]);
 });
 
+test("reports of several messages in one request move each forward, in their order", async (realm) => {
+  await listen(realm);
+  const { route, operator, expired, handset } = STATES;
+  const [one, two] = [
+    await reporting(realm, "first-of-two@example.com"),
+    await reporting(realm, "second-of-two@example.com"),
+  ];
+  const reports: [string, unknown][] = [
+    [one.messageId, route],
+    [two.messageId, expired],
+    [one.messageId, route],
+    [one.messageId, handset],
+    [two.messageId, route],
+    [one.messageId, operator],
+    [crypto.randomUUID(), handset],
+  ];
+  const results = reports.map(([messageId, status]) => {
+    return { messageId, callbackData: `purser:${realm.id}:${messageId}`, status };
+  });
+  const headers = { authorization: `Bearer ${SECRET}` };
+  const path = "/v1/messages/webhook/infobip";
+  const answer = await realm.nobody("POST", path, { results }, headers);
+  deepEqual([answer.status, answer.body], [200, { taken: 3 }], answer.text);
+  deepEqual(await one.state(), [5, null]);
+  deepEqual(await two.state(), [15, "upstream.failed"]);
+  const events = await rowsOf<{ entity: string; status: string }>(
+    realm,
+    `select entity, payload #>> '{status,id}' as status from events
+      where type = 'message.updated' and entity = any ($1::text::uuid[]) order by position`,
+    [`{${one.messageId},${two.messageId}}`],
+  );
+  deepEqual(events.map(({ entity, status }) => [entity, status]), [
+    [one.messageId, "7"],
+    [two.messageId, "15"],
+    [one.messageId, "5"],
+  ]);
+});
+
 test("a report that names no message or state of ours changes nothing", async (realm) => {
   const { report, state } = await reporting(realm, "others@example.com");
   for (
