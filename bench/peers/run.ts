@@ -2,7 +2,7 @@
  * The same transfers through other ledgers, on one PostgreSQL server, in rounds that alternate with this service and
  * with the independent yardstick. It downloads nothing: the reader builds the peers, and says where. A peer that is not there is left out.
  *
- * `deno run -A bench/peers/run.ts --build=<folder> [--rounds=5] [--seconds=5]`
+ * `deno run -A bench/peers/run.ts --build=<folder> [--rounds=5] [--seconds=5] [--connections=32]`
  *
  * @module
  */
@@ -10,13 +10,13 @@ import { parseArgs } from "node:util";
 import { startEmbedded } from "../../db/embedded/embedded.ts";
 import type { LoadFigures } from "../generator.ts";
 import { chooseGenerator } from "../load.ts";
-import { cpuSeconds, isInstalled, median, output } from "../processes.ts";
+import { residentMib } from "../memory.ts";
+import { cpuSeconds, isInstalled, median, output, treeOf } from "../processes.ts";
 import { makeRealm, removeStand, type Stand, startDefault, startStand } from "../stand.ts";
 import { openIndependentYardstick } from "../yardstick.ts";
 import { startBlnk, startFormance, type Subject, type SubjectOptions } from "./subjects.ts";
 
 const ACCOUNTS = 1000;
-const CONNECTIONS = 32;
 /** Of the database, for all that are measured together. */
 const CONNECTIONS_MAX = 300;
 const GENERATOR = new URL("../generator.ts", import.meta.url).pathname;
@@ -45,7 +45,16 @@ interface Round {
   p99: number;
   /** Microseconds of processor a transfer, of the service and of PostgreSQL. */
   cost: number;
+  /** Resident memory of the service after the load, in MiB, without PostgreSQL. */
+  memory: number;
   failed: number;
+}
+
+/** How all are measured. */
+interface How {
+  rounds: number;
+  seconds: number;
+  connections: number;
 }
 
 /** Something that is measured, by how it is loaded. */
@@ -66,6 +75,7 @@ export async function main(args: readonly string[]): Promise<number> {
       build: { type: "string" },
       rounds: { type: "string", default: "5" },
       seconds: { type: "string", default: "5" },
+      connections: { type: "string", default: "32" },
     },
   });
   const peers: Peer[] = [];
@@ -93,6 +103,7 @@ export async function main(args: readonly string[]): Promise<number> {
       peers,
       rounds: Number(values.rounds),
       seconds: Number(values.seconds),
+      connections: Number(values.connections),
     });
     return 0;
   } finally {
@@ -114,7 +125,7 @@ async function lackingOf({ files, programs }: Peer, build: string | undefined): 
 
 async function compare(
   options: SubjectOptions,
-  how: { folder: string; peers: readonly Peer[]; rounds: number; seconds: number },
+  how: How & { folder: string; peers: readonly Peer[] },
 ): Promise<void> {
   const { stand, work } = options;
   const yardstick = await openIndependentYardstick(stand, {
@@ -129,7 +140,7 @@ async function compare(
   try {
     const realm = await makeRealm(stand, service, { name: "peers", accounts: ACCOUNTS });
     const generator = await chooseGenerator(work, { own: true, wrk: false });
-    const load = { connections: CONNECTIONS, many: 1, seconds: how.seconds };
+    const load = { connections: how.connections, many: 1, seconds: how.seconds };
     const own: Runner = {
       name: "Purser",
       pids: [service.pid],
@@ -137,7 +148,7 @@ async function compare(
       clean: () => Promise.resolve(),
     };
     const runners = [own];
-    for (const one of subjects) runners.push(await runnerOf(one, work, how.seconds));
+    for (const one of subjects) runners.push(await runnerOf(one, work, how));
     const found = new Map<string, Round[]>();
     for (let round = 0; round < how.rounds; round++) {
       const base = await yardstick.run({ ...load, of: "independent", clients: 32, how: "uniform" });
@@ -157,7 +168,7 @@ async function compare(
   }
 }
 
-async function runnerOf(subject: Subject, work: string, seconds: number): Promise<Runner> {
+async function runnerOf(subject: Subject, work: string, how: How): Promise<Runner> {
   const base = `${work}/${subject.port}`;
   await Deno.writeTextFile(`${base}.accounts`, subject.accounts.join("\n") + "\n");
   await Deno.writeTextFile(`${base}.json`, JSON.stringify(subject.form));
@@ -169,8 +180,8 @@ async function runnerOf(subject: Subject, work: string, seconds: number): Promis
     async run(mode) {
       const args = [
         subject.port,
-        CONNECTIONS,
-        seconds,
+        how.connections,
+        how.seconds,
         "",
         `${base}.accounts`,
         mode,
@@ -194,14 +205,18 @@ async function measure(stand: Stand, runner: Runner, how: "uniform" | "hot"): Pr
   const before = await used();
   const { requests, failed, seconds, p50, p99 } = await runner.run(how);
   const cost = (await used() - before) / requests * 1e6;
+  const trees = await Promise.all(runner.pids.map(treeOf));
+  const resident = await Promise.all(trees.flat().map(residentMib));
+  const memory = resident.reduce((sum, mib) => sum + mib, 0);
   await runner.clean();
-  return { ratio: NaN, rate: (requests - failed) / seconds, p50, p99, cost, failed };
+  return { ratio: NaN, rate: (requests - failed) / seconds, p50, p99, cost, memory, failed };
 }
 
-function print(found: Map<string, Round[]>, how: { rounds: number; seconds: number }): void {
+function print(found: Map<string, Round[]>, how: How): void {
   console.log(
-    `Medians of ${how.rounds} rounds of ${how.seconds} s, ${CONNECTIONS} connections, ${ACCOUNTS} accounts.\n\n` +
-      "| | ratio | transfers/s | p50 ms | p99 ms | us each | failed |\n|---|--:|--:|--:|--:|--:|--:|",
+    `Medians of ${how.rounds} rounds of ${how.seconds} s, ${how.connections} connections, ${ACCOUNTS} accounts.\n\n` +
+      "| | ratio | transfers/s | p50 ms | p99 ms | us each | MiB | failed |\n" +
+      "|---|--:|--:|--:|--:|--:|--:|--:|",
   );
   for (const [name, rounds] of found) {
     const of = (figure: keyof Round) => median(rounds.map((round) => round[figure]));
@@ -211,6 +226,7 @@ function print(found: Map<string, Round[]>, how: { rounds: number; seconds: numb
       of("p50").toFixed(1),
       of("p99").toFixed(1),
       of("cost").toFixed(0),
+      of("memory").toFixed(0),
       rounds.reduce((sum, { failed }) => sum + failed, 0),
     ];
     console.log(`| ${name} | ${cells.join(" | ")} |`);
