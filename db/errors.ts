@@ -40,8 +40,8 @@ function isCatalogRace(error: unknown): boolean {
     CATALOG_WRITERS.has((error as { routine?: unknown }).routine);
 }
 
-/** Whether a prepared statement must be prepared anew, which the driver does at the next try. */
-function isStatementLost(error: unknown): boolean {
+/** Whether a prepared statement must be prepared anew: nothing of it was done. */
+export function isStatementLost(error: unknown): boolean {
   const code = codeOf(error);
   if (code === "26000") return true;
   return code === "0A000" && (error as { routine?: unknown }).routine === "RevalidateCachedQuery";

@@ -1,13 +1,15 @@
 /**
- * Transactions whose connection is lost. The driver would still roll back or commit on the
- * connection, or send the next statement: such a write ends the process, or stays buffered and
- * takes the answer of another caller's statement after the reconnection. Therefore nothing is sent
- * on a lost connection any more. The driver's own watch ends the transaction for its caller.
+ * Transactions that send nothing more: their connection is lost, or their work has ended. On a lost connection the driver
+ * would still roll back or commit, or send the next statement: such a write ends the process, or stays buffered and takes
+ * the answer of another caller's statement after the reconnection. The driver's own watch ends the transaction for its
+ * caller. What is left of work that has failed, as beside the failure of another part, would send its next statement after
+ * the end: on a connection that is another caller's, or for no transaction at all.
  *
  * @module
  */
 import type postgres from "postgres";
 import { isDisconnect } from "./errors.ts";
+import { refuseFurther } from "./statements.ts";
 
 /** Stops a pool's transactions from sending after their connection is lost. */
 export function silenceLost(sql: postgres.Sql): postgres.Sql {
@@ -17,7 +19,7 @@ export function silenceLost(sql: postgres.Sql): postgres.Sql {
     const connection = { lost: false };
     const ending = begin(
       ...args.slice(0, -1),
-      (tx: postgres.TransactionSql) => unlessLost(connection, () => work(watch(connection, tx))),
+      (tx: postgres.TransactionSql) => unlessLost(connection, tx, work),
     );
     return ending.catch((error) => {
       if (isDisconnect(error)) connection.lost = true;
@@ -33,13 +35,19 @@ interface Connection {
   lost: boolean;
 }
 
-/** Gives the result of the work; stays pending for ever once the connection is lost. */
-async function unlessLost(connection: Connection, work: () => unknown): Promise<unknown> {
+/** Gives the result of the work, which may send nothing afterwards; stays pending for ever once the connection is lost. */
+async function unlessLost(
+  connection: Connection,
+  tx: postgres.TransactionSql,
+  work: Work,
+): Promise<unknown> {
   try {
-    const result = await work();
+    const result = await work(watch(connection, tx));
     if (!connection.lost) return result;
   } catch (error) {
     if (!connection.lost && !isDisconnect(error)) throw error;
+  } finally {
+    refuseFurther(tx);
   }
   return await new Promise<never>(() => {});
 }
@@ -61,8 +69,7 @@ function watch(connection: Connection, tx: postgres.TransactionSql): postgres.Tr
       return (...args: unknown[]) => {
         assertThere();
         const work = args.pop() as Work;
-        const inner = (sp: postgres.TransactionSql) =>
-          unlessLost(connection, () => work(watch(connection, sp)));
+        const inner = (sp: postgres.TransactionSql) => unlessLost(connection, sp, work);
         return (target.savepoint as unknown as Begin)(...args, inner);
       };
     },

@@ -13,8 +13,8 @@
  * @module
  */
 import type postgres from "postgres";
-import { codeOf, isDisconnect } from "./errors.ts";
-import { onHandled, type Statement } from "./statements.ts";
+import { codeOf, isDisconnect, isStatementLost } from "./errors.ts";
+import { handlerOf, onHandled, renewStatement, type Statement } from "./statements.ts";
 
 type Begin = (...args: unknown[]) => Promise<unknown>;
 
@@ -70,13 +70,10 @@ onHandled((statement) => {
   return true;
 });
 
-function handlerOf(sql: postgres.Sql): Statement["handler"] {
-  return (sql.unsafe("") as unknown as Statement).handler; // which nobody sends
-}
-
-/** Runs a statement on a connection of its own. */
-function run(state: State, statement: Statement): void {
+/** Runs a statement on a connection of its own; on another one where its plan was lost there, and nothing done. */
+function run(state: State, statement: Statement, isAgain = false): void {
   take(state).then((connection) => {
+    if (isAgain) renewStatement(statement);
     if (statement.cancelled) return leave(state, connection);
     const { resolve, reject } = statement;
     statement.resolve = (answer) => {
@@ -85,7 +82,9 @@ function run(state: State, statement: Statement): void {
     };
     statement.reject = (error) => {
       leave(state, connection, isAnswer(error));
-      reject(error);
+      if (isAgain || !isStatementLost(error)) return reject(error);
+      Object.assign(statement, { resolve, reject });
+      run(state, statement, true);
     };
     connection.handler(statement);
   }, (error) => statement.reject(error));
@@ -114,17 +113,20 @@ async function begin(state: State, args: unknown[]): Promise<unknown> {
   } catch (error) {
     // Of the work's error the driver has rolled back. After any other the end itself failed: it may be open yet.
     const isRolledBack = error === failure || codeOf(failure) === "25P02" && isAnswer(error);
-    isFree = isRolledBack && !isDisconnect(error);
+    isFree = isRolledBack && !isDisconnect(error) && !isStatementLost(error);
     throw error;
   } finally {
     leave(state, connection, isFree);
   }
 }
 
-/** Whether an error is the server's answer, after which the connection is free. */
+/**
+ * Whether an error is the server's answer, after which the connection is free. One that has lost a plan may have lost all,
+ * and is ended: a transaction that runs again would meet them one by one.
+ */
 function isAnswer(error: unknown): boolean {
   return typeof error === "object" && error !== null && "severity_local" in error &&
-    !isDisconnect(error);
+    !isDisconnect(error) && !isStatementLost(error);
 }
 
 function take(state: State): Promise<Connection> {

@@ -18,7 +18,8 @@ export interface Statement {
   readonly tagged: boolean;
   /** Whether it was sent. */
   executed: boolean;
-  readonly cancelled: unknown;
+  /** Whether the driver is to leave it. */
+  cancelled: unknown;
   readonly options: { onexecute?: unknown };
   /** Sends it on a connection of a pool, or of a transaction. */
   readonly handler: (statement: Statement) => void;
@@ -51,7 +52,8 @@ interface Kind {
 const VALUES_MAX = 65_533;
 const kinds = new WeakMap<object, Kind>();
 const guarded = new WeakSet<object>();
-const retried = new WeakMap<Statement, unknown>();
+/** What sends statements of transactions and savepoints that are over. */
+const ended = new WeakSet<Statement["handler"]>();
 let handled: Handled = () => false;
 
 /** Sets what takes statements before the driver does. */
@@ -80,13 +82,29 @@ export function guardingStatements(sql: postgres.Sql): postgres.Sql {
     const kind = this.canceller === null ? undefined : kinds.get(this.canceller);
     return kind === undefined ? handle.call(this) : send(this, kind);
   };
-  keepingValues(statements);
+  failingWherePlansAreLost(statements);
   return sql;
+}
+
+/** Gives what sends the statements of a pool, a transaction or a savepoint. */
+export function handlerOf(sql: postgres.Sql | postgres.TransactionSql): Statement["handler"] {
+  return (sql.unsafe("") as unknown as Statement).handler; // which nobody sends
+}
+
+/**
+ * Ends a transaction or savepoint for its work: the driver would send what the work asks later, on a connection that is
+ * another caller's by then, or for no transaction at all.
+ */
+export function refuseFurther(tx: postgres.TransactionSql): void {
+  ended.add(handlerOf(tx));
 }
 
 async function send(statement: Statement, kind: Kind): Promise<void> {
   if (statement.executed) return;
   statement.executed = true;
+  if (ended.has(statement.handler) && !isEnd(statement)) {
+    return statement.reject(new Error("a statement came after the end of its transaction"));
+  }
   await null; // who made it may yet say how it is read
   try {
     assertSendable(statement, kind);
@@ -140,19 +158,29 @@ function assertValue(value: unknown, { classes }: Kind, values: unknown[]): stri
 }
 
 /**
- * Has a statement that the driver prepares anew, where the server has lost or outgrown its plan, written with the values
- * that it was given. The driver writes once more what it has written: true becomes false, and JSON a text of JSON.
+ * Has a statement fail whose plan the server has lost or outgrown. The driver would prepare it anew by itself, behind what
+ * was sent meanwhile: in a transaction, where that fails too, the statements behind it get no rows, or wait for ever; a
+ * commit is answered as if it were one; and values that were written are written once more.
  */
-function keepingValues(statements: Statement): void {
+function failingWherePlansAreLost(statements: Statement): void {
   Object.defineProperty(statements, "retried", {
-    get(this: Statement) {
-      return retried.get(this);
-    },
+    get: () => undefined,
     set(this: Statement, error: unknown) {
-      retried.set(this, error);
-      this.parameters = null;
+      this.cancelled = true; // so that the driver leaves it
+      this.reject(error);
     },
   });
+}
+
+/** Makes a statement that failed as it was before it was sent. */
+export function renewStatement(statement: Statement): void {
+  statement.cancelled = null;
+  statement.parameters = null;
+}
+
+/** Whether the driver ends a transaction or savepoint by it. */
+function isEnd({ strings }: Statement): boolean {
+  return /^(commit|rollback|prepare transaction)\b/.test(strings[0]);
 }
 
 function isCommit({ strings, args }: Statement): boolean {

@@ -218,30 +218,14 @@ async function send(pool: Pool, batch: Item[], tail: string): Promise<() => Outc
   return () => outcomesOf(moves, positions, row, tail);
 }
 
-/** Connections on which the driver itself sent a query again. */
-const resent = new WeakSet<Pool["sql"]>();
-
-/**
- * Sends a call as one message. The driver itself sends it again where the server has lost its prepared
- * statement; another batch on that connection would then wait for ever, take the wrong columns, or take the
- * answer of the first for its own. Both are sent again on another connection instead: the driver ends the
- * query that it sent again before any that could have its answer.
- */
+/** Sends a call as one message. */
 async function call<Row>(
   pool: Pool,
   statement: string,
   parameters: (string | null)[],
 ): Promise<Row> {
-  const { sql } = pool;
-  const query = sql.unsafe<Row[]>(statement, parameters, PREPARED);
-  const [answer] = await Promise.allSettled([query]);
-  if ((query as { retried?: unknown }).retried) resent.add(sql);
-  if (resent.has(sql)) {
-    pool.renew(sql, Promise.resolve());
-    throw Object.assign(new Error("a prepared statement was lost"), { code: "CONNECTION_CLOSED" });
-  }
-  if (answer.status === "rejected") throw answer.reason;
-  return answer.value[0] as Row;
+  const [row] = await pool.sql.unsafe<Row[]>(statement, parameters, PREPARED);
+  return row as Row;
 }
 
 async function sendBulk(
