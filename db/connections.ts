@@ -136,17 +136,21 @@ const STARTS_MS = 2_000;
 
 /**
  * Gives up a connection that is closed again and again before its first answer, as by a balancer without a server: the
- * driver begins anew for ever, hundreds of times a second, and its caller waits.
+ * driver begins anew for ever, hundreds of times a second, and its caller waits. At each start it asks for a function that
+ * makes sockets.
  */
-function limitStarts(options: { connection: object }): void {
-  const { connection } = options;
+function limitStarts(options: object): void {
   const starts: number[] = [];
-  Object.defineProperty(options, "connection", {
+  let isAsked = false;
+  Object.defineProperty(options, "socket", {
     get() {
+      if (isAsked) return undefined; // it asks twice
+      isAsked = true;
+      setTimeout(() => isAsked = false);
       const now = performance.now();
       while (starts.length > 0 && starts[0] < now - STARTS_MS) starts.shift();
       starts.push(now);
-      if (starts.length <= STARTS_MAX) return connection;
+      if (starts.length <= STARTS_MAX) return undefined;
       const error = new Error("the connection was closed before it had begun, again and again");
       throw Object.assign(error, { code: "CONNECT_TIMEOUT" });
     },

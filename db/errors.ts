@@ -49,22 +49,47 @@ export function isStatementLost(error: unknown): boolean {
 
 /** Codes of the system and of PostgreSQL after which a connection is gone. */
 const DISCONNECTS: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "EPIPE",
-  "ETIMEDOUT",
-  "ENOTFOUND",
+  ...["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND"],
   "25P03", // the server ended a transaction that sent nothing for too long
   "25P04", // … or that was open for too long
   "53300", // no connection is free on the server
 ]);
 
+/** What the system is asked for a socket before anything is sent over it, and afterwards. */
+const CONNECTING: ReadonlySet<unknown> = new Set(["connect", "getaddrinfo"]);
+const CONNECTED: ReadonlySet<unknown> = new Set(["read", "write", "shutdown"]);
+
+/** Failures of a statement that was never sent. */
+const unsent = new WeakSet<object>();
+
+/** Notes that an error is of a statement that was never sent: no connection could be made for it. */
+export function noteUnsent(error: unknown): void {
+  if (typeof error === "object" && error !== null) unsent.add(error);
+}
+
 /** Whether the connection was lost or could not be made, so that the outcome may be unknown. */
 export function isDisconnect(error: unknown): boolean {
+  if (isOutOfReach(error)) return false;
+  if (isUnsent(error) && !isOfServer(error)) return true;
   const code = codeOf(error);
   if (code === null) return false;
   return code.startsWith("CONN") || code.startsWith("08") || code.startsWith("57P") ||
-    DISCONNECTS.has(code);
+    /^ERR_(STREAM|SOCKET|SSL|TLS)_/.test(code) || DISCONNECTS.has(code) ||
+    CONNECTING.has(callOf(error)) || CONNECTED.has(callOf(error));
+}
+
+/** Whether the server has answered with this error. */
+export function isOfServer(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "severity_local" in error;
+}
+
+/** The system's function that failed, if one did. */
+function callOf(error: unknown): unknown {
+  return (error as { syscall?: unknown }).syscall;
+}
+
+function isUnsent(error: unknown): boolean {
+  return typeof error === "object" && error !== null && unsent.has(error);
 }
 
 /** Codes of a connection that was never made: nothing was sent over it. */
@@ -75,7 +100,8 @@ const NEVER_MADE: ReadonlySet<string> = new Set([
 /** Whether what was asked may have been done although it failed: its answer was lost. */
 export function mayBeDone(error: unknown): boolean {
   if (error instanceof Contention) return error.mayBeDone;
-  return isDisconnect(error) && !NEVER_MADE.has(codeOf(error)!);
+  return isDisconnect(error) && !isUnsent(error) && !CONNECTING.has(callOf(error)) &&
+    !NEVER_MADE.has(codeOf(error)!);
 }
 
 /**
@@ -113,6 +139,7 @@ export function isRefusedThere(error: unknown): boolean {
 /** Codes of a server that nobody heard: its address takes no connection, or there is none of its name. */
 const UNANSWERED: ReadonlySet<string> = new Set([
   ...["ECONNREFUSED", "ENOTFOUND", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT", "CONNECT_TIMEOUT"],
+  "EAI_AGAIN",
 ]);
 
 /** Whether no server answered at all; one that refuses a login, or starts up, has answered. */

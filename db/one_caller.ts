@@ -13,7 +13,7 @@
  * @module
  */
 import type postgres from "postgres";
-import { codeOf, isDisconnect, isStatementLost } from "./errors.ts";
+import { codeOf, isDisconnect, isOfServer, isStatementLost, noteUnsent } from "./errors.ts";
 import { handlerOf, onHandled, renewStatement, type Statement } from "./statements.ts";
 
 type Begin = (...args: unknown[]) => Promise<unknown>;
@@ -26,6 +26,8 @@ interface Connection {
   handler: Statement["handler"];
   /** Whether it closed; it may have been opened anew since. */
   isClosed: boolean;
+  /** What its user sent last by itself: a statement, or the beginning of a transaction. */
+  last: Statement | null;
 }
 
 interface Waiter {
@@ -47,6 +49,8 @@ interface State {
 }
 
 const pools = new WeakMap<Statement["handler"], State>();
+const connections = new WeakMap<Statement["handler"], Connection>();
+const urgent = new WeakSet<Statement>();
 
 /** Opens a pool of so many connections at most. */
 export function oneCallerEach(open: Open, max: number): postgres.Sql {
@@ -63,16 +67,26 @@ export function oneCallerEach(open: Open, max: number): postgres.Sql {
   });
 }
 
+/** Has a statement wait for nobody: where all connections are in use, it gets one more. */
+export function atOnce<S>(statement: S): S {
+  urgent.add(statement as Statement);
+  return statement;
+}
+
 onHandled((statement) => {
   const state = pools.get(statement.handler);
-  if (state === undefined) return false;
+  if (state === undefined) {
+    const connection = connections.get(statement.handler);
+    if (connection !== undefined) connection.last = statement;
+    return false;
+  }
   run(state, statement);
   return true;
 });
 
 /** Runs a statement on a connection of its own; on another one where its plan was lost there, and nothing done. */
 function run(state: State, statement: Statement, isAgain = false): void {
-  take(state).then((connection) => {
+  take(state, urgent.has(statement)).then((connection) => {
     if (isAgain) renewStatement(statement);
     if (statement.cancelled) return leave(state, connection);
     const { resolve, reject } = statement;
@@ -81,11 +95,13 @@ function run(state: State, statement: Statement, isAgain = false): void {
       resolve(answer);
     };
     statement.reject = (error) => {
+      if (statement.state === null) noteUnsent(error);
       leave(state, connection, isAnswer(error));
       if (isAgain || !isStatementLost(error)) return reject(error);
       Object.assign(statement, { resolve, reject });
       run(state, statement, true);
     };
+    connection.last = statement;
     connection.handler(statement);
   }, (error) => statement.reject(error));
 }
@@ -94,12 +110,13 @@ function run(state: State, statement: Statement, isAgain = false): void {
 async function begin(state: State, args: unknown[]): Promise<unknown> {
   const work = args.pop() as (tx: unknown) => unknown;
   const connection = await take(state);
-  let isFree = false;
+  let [isBegun, isFree] = [false, false];
   let failure: unknown = null;
   try {
     const result = await (connection.sql.begin as unknown as Begin)(
       ...args,
       async (tx: unknown) => {
+        isBegun = true;
         try {
           return await work(tx);
         } catch (error) {
@@ -111,6 +128,7 @@ async function begin(state: State, args: unknown[]): Promise<unknown> {
     isFree = true;
     return result;
   } catch (error) {
+    if (!isBegun) noteUnsent(error);
     // Of the work's error the driver has rolled back. After any other the end itself failed: it may be open yet.
     const isRolledBack = error === failure || codeOf(failure) === "25P02" && isAnswer(error);
     isFree = isRolledBack && !isDisconnect(error) && !isStatementLost(error);
@@ -125,15 +143,14 @@ async function begin(state: State, args: unknown[]): Promise<unknown> {
  * and is ended: a transaction that runs again would meet them one by one.
  */
 function isAnswer(error: unknown): boolean {
-  return typeof error === "object" && error !== null && "severity_local" in error &&
-    !isDisconnect(error) && !isStatementLost(error);
+  return isOfServer(error) && !isDisconnect(error) && !isStatementLost(error);
 }
 
-function take(state: State): Promise<Connection> {
+function take(state: State, isUrgent = false): Promise<Connection> {
   if (state.isEnding) return Promise.reject(refusal("CONNECTION_ENDED"));
   const connection = state.free.pop();
   if (connection !== undefined) return Promise.resolve(connection);
-  if (state.all.size < state.max) return Promise.resolve(opened(state));
+  if (state.all.size < state.max || isUrgent) return Promise.resolve(opened(state));
   const { promise, resolve, reject } = Promise.withResolvers<Connection>();
   state.waiting.push({ resolve, reject });
   return promise;
@@ -142,10 +159,13 @@ function take(state: State): Promise<Connection> {
 function opened(state: State): Connection {
   const sql = state.open(() => {
     connection.isClosed = true;
+    // Between the error and the end of its socket the driver takes what is sent, and tells nobody that it is lost.
+    if (connection.last?.state) connection.last.reject(refusal("CONNECTION_CLOSED"));
     const at = state.free.indexOf(connection);
     if (at >= 0) drop(state, state.free.splice(at, 1)[0]);
   });
-  const connection: Connection = { sql, handler: handlerOf(sql), isClosed: false };
+  const connection: Connection = { sql, handler: handlerOf(sql), isClosed: false, last: null };
+  connections.set(connection.handler, connection);
   state.all.add(connection);
   return connection;
 }
@@ -153,9 +173,10 @@ function opened(state: State): Connection {
 /** Gives a connection to who waits for one; ends it where it may not be free. */
 function leave(state: State, connection: Connection, isFree = true): void {
   if (!state.all.has(connection)) return;
-  const isKept = isFree && !connection.isClosed;
+  connection.last = null;
+  const isKept = isFree && !connection.isClosed && state.all.size <= state.max;
   if (!isKept) drop(state, connection);
-  const next = state.waiting.shift();
+  const next = isKept || state.all.size < state.max ? state.waiting.shift() : undefined;
   if (next !== undefined) next.resolve(isKept ? connection : opened(state));
   else if (isKept) state.free.push(connection);
   if (state.free.length === state.all.size) state.whenUnused();
@@ -183,5 +204,5 @@ async function end(state: State, timeoutS: number | null): Promise<void> {
 }
 
 function refusal(code: string): Error {
-  return Object.assign(new Error(`${code}: the connections were ended`), { code });
+  return Object.assign(new Error(`${code}: the connection was ended`), { code });
 }

@@ -20,7 +20,8 @@ export interface Statement {
   executed: boolean;
   /** Whether the driver is to leave it. */
   cancelled: unknown;
-  readonly options: { onexecute?: unknown };
+  /** The connection that it was sent on; null until then. */
+  state: object | null;
   /** Sends it on a connection of a pool, or of a transaction. */
   readonly handler: (statement: Statement) => void;
   /** Ends statements of a pool; null when it was called. */
@@ -112,8 +113,7 @@ async function send(statement: Statement, kind: Kind): Promise<void> {
     return statement.reject(error);
   }
   if (isCommit(statement)) watchCommit(statement);
-  // The pool's own `begin` runs on the connection that was taken for the transaction.
-  if (statement.options.onexecute === undefined && handled(statement)) return;
+  if (handled(statement)) return;
   statement.handler(statement);
 }
 
@@ -176,6 +176,7 @@ function failingWherePlansAreLost(statements: Statement): void {
 export function renewStatement(statement: Statement): void {
   statement.cancelled = null;
   statement.parameters = null;
+  statement.state = null;
 }
 
 /** Whether the driver ends a transaction or savepoint by it. */

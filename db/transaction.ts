@@ -12,6 +12,7 @@ import {
   isRefusedThere,
 } from "./errors.ts";
 import { isPastBound, releaseBound } from "./late_bounds.ts";
+import { atOnce } from "./one_caller.ts";
 import type { Db, Pool, Sql, Tx } from "./pool_types.ts";
 import { isRoleRefused, renewAfterRefusal } from "./role_refusals.ts";
 
@@ -232,10 +233,10 @@ async function cancelable<T>(
 ): Promise<T> {
   signal.throwIfAborted();
   let canceled: Promise<unknown> = Promise.resolve();
-  // Where the role may not end statements, they end by their time-out.
+  // All who hold connections may be aborted at once. Where the role may not end statements, they end by their time-out.
   const cancel = () =>
-    canceled = pool.sql`
-      select pg_cancel_backend(${pid}) where ${started} = ${pool.sql.unsafe(STARTED)}`
+    canceled = atOnce(pool.sql`
+      select pg_cancel_backend(${pid}) where ${started} = ${pool.sql.unsafe(STARTED)}`)
       .catch(() => {});
   signal.addEventListener("abort", cancel, { once: true });
   try {

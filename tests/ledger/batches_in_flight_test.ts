@@ -270,6 +270,8 @@ test("two batches whose prepared statements the server has lost are posted once 
   equal(await own.total(own.destination), "22");
 });
 
+const PARSE_COMPLETE = "1".charCodeAt(0);
+
 test("no batch is sent while another's lost statement is prepared anew, whose answer it might take", async (realm) => {
   const own = await book(realm);
   const proxy = openProxy(new URL(testDatabaseUrl()));
@@ -282,14 +284,10 @@ test("no batch is sent while another's lost statement is prepared anew, whose an
       await queue.pool.sql.unsafe("deallocate all").simple();
       const prepares = Promise.withResolvers<void>();
       const behind = Promise.withResolvers<void>();
-      let answers = 0;
-      proxy.beforeAnswers(async () => {
-        answers++; // the first says that the statement is lost, the second that it is prepared
-        if (answers === 2) {
-          prepares.resolve();
-          await behind.promise;
-        }
-        return null;
+      proxy.beforeAnswers(async ([kind]) => {
+        if (kind !== PARSE_COMPLETE) return;
+        prepares.resolve();
+        await behind.promise;
       });
       const posted = [post(first)];
       await prepares.promise;

@@ -3,7 +3,8 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import postgres from "postgres";
 import { startEmbedded } from "../../db/embedded/embedded.ts";
 import type { Pool, Sql } from "../../db/pool_types.ts";
-import { readingBriefly } from "../../db/transaction.ts";
+import { openDatabase } from "../../db/database.ts";
+import { reading, readingBriefly } from "../../db/transaction.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 
@@ -68,5 +69,38 @@ Deno.test("a read that is aborted is ended on its own server, and nothing on ano
     await there.end();
     await other.stop();
     await Deno.remove(dataDir, { recursive: true });
+  }
+});
+
+Deno.test("reads that are aborted while they hold every connection of their pool end at once, and others are served", async () => {
+  const max = 2;
+  const database = openDatabase({
+    ...{ url: testDatabaseUrl(), prepare: true, parseJson: JSON.parse, platformMax: max },
+  });
+  const observer = postgres(testDatabaseUrl(), { max: 1, onnotice: () => {} });
+  const marked = `select pg_sleep(60) /* ${crypto.randomUUID()} */`;
+  try {
+    const { platform } = database;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const reads = Array.from(
+      { length: max },
+      () => readingBriefly(platform, 20_000, (db) => db.unsafe(marked), { signal }),
+    );
+    const ended = Promise.all(reads.map((read) => rejects(read, { code: "57014" })));
+    await until(async () => {
+      const rows = await observer`select 1 from pg_stat_activity
+        where query = ${marked} and state = 'active'`;
+      return rows.length === max;
+    });
+    const next = reading(platform, (db) => db`select 1 as one`);
+    const began = performance.now();
+    controller.abort();
+    await ended;
+    equal((await next)[0].one, 1);
+    equal(performance.now() - began < 15_000, true);
+  } finally {
+    await observer.end();
+    await database.close();
   }
 });

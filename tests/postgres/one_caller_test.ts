@@ -143,24 +143,26 @@ Deno.test("a transaction that the server rolls back at its commit has failed", a
   });
 });
 
-Deno.test("an address that closes each connection at once is given up at once, and nothing was done", async () => {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  let accepted = 0;
-  const serving = (async () => {
-    for await (const connection of listener) {
-      accepted++;
-      connection.close();
+for (const mode of ["disable", "require"]) {
+  Deno.test(`an address that closes each connection at once is given up at once, and nothing was done: sslmode=${mode}`, async () => {
+    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    let accepted = 0;
+    const serving = (async () => {
+      for await (const connection of listener) {
+        accepted++;
+        connection.close();
+      }
+    })();
+    const { port } = listener.addr as Deno.NetAddr;
+    try {
+      await withPool(1, async (pool) => {
+        const [{ reason }] = await Promise.allSettled([one(pool, "a")]) as PromiseRejectedResult[];
+        deepEqual([codeOf(reason), mayBeDone(reason)], ["CONNECT_TIMEOUT", false]);
+        ok(accepted < 10, `${accepted}`);
+      }, `postgres://nobody@127.0.0.1:${port}/nothing?sslmode=${mode}`);
+    } finally {
+      listener.close();
+      await serving;
     }
-  })();
-  const { port } = listener.addr as Deno.NetAddr;
-  try {
-    await withPool(1, async (pool) => {
-      const [{ reason }] = await Promise.allSettled([one(pool, "a")]) as PromiseRejectedResult[];
-      deepEqual([codeOf(reason), mayBeDone(reason)], ["CONNECT_TIMEOUT", false]);
-      ok(accepted < 10, `${accepted}`);
-    }, `postgres://nobody@127.0.0.1:${port}/nothing`);
-  } finally {
-    listener.close();
-    await serving;
-  }
-});
+  });
+}

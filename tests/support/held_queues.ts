@@ -44,9 +44,6 @@ export async function waitForRowWaiter(realm: TestRealm): Promise<void> {
   }
 }
 
-/** Holds up a piece of what the server says, which then may arrive in one piece with the next. */
-export type BeforeAnswer = () => Promise<"joins the next" | null>;
-
 /** A way to the database that can be held up. */
 export interface Proxy {
   url: string;
@@ -55,14 +52,11 @@ export interface Proxy {
   /** From now on, what the server says does not arrive. */
   mute(): void;
   /** From now on, each piece of what the server says waits for this before it arrives. */
-  beforeAnswers(wait: BeforeAnswer): void;
+  beforeAnswers(wait: (piece: Uint8Array) => Promise<void>): void;
   /** Cuts all connections; later ones hear everything. */
   cut(): void;
   close(): Promise<void>;
 }
-
-/** How long an answer that is to join the next one is kept. */
-const ALONE_MS = 1000;
 
 /** Opens a way to the database's server. */
 export function openProxy(target: URL): Proxy {
@@ -71,34 +65,20 @@ export function openProxy(target: URL): Proxy {
   const running: Promise<unknown>[] = [];
   let muted = false;
   let sent = 0;
-  let onAnswer: BeforeAnswer | undefined;
+  let onAnswer: ((piece: Uint8Array) => Promise<void>) | undefined;
 
   async function copy(from: Deno.Conn, to: Deno.Conn, mutable: boolean): Promise<void> {
     const buffer = new Uint8Array(65_536);
-    let kept: number[] = [];
-    let alone: ReturnType<typeof setTimeout> | undefined;
-    async function pass(more: Uint8Array): Promise<void> {
-      const bytes = new Uint8Array([...kept, ...more]);
-      kept = [];
-      for (let at = 0; at < bytes.length;) at += await to.write(bytes.subarray(at));
-    }
     try {
       for (;;) {
         const n = await from.read(buffer);
-        clearTimeout(alone);
         if (n === null) break;
-        if (mutable && await onAnswer?.() === "joins the next") {
-          kept = [...kept, ...buffer.subarray(0, n)];
-          // An answer may come in several reads, so that none follows the one that was kept.
-          alone = setTimeout(() => void pass(new Uint8Array()).catch(() => {}), ALONE_MS);
-          continue;
-        }
+        if (mutable) await onAnswer?.(buffer.subarray(0, n));
         if (mutable && muted) continue;
         if (!mutable) sent += n;
-        await pass(buffer.subarray(0, n));
+        for (let at = 0; at < n;) at += await to.write(buffer.subarray(at, n));
       }
     } catch { /* one of the two was cut */ }
-    clearTimeout(alone);
     for (const conn of [from, to]) if (pairs.delete(conn)) conn.close();
   }
 
