@@ -196,6 +196,8 @@ const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
     import("../../docs/adr/0043-generations-of-stored-answers.md", { with: { type: "text" } }),
   "adr/0044-archived-parts.md": () =>
     import("../../docs/adr/0044-archived-parts.md", { with: { type: "text" } }),
+  "adr/0045-one-caller-for-each-connection.md": () =>
+    import("../../docs/adr/0045-one-caller-for-each-connection.md", { with: { type: "text" } }),
   "glossary.md": () => import("../../docs/glossary.md", { with: { type: "text" } }),
   "faults.md": () => import("../../docs/faults.md", { with: { type: "text" } }),
   "threat-model.md": () => import("../../docs/threat-model.md", { with: { type: "text" } }),
