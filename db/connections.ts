@@ -145,14 +145,16 @@ function limitStarts(options: object): void {
   Object.defineProperty(options, "socket", {
     get() {
       if (isAsked) return undefined; // it asks twice
-      isAsked = true;
-      setTimeout(() => isAsked = false);
       const now = performance.now();
       while (starts.length > 0 && starts[0] < now - STARTS_MS) starts.shift();
       starts.push(now);
-      if (starts.length <= STARTS_MAX) return undefined;
-      const error = new Error("the connection was closed before it had begun, again and again");
-      throw Object.assign(error, { code: "CONNECT_TIMEOUT" });
+      if (starts.length > STARTS_MAX) {
+        const error = new Error("the connection was closed before it had begun, again and again");
+        throw Object.assign(error, { code: "CONNECT_TIMEOUT" });
+      }
+      isAsked = true;
+      setTimeout(() => isAsked = false);
+      return undefined;
     },
   });
 }

@@ -32,7 +32,7 @@ interface Connection {
 
 interface Waiter {
   resolve: (connection: Connection) => void;
-  reject: (error: Error) => void;
+  reject: (error: unknown) => void;
 }
 
 interface State {
@@ -95,7 +95,7 @@ function run(state: State, statement: Statement, isAgain = false): void {
       resolve(answer);
     };
     statement.reject = (error) => {
-      if (statement.state === null) noteUnsent(error);
+      if (statement.state === null) noteUnmade(state, error);
       leave(state, connection, isAnswer(error));
       if (isAgain || !isStatementLost(error)) return reject(error);
       Object.assign(statement, { resolve, reject });
@@ -128,7 +128,7 @@ async function begin(state: State, args: unknown[]): Promise<unknown> {
     isFree = true;
     return result;
   } catch (error) {
-    if (!isBegun) noteUnsent(error);
+    if (!isBegun) noteUnmade(state, error);
     // Of the work's error the driver has rolled back. After any other the end itself failed: it may be open yet.
     const isRolledBack = error === failure || codeOf(failure) === "25P02" && isAnswer(error);
     isFree = isRolledBack && !isDisconnect(error) && !isStatementLost(error);
@@ -136,6 +136,21 @@ async function begin(state: State, args: unknown[]): Promise<unknown> {
   } finally {
     leave(state, connection, isFree);
   }
+}
+
+/**
+ * Notes that nothing was sent. Where the server did not answer in time, and nobody has another connection to it, those who
+ * wait are told the same: each would wait as long.
+ */
+function noteUnmade(state: State, error: unknown): void {
+  noteUnsent(error);
+  if (codeOf(error) !== "CONNECT_TIMEOUT" || state.all.values().some(isInUse)) return;
+  for (const { reject } of state.waiting.splice(0)) reject(error);
+}
+
+/** Whether something was sent over a connection by who has it. */
+function isInUse({ last }: Connection): boolean {
+  return last !== null && last.state !== null;
 }
 
 /**
@@ -160,7 +175,7 @@ function opened(state: State): Connection {
   const sql = state.open(() => {
     connection.isClosed = true;
     // Between the error and the end of its socket the driver takes what is sent, and tells nobody that it is lost.
-    if (connection.last?.state) connection.last.reject(refusal("CONNECTION_CLOSED"));
+    if (isInUse(connection)) connection.last!.reject(refusal("CONNECTION_CLOSED"));
     const at = state.free.indexOf(connection);
     if (at >= 0) drop(state, state.free.splice(at, 1)[0]);
   });

@@ -233,11 +233,12 @@ async function cancelable<T>(
 ): Promise<T> {
   signal.throwIfAborted();
   let canceled: Promise<unknown> = Promise.resolve();
-  // All who hold connections may be aborted at once. Where the role may not end statements, they end by their time-out.
-  const cancel = () =>
-    canceled = atOnce(pool.sql`
-      select pg_cancel_backend(${pid}) where ${started} = ${pool.sql.unsafe(STARTED)}`)
-      .catch(() => {});
+  // All connections may be in use so. Where the role may not end statements, they end by their time-out.
+  const cancel = () => {
+    const ending = pool.sql`
+      select pg_cancel_backend(${pid}) where ${started} = ${pool.sql.unsafe(STARTED)}`;
+    canceled = atOnce(ending).catch(() => {});
+  };
   signal.addEventListener("abort", cancel, { once: true });
   try {
     return await work();
@@ -310,13 +311,11 @@ export async function using<T>(
   const run = wherever(pool, work, deadlineMs);
   if (waitMaxMs >= deadlineMs) return await run;
   run.catch(() => {}); // no caller waits for it any more
-  const { promise, resolve } = Promise.withResolvers<typeof LATE>();
-  const timer = setTimeout(() => resolve(LATE), waitMaxMs);
-  const result = await Promise.race([run, promise]).finally(() => clearTimeout(timer));
-  if (result === LATE) {
-    throw new Contention("the database did not answer in time", { mayBeDone: true });
-  }
-  return result;
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const tell = () =>
+    reject(new Contention("the database did not answer in time", { mayBeDone: true }));
+  const timer = setTimeout(tell, waitMaxMs);
+  return await Promise.race([run, late]).finally(() => clearTimeout(timer));
 }
 
 /**
@@ -352,7 +351,6 @@ async function wherever<T>(
 
 /** Most moves of a realm that a caller follows. */
 const MOVES_MAX = 3;
-const LATE = Symbol();
 /** Statements that run on connections now, so that none is cut off when they are given up. */
 const running = new WeakMap<Sql, Set<Promise<unknown>>>();
 

@@ -178,3 +178,17 @@ Deno.test("a transaction whose connection is lost before it begins was not done;
     await proxy.close();
   }
 });
+
+Deno.test("callers who wait for a server that does not answer are told together", async () => {
+  const clients: net.Socket[] = [];
+  const silent = net.createServer((client) => clients.push(client.on("error", () => {})));
+  await using server = await listening(silent, "postgres://nobody@127.0.0.1/nothing");
+  await withPool(server.url, async (pool) => {
+    const asked = [...Object.values(ASKS), ...Object.values(ASKS)];
+    const errors = await Promise.all(asked.map((ask) => failureIn(ask(pool))));
+    const told = errors.map((error) => [error?.code, mayBeDone(error)]);
+    deepEqual(told, asked.map(() => ["CONNECT_TIMEOUT", false]));
+    equal(clients.length, 1);
+  });
+  for (const client of clients) client.destroy();
+});
