@@ -136,11 +136,12 @@ for (const [what, ask] of Object.entries(ASKS)) {
 /** Does something right behind the next error that a socket of this process tells its owner. */
 function whenFailed<T>(work: () => Promise<T>): Promise<T> {
   const { promise, resolve } = Promise.withResolvers<T>();
-  const { emit } = net.Socket.prototype;
-  net.Socket.prototype.emit = function (this: net.Socket, ...args: Parameters<typeof emit>) {
-    const isHeard = emit.apply(this, args);
-    if (args[0] === "error") {
-      net.Socket.prototype.emit = emit;
+  const sockets: { emit: (name: string, ...args: unknown[]) => boolean } = net.Socket.prototype;
+  const { emit } = sockets;
+  sockets.emit = function (name, ...args) {
+    const isHeard = emit.call(this, name, ...args);
+    if (name === "error") {
+      sockets.emit = emit;
       resolve(work());
     }
     return isHeard;
