@@ -1,13 +1,30 @@
-import { equal, ok, rejects } from "node:assert/strict";
-import { testDatabaseUrl } from "../support/database.ts";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { openDatabase } from "../../db/database.ts";
+import { testDatabase, testDatabaseUrl } from "../support/database.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
-import { dumpSchemas, readDumps } from "../support/schema.ts";
+import { dumpSchemas, dumpStocked, readDumps } from "../support/schema.ts";
+import { addToStock, takeFromStock } from "../support/schema_stock.ts";
 
 Deno.test("the migrations lead to the golden schemas (write them with `deno task schema`)", async () => {
   const made = await dumpSchemas(testDatabaseUrl());
   const golden = await readDumps();
   equal(made.platform, golden.platform);
   equal(made.realm, golden.realm);
+});
+
+Deno.test("a realm from the stock has the schema and the rights that migrations give to one, and is taken once", async () => {
+  await using own = await testDatabase();
+  await addToStock(own.url, 0, 2);
+  equal(await dumpStocked(own.url), (await readDumps()).realm);
+  const database = openDatabase({ url: own.url, prepare: true, parseJson: JSON.parse });
+  try {
+    const takes = ["first", "second", "third"].map((name) =>
+      takeFromStock(database.platform, name)
+    );
+    deepEqual((await Promise.all(takes)).sort(), [false, false, true]);
+  } finally {
+    await database.close();
+  }
 });
 
 Deno.test("the body of every function in the migrations can be parsed, and names existing objects", async () => {

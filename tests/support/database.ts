@@ -16,15 +16,20 @@ export function superuserUrl(): string {
   return ofThisFile("TEST_SUPERUSER_URL");
 }
 
-/** The database of a test file, where the whole suite runs; else the only one. */
+/** The name of the database of a group of test files. */
+export function databaseOf(group: number): string {
+  return `purser_${group}`;
+}
+
+/** The database of this group of test files, where the whole suite runs; else the only one. */
 function ofThisFile(name: string): string {
   const url = Deno.env.get(name);
   if (!url) throw new Error("run the tests with `deno task test [file]`, which starts PostgreSQL");
   const databases = Number(Deno.env.get("TEST_DATABASES") ?? 0);
-  if (databases === 0) return url;
-  const number = [...Deno.mainModule].reduce((sum, sign) => sum + sign.charCodeAt(0), 0);
+  const [, group] = /_(\d+)\.ts$/.exec(Deno.mainModule) ?? [];
+  if (databases === 0 || group === undefined) return url;
   const own = new URL(url);
-  own.pathname = `purser_${number % databases}`;
+  own.pathname = databaseOf(Number(group));
   return own.href;
 }
 

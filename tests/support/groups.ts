@@ -11,6 +11,18 @@ const SIZE = 8;
 /** What concerns the whole isolate: hooks around all of its tests, settings of assets, which apply once. */
 const ALONE = /\b(?:beforeAll|afterAll|applyAssets)\(/;
 
+/** What a file's tests make their realms with, and where they begin: each makes about one. */
+const REALM = /realm|ramp|fixture|sharing/i;
+const BEGINNINGS = [/\bDeno\.test\(|\bsharing\(/g, /\b(?:testRealm|neighbour)\(/g];
+
+/** Guesses from the text of test files how many realms they make. */
+export async function guessRealms(files: readonly string[]): Promise<number> {
+  const texts = await Promise.all(files.map((file) => Deno.readTextFile(new URL(file, ROOT))));
+  return texts.filter((text) => REALM.test(text)).map((text) =>
+    Math.max(...BEGINNINGS.map((each) => text.match(each)?.length ?? 0))
+  ).reduce((sum, count) => sum + count, 0);
+}
+
 /** The test files below `tests/` in groups of one folder, but those alone that change what others would see. */
 export async function groupTestFiles(): Promise<string[][]> {
   const groups: string[][] = [];

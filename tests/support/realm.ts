@@ -20,7 +20,7 @@ import { parseStoredJson } from "../../domain/json.ts";
 import { openSigningKeys } from "../../domain/security/signing_keys.ts";
 import { openRealmContexts } from "../../domain/realms/context.ts";
 import { presentAddress } from "../../domain/realms/realm_locations.ts";
-import { type CreatedRealm, createRealm, locationOf } from "../../domain/realms/realms.ts";
+import { type CreatedRealm, locationOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 import { createUser } from "../../domain/identity/users.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
@@ -33,7 +33,10 @@ import { openPeople } from "../../workers/gateways/people/people.ts";
 import { testDatabaseUrl } from "./database.ts";
 import { eventsLeft } from "./emitting_tests.ts";
 import { jobsOf } from "./jobs_of.ts";
+import { makeRealm, type TierName, VERIFIER } from "./new_realm.ts";
 import { testFile } from "./test_file.ts";
+
+export { PASSWORD } from "./new_realm.ts";
 
 /** An answer, read. */
 export interface Answer {
@@ -105,13 +108,8 @@ export interface TestRealm extends AsyncDisposable {
   leave(): void;
 }
 
-/** The password of every user that a test makes. */
-export const PASSWORD = "correct horse battery";
 /** The operator's key in tests. */
 export const PLATFORM_KEY = "platform-key-of-the-tests";
-/** A real argon2id verifier of {@link PASSWORD}, made with small parameters so that tests are quick. */
-const VERIFIER = "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" +
-  "COasZSyMm5hc6dqbItVb+IZaGwOa3IHiB0qT62pEreo";
 
 /** Opens the pools of a process. */
 export function reach(config: Config, onStatement?: (text: string) => void): Database {
@@ -142,7 +140,7 @@ export function testConfig(env: Record<string, string> = {}): Config {
 
 /** Makes a realm with an administrator, and the app in front of it. */
 export async function testRealm(
-  options: { env?: Record<string, string>; tier?: "free" | "basic" | "pro" | "unlimited" } = {},
+  options: { env?: Record<string, string>; tier?: TierName } = {},
   file: string = testFile(),
 ): Promise<TestRealm> {
   const config = testConfig(options.env);
@@ -150,7 +148,7 @@ export async function testRealm(
   const migrations = await readMigrations();
   await migratePlatform(database.platform.sql, migrations.platform);
   const services = wire(config, database, migrations);
-  const made = await makeRealm(file, services, options.tier ?? "unlimited", database);
+  const made = await makeRealm(file, services, database, { tier: options.tier });
   return await prepareTestRealm(services, database, made, file);
 }
 
@@ -180,40 +178,6 @@ export function wire(config: Config, database: Database, migrations: Migrations)
     wake: () => {},
     now: Date.now,
   };
-}
-
-async function makeRealm(
-  file: string,
-  { config, migrations }: Services,
-  tier: "free" | "basic" | "pro" | "unlimited",
-  database: Database,
-  pool: Pool = database.platform,
-): Promise<CreatedRealm> {
-  const at = Date.now();
-  const operator: Actor = {
-    user: "",
-    kind: "operator",
-    realm: { id: "", country: "US", accountingCurrency: "USD", withdrawals: {} },
-    roles: ["admin", "manage", "user"],
-    scopes: ["realm", "own"],
-    at,
-    requestId: newId(at),
-    address: null,
-  };
-  const input = {
-    name: file.split("/").slice(-2).join("/"), // who it is where what was left behind is audited
-    country: "US",
-    accounting_currency: "USD",
-    zone: "US" as const,
-    tier,
-    admin: { email: "admin@test.example", password: PASSWORD },
-  };
-  const { logins } = database;
-  const prepared = { migrations, roles: config.realmRoles, logins, verifier: VERIFIER };
-  return await serializable(
-    pool,
-    (tx) => createRealm(tx, operator, input, prepared),
-  );
 }
 
 async function prepareTestRealm(
@@ -288,7 +252,7 @@ async function makeNeighbour(
   database: Database,
   file: string,
 ): Promise<TestRealm> {
-  const made = await makeRealm(file, services, "unlimited", database, database.builder);
+  const made = await makeRealm(file, services, database, { pool: database.builder });
   const realm = await prepareTestRealm(services, database, made, file);
   return { ...realm, [Symbol.asyncDispose]: () => Promise.resolve(realm.leave()) };
 }

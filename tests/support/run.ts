@@ -4,10 +4,11 @@
  *
  * @module
  */
-import { openDatabase } from "../../db/database.ts";
 import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded.ts";
 import { fetchPackages, type PackageSet } from "../../db/packages.ts";
-import { groupTestFiles, writeGroups } from "./groups.ts";
+import { databaseOf } from "./database.ts";
+import { groupTestFiles, guessRealms, writeGroups } from "./groups.ts";
+import { makeStocked } from "./schema_stock.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Packages of the tests beside the service's: nodes, a compiler, a validator. */
@@ -28,11 +29,8 @@ const PERMISSIONS = [
 ];
 
 const CONFIG = ["--config", "tests/deno.json"];
-/**
- * The files of the whole suite share a few databases: PostgreSQL finds a function by its name among those of all
- * schemas, so the more realms a database has, the longer it takes to make one.
- */
-const DATABASES = 48;
+/** Stocks of schemas come in multiples of this, for a template each. */
+const STOCKED = 4;
 const MEMORY = "/dev/shm";
 /** Room for the whole suite's databases, thrice. */
 const MEMORY_BYTES = 12 * 2 ** 30;
@@ -58,8 +56,9 @@ export async function run(args: readonly string[]): Promise<number> {
   });
   try {
     const whole = !args.some((arg) => !arg.startsWith("-"));
-    const paths = whole ? await writeGroups(groupDir, await groupTestFiles()) : [];
-    const databases = server !== null && whole ? await makeDatabases(server) : 0;
+    const groups = whole ? await groupTestFiles() : [];
+    const paths = await writeGroups(groupDir, groups);
+    const databases = server === null || !whole ? 0 : await makeDatabases(server, groups);
     const command = new Deno.Command(Deno.execPath(), {
       args: [
         ...["test", ...CONFIG, "--parallel", "--frozen", ...PERMISSIONS],
@@ -105,24 +104,26 @@ export async function run(args: readonly string[]): Promise<number> {
 async function auditLeft(server: EmbeddedPostgres, databases: number): Promise<number> {
   const urls = databases === 0
     ? [server.url]
-    : Array.from({ length: databases }, (_, n) => new URL(`/purser_${n}`, server.url).href);
+    : Array.from({ length: databases }, (_, n) => new URL(`/${databaseOf(n)}`, server.url).href);
   const script = new URL("left_behind.ts", import.meta.url).href;
   const args = ["run", ...CONFIG, "--frozen", ...PERMISSIONS, script, ...urls];
   return (await new Deno.Command(Deno.execPath(), { args, cwd: ROOT }).spawn().status).code;
 }
 
-/** Makes the databases that test files share. */
-async function makeDatabases(server: EmbeddedPostgres): Promise<number> {
-  const url = server.superuserUrl;
-  const superuser = openDatabase({ url, prepare: true, parseJson: JSON.parse });
-  try {
-    for (let n = 0; n < DATABASES; n++) {
-      await superuser.platform.sql.unsafe(`create database purser_${n} owner purser`);
-    }
-  } finally {
-    await superuser.close();
+/**
+ * Makes a database for each group: PostgreSQL finds a function by its name among those of all schemas, so the more
+ * realms a database has, the longer it takes to make one.
+ */
+async function makeDatabases(
+  server: EmbeddedPostgres,
+  groups: readonly string[][],
+): Promise<number> {
+  const sizes = new Map<string, number>();
+  for (const [n, files] of groups.entries()) {
+    sizes.set(databaseOf(n), STOCKED * Math.ceil(await guessRealms(files) / STOCKED));
   }
-  return DATABASES;
+  await makeStocked(server, sizes);
+  return groups.length;
 }
 
 /**

@@ -11,9 +11,11 @@ import {
   migratePlatform,
   migrateRealm,
   readMigrations,
+  restateRights,
 } from "../../db/migrate.ts";
 import { openDatabase } from "../../db/database.ts";
 import { startEmbedded } from "../../db/embedded/embedded.ts";
+import { takeFromStock } from "./schema_stock.ts";
 
 const NAME = "realm_00000000000000000000000000000000";
 const PLACE = {
@@ -48,6 +50,23 @@ export async function dumpSchemas(url: string): Promise<Dumps> {
     const realm = await describe(sql, NAME, NAME);
     await sql.begin((tx) => dropRealmSchema(tx, { schema: NAME, role: NAME }));
     return { platform, realm };
+  } finally {
+    await database.close();
+  }
+}
+
+/** Describes the schema of a realm that the stock of a database was made for, and drops it. */
+export async function dumpStocked(url: string): Promise<string> {
+  const database = openDatabase({ url, prepare: true, parseJson: JSON.parse });
+  const migrations = await readMigrations();
+  try {
+    const { sql } = database.platform;
+    await migratePlatform(sql, migrations.platform);
+    if (!await takeFromStock(database.platform, NAME)) throw new Error("nothing is in stock");
+    await sql.begin((tx) => restateRights(tx, migrations, { ...PLACE, role: NAME }));
+    const realm = await describe(sql, NAME, NAME);
+    await sql.begin((tx) => dropRealmSchema(tx, { schema: NAME, role: NAME }));
+    return realm;
   } finally {
     await database.close();
   }

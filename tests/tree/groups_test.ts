@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { groupTestFiles, writeGroups } from "../support/groups.ts";
+import { groupTestFiles, guessRealms, writeGroups } from "../support/groups.ts";
 import { testFile } from "../support/test_file.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -25,6 +25,15 @@ Deno.test("a file with hooks, or with settings of a whole process, is alone in i
   const groups = await groupTestFiles();
   const alone = ["tests/moves/move_test.ts", "tests/chains/asset_settings_test.ts"];
   for (const file of alone) deepEqual(groups.find((files) => files.includes(file)), [file]);
+});
+
+Deno.test("how many realms test files make is guessed by their tests and by what they call", async () => {
+  equal(await guessRealms(["tests/domain/money_test.ts"]), 0);
+  const file = "tests/ledger/ledger_time_test.ts";
+  const text = await Deno.readTextFile(new URL(file, ROOT));
+  const guess = await guessRealms([file, file]);
+  equal(guess % 2, 0);
+  ok(guess / 2 >= text.split("testRealm()").length - 1);
 });
 
 Deno.test("a group is a module that imports its files", async () => {
