@@ -161,16 +161,6 @@ export async function createRealm(
   if (provisioned !== undefined && !await deleteProvisioning(tx, location.id)) {
     throw notPrepared("making the realm took too long: try again");
   }
-  return await addToDirectory(tx, actor, input, { location, admin, migrations });
-}
-
-/** Enters a realm that was provisioned into the directory, with a first application key. */
-export async function addToDirectory(
-  tx: Tx,
-  actor: Actor,
-  input: NewRealm,
-  { location, admin, migrations }: ProvisionedRealm & { migrations: Migrations },
-): Promise<CreatedRealm> {
   const realm = await named(input.tier, () =>
     insertRealm(tx, {
       id: location.id,
@@ -205,16 +195,6 @@ export async function provisionRealm(
   const { location } = prepared;
   await createRealmSchema(tx, location, prepared.logins);
   await migrateRealm(tx, prepared.migrations, location);
-  return await createFirstAdmin(tx, actor, input, prepared);
-}
-
-/** Creates the administrator of a realm that has nobody yet. */
-export async function createFirstAdmin(
-  tx: Tx,
-  actor: Actor,
-  input: NewRealm,
-  { location, verifier }: { location: RealmLocation; verifier: string },
-): Promise<UserRow> {
   const realm = {
     id: location.id,
     country: input.country,
@@ -224,7 +204,7 @@ export async function createFirstAdmin(
   return await createUser(tx, { ...actor, realm }, {
     username: input.admin.username ?? input.admin.email,
     email: input.admin.email,
-    verifier,
+    verifier: prepared.verifier,
     roles: ["admin"],
     scopes: ["realm"],
     channel: { email: input.admin.email },

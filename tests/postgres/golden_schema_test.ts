@@ -2,8 +2,8 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
 import { testDatabase, testDatabaseUrl } from "../support/database.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
-import { dumpSchemas, dumpStocked, readDumps } from "../support/schema.ts";
-import { addToStock, takeFromStock } from "../support/schema_stock.ts";
+import { dumpSchemas, dumpSpare, readDumps } from "../support/schema.ts";
+import { addSpares, takeSpare } from "../support/spare_schemas.ts";
 
 Deno.test("the migrations lead to the golden schemas (write them with `deno task schema`)", async () => {
   const made = await dumpSchemas(testDatabaseUrl());
@@ -12,15 +12,13 @@ Deno.test("the migrations lead to the golden schemas (write them with `deno task
   equal(made.realm, golden.realm);
 });
 
-Deno.test("a realm from the stock has the schema and the rights that migrations give to one, and is taken once", async () => {
+Deno.test("a realm that takes a spare schema has the schema and the rights that migrations give to one, and nobody else takes it", async () => {
   await using own = await testDatabase();
-  await addToStock(own.url, 0, 2);
-  equal(await dumpStocked(own.url), (await readDumps()).realm);
+  await addSpares(own.url, 0, 2);
+  equal(await dumpSpare(own.url), (await readDumps()).realm);
   const database = openDatabase({ url: own.url, prepare: true, parseJson: JSON.parse });
   try {
-    const takes = ["first", "second", "third"].map((name) =>
-      takeFromStock(database.platform, name)
-    );
+    const takes = ["first", "second", "third"].map((name) => takeSpare(database.platform, name));
     deepEqual((await Promise.all(takes)).sort(), [false, false, true]);
   } finally {
     await database.close();

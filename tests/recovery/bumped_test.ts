@@ -2,13 +2,14 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Checkpoint } from "../../workers/sending/order_work.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
+import { paidOut } from "../support/found_payments.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/nodes/litecoind.ts";
-import { crashAt, paidOnce, pay, queue, speedUp } from "../support/pending_withdrawals.ts";
+import { openPaying, openTwoCoins } from "../support/paying_ramp.ts";
+import { crashAt, paidOnce, queue, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import { COIN, follow, LITECOIN, openUtxoRamp, type UtxoChain } from "../support/utxo_fixture.ts";
-import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
 const ignore = !hasLitecoind();
@@ -26,10 +27,6 @@ async function endAt(funded: FundedRamp, step: Checkpoint): Promise<void> {
     if (passed === step) throw new Error("the worker ended");
   });
   await rejects(ended, /the worker ended/);
-}
-
-async function paidOut({ anvil }: FundedRamp): Promise<bigint> {
-  return BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
 }
 
 for (const step of ["planned", "stored", "broadcast"] as const) {
@@ -78,11 +75,8 @@ for (const step of ["planned", "stored"] as const) {
       `LTC: a withdrawal that was ${step} at the dump and replaced since is paid once, and waits while its replacement is in the pool`,
     ignore,
     fn: async () => {
-      await using funded = await openUtxoRamp(LITECOIN);
-      const { realm } = funded;
-      await funded.fund(5n * COIN, 3n * COIN);
-      const { address } = await newParty("LITECOIN");
-      const id = await pay(funded, address, "1", SLOW);
+      await using funded = await openPaying(SLOW);
+      const { realm, id, to: address } = funded;
       ok((await crashAt(funded, step)).done);
       await keepRealm(realm);
       await funded.advance();
@@ -116,11 +110,8 @@ for (const [step, block] of FOUND) {
       `LTC: a withdrawal that was ${step} at the dump, and whose replacement is in the ${block} block, is not asked about and paid once`,
     ignore,
     fn: async () => {
-      await using funded = await openUtxoRamp(LITECOIN);
-      const { realm, node } = funded;
-      await funded.fund(5n * COIN, 3n * COIN);
-      const { address } = await newParty("LITECOIN");
-      const id = await pay(funded, address, "1", SLOW);
+      await using funded = await openPaying(SLOW);
+      const { realm, node, id, to: address } = funded;
       ok((await crashAt(funded, step)).done);
       await keepRealm(realm);
       await funded.advance();
@@ -153,9 +144,8 @@ Deno.test({
     "LTC: a batch that was sent at the dump and replaced since pays each of its withdrawals once",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+    await using funded = await openTwoCoins();
     const { realm, node } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
     const made = await queue(funded, LITECOIN, 2, SLOW);
     await funded.advance(); // joined
     ok((await crashAt(funded, "broadcast")).done);

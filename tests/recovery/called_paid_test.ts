@@ -5,11 +5,12 @@ import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/instal
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rich } from "../support/nodes/anvil.ts";
 import { openOrderedAnew } from "../support/ordered_anew.ts";
+import { openTwoCoins } from "../support/paying_ramp.ts";
 import { crashAt, pay } from "../support/pending_withdrawals.ts";
 import { openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { advance, customer, ended, tokenDraw } from "../support/own_token.ts";
-import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ignore = !hasLitecoind();
@@ -86,9 +87,8 @@ Deno.test({
     "LTC: a withdrawal that was called paid, and whose payment is found and then replaced by another, says so, and its ramp goes into quarantine",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+    await using funded = await openTwoCoins();
     const { realm, node } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
     const id = await pay(funded, (await newParty("LITECOIN")).address, "1");
     await keepRealm(realm);
     ok((await crashAt(funded, "sending")).done);

@@ -1,13 +1,14 @@
 /** Transactions of a lost database that contest each other, or bytes of the backup, while the chain is reorganised. */
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { openFundedRamp } from "../support/evm_fixture.ts";
+import { paidOut } from "../support/found_payments.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { crashAt, pay, speedUp } from "../support/pending_withdrawals.ts";
+import { openPaying } from "../support/paying_ramp.ts";
+import { crashAt, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
-import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
-import { newParty } from "../chains/bitcoin/fixture.ts";
+import { COIN, follow } from "../support/utxo_fixture.ts";
 
 const ETHER = 10n ** 18n;
 const ignore = !hasLitecoind();
@@ -19,11 +20,8 @@ Deno.test({
     "LTC: a withdrawal that was new at the dump, whose payment was found and loses its block to one before it, is paid once and done",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm, node } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
-    const { address } = await newParty("LITECOIN");
-    const id = await pay(funded, address, "1", SLOW);
+    await using funded = await openPaying(SLOW);
+    const { realm, node, id, to: address } = funded;
     await keepRealm(realm);
     await funded.advance();
     const [first] = await rowsOf<{ hash: string; raw: string }>(
@@ -56,11 +54,8 @@ Deno.test({
     "LTC: a withdrawal that was signed at the dump, whose replacement was found and loses its block to the first bytes, is paid once and done",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm, node } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
-    const { address } = await newParty("LITECOIN");
-    const id = await pay(funded, address, "1", SLOW);
+    await using funded = await openPaying(SLOW);
+    const { realm, node, id, to: address } = funded;
     ok((await crashAt(funded, "stored")).done);
     const signed = "select hash, raw from order_attempts";
     const [first] = await rowsOf<{ hash: string; raw: string }>(realm, signed);
@@ -85,10 +80,6 @@ Deno.test({
     await funded.agree();
   },
 });
-
-async function paidOut({ anvil }: FundedRamp): Promise<bigint> {
-  return BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
-}
 
 for (const later of ["paid", "unpaid"] as const) {
   for (const sent of later === "paid" ? ["waits", "is signed", "is sent"] : ["waits"]) {

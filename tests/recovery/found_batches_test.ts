@@ -3,9 +3,10 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { answered } from "../support/found_payments.ts";
 import { haltRealm, keepRealm, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { openTwoCoins } from "../support/paying_ramp.ts";
 import { paidOnce, pay, queue, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
-import { COIN, follow, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, LITECOIN, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const SLOW = { fee: { speed: "slow" } };
@@ -37,9 +38,8 @@ Deno.test({
     "LTC: a found batch that also pays somebody whom nobody here knows is sped up by two of its customers, each payment is made once, and it may cost a multiple of what both have paid",
   ignore: !hasLitecoind(),
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+    await using funded = await openTwoCoins();
     const { realm, node } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
     const queued = await queue(funded, LITECOIN, 2, SLOW);
     await keepRealm(realm);
     const lost = (await newParty("LITECOIN")).address;

@@ -8,9 +8,10 @@ import { workerContextOf } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { openOrderedAnew } from "../support/ordered_anew.ts";
+import { openTwoCoins } from "../support/paying_ramp.ts";
 import { pay } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, hurry, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const KILLED = "the process was killed";
@@ -66,9 +67,8 @@ Deno.test({
     "LTC: a reconciliation that is killed before any of its steps and run again ends as any other",
   ignore: !hasLitecoind(),
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+    await using funded = await openTwoCoins();
     const { realm, node } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
     const { address } = await newParty("LITECOIN");
     const ids = [await pay(funded, address, "1"), await pay(funded, address, "1")];
     await keepRealm(realm);

@@ -1,15 +1,12 @@
 /** Answers of an operator that another run of `reconcile` has overtaken. */
 import { deepEqual, equal } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
+import { paidOut } from "../support/found_payments.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
-
-async function paidOut(funded: FundedRamp): Promise<bigint> {
-  return BigInt(await funded.anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
-}
 
 /** A withdrawal that is asked about. */
 async function asked(funded: FundedRamp): Promise<string> {

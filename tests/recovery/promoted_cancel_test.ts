@@ -12,7 +12,8 @@ import { openSigner } from "../../workers/keys/signer.ts";
 import type { Checkpoint } from "../../workers/sending/order_work.ts";
 import { openRelay } from "../process/crash/relay.ts";
 import { until } from "../support/eventually.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
+import { paidOut } from "../support/found_payments.ts";
 import { type Host, host, type Worker } from "../support/fence_host.ts";
 import { reconcile } from "../support/installation.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -98,10 +99,6 @@ async function assertNotCanceled(installation: Installation): Promise<void> {
     `/v1/withdrawals/${installation.id}`,
   );
   deepEqual([body.status, body.acts.cancel], ["PROCESSING", "chain.quarantined"]);
-}
-
-async function paidOut({ anvil }: FundedRamp): Promise<bigint> {
-  return BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
 }
 
 async function createDatabases(primary: EmbeddedPostgres, names: readonly string[]) {

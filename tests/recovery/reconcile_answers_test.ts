@@ -2,6 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { newId } from "../../domain/ids.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { paidOut } from "../support/found_payments.ts";
 import { type Backups, backups } from "../support/installation.ts";
 import { rowsOf } from "../support/realm.ts";
 import { hasTerminals, type Host, host } from "../support/reconcile_host.ts";
@@ -172,8 +173,4 @@ function openOf(out: string): string[] {
 
 async function statusOf(funded: FundedRamp, id: string): Promise<string> {
   return (await funded.read(id)).status;
-}
-
-async function paidOut(funded: FundedRamp): Promise<bigint> {
-  return BigInt(await funded.anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
 }

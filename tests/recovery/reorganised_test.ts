@@ -7,10 +7,10 @@ import type { WorkerContext } from "../../workers/worker_context.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { openPaying } from "../support/paying_ramp.ts";
 import { driftsOf, mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { COIN, follow, hurry, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
-import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
 const ignore = !hasLitecoind();
@@ -115,11 +115,8 @@ Deno.test({
     "LTC: a payment that was found and loses its block, before or after the reconciliation, is mined again and paid once",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm, node } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
-    const { address } = await newParty("LITECOIN");
-    const id = await funded.withdraw(address, "1", { source: { account: funded.ramp } });
+    await using funded = await openPaying();
+    const { realm, node, id, to: address } = funded;
     await keepRealm(realm);
     await funded.advance();
     await node.mine(2);

@@ -5,8 +5,9 @@ import { quarantine } from "../../domain/sending/quarantine.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { openTwoCoins } from "../support/paying_ramp.ts";
 import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, hurry, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { haltRealm, keepRealm, OLDER, reconcile, restoreRealm } from "../support/installation.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -272,8 +273,7 @@ async function totalOf(fixture: RampFixture, id: string): Promise<string> {
 }
 
 Deno.test("LTC: a dump restored after a withdrawal is not paid again from other coins, and its change is no deposit", async () => {
-  await using funded = await openUtxoRamp(LITECOIN);
-  await funded.fund(5n * COIN, 3n * COIN);
+  await using funded = await openTwoCoins();
   const party = await newParty("LITECOIN");
   const id = await funded.withdraw(party.address, "1", { source: { account: funded.ramp } });
   await keepRealm(funded.realm);

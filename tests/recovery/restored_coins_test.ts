@@ -3,6 +3,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { scriptOf } from "../../domain/chains/addresses.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Question } from "../../workers/recovery/reconcile.ts";
+import { openPaying } from "../support/paying_ramp.ts";
 import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
@@ -17,11 +18,8 @@ Deno.test({
   name: "LTC: a payment that waits in the pool is waited for, and nobody is asked about it",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
-    const { address } = await newParty("LITECOIN");
-    const id = await pay(funded, address, "1");
+    await using funded = await openPaying();
+    const { realm, id, to: address } = funded;
     await keepRealm(realm);
     await funded.advance();
     await restoreRealm(realm);
@@ -68,11 +66,8 @@ Deno.test({
   name: "LTC: a payment replaced since the dump is found under its replacement, in the pool too",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
-    const { address } = await newParty("LITECOIN");
-    const id = await pay(funded, address, "1", { fee: { speed: "slow" } });
+    await using funded = await openPaying({ fee: { speed: "slow" } });
+    const { realm, id, to: address } = funded;
     await funded.advance();
     await keepRealm(realm);
     equal((await speedUp(funded, id)).status, 200);

@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { openTwoCoins } from "../support/paying_ramp.ts";
+import { COIN, follow, LITECOIN } from "../support/utxo_fixture.ts";
 import { openConsolidatingRamp } from "../support/consolidation_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
@@ -20,8 +21,7 @@ Deno.test({
     "LTC: a dump restored after one transaction paid several withdrawals ends each, and pays none again",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN, 3n * COIN);
+    await using funded = await openTwoCoins();
     const { ids, to } = await queue(funded, LITECOIN, 4);
     await keepRealm(funded.realm);
     const paid = await funded.ended(ids);
@@ -47,8 +47,7 @@ Deno.test({
   name: "LTC: a dump restored in which a batch was planned already takes its transaction for it",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN, 3n * COIN);
+    await using funded = await openTwoCoins();
     const { ids, to } = await queue(funded, LITECOIN, 3);
     await funded.advance(); // joined, and perhaps planned
     await keepRealm(funded.realm);
@@ -150,8 +149,7 @@ Deno.test({
   name: "LTC: coins that vanished without a spender keep nobody from reconciling",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN, 3n * COIN);
+    await using funded = await openTwoCoins();
     await funded.realm.command((tx) =>
       tx`update coins set spent_by = 'unknown', spent_height = height where amount = ${`${
         3n * COIN

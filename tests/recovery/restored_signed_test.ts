@@ -3,7 +3,8 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Question } from "../../workers/recovery/reconcile.ts";
-import { COIN, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { openTwoCoins } from "../support/paying_ramp.ts";
+import { LITECOIN } from "../support/utxo_fixture.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
@@ -69,9 +70,8 @@ Deno.test({
     "LTC: a signed batch whose transaction is mined is not asked about, and its fee is booked to each",
   ignore: !hasLitecoind(),
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+    await using funded = await openTwoCoins();
     const { realm } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
     const { ids, to } = await queue(funded, LITECOIN, 2);
     await funded.advance();
     ok((await crashAt(funded, "stored")).done);

@@ -5,6 +5,7 @@ import { openFundedRamp } from "../support/evm_fixture.ts";
 import { answered, paidOut, reorganise, signElsewhere } from "../support/found_payments.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { openPaying, openTwoCoins } from "../support/paying_ramp.ts";
 import { paidOnce, pay, queue, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import {
@@ -40,11 +41,8 @@ for (const place of ["a later block", "its block", "the newest block"] as const)
       `LTC: a payment that was found, and whose coin another transaction spends in ${place} instead, is asked about and made once more`,
     ignore,
     fn: async () => {
-      await using funded = await openUtxoRamp(LITECOIN);
-      const { realm, node } = funded;
-      await funded.fund(5n * COIN, 3n * COIN);
-      const { address } = await newParty("LITECOIN");
-      const id = await pay(funded, address, "1");
+      await using funded = await openPaying();
+      const { realm, node, id, to: address } = funded;
       await keepRealm(realm);
       await funded.advance();
       const [{ input }] = await rowsOf<{ input: string }>(
@@ -93,11 +91,8 @@ Deno.test({
     "LTC: a payment that is found never to be mined while an operator answers is asked about before anything is sent",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm, node } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
-    const { address } = await newParty("LITECOIN");
-    const id = await pay(funded, address, "1");
+    await using funded = await openPaying();
+    const { realm, node, id, to: address } = funded;
     await keepRealm(realm);
     await funded.advance();
     const [{ input }] = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");
@@ -132,11 +127,8 @@ Deno.test({
     "LTC: a replacement that was found and loses its block is replaced once more where its withdrawal is sped up, and paid once",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm, node } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
-    const { address } = await newParty("LITECOIN");
-    const id = await pay(funded, address, "1", SLOW);
+    await using funded = await openPaying(SLOW);
+    const { realm, node, id, to: address } = funded;
     await funded.advance();
     equal((await speedUp(funded, id)).status, 200);
     await keepRealm(realm);
@@ -167,9 +159,8 @@ Deno.test({
     "LTC: a batch that was found and loses its block is replaced where one of its withdrawals is sped up, and each is paid once",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+    await using funded = await openTwoCoins();
     const { realm, node } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
     const queued = await queue(funded, LITECOIN, 2, SLOW);
     await keepRealm(realm);
     await funded.advance(); // joined
@@ -202,11 +193,8 @@ Deno.test({
     "LTC: a payment that was found, loses its block and waits for long is sent again as it is, and paid once",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm, node } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
-    const { address } = await newParty("LITECOIN");
-    const id = await pay(funded, address, "1");
+    await using funded = await openPaying();
+    const { realm, node, id, to: address } = funded;
     await keepRealm(realm);
     await funded.advance();
     await restoreRealm(realm);

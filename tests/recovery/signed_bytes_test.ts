@@ -5,9 +5,10 @@ import type { Question } from "../../workers/recovery/reconcile.ts";
 import { openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { openTwoCoins } from "../support/paying_ramp.ts";
 import { cancel, crashAt, pay, queue, sizeOf } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
-import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, LITECOIN } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
@@ -30,9 +31,8 @@ for (const end of ["stays", "loses its block to them"] as const) {
       `LTC: the bytes of a signed batch are kept while a transaction that pays a part of it is in the newest block, and it ${end}`,
     ignore,
     fn: async () => {
-      await using funded = await openUtxoRamp(LITECOIN);
+      await using funded = await openTwoCoins();
       const { realm, node } = funded;
-      await funded.fund(5n * COIN, 3n * COIN);
       const { ids, to } = await queue(funded, LITECOIN, 2);
       const [dropped, paid] = ids;
       await funded.advance(); // joined
@@ -74,9 +74,8 @@ Deno.test({
     "LTC: of two equal withdrawals in a signed batch, a transaction that was found and pays one ends one, and the other is asked about",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+    await using funded = await openTwoCoins();
     const { realm } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
     const { address } = await newParty("LITECOIN");
     const ids = [await pay(funded, address, "1"), await pay(funded, address, "1")];
     await funded.advance(); // joined
@@ -103,9 +102,8 @@ Deno.test({
     "LTC: a withdrawal signed at the dump, and another, are both found in the one transaction that pays them since, and neither is asked about",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+    await using funded = await openTwoCoins();
     const { realm } = funded;
-    await funded.fund(5n * COIN, 3n * COIN);
     const { address } = await newParty("LITECOIN");
     const signed = await pay(funded, address, "1");
     ok((await crashAt(funded, "stored")).done);

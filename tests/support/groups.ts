@@ -7,7 +7,12 @@
 
 const ROOT = new URL("../../", import.meta.url);
 /** Files of a group: fewer use the processors evenly, more are read faster. */
-const SIZE = 8;
+const SIZE = 12;
+/**
+ * Folders whose groups take minutes. They begin early, or one of them would be left alone at the end, and in turn with
+ * others: the former wait for processes that they started, the latter need the processors.
+ */
+const LONG = ["backup", "moves", "process", "process/crash", "recovery", "sending", "withdrawals"];
 /** What concerns the whole isolate: hooks around all of its tests, settings of assets, which apply once. */
 const ALONE = /\b(?:beforeAll|afterAll|applyAssets)\(/;
 
@@ -23,11 +28,22 @@ export async function guessRealms(files: readonly string[]): Promise<number> {
   ).reduce((sum, count) => sum + count, 0);
 }
 
-/** The test files below `tests/` in groups of one folder, but those alone that change what others would see. */
+/**
+ * The test files below `tests/` in groups of one folder, but those alone that change what others would see; the groups
+ * that take longest in the first half.
+ */
 export async function groupTestFiles(): Promise<string[][]> {
   const groups: string[][] = [];
   await collect("tests", groups);
-  return groups;
+  const isLong = ([file]: string[]) => LONG.includes(folderOf(file));
+  const [long, others] = [groups.filter(isLong), groups.filter((files) => !isLong(files))];
+  const early = long.flatMap((files, n) => [files, ...others.slice(n, n + 1)]);
+  return [...early, ...others.slice(long.length)];
+}
+
+/** The folder of a test file, from `tests/` on. */
+function folderOf(file: string): string {
+  return file.split("/").slice(1, -1).join("/");
 }
 
 async function collect(folder: string, groups: string[][]): Promise<void> {
@@ -52,8 +68,7 @@ async function isAlone(path: string): Promise<boolean> {
 /** Writes a module for each group into a folder; gives their paths. */
 export async function writeGroups(folder: string, groups: readonly string[][]): Promise<string[]> {
   return await Promise.all(groups.map(async (files, n) => {
-    const [, name] = /^tests\/(.*)\/[^/]+$/.exec(files[0]) ?? [];
-    const path = `${folder}/${(name ?? "tests").replaceAll("/", "_")}_${n}.ts`;
+    const path = `${folder}/${folderOf(files[0]).replaceAll("/", "_")}_${n}.ts`;
     const lines = files.map((file) => `import "${new URL(file, ROOT).href}";\n`);
     await Deno.writeTextFile(path, lines.join(""));
     return path;

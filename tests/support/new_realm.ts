@@ -1,30 +1,28 @@
 /** Makes the realms of tests. @module */
 import type { Database, Pool } from "../../db/database.ts";
 import { enterSchema, restateRights } from "../../db/migrate.ts";
+import { insertProvisioning } from "../../db/realms/realms.ts";
 import { serializable } from "../../db/transaction.ts";
 import type { Actor } from "../../domain/actor.ts";
+import { createUser } from "../../domain/identity/users.ts";
 import { newId } from "../../domain/ids.ts";
 import { newLocation } from "../../domain/realms/realm_locations.ts";
-import {
-  addToDirectory,
-  type CreatedRealm,
-  createFirstAdmin,
-  createRealm,
-} from "../../domain/realms/realms.ts";
+import { type CreatedRealm, createRealm } from "../../domain/realms/realms.ts";
 import type { Services } from "../../routes/http/services.ts";
-import { takeFromStock } from "./schema_stock.ts";
+import { takeSpare } from "./spare_schemas.ts";
 
 /** A tier that every installation has. */
 export type TierName = "free" | "basic" | "pro" | "unlimited";
 
 /** The password of every user that a test makes. */
 export const PASSWORD = "correct horse battery";
+const EMAIL = "admin@test.example";
 /** A real argon2id verifier of {@link PASSWORD}, made with small parameters so that tests are quick. */
 export const VERIFIER = "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" +
   "COasZSyMm5hc6dqbItVb+IZaGwOa3IHiB0qT62pEreo";
 
 /**
- * Makes a realm of a test file, from the stock of its database where that has one.
+ * Makes a realm of a test file, with a spare schema of its database where there is one.
  *
  * @param pool connections of the owner of all schemas
  */
@@ -51,17 +49,33 @@ export async function makeRealm(
     accounting_currency: "USD",
     zone: "US" as const,
     tier,
-    admin: { email: "admin@test.example", password: PASSWORD },
+    admin: { email: EMAIL, password: PASSWORD },
   };
   const { logins } = database;
   const prepared = { migrations, roles: config.realmRoles, logins, verifier: VERIFIER };
   const location = newLocation(newId(at), prepared);
-  const stocked = await takeFromStock(pool, location.schema);
+  if (!await takeSpare(pool, location.schema)) {
+    return await serializable(pool, (tx) => createRealm(tx, operator, input, prepared));
+  }
   return await serializable(pool, async (tx) => {
-    if (!stocked) return await createRealm(tx, operator, input, prepared);
     await restateRights(tx, migrations, location, logins);
-    const admin = await createFirstAdmin(tx, operator, input, { location, verifier: VERIFIER });
+    const admin = await createUser(tx, {
+      ...operator,
+      realm: { ...operator.realm, id: location.id },
+    }, {
+      username: EMAIL,
+      email: EMAIL,
+      verifier: VERIFIER,
+      roles: ["admin"],
+      scopes: ["realm"],
+      channel: { email: EMAIL },
+      data: {},
+    });
+    // As for a realm that was provisioned in a database of its own: what is left is the directory.
     await enterSchema(tx, "platform");
-    return await addToDirectory(tx, operator, input, { location, admin, migrations });
+    const mark = { id: location.id, database_url_encrypted: new Uint8Array(), created_at: at };
+    await insertProvisioning(tx, mark);
+    const provisioned = { location, admin };
+    return await createRealm(tx, operator, input, { ...prepared, provisioned });
   });
 }

@@ -1,28 +1,20 @@
 /** A withdrawal that was signed in a dump, and canceled and ordered anew since, for tests of restored databases. @module */
 import { equal, ok } from "node:assert/strict";
-import { newParty } from "../chains/bitcoin/fixture.ts";
 import { haltRealm, keepRealm, restoreRealm } from "./installation.ts";
+import { openPaying, type PayingRamp } from "./paying_ramp.ts";
 import { cancel, crashAt, pay } from "./pending_withdrawals.ts";
 import { rowsOf } from "./realm.ts";
-import { COIN, LITECOIN, openUtxoRamp, type UtxoRamp } from "./utxo_fixture.ts";
 
 /** A restored ramp in quarantine; the node has the payment that was ordered anew, in no block yet. */
-export interface OrderedAnew extends UtxoRamp {
-  /** The withdrawal, whose signed bytes spend other coins than the payment. */
-  readonly id: string;
-  /** Who was to be paid 1 LTC. */
-  readonly to: string;
-  /** The payment that was ordered anew, and the coin that it spends. */
+export interface OrderedAnew extends PayingRamp {
+  /** The payment that was ordered anew, and the coin that it spends; the withdrawal's signed bytes spend others. */
   readonly payment: { readonly hash: string; readonly input: string };
 }
 
 /** Restores the dump. */
 export async function openOrderedAnew(): Promise<OrderedAnew> {
-  const funded = await openUtxoRamp(LITECOIN);
-  const { realm } = funded;
-  await funded.fund(5n * COIN, 3n * COIN);
-  const { address: to } = await newParty("LITECOIN");
-  const id = await pay(funded, to, "1");
+  const funded = await openPaying();
+  const { realm, id, to } = funded;
   ok((await crashAt(funded, "stored")).done);
   const chosen = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");
   await keepRealm(realm);
@@ -39,5 +31,5 @@ export async function openOrderedAnew(): Promise<OrderedAnew> {
   const [payment] = await rowsOf<{ hash: string; input: string }>(realm, sent);
   await restoreRealm(realm);
   await haltRealm(realm);
-  return { ...funded, id, to, payment };
+  return { ...funded, payment };
 }

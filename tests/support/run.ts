@@ -8,7 +8,7 @@ import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded
 import { fetchPackages, type PackageSet } from "../../db/packages.ts";
 import { databaseOf } from "./database.ts";
 import { groupTestFiles, guessRealms, writeGroups } from "./groups.ts";
-import { makeStocked } from "./schema_stock.ts";
+import { makeWithSpares } from "./spare_schemas.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Packages of the tests beside the service's: nodes, a compiler, a validator. */
@@ -29,8 +29,8 @@ const PERMISSIONS = [
 ];
 
 const CONFIG = ["--config", "tests/deno.json"];
-/** Stocks of schemas come in multiples of this, for a template each. */
-const STOCKED = 4;
+/** Spare schemas come in multiples of this number, for each of which there is a template. */
+const STEP = 4;
 const MEMORY = "/dev/shm";
 /** Room for the whole suite's databases, thrice. */
 const MEMORY_BYTES = 12 * 2 ** 30;
@@ -120,9 +120,9 @@ async function makeDatabases(
 ): Promise<number> {
   const sizes = new Map<string, number>();
   for (const [n, files] of groups.entries()) {
-    sizes.set(databaseOf(n), STOCKED * Math.ceil(await guessRealms(files) / STOCKED));
+    sizes.set(databaseOf(n), STEP * Math.ceil(await guessRealms(files) / STEP));
   }
-  await makeStocked(server, sizes);
+  await makeWithSpares(server, sizes);
   return groups.length;
 }
 

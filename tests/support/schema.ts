@@ -15,7 +15,7 @@ import {
 } from "../../db/migrate.ts";
 import { openDatabase } from "../../db/database.ts";
 import { startEmbedded } from "../../db/embedded/embedded.ts";
-import { takeFromStock } from "./schema_stock.ts";
+import { takeSpare } from "./spare_schemas.ts";
 
 const NAME = "realm_00000000000000000000000000000000";
 const PLACE = {
@@ -55,14 +55,14 @@ export async function dumpSchemas(url: string): Promise<Dumps> {
   }
 }
 
-/** Describes the schema of a realm that the stock of a database was made for, and drops it. */
-export async function dumpStocked(url: string): Promise<string> {
+/** Describes the schema of a realm that takes a spare one of its database, and drops it. */
+export async function dumpSpare(url: string): Promise<string> {
   const database = openDatabase({ url, prepare: true, parseJson: JSON.parse });
   const migrations = await readMigrations();
   try {
     const { sql } = database.platform;
     await migratePlatform(sql, migrations.platform);
-    if (!await takeFromStock(database.platform, NAME)) throw new Error("nothing is in stock");
+    if (!await takeSpare(database.platform, NAME)) throw new Error("no schema is left");
     await sql.begin((tx) => restateRights(tx, migrations, { ...PLACE, role: NAME }));
     const realm = await describe(sql, NAME, NAME);
     await sql.begin((tx) => dropRealmSchema(tx, { schema: NAME, role: NAME }));

@@ -21,6 +21,12 @@ Deno.test("each test file is in one group, of its own folder", async () => {
   }
 });
 
+Deno.test("groups that take long begin in the first half of a run", async () => {
+  const groups = await groupTestFiles();
+  const last = groups.findLastIndex(([file]) => /^tests\/(backup|process|recovery)\//.test(file));
+  ok(last > 0 && last < groups.length / 2);
+});
+
 Deno.test("a file with hooks, or with settings of a whole process, is alone in its group", async () => {
   const groups = await groupTestFiles();
   const alone = ["tests/moves/move_test.ts", "tests/chains/asset_settings_test.ts"];

@@ -1,7 +1,8 @@
 /**
- * A stock of realm schemas, which databases of a test run begin with. To build one by its migrations takes PostgreSQL
- * four tenths of a second of a processor; to copy it with a database, a fiftieth of one. A realm from the stock gets
- * its name, its roles and their rights as any other; `tests/postgres/golden_schema_test.ts` compares the two.
+ * Schemas of realms without a name or a role, which databases of a test run begin with. To build one by its
+ * migrations takes PostgreSQL four tenths of a second of a processor; to copy it with its database, a fiftieth of one.
+ * A realm that takes one gets its roles and their rights as any other does: `tests/postgres/golden_schema_test.ts`
+ * compares the two.
  *
  * @module
  */
@@ -13,11 +14,11 @@ import { migrateRealm, type Migrations, readMigrations } from "../../db/migrate.
 const AT_ONCE = 2;
 
 function templateOf(size: number): string {
-  return `stock_of_${size}`;
+  return `spares_${size}`;
 }
 
-/** Makes databases, each with so many schemas in stock, by their names. */
-export async function makeStocked(
+/** Makes databases, by their names, each with so many spare schemas. */
+export async function makeWithSpares(
   server: EmbeddedPostgres,
   sizes: ReadonlyMap<string, number>,
 ): Promise<void> {
@@ -30,7 +31,7 @@ export async function makeStocked(
     for (const size of [...new Set(sizes.values())].sort((a, b) => a - b)) {
       const name = templateOf(size);
       await copy(superuser.platform, from.name, name);
-      await addToStock(new URL(`/${name}`, server.url).href, from.size, size);
+      await addSpares(new URL(`/${name}`, server.url).href, from.size, size);
       from = { name, size };
     }
     const due = [...sizes];
@@ -54,11 +55,11 @@ async function copy({ sql }: Pool, from: string, to: string): Promise<void> {
 }
 
 /** Builds schemas with the numbers from `from` to below `to`. */
-export async function addToStock(url: string, from: number, to: number): Promise<void> {
+export async function addSpares(url: string, from: number, to: number): Promise<void> {
   const database = openDatabase({ url, prepare: true, parseJson: JSON.parse });
   const migrations = await readMigrations();
   try {
-    for (let n = from; n < to; n++) await addOne(database.platform, migrations, `stock_${n}`);
+    for (let n = from; n < to; n++) await addOne(database.platform, migrations, `spare_${n}`);
   } finally {
     await database.close();
   }
@@ -71,12 +72,12 @@ async function addOne({ sql }: Pool, migrations: Migrations, schema: string): Pr
   });
 }
 
-/** Takes a schema from the stock of a database under another name; false where none is left. */
-export async function takeFromStock({ sql }: Pool, schema: string): Promise<boolean> {
+/** Gives a spare schema of a database its name; false where none is left. */
+export async function takeSpare({ sql }: Pool, schema: string): Promise<boolean> {
   return await sql.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(hashtext('stock'))`; // what comes after it sees what others took
+    await tx`select pg_advisory_xact_lock(hashtext('spares'))`; // what comes after it sees what others took
     const [found] = await tx<{ name: string }[]>`
-      select nspname as name from pg_namespace where nspname ~ '^stock_[0-9]+$' limit 1`;
+      select nspname as name from pg_namespace where nspname ~ '^spare_[0-9]+$' limit 1`;
     if (found === undefined) return false;
     await tx`alter schema ${tx(found.name)} rename to ${tx(schema)}`;
     return true;

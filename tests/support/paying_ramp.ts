@@ -1,0 +1,26 @@
+/** Ramps of Litecoin with which tests of restored databases begin. @module */
+import { newParty } from "../chains/bitcoin/fixture.ts";
+import { pay } from "./pending_withdrawals.ts";
+import { COIN, LITECOIN, openUtxoRamp, type UtxoRamp } from "./utxo_fixture.ts";
+
+/** A ramp and a withdrawal from it of 1 LTC, which no worker has seen yet. */
+export interface PayingRamp extends UtxoRamp {
+  /** The withdrawal. */
+  readonly id: string;
+  /** To whom it is paid. */
+  readonly to: string;
+}
+
+/** Opens a ramp of two coins, of 5 and of 3 LTC. */
+export async function openTwoCoins(): Promise<UtxoRamp> {
+  const funded = await openUtxoRamp(LITECOIN);
+  await funded.fund(5n * COIN, 3n * COIN);
+  return funded;
+}
+
+/** Opens a ramp of two coins and withdraws from it. */
+export async function openPaying(more: Record<string, unknown> = {}): Promise<PayingRamp> {
+  const funded = await openTwoCoins();
+  const { address: to } = await newParty("LITECOIN");
+  return { ...funded, to, id: await pay(funded, to, "1", more) };
+}
