@@ -1,8 +1,8 @@
 /** Payments whose fee was raised since the backup, by a replacement or a child: the one that was mined is theirs, and no other is sent. */
-import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import type { Checkpoint } from "../../workers/sending/order_work.ts";
-import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
+import { endAt } from "../support/ended_worker.ts";
+import { openFundedRamp } from "../support/evm_fixture.ts";
 import { paidOut } from "../support/found_payments.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/nodes/litecoind.ts";
@@ -22,20 +22,13 @@ const DEAR: UtxoChain = {
 };
 const unpaid = () => Promise.resolve(false);
 
-async function endAt(funded: FundedRamp, step: Checkpoint): Promise<void> {
-  const ended = funded.advance((passed) => {
-    if (passed === step) throw new Error("the worker ended");
-  });
-  await rejects(ended, /the worker ended/);
-}
-
 for (const step of ["planned", "stored", "broadcast"] as const) {
   Deno.test(`a withdrawal that was ${step} at the dump and replaced since is paid once, also while its replacement waits in the pool`, async () => {
     await using funded = await openFundedRamp();
     const { realm, anvil } = funded;
     await anvil.mine();
     const { body: { id } } = await funded.withdraw("1", SLOW);
-    await endAt(funded, step);
+    await endAt(step, funded.advance);
     await keepRealm(realm);
     await funded.advance();
     const faster = await realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {

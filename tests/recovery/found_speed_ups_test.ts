@@ -1,9 +1,10 @@
 /** Payments that were found on an EVM chain, lose their block, and pay less than the fee is by then: they are replaced by the same payment. */
-import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { hexlify, Wallet } from "ethers";
 import { selectKeyPositions } from "../../db/accounts/ramps.ts";
 import { reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { endAt } from "../support/ended_worker.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import {
   answered,
@@ -196,10 +197,7 @@ Deno.test("a withdrawal that was signed at the dump, whose replacement was found
   const { realm, anvil } = funded;
   await anvil.mine(3);
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
-  const signed = funded.advance((passed) => {
-    if (passed === "stored") throw new Error("the worker ended");
-  });
-  await rejects(signed, /the worker ended/);
+  await endAt("stored", funded.advance);
   await keepRealm(realm);
   const path = `/v1/withdrawals/${id}/speed-up`;
   const raw = await signElsewhere(funded, async () => {

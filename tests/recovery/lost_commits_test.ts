@@ -1,19 +1,12 @@
 /** Databases that lose their last commits, as where a standby that was behind is promoted. */
-import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { writing } from "../../db/transaction.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
+import { endAt } from "../support/ended_worker.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { host } from "../support/fence_host.ts";
 import { attest, backups, keepRealm, restoreRealm, superuserOf } from "../support/installation.ts";
 import { rowsOf } from "../support/realm.ts";
-
-/** Sends a payment, and ends the worker behind it. */
-async function sendOnly(funded: FundedRamp): Promise<void> {
-  const ended = funded.advance((step) => {
-    if (step === "broadcast") throw new Error("the worker ended");
-  });
-  await rejects(ended, /the worker ended/);
-}
 
 async function paid({ anvil }: FundedRamp): Promise<bigint> {
   await anvil.mine();
@@ -33,7 +26,7 @@ Deno.test("a database that has lost a payment which left is older than the recor
   await keepRealm(realm, superuserOf(own.url));
   const { sql } = realm.database.platform;
   const kept = await sql`select id, count, token from platform.installation_witnesses`;
-  await sendOnly(funded);
+  await endAt("broadcast", funded.advance);
   ok(await paid(funded) > 0n);
   await restoreRealm(realm, superuserOf(own.url));
   await sql`update platform.installation_witnesses

@@ -4,13 +4,14 @@
  *
  * @module
  */
-import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import type { EmbeddedPostgres } from "../../db/embedded/embedded.ts";
 import { claimEpoch } from "../../workers/installation/fence.ts";
 import { attestRealm } from "../../workers/installation/attestation.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import type { Checkpoint } from "../../workers/sending/order_work.ts";
 import { openRelay } from "../process/crash/relay.ts";
+import { endAt } from "../support/ended_worker.ts";
 import { until } from "../support/eventually.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { paidOut } from "../support/found_payments.ts";
@@ -30,14 +31,6 @@ interface Installation {
   /** The process of the first host, which is lost with the primary, and that of the other, which goes on. */
   readonly gone: Worker;
   readonly left: Worker;
-}
-
-/** Ends a worker of the withdrawal at a checkpoint. */
-async function endAt({ advance }: FundedRamp, step: Checkpoint): Promise<void> {
-  const ended = advance((passed) => {
-    if (passed === step) throw new Error("the worker ended");
-  });
-  await rejects(ended, /the worker ended/);
 }
 
 /** Has the context's keys guarded by a fence. */
@@ -67,7 +60,7 @@ async function openInstallation(
   guard(funded, gone);
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1");
-  if (step !== null) await endAt(funded, step);
+  if (step !== null) await endAt(step, funded.advance);
   await compare(funded);
   return { funded, url: own.href, first, id, gone, left };
 }
@@ -126,7 +119,7 @@ Deno.test("after a promotion no withdrawal is canceled before all workers have c
   const [mark, bytes, whole] = all;
   await caughtUp(primary, standby);
   await cutOff(primary);
-  for (const { funded } of [mark, bytes]) await endAt(funded, "broadcast");
+  for (const { funded } of [mark, bytes]) await endAt("broadcast", funded.advance);
   for (const { gone } of all) await gone.lose();
   relay.leadTo(null);
   Deno.kill(primary.pid, "SIGKILL");

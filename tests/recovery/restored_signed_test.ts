@@ -3,6 +3,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Question } from "../../workers/recovery/reconcile.ts";
+import { endAt } from "../support/ended_worker.ts";
 import { openTwoCoins } from "../support/paying_ramp.ts";
 import { LITECOIN } from "../support/utxo_fixture.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
@@ -13,14 +14,6 @@ import { rowsOf } from "../support/realm.ts";
 import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
 
 const ETHER = 10n ** 18n;
-
-/** Ends a worker once it has stored the bytes. */
-async function signOnly(funded: FundedRamp): Promise<void> {
-  const ended = funded.advance((step) => {
-    if (step === "stored") throw new Error("the worker ended");
-  });
-  await rejects(ended, /the worker ended/);
-}
 
 async function follow(funded: FundedRamp): Promise<void> {
   for (let round = 0; round < 4; round++) {
@@ -45,7 +38,7 @@ Deno.test("a signed withdrawal whose bytes are mined is not asked about, and the
   await using funded = await openFundedRamp();
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1");
-  await signOnly(funded);
+  await endAt("stored", funded.advance);
   await keepRealm(funded.realm);
   const { chain } = await funded.finish(id);
   const { account, fees } = await funded.books();
@@ -96,7 +89,7 @@ Deno.test("in quarantine nothing goes back for a transaction that can never be m
   const { realm, anvil, address } = funded;
   await anvil.mine();
   const { body: { id } } = await funded.withdraw("1");
-  await signOnly(funded);
+  await endAt("stored", funded.advance);
   await keepRealm(realm);
   // The newer database cancels it, and fills its nonce.
   equal((await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`)).status, 200);
@@ -131,7 +124,7 @@ for (const paid of [true, false]) {
     const { realm, anvil } = funded;
     await anvil.mine();
     const { body: { id } } = await funded.withdraw("1");
-    await signOnly(funded);
+    await endAt("stored", funded.advance);
     await keepRealm(realm);
     equal((await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`)).status, 200);
     await follow(funded);
@@ -165,7 +158,7 @@ Deno.test("an unknown transaction of our own key in an order's place puts the ra
   const { realm } = funded;
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1");
-  await signOnly(funded);
+  await endAt("stored", funded.advance);
   await keepRealm(realm);
   equal((await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`)).status, 200);
   await follow(funded);
@@ -193,7 +186,7 @@ Deno.test("in quarantine one node of two that says it has signed bytes does not 
     const { realm, anvil } = funded;
     await anvil.mine();
     await funded.withdraw("1");
-    await signOnly(funded);
+    await endAt("stored", funded.advance);
     await haltRealm(realm);
     const [{ hash }] = await rowsOf<{ hash: string }>(realm, "select hash from chain_orders");
     for (const lying of nodes) {

@@ -1,7 +1,8 @@
 /** Bytes that are signed in a restored database and that a transaction which was found has replaced: they are given up only once that one is deep enough, and only for what it pays. */
-import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Question } from "../../workers/recovery/reconcile.ts";
+import { endAt } from "../support/ended_worker.ts";
 import { openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
@@ -135,10 +136,7 @@ for (const sent of ["the bytes of the backup", "nothing"] as const) {
     const { realm, anvil } = funded;
     await anvil.mine(3);
     const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
-    const ended = funded.advance((step) => {
-      if (step === "stored") throw new Error("the worker ended");
-    });
-    await rejects(ended, /the worker ended/);
+    await endAt("stored", funded.advance);
     const [first] = await rowsOf<{ hash: string; raw: string }>(realm, SIGNED);
     await keepRealm(realm);
     const before = await anvil.rpc<string>("evm_snapshot");
