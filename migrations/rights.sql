@@ -13,8 +13,12 @@ declare
     where (d.refclassid, d.refobjid, d.classid) = ('pg_namespace'::regclass, ':schema'::regnamespace, 'pg_class'::regclass)
       and c.relkind = 'S' order by 1);
 begin
-  execute format('revoke all on sequence %s from :role, :worker', array_to_string(sequences, ', '));
-  execute format('revoke all on %s from :role, :worker', array_to_string(relations, ', '));
+  -- Roles that were just made have no rights that could be taken: for each the server writes a table's row anew.
+  if exists (select from pg_shdepend where refclassid = 'pg_authid'::regclass and deptype = 'a'
+      and refobjid in (to_regrole(':role'), to_regrole(':worker'))) then
+    execute format('revoke all on sequence %s from :role, :worker', array_to_string(sequences, ', '));
+    execute format('revoke all on %s from :role, :worker', array_to_string(relations, ', '));
+  end if;
   execute format('grant select on %s to :role, :worker', array_to_string(relations, ', '));
 end $rights$;
 grant usage on schema :schema to :role, :worker;

@@ -52,3 +52,44 @@ Deno.test("rights that are stated again leave functions alone that have theirs, 
   }
   equal(before.some(({ rights }) => rights === ""), false);
 });
+
+Deno.test("a right to a table, a column or a sequence that roles should not have is taken from them, also where it is the only one", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const { schema, role } = locationOf(realm.made.realm);
+  const restate = () =>
+    restateAll(realm.database, realm.services.migrations, () => {}, { every: true });
+  const rights = async () =>
+    (await rowsOf<{ line: string }>(
+      realm,
+      `select format('%s %s', c.relname, array(select a::text from unnest(c.relacl) a order by 1)) as line from pg_class c
+        where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'S')
+      union all select format('%s.%s %s', attrelid::regclass, attname, array(select a::text from unnest(attacl) a order by 1))
+        from pg_attribute where attrelid in (select oid from pg_class where relnamespace = current_schema()::regnamespace)
+          and attacl <> '{}'
+      order by 1`,
+    )).map(({ line }) => line);
+  deepEqual(await restate(), []);
+  const before = await rights();
+  const [{ sequence }] = await rowsOf<{ sequence: string }>(
+    realm,
+    `select relname as sequence from pg_class
+      where relkind = 'S' and relnamespace = current_schema()::regnamespace limit 1`,
+  );
+  const bare = `revoke all on all tables in schema "${schema}" from "${role}", "${role}_worker";
+    revoke all on all functions in schema "${schema}" from "${role}", "${role}_worker";
+    revoke all on schema "${schema}" from "${role}", "${role}_worker";`;
+  const more = [`insert on entries`, `update (id) on accounts`, `usage on sequence "${sequence}"`];
+  for (const excess of more) {
+    for (const first of ["", bare]) {
+      await realm.database.builder.sql.begin(async (tx) => {
+        await tx.unsafe(
+          `set local search_path to "${schema}"; ${first} grant ${excess} to "${role}"`,
+        ).simple();
+      });
+      notDeepEqual(await rights(), before, excess);
+      deepEqual(await restate(), []);
+      deepEqual(await rights(), before, excess);
+    }
+  }
+});
