@@ -1,6 +1,6 @@
 /**
  * Modules that each import several test files. A test file is an isolate of its own, which reads and warms the whole
- * service again: two to four seconds of a processor, four hundred times.
+ * service again: two to four seconds of a processor, four hundred times. Each module has a database of its own.
  *
  * @module
  */
