@@ -1,5 +1,7 @@
 import { equal } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
+import { diskDatabase } from "../support/database.ts";
+import { connectTo } from "../support/standby.ts";
 
 /** A server's requests other than SCRAM: the password in clear text, or its MD5 sum with a salt. */
 const QUESTIONS = {
@@ -46,3 +48,10 @@ Deno.test(
     }
   },
 );
+
+Deno.test("the random passwords of an embedded server are not stretched, which each connection would pay for", async () => {
+  await using own = await diskDatabase({ fsync: "off" });
+  await using superuser = connectTo(own);
+  const few = "select from pg_authid where rolpassword like 'SCRAM-SHA-256$16:%'";
+  equal((await superuser.unsafe(few)).length, 2);
+});
