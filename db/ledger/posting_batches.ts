@@ -60,8 +60,15 @@ export interface Sending {
   land: () => void;
 }
 
+/**
+ * Asks whether a caller may still act: null where that is known, else the reason why it may not, if there is one. Rejected
+ * where nobody can tell.
+ */
+export type LostStanding = () => Promise<Error | null> | null;
+
 /** A request that waits for its outcome. */
 export interface Wait<T> {
+  lostStanding: LostStanding;
   resolve: (outcome: T) => void;
   reject: (error: unknown) => void;
   /** When it began to wait to be sent, by the process's monotonic clock in milliseconds. */
@@ -113,7 +120,11 @@ export async function runBulk(sending: Sending, item: BulkItem): Promise<void> {
   const { pool, stats } = sending;
   const tail = newTail();
   try {
-    const row = await insist(sending, () => using(pool, () => sendBulk(pool, item, tail)));
+    const row = await insist(sending, async (isUnknown) => {
+      const lost = await item.lostStanding();
+      if (lost !== null) throw isUnknown ? unanswered(lost) : lost;
+      return await using(pool, () => sendBulk(pool, item, tail));
+    });
     stats.batches++;
     stats.moves += item.bulk.moves.length;
     sending.land();
@@ -125,10 +136,16 @@ export async function runBulk(sending: Sending, item: BulkItem): Promise<void> {
 }
 
 /** Posts a batch; returns what tells its requests their outcomes. */
-async function posted(sending: Sending, batch: Item[], tail: string): Promise<() => void> {
+async function posted(sending: Sending, given: Item[], tail: string): Promise<() => void> {
   const { pool, stats } = sending;
+  let batch = given;
+  const sendAll = () => using(pool, () => send(pool, batch, tail));
   try {
-    const read = await insist(sending, () => using(pool, () => send(pool, batch, tail)));
+    const read = await insist(sending, (isUnknown) =>
+      standing(batch, isUnknown)?.then((kept) => {
+        batch = kept;
+        return batch.length === 0 ? () => [] : sendAll();
+      }) ?? sendAll());
     stats.batches++;
     stats.moves += batch.length;
     return () => resolveAll(batch, read);
@@ -140,6 +157,38 @@ async function posted(sending: Sending, batch: Item[], tail: string): Promise<()
     tell();
     return await posted(sending, batch.slice(half), tail);
   }
+}
+
+/**
+ * Asks whether the callers of moves may still act, and refuses those that may not; null where that is known of all.
+ *
+ * @param isUnknown whether they may have been posted
+ */
+function standing(batch: Item[], isUnknown: boolean): Promise<Item[]> | null {
+  let asked: (Promise<Error | null> | null)[] | null = null;
+  for (let i = 0; i < batch.length; i++) {
+    const answer = batch[i].lostStanding();
+    if (answer === null) continue;
+    asked ??= batch.map(() => null);
+    asked[i] = answer;
+  }
+  if (asked === null) return null;
+  return Promise.all(asked).then((lost) =>
+    batch.filter(({ reject }, i) => {
+      const why = lost[i];
+      if (why === null) return true;
+      reject(isUnknown ? unanswered(why) : why);
+      return false;
+    })
+  );
+}
+
+/** What a caller hears who may act no more, where the answer to what it asked for was lost. */
+function unanswered(cause: Error): Contention {
+  return new Contention("the answer was lost, and the caller may act no more", {
+    cause,
+    mayBeDone: true,
+  });
 }
 
 function resolveAll(batch: readonly Item[], read: () => Outcome[]): void {
@@ -157,16 +206,19 @@ function rejectAll(batch: readonly Item[], error: unknown): void {
 
 /**
  * Tries again while the cause is a lost race or a lost connection, after the batch ahead: a connection is
- * lost for both.
+ * lost for both. An attempt is told whether the answer to an earlier one was lost.
  */
-async function insist<T>(sending: Sending, attempt: () => Promise<T>): Promise<T> {
+async function insist<T>(
+  sending: Sending,
+  attempt: (isUnknown: boolean) => Promise<T>,
+): Promise<T> {
   const { stats, ahead, waitMaxMs } = sending;
   const until = performance.now() + waitMaxMs;
   let [disconnects, timeouts] = [0, 0];
   let isUnknown = false; // whether an attempt's answer was lost
   for (let tries = 1;; tries++) {
     try {
-      return await attempt();
+      return await attempt(isUnknown);
     } catch (error) {
       sending.failed = true;
       if (isContention(error) && tries < RETRIES_MAX) {

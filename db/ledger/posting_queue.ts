@@ -17,6 +17,7 @@ import {
   type BulkRow,
   isOneMessage,
   type Item,
+  type LostStanding,
   type PostingQueueStats,
   runBatch,
   runBulk,
@@ -38,11 +39,12 @@ export interface PostingQueue {
   /**
    * Posts a move.
    *
-   * @throws {Contention} when too many wait, or the database stays away
+   * @param lostStanding asked before it is sent: it may have waited
+   * @throws {Contention} when too many wait, or the database stays away; the reason why the caller may act no more
    */
-  post(move: KeyedMove): Promise<Outcome>;
-  /** Posts a batch that came in one request, in a transaction of its own. @throws {Contention} */
-  postBulk(bulk: Bulk): Promise<BulkOutcome>;
+  post(move: KeyedMove, lostStanding?: LostStanding): Promise<Outcome>;
+  /** Posts a batch that came in one request, in a transaction of its own. @throws {Contention} as above */
+  postBulk(bulk: Bulk, lostStanding?: LostStanding): Promise<BulkOutcome>;
   stats(): PostingQueueStats;
   /** Moves waiting or in flight. */
   depth(): number;
@@ -84,6 +86,8 @@ interface Flight {
   landed: Promise<void>;
 }
 
+/** The standing of a caller that nothing takes away. */
+const KNOWN: LostStanding = () => null;
 const BATCH_MAX = 1000;
 const WAITING_MAX = 50_000;
 /** Characters of free-form texts for which a move counts as one more among those that wait. */
@@ -142,26 +146,31 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
     return sent;
   }
 
-  function post(move: KeyedMove): Promise<Outcome> {
+  function post(move: KeyedMove, lostStanding = KNOWN): Promise<Outcome> {
     const { key } = move;
     const weight = weightOf(move);
     return enter(key, { size: 1, weight }, () => {
       const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
       const keyed = key === null ? withKey(move) : move;
-      departures.add({ move: keyed, weight, resolve, reject, at: now() });
+      departures.add({ move: keyed, weight, lostStanding, resolve, reject, at: now() });
       return promise;
     });
   }
 
-  function enterBulk(bulk: Bulk, written: WrittenMoves): Promise<BulkRow> {
+  function enterBulk(
+    bulk: Bulk,
+    written: WrittenMoves,
+    lostStanding: LostStanding,
+  ): Promise<BulkRow> {
     return enter(bulk.key, weighed(bulk), () => {
       const { promise, resolve, reject } = Promise.withResolvers<BulkRow>();
-      departures.addBulk({ bulk, written, resolve, reject, at: now() });
+      departures.addBulk({ bulk, written, lostStanding, resolve, reject, at: now() });
       return promise;
     });
   }
 
-  const postBulk = (bulk: Bulk) => written(bulk, enterBulk);
+  const postBulk = (bulk: Bulk, lostStanding = KNOWN) =>
+    written(bulk, (moves) => enterBulk(bulk, moves, lostStanding));
   const isCrowded = () => depth >= CROWD_MIN;
   return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth, isCrowded };
 }
@@ -261,10 +270,10 @@ function launch(
 /** Writes the parameters of a batch before its turn and reads its outcomes after it, so others do not wait for that. */
 async function written(
   bulk: Bulk,
-  enter: (bulk: Bulk, moves: WrittenMoves) => Promise<BulkRow>,
+  enter: (moves: WrittenMoves) => Promise<BulkRow>,
 ): Promise<BulkOutcome> {
   const moves = await writeMoves(bulk.moves);
-  const row = await enter(bulk, moves);
+  const row = await enter(moves);
   return row.replay ? { replay: row.replay } : { outcomes: await readOutcomes(moves, row) };
 }
 

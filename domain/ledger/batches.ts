@@ -87,7 +87,8 @@ export async function transferMany(
   if (atomic && lost >= 0) {
     return await answerUnresolved(pool, request, at(found[lost] as DomainError, lost), replay);
   }
-  const outcome = await context.queue.postBulk(await bulkOf(actor, input, found, request));
+  const bulk = await bulkOf(actor, input, found, request);
+  const outcome = await context.queue.postBulk(bulk, request.lostStanding);
   if ("replay" in outcome) return await replay(outcome.replay);
   const { outcomes } = outcome;
   const first = atomic ? outcomes.findIndex((one) => "refused" in one) : -1;

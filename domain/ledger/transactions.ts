@@ -80,7 +80,8 @@ export async function transfer(
   if (endpoints instanceof DomainError) {
     return await answerUnresolved(pool, request, endpoints, replay);
   }
-  const outcome = await context.queue.post(moveOf(actor, input, endpoints, request.idempotency));
+  const move = moveOf(actor, input, endpoints, request.idempotency);
+  const outcome = await context.queue.post(move, request.lostStanding);
   if ("posted" in outcome) {
     return answerPosted(request, printPosted(actor, { input, ...endpoints }, outcome.posted));
   }

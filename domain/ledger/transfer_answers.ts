@@ -5,6 +5,7 @@
  * @module
  */
 import type { Pool } from "../../db/database.ts";
+import type { LostStanding } from "../../db/ledger/posting_batches.ts";
 import { type BulkReplay, selectReplay } from "../../db/ledger/replays.ts";
 import { reading } from "../../db/transaction.ts";
 import { type Answer, type IdempotencyClaim, keepRefusal, refuseUnder } from "../command.ts";
@@ -20,6 +21,8 @@ export interface TransferRequest {
   problem: (refused: DomainError, requestId?: string) => { status: number; body: string };
   /** Runs a database transaction within the realm's concurrency limit. */
   limited: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Asks before the transfer is sent whether the caller may still act: null where that was asked just now. */
+  lostStanding: LostStanding;
 }
 
 /** Answers with the text of the posted transactions. */

@@ -36,6 +36,7 @@ import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./route_list.ts";
 import { type LargeBodySlot, reserveLargeBody } from "./concurrency_limit.ts";
 import type { Services } from "./services.ts";
+import { openStanding } from "./standing.ts";
 import { type RequestHeaders, requestHeaders } from "./underlying_request.ts";
 import { authorityOf, hostOf, pathOf, pathStart, withoutPort } from "./request_targets.ts";
 import { conditionsOf } from "./preconditions.ts";
@@ -179,18 +180,23 @@ function createServer(
       assertAcceptable(headers.get("accept"), types);
       const meta = { at: services.now(), requestId, address };
       const given = authenticator.authenticate(headers, route.access, meta);
-      const caller = given instanceof Promise ? await given : given;
-      who = caller.actor.user || caller.actor.kind;
-      const left = caller.realm === null ? undefined : services.limits.admit(caller.realm, cost);
+      const first = given instanceof Promise ? await given : given;
+      who = first.actor.user || first.actor.kind;
+      const left = first.realm === null ? undefined : services.limits.admit(first.realm, cost);
       limits = left instanceof Promise ? await left : left;
       const bare = route.body === undefined && request.method === "GET";
       const max = route.bodyMax ?? BODY_MAX;
-      const onLarge = () => slot = reserveLargeBody(caller.realm!.pool, caller.actor.user);
+      const onLarge = () => slot = reserveLargeBody(first.realm!.pool, first.actor.user);
       const reading = { ending: services.ending, onLarge, headers };
       const text = bare ? "" : await readBody(uncoverBody(request), max, reading);
       if (route.access === "provider") assertSigned(services, headers, text, meta);
       await slot?.turn(leaving.signal());
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
+      const askAnew = () =>
+        authenticator.authenticate(headers, route.access, { ...meta, at: services.now() });
+      const standing = openStanding(first, meta.at, services.now, askAnew);
+      const known = standing.again(); // its key may have ended while the body came
+      const caller = known instanceof Promise ? await known : known;
       const whole = { ...meta, at: timeOf(services, caller) };
       const call = callOf({ services, route }, request, whole, caller, {
         headers,
@@ -198,7 +204,8 @@ function createServer(
         text,
         long,
         signal: leaving.signal,
-        actorNow: () => callerNow(authenticator, headers, route, { ...meta, at: services.now() }),
+        actorNow: () => callerNow(askAnew),
+        lostStanding: standing.lost,
       });
       assertFresh(call);
       const reply = await finished(await handle(call), call);
@@ -260,22 +267,18 @@ function assertFresh({ route, actor, claims, body, at }: Call<unknown, unknown, 
 }
 
 /** Reads the caller again; null if its key is no longer valid. */
-async function callerNow(
-  authenticator: Authenticator,
-  headers: RequestHeaders,
-  { access }: AnyRoute,
-  meta: RequestMeta,
-): Promise<Actor | null> {
+async function callerNow(askAnew: () => Promise<Caller> | Caller): Promise<Actor | null> {
   try {
-    return (await authenticator.authenticate(headers, access, meta)).actor;
+    return (await askAnew()).actor;
   } catch (error) {
     if (error instanceof DomainError) return null;
     throw error;
   }
 }
 
+type Passed = "params" | "signal" | "actorNow" | "lostStanding";
 /** The parts of a request that are known already. */
-type Read = Pick<Call<Record<string, string>, 0, 0>, "params" | "signal" | "actorNow"> & {
+type Read = Pick<Call<Record<string, string>, 0, 0>, Passed> & {
   headers: RequestHeaders;
   text: string;
   /** The parts of it that were read already. */
@@ -288,7 +291,7 @@ function callOf(
   request: Request,
   meta: RequestMeta,
   caller: Caller,
-  { headers, params, text, long, signal, actorNow }: Read,
+  { headers, params, text, long, signal, actorNow, lostStanding }: Read,
 ): Call<unknown, unknown, unknown> {
   const { chains, hotFeeMaxFactor, webhooks } = services.config;
   const settings = { chains, hotFeeMaxFactor, webhooks };
@@ -303,7 +306,7 @@ function callOf(
     at: meta.at,
     applicationKey: caller.applicationKey,
     actor,
-    actorNow,
+    ...{ actorNow, lostStanding },
     claims: caller.claims,
     realm: caller.realm,
     idempotency: keyed

@@ -100,7 +100,10 @@ async function change<P, Q, B, Locked extends boolean>(
   options: ExecutionOptions<Locked>,
 ): Promise<Reply> {
   const pool = poolOf(call);
-  const { work, beside, tag } = conditional(call, given);
+  const { work, beside, tag } = conditional(
+    call,
+    (tx: TxFor<Locked>) => whileStanding(call, given(tx)),
+  );
   if (options.dryRun) {
     const view = await withConcurrencyLimit(
       pool,
@@ -131,6 +134,17 @@ async function change<P, Q, B, Locked extends boolean>(
   const isMade = answer.status < 400 && !answer.replayed;
   if (options.ready === undefined || call.preferWaitS === 0 || !isMade) return reply;
   return await waitUntilReady(call, pool, reply, options.ready);
+}
+
+/** Refuses what was done for a caller that may act no more: it may have waited for locks since it was admitted. */
+async function whileStanding<T>(
+  { lostStanding }: Pick<Call<unknown, unknown, unknown>, "lostStanding">,
+  work: Promise<T>,
+): Promise<T> {
+  const done = await work;
+  const lost = await lostStanding();
+  if (lost !== null) throw lost;
+  return done;
 }
 
 /**
@@ -270,6 +284,7 @@ function transferRequest<P, B>(call: Call<P, DryRunQuery, B>, status: number): T
     status,
     problem: (refused, requestId) => refusalOf(call, refused, requestId),
     limited: (work) => withConcurrencyLimit(call.realm!.pool, work),
+    lostStanding: call.lostStanding,
   };
 }
 

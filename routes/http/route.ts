@@ -7,7 +7,7 @@ import type { z } from "zod";
 import type { Actor, RequestActor } from "../../domain/actor.ts";
 import type { IdempotencyClaim } from "../../domain/command.ts";
 import type { Cost } from "../../domain/realms/usage.ts";
-import type { ErrorCode } from "../../domain/errors.ts";
+import type { DomainError, ErrorCode } from "../../domain/errors.ts";
 import type { Claims } from "../../domain/security/user_keys.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Services } from "./services.ts";
@@ -43,6 +43,11 @@ export interface Call<P, Q, B> {
   actor: RequestActor;
   /** The caller with the present rights of its key; null if the key is no longer valid. */
   actorNow: () => Promise<Actor | null>;
+  /**
+   * Asks whether the caller may still do what it was admitted for: null where that was asked just now, else the reason
+   * why it may not, if there is one.
+   */
+  lostStanding: () => Promise<DomainError | null> | null;
   /** The claims of the user key; null for the operator. */
   claims: Claims | null;
   /** Null on routes of the platform. */

@@ -53,7 +53,7 @@ Deno.test("what was committed before its answer was lost is not said to be refus
       await using given = await ownQueue(realm, { url: proxy.url });
       const { queue } = given;
       const post = (moves: KeyedMove[]) =>
-        size === 3 ? [queue.postBulk(bulkOf(realm, moves))] : moves.map(queue.post);
+        size === 3 ? [queue.postBulk(bulkOf(realm, moves))] : moves.map((one) => queue.post(one));
       const moves = () => Array.from({ length: size }, () => move(keyless));
       await Promise.all(post(moves())); // what is not prepared waits for an answer before it is sent
       proxy.mute();

@@ -3,7 +3,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { Contention } from "../../db/errors.ts";
 import { testDatabaseUrl } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
-import { holdLedgerLock, waitForWaiter } from "../support/held_queues.ts";
+import { holdLedgerLock, openProxy, waitForWaiter } from "../support/held_queues.ts";
 import { freePort } from "../support/ports.ts";
 import { book, bulkOf, ownQueue } from "../support/posting_queues.ts";
 import { sharing } from "../support/sharing.ts";
@@ -94,4 +94,52 @@ test("moves with long texts count as several among those that wait", async (real
   // Where nobody waits, one of any length finds room.
   ok("posted" in await queue.post(move({ seal: JSON.stringify({ a: "x".repeat(90 * 4096) }) })));
   equal(await total(destination), "16");
+});
+
+/** The standing of a caller that may act at the first attempt, and no more. */
+function standsOnce(lost: Error): () => Promise<Error | null> | null {
+  let asked = 0;
+  return () => asked++ === 0 ? null : Promise.resolve(lost);
+}
+
+test("moves that could not be sent are refused where their caller may act no more by the time they can", async (realm) => {
+  const { move } = await book(realm);
+  const nobody = new URL(testDatabaseUrl());
+  nobody.port = `${freePort()}`;
+  await using own = await ownQueue(realm, { url: nobody.href });
+  const lost = new Error("the key has ended");
+  const { queue } = own;
+  const refused = await Promise.allSettled([
+    queue.post(move(), standsOnce(lost)),
+    queue.post(move(), standsOnce(lost)),
+    queue.postBulk(bulkOf(realm, [move()]), standsOnce(lost)),
+  ]);
+  deepEqual(refused.map((one) => one.status === "rejected" && one.reason), [lost, lost, lost]);
+  equal(queue.depth(), 0);
+});
+
+test("a move whose answer was lost is not sent again for a caller that may act no more, who hears that it may be done", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  for (const bulk of [false, true]) {
+    const proxy = openProxy(new URL(testDatabaseUrl()));
+    await using own = await ownQueue(realm, { url: proxy.url });
+    try {
+      ok("posted" in await own.queue.post(move()));
+      const before = Number(await total(destination));
+      const lock = await holdLedgerLock(realm);
+      const lost = standsOnce(new Error("the key has ended"));
+      const posted = bulk
+        ? own.queue.postBulk(bulkOf(realm, [move()]), lost)
+        : own.queue.post(move(), lost);
+      await waitForWaiter(realm);
+      proxy.cut(); // the backend waits on, and has not heard
+      deepEqual(await settled([posted]), ["may be done"]);
+      await lock.release();
+      const sent = own.queue.post(move());
+      ok("posted" in await sent); // behind what the backend did
+      ok([before + 1, before + 2].includes(Number(await total(destination))));
+    } finally {
+      await proxy.close();
+    }
+  }
 });

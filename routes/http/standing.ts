@@ -1,0 +1,71 @@
+/**
+ * Standing of a caller: whether a request that has waited may still be done. Its key may have ended, or its rights may
+ * have been narrowed, while its body came in, while it waited for its turn, or while the database was away.
+ * @module
+ */
+import { DomainError } from "../../domain/errors.ts";
+import type { Caller } from "./authentication.ts";
+
+/** The standing of a request's caller. */
+export interface Standing {
+  /**
+   * Reads the caller again, unless that was done just now.
+   *
+   * @throws {DomainError} auth.* where its key has ended
+   */
+  again(): Promise<Caller> | Caller;
+  /**
+   * Asks whether the caller may still do what it was admitted for: null where that was asked just now, else the reason
+   * why it may not, if there is one. Rejected where nobody can tell.
+   */
+  lost(): Promise<DomainError | null> | null;
+}
+
+/** So long a request goes on without another question. Most requests are answered sooner, and ask nothing. */
+const ASKED_MS = 100;
+
+/**
+ * Opens the standing of a caller. Only keys of a realm end while the process runs.
+ *
+ * @param at when it was admitted
+ * @param read authenticates the request anew
+ */
+export function openStanding(
+  first: Caller,
+  at: number,
+  now: () => number,
+  read: () => Promise<Caller> | Caller,
+): Standing {
+  let [caller, askedAt] = [first, at];
+  // A clock that was set back says nothing about the time that has passed.
+  const isKnown = () => caller.realm === null || Math.abs(now() - askedAt) < ASKED_MS;
+  async function ask(): Promise<Caller> {
+    const at = now();
+    const found = await read();
+    askedAt = at;
+    return found;
+  }
+  return {
+    again() {
+      if (isKnown()) return caller;
+      return ask().then((found) => caller = found);
+    },
+    lost: () => isKnown() ? null : ask().then((found) => narrowed(caller, found), refusalOf),
+  };
+}
+
+function refusalOf(error: unknown): DomainError {
+  if (error instanceof DomainError && error.code.startsWith("auth.")) return error;
+  throw error;
+}
+
+/** Refuses a request that was admitted with rights that its key has no longer; a repeat is judged by those it has. */
+function narrowed({ actor: then }: Caller, { actor: now }: Caller): DomainError | null {
+  const keeps = then.roles.every((role) => now.roles.includes(role)) &&
+    then.scopes.every((scope) => now.scopes.includes(scope));
+  if (keeps) return null;
+  return new DomainError(
+    "auth.revoked",
+    "the rights of this key were narrowed while the request waited: repeat it",
+  );
+}
