@@ -21,6 +21,22 @@ export interface LogOptions {
   write?: (line: string, level: LogLevel) => void;
 }
 
+/** Where the bytes of lines go. */
+export interface LineSink {
+  write(bytes: Uint8Array): Promise<number>;
+  writeSync(bytes: Uint8Array): number;
+}
+
+/** An output of lines for which nobody waits: a reader that stops reading stops no one who writes. */
+export interface LineOutput {
+  /** Takes lines. Never waits and never throws. */
+  write(lines: string): void;
+  /** Lines that were lost since the process began: their reader did not keep up, or their disk is full. */
+  lost(): number;
+  /** Waits until what was taken is written, for so many milliseconds at most. */
+  written(waitMaxMs: number): Promise<void>;
+}
+
 const SECRET = /key|token|secret|password|authorization|seed|mnemonic|cookie/i;
 /** Names of fields, and whether each tells a secret: the code gives few of them. */
 const names = new Map<string, boolean>();
@@ -29,6 +45,10 @@ const NAMES_MAX = 1000;
 const BUFFER_MS = 20;
 /** Characters of lines that wait. */
 const BUFFER_MAX = 64 * 1024;
+/** Characters of lines that wait for their reader: those of some thousand requests. */
+const UNREAD_MAX = 4 * 1024 * 1024;
+/** A write that takes as long waits for a reader that has stopped. */
+const STOPPED_MS = 100;
 
 /** Makes a log. Lines go to standard error, so standard output stays free for a command's result. */
 export function createLog(options: LogOptions): Log {
@@ -74,12 +94,112 @@ export function bufferLines(
     lines = "";
     if (given !== "") write(given);
   }
-  for (const end of ["unload", "error", "unhandledrejection"]) addEventListener(end, flush);
+  atEnd(flush);
   return (line, level) => {
     lines = lines === "" ? line : `${lines}\n${line}`;
     if (level === "warn" || level === "error" || lines.length > BUFFER_MAX) flush();
     else timer ??= setTimeout(flush, BUFFER_MS);
   };
+}
+
+/**
+ * Opens an output. It writes without waiting for the reader; what comes while the reader stands still is kept up to a
+ * limit, and lost beyond it. So is what cannot be written, as where the disk is full. Once writing goes on, a line says how
+ * many were lost. A process that ends writes what is left, unless its reader stands still.
+ *
+ * @param tell makes the line that says how many lines were lost
+ */
+export function openLineOutput(
+  tell: (lost: number) => string,
+  sink: LineSink = Deno.stderr,
+  unreadMax = UNREAD_MAX,
+): LineOutput {
+  const encoder = new TextEncoder();
+  const writing: { run: Promise<void> | null; since: number } = { run: null, since: 0 };
+  let [waiting, unread, untold, lost] = ["", 0, 0, 0];
+  let isTorn = false; // whether the last thing written is a part of a line
+  let isEnding = false;
+
+  /** Takes all that waits; `done` is told whether it was written, and whether a part of it was. */
+  function take(): { bytes: Uint8Array; done: (ok: boolean, some: boolean) => void } {
+    const [lines, told] = [waiting, untold];
+    [waiting, untold] = ["", 0];
+    unread = lines.length;
+    const text = `${isTorn ? "\n" : ""}${told > 0 ? `${tell(told)}\n` : ""}${lines}\n`;
+    return {
+      bytes: encoder.encode(text),
+      done(ok, some) {
+        unread = 0;
+        if (ok) isTorn = false;
+        else {
+          isTorn ||= some;
+          untold += told;
+          lose(lines);
+        }
+      },
+    };
+  }
+  function lose(lines: string): void {
+    const count = lines.split("\n").length;
+    untold += count;
+    lost += count;
+  }
+  async function writeAll(): Promise<void> {
+    await Promise.resolve(); // what else is said in this turn goes along
+    while (waiting !== "") {
+      const { bytes, done } = take();
+      let at = 0;
+      try {
+        writing.since = performance.now();
+        while (at < bytes.length) at += await sink.write(bytes.subarray(at));
+        done(true, true);
+      } catch {
+        done(false, at > 0);
+      }
+    }
+    writing.run = null;
+  }
+  function writeRest(): void {
+    const isStopped = unread > 0 && performance.now() - writing.since >= STOPPED_MS;
+    if (waiting === "" || isStopped) return;
+    const { bytes, done } = take();
+    let at = 0;
+    try {
+      while (at < bytes.length) at += sink.writeSync(bytes.subarray(at));
+      done(true, true);
+    } catch {
+      done(false, at > 0);
+    }
+  }
+  atEnd(() => {
+    isEnding = true;
+    writeRest();
+  });
+  return {
+    write(lines) {
+      if (waiting.length + unread + lines.length > unreadMax) return lose(lines);
+      waiting = waiting === "" ? lines : `${waiting}\n${lines}`;
+      if (isEnding) writeRest();
+      else writing.run ??= writeAll();
+    },
+    lost: () => lost,
+    async written(waitMaxMs) {
+      if (writing.run === null) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, waitMaxMs);
+      await Promise.race([writing.run, promise]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Runs work when the process ends by itself or by an error. A rejection that is outlived ends nothing. */
+function atEnd(work: () => void): void {
+  for (const end of ["unload", "error", "unhandledrejection"]) {
+    addEventListener(end, (event) => {
+      if (!event.defaultPrevented) work();
+    });
+  }
 }
 
 function isSecret(name: string): boolean {

@@ -98,7 +98,10 @@ export async function main(args: readonly string[]): Promise<void> {
     if (asksForHelp(rest)) return console.log(helpOf(name));
     if (serving) refuseServing(name, rest);
     if (drawsKey(name, rest)) return await (await import("./commands/backup.ts")).printKey();
-    outliveRejections((message, error) => console.error(`${message}: ${error}`));
+    const said = {
+      tell: (message: string, error: unknown) => console.error(`${message}: ${error}`),
+    };
+    outliveRejections((message, error) => said.tell(message, error));
     if (supervised) endWithLauncher();
     const ending = listenForEnd();
     const lines = { above: (print: () => void) => print() };
@@ -114,6 +117,7 @@ export async function main(args: readonly string[]): Promise<void> {
     if (!serving) await (await loading).read(rest); // before the database is migrated
     const context = await openContext(name, serving).catch(failStart);
     lines.above = context.progress.above;
+    said.tell = (message, error) => context.log("error", message, { error });
     try {
       const anew = name === "migrate" && rest.includes("--new-logins");
       const left = AS_IT_IS.includes(name) ? [] : await prepareDatabase(context, anew);

@@ -110,7 +110,11 @@ export function standardError(isForMachines = false): ProgressOutput {
   return {
     form: isForMachines ? "none" : Deno.stderr.isTerminal() ? "line" : "lines",
     write: (text) => {
-      Deno.stderr.writeSync(new TextEncoder().encode(text));
+      try {
+        Deno.stderr.writeSync(new TextEncoder().encode(text));
+      } catch {
+        // its disk is full, or its terminal has gone: the work goes on
+      }
     },
     columns: () => Deno.consoleSize().columns,
   };

@@ -10,14 +10,19 @@ import { parseStoredJson } from "../domain/json.ts";
 import type { ProvisioningOptions } from "../domain/realms/provisioning.ts";
 import { presentAddress } from "../domain/realms/realm_locations.ts";
 import { loginsUnder, openSecrets } from "../domain/security/serving_secrets.ts";
-import { bufferLines, createLog, type Log, type LogOptions } from "../log.ts";
+import { bufferLines, createLog, type LineOutput, type Log, openLineOutput } from "../log.ts";
 import { openProgress, type Progress, standardError } from "../progress.ts";
 import { asksForTraces, openTracing, traceFaults } from "../tracing.ts";
+
+/** Longest wait of an ending process for the reader of its last lines. */
+const LAST_LINES_MS = 1000;
 
 /** Inputs of every command. */
 export interface CommandContext {
   config: Config;
   log: Log;
+  /** Lines of the log that could not be written, since the process began. */
+  lostLines: () => number;
   /** Shows how far long work is. */
   progress: Progress;
   platformKey: string;
@@ -109,11 +114,7 @@ export async function openContext(name: CommandName, serving: boolean): Promise<
   // Lines of JSON are for machines where they were asked for.
   const isForMachines = env.LOG_FORMAT === "json" || serving && !terminal;
   const progress = openProgress(standardError(isForMachines));
-  const log = createLog({
-    level: config.logLevel,
-    format: config.logFormat,
-    write: terminal ? progress.note : writerOf(config),
-  });
+  const { log, lines } = logOf(config, terminal ? progress.note : null);
   if (asksForTraces(env)) await openTracing(Number(env.OTEL_TRACES_SAMPLER_ARG ?? "1"));
   const { databaseUrl: url, platformKey, masterKey } = config;
   const secrets = openSecrets(platformKey!, config.previousPlatformKey);
@@ -135,8 +136,8 @@ export async function openContext(name: CommandName, serving: boolean): Promise<
   }
   return {
     config,
-    log,
-    progress,
+    ...{ log, progress },
+    lostLines: () => lines?.lost() ?? 0,
     platformKey: platformKey!,
     masterKey,
     database,
@@ -149,19 +150,40 @@ export async function openContext(name: CommandName, serving: boolean): Promise<
     async close() {
       progress.end();
       await database.close();
+      await lines?.written(LAST_LINES_MS);
     },
   };
 }
 
 /**
- * Lines for people are written one by one, as are those that OpenTelemetry or an edge platform takes as
- * records of their own.
+ * Opens the log. Nobody waits for the reader of its lines, except where they are records of their own for OpenTelemetry
+ * or an edge platform, which take them from the console.
  */
-function writerOf({ logFormat }: Config): LogOptions["write"] {
+function logOf(
+  { logFormat: format, logLevel: level }: Config,
+  terminal: ((line: string) => void) | null,
+): { log: Log; lines: LineOutput | null } {
   const areRecords = ["OTEL_DENO", "DENO_DEPLOYMENT_ID"].some((name) =>
     Deno.env.get(name) !== undefined
   );
-  return logFormat === "json" && !areRecords
-    ? bufferLines((lines) => console.error(lines))
-    : undefined;
+  if (terminal !== null || areRecords) {
+    return { log: createLog({ level, format, write: terminal ?? sayRecord }), lines: null };
+  }
+  const tell = (lost: number) => {
+    let line = "";
+    const say = createLog({ level, format, write: (text) => line = text });
+    say("error", "lines of the log were lost: they could not be written", { lost });
+    return line;
+  };
+  const lines = openLineOutput(tell);
+  const write = format === "json" ? bufferLines(lines.write) : lines.write;
+  return { log: createLog({ level, format, write }), lines };
+}
+
+function sayRecord(line: string): void {
+  try {
+    console.error(line);
+  } catch {
+    // its disk is full, or its reader has gone: the service goes on
+  }
 }

@@ -33,10 +33,8 @@ export async function start(
   const now = Date.now;
   let runner: Runner | null = null;
   const services: Services = {
-    config,
-    log,
-    platform: database.platform,
-    replica: database.replica,
+    ...{ config, log, lostLines: context.lostLines },
+    ...{ platform: database.platform, replica: database.replica },
     migrations,
     provisioning,
     realms: openRealmContexts(database, now),

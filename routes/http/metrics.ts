@@ -125,6 +125,10 @@ function processMetrics(services: Services): Metric[] {
     one("gauge", "purser_posting_queue_depth", "Transfers that wait or are in flight.", depth),
     one("gauge", "purser_connections", "Connections in use by realms.", services.connections()),
     one("gauge", "purser_connections_max", "Connections at most.", config.databaseConnections),
+    one(
+      ...["counter", "purser_log_lines_lost_total", "Lines of the log that were lost."] as const,
+      services.lostLines(),
+    ),
     one("gauge", "process_resident_memory_bytes", "Memory of the process.", rss),
     one("gauge", "purser_heap_used_bytes", "Memory of its objects.", heapUsed),
     one(

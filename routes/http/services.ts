@@ -16,6 +16,8 @@ import type { Limits } from "./rate_limits.ts";
 export interface Services {
   config: Config;
   log: Log;
+  /** Lines of the log that could not be written, since the process began. */
+  lostLines(): number;
   /** The pool of the platform's own schema. */
   platform: Pool;
   /** The replica of the platform's server; null where there is none. */

@@ -160,7 +160,7 @@ export function wire(config: Config, database: Database, migrations: Migrations)
   database.replica?.watch(() => {});
   return {
     config,
-    log,
+    ...{ log, lostLines: () => 0 },
     ...{ platform: database.platform, replica: database.replica },
     migrations,
     provisioning: { database, migrations, roles: config.realmRoles, secrets, targets },
