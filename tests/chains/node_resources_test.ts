@@ -124,7 +124,7 @@ Deno.test("a resource that a node refuses is an answer of the node, which goes o
 
 Deno.test("a refusal that repeats the node's address does not reveal its keys", async () => {
   await using node = startJsonNode(({ url }) =>
-    Response.json({ id: 0, error: { code: 5, message: `nothing at ${url}` } }, { status: 404 })
+    Response.json({ id: null, error: { code: 5, message: `nothing at ${url}` } }, { status: 404 })
   );
   const keys = ["0123456789abcdef", "fedcba9876543210"];
   const nodes = open([`${node.url}v3/${keys[0]}/?key=${keys[1]}`]);

@@ -96,7 +96,8 @@ export async function exchange(
   limits: RpcLimits,
   closing: AbortSignal,
 ): Promise<(unknown | RpcError)[]> {
-  const bodies = calls.map((call, id) => ({ jsonrpc: "2.0", id, ...call }));
+  const first = firstId();
+  const bodies = calls.map((call, i) => ({ jsonrpc: "2.0", id: first + i, ...call }));
   const request = JSON.stringify(bodies.length === 1 ? bodies[0] : bodies);
   const reply = await send(endpoint, { url: endpoint.url, body: request }, limits, closing);
   // Also where an error of JSON-RPC comes with it: the node itself has to rest.
@@ -105,20 +106,42 @@ export async function exchange(
   }
   const answer = parse(reply.text, limits.exactNumbers);
   const answers = Array.isArray(answer) ? answer : [answer];
-  const found = new Map<unknown, unknown>();
-  for (const item of answers) {
-    if (isObject(item)) found.set(item.id, item);
-  }
-  const whole = answers[0];
-  if (answers.length === 1 && !found.has(0) && isObject(whole) && isObject(whole.error)) {
+  const whole = answers[0]; // an error without an id is about all questions
+  if (answers.length === 1 && isObject(whole) && isAbsent(whole.id) && isObject(whole.error)) {
     throw rpcError(whole.error, endpoint);
   }
-  return calls.map((_, id) => {
-    const item = found.get(id);
-    if (isObject(item) && isObject(item.error)) return rpcError(item.error, endpoint);
-    if (isObject(item) && item.result !== undefined) return item.result;
+  const found = byId(answers);
+  return calls.map((_, i) => {
+    const item = found.get(first + i);
+    if (isObject(item?.error)) return rpcError(item.error, endpoint);
+    if (isAbsent(item?.error) && item?.result !== undefined) return item.result;
     throw unavailable(endpoint, `answered no JSON-RPC (${statusOf(reply)})`, reply);
   });
+}
+
+/** Ids below 2^31, which every node takes. */
+const IDS = 2 ** 31 - 1000;
+
+/**
+ * The first id of an exchange. They differ from exchange to exchange: where a node or a proxy before it gives an answer to
+ * another question, of this process or of another, it has another id and counts as none.
+ */
+function firstId(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0] % IDS;
+}
+
+/** Sorts answers by their ids. Two of one id are none: nothing says which of them is meant. */
+function byId(answers: readonly unknown[]): Map<unknown, Record<string, unknown> | undefined> {
+  const found = new Map<unknown, Record<string, unknown> | undefined>();
+  for (const item of answers) {
+    if (isObject(item)) found.set(item.id, found.has(item.id) ? undefined : item);
+  }
+  return found;
+}
+
+/** Whether a member of an answer is left out, or null. */
+function isAbsent(member: unknown): boolean {
+  return member === undefined || member === null;
 }
 
 /** Length from which a part of an address may be a key. */

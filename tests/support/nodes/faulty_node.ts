@@ -31,6 +31,8 @@ export interface FaultyNode extends AsyncDisposable {
   readonly asked: string[];
   /** Sets what is done from now on. */
   trick: Trick;
+  /** Changes what is said in one response: the answer to one question, or a list of those to several. */
+  retell: (said: unknown) => unknown | Response;
   /** False refuses several questions in one request. */
   takesBatches: boolean;
   /**
@@ -62,6 +64,7 @@ export function startFaultyNode(
     url: `http://127.0.0.1:${port}`,
     asked: [],
     trick,
+    retell: (said) => said,
     takesBatches: true,
     stall({ which = () => true, deaf = true } = {}) {
       const reached = Promise.withResolvers<void>();
@@ -104,7 +107,8 @@ export function startFaultyNode(
       if (answer instanceof Response) return answer;
       answers.push(answer);
     }
-    return Response.json(Array.isArray(body) ? answers : answers[0]);
+    const said = faulty.retell(Array.isArray(body) ? answers : answers[0]);
+    return said instanceof Response ? said : Response.json(said);
   }
   async function answerTo(question: Question): Promise<unknown | Response> {
     const { id } = question;
