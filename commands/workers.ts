@@ -1,8 +1,9 @@
 /** Workers as the commands `start` and `worker` run them. @module */
 import { type Config, ConfigError } from "../config.ts";
+import { RecordError } from "../workers/installation/epoch_record.ts";
 import type { Runner } from "../workers/jobs/runner.ts";
 import { startWorkers } from "../workers/schedule/start.ts";
-import type { CommandContext } from "./context.ts";
+import { type CommandContext, StartError } from "./context.ts";
 
 /** Workers keep the record of their host in a file, unless the epoch is named. */
 export async function assertRecord({ dataDir, installationEpoch }: Config): Promise<void> {
@@ -28,5 +29,10 @@ export async function runWorkers(
   const edge = Deno.env.get("DENO_DEPLOYMENT_ID") !== undefined;
   const { secrets } = provisioning;
   const given = { config, database, migrations, log, secrets, edge, isCrowded };
-  return await startWorkers({ ...given, masterKey: masterKey! });
+  try {
+    return await startWorkers({ ...given, masterKey: masterKey! });
+  } catch (error) {
+    if (error instanceof RecordError) throw new StartError(error.message, { cause: error });
+    throw error;
+  }
 }

@@ -8,6 +8,7 @@ import { claimPlatformKey } from "../../domain/security/platform_key.ts";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { claimEpoch, openFence } from "../../workers/installation/fence.ts";
 import { rotateMasterKey } from "../../workers/installation/master_key_rotation.ts";
+import { ChainError } from "../../workers/chains/chain.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { asSuperuser } from "../support/database.ts";
 import { host, MASTER_KEY } from "../support/fence_host.ts";
@@ -122,6 +123,35 @@ Deno.test("a database whose rows are older than the record of the host is detect
     await database.close();
   }
   ok(realm.id.length > 0);
+});
+
+Deno.test("a host that cannot write its record signs nothing and says why, and goes on when it can", async () => {
+  await using own = await backups();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using one = await host();
+  const said: string[] = [];
+  await using fence = await one.fence(own.url, { log: (_level, message) => said.push(message) });
+  const { id } = await reading(realm.database.platform, selectInstallation);
+  const full = `${one.dataDir}/epoch-${id}.new`;
+  await Deno.mkdir(full); // as a full disk does, it keeps the file from being written
+  const held = (error: Error) => {
+    ok(error instanceof ChainError && error.fault === "held", `${error}`);
+    match(error.message, /the record of this host, .+, is out of reach/);
+    return true;
+  };
+  await rejects(fence.record(), held);
+  const record = `${one.dataDir}/epoch-${id}`;
+  await Deno.rename(record, `${record}.kept`);
+  await Deno.mkdir(record); // nor read
+  for (let i = 0; i < 3; i++) match((await fence.fault())!, /is out of reach/);
+  await rejects(fence.assertOpen(), held);
+  equal(await fence.isApart(), false);
+  deepEqual(said.filter((line) => line === "nothing is signed"), ["nothing is signed"]);
+  await Deno.remove(record);
+  await Deno.rename(`${record}.kept`, record);
+  await Deno.remove(full);
+  await fence.record();
+  equal(said.at(-1), "signing continues");
 });
 
 Deno.test("a clone that starts beside the original signs nothing; the original goes on", async () => {

@@ -15,6 +15,20 @@ export interface RecordStore {
   locked<T>(work: () => Promise<T>): Promise<T>;
 }
 
+/** The record could not be read or written: its disk is full, or its folder has gone. */
+export class RecordError extends Error {
+  override readonly name = "RecordError";
+}
+
+async function onFiles<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new RecordError(`the record of this host, ${path}, is out of reach: ${why}`, { cause });
+  }
+}
+
 /** Keeps the record in memory: it shows whether the database goes back while the process runs. */
 export function memoryRecord(): RecordStore {
   let kept: Outside | null = null;
@@ -38,34 +52,36 @@ export function fileRecord(dataDir: string, installation: string): RecordStore {
   const path = `${dataDir}/epoch-${installation}`;
   return {
     async read() {
-      try {
-        return readRecord(await Deno.readTextFile(path), path, await bornAt(`${path}.lock`));
-      } catch (error) {
-        if (error instanceof Deno.errors.NotFound) return null;
-        throw error;
-      }
+      const text = await onFiles(path, () => Deno.readTextFile(path).catch(ifMissing));
+      if (text === null) return null;
+      return readRecord(text, path, await onFiles(path, () => bornAt(`${path}.lock`)));
     },
-    async write(record) {
-      const text = JSON.stringify({ ...record, born: await bornAt(`${path}.lock`) });
-      const file = await Deno.open(`${path}.new`, {
-        write: true,
-        create: true,
-        truncate: true,
-        mode: 0o600,
+    write: (record) =>
+      onFiles(path, async () => {
+        const text = JSON.stringify({ ...record, born: await bornAt(`${path}.lock`) });
+        const bytes = new TextEncoder().encode(text);
+        const file = await Deno.open(`${path}.new`, {
+          write: true,
+          create: true,
+          truncate: true,
+          mode: 0o600,
+        });
+        try {
+          // A disk that becomes full takes a part: half a record would be a damaged one.
+          for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
+          await file.sync();
+        } finally {
+          file.close();
+        }
+        await Deno.rename(`${path}.new`, path);
+      }),
+    async locked(work) {
+      const lock = await onFiles(path, async () => {
+        await Deno.mkdir(dataDir, { recursive: true });
+        return await Deno.open(`${path}.lock`, { write: true, create: true, mode: 0o600 });
       });
       try {
-        await file.write(new TextEncoder().encode(text));
-        await file.sync();
-      } finally {
-        file.close();
-      }
-      await Deno.rename(`${path}.new`, path);
-    },
-    async locked(work) {
-      await Deno.mkdir(dataDir, { recursive: true });
-      const lock = await Deno.open(`${path}.lock`, { write: true, create: true, mode: 0o600 });
-      try {
-        await lock.lock(true);
+        await onFiles(path, () => lock.lock(true));
         return await work();
       } finally {
         lock.close();
@@ -74,17 +90,18 @@ export function fileRecord(dataDir: string, installation: string): RecordStore {
   };
 }
 
+function ifMissing(error: unknown): null {
+  if (error instanceof Deno.errors.NotFound) return null;
+  throw error;
+}
+
 /**
  * Creation time of the lock file, where the file system reports it: a folder restored from a backup
  * has another, whatever its files say.
  */
 async function bornAt(path: string): Promise<number | null> {
-  try {
-    return (await Deno.stat(path)).birthtime?.getTime() ?? null;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return null;
-    throw error;
-  }
+  const found = await Deno.stat(path).catch(ifMissing);
+  return found?.birthtime?.getTime() ?? null;
 }
 
 /** Reads a record; one from a folder restored from a backup counts as none. */

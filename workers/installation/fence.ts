@@ -4,7 +4,7 @@
  * process's memory where `INSTALLATION_EPOCH` is set). Record and database advance together, and are
  * compared before every use of a key.
  */
-import type { Db, Pool, Tx } from "../../db/database.ts";
+import type { Pool, Tx } from "../../db/database.ts";
 import {
   claimMaster,
   deleteOldWitnesses,
@@ -15,10 +15,8 @@ import {
   type Home,
   lockInstallation,
   selectAttestedS,
-  selectHome,
   selectInstallation,
   selectPromotion,
-  selectWitness,
   spareWitnesses,
   updateInstallation,
   upsertWitness,
@@ -28,15 +26,14 @@ import { locking, reading, writing } from "../../db/transaction.ts";
 import {
   type Evidence,
   type InstallationRow,
-  judgeInstallation,
-  type Outside,
   type Step,
   type Verdict,
   VOUCHED_S,
 } from "../../domain/realms/installation.ts";
 import type { Log } from "../../log.ts";
 import { ChainError } from "../chains/chain.ts";
-import { fileRecord, memoryRecord, type RecordStore } from "./epoch_record.ts";
+import { compareOnce, type Comparison, isSameByLabel, judge, recordOf } from "./comparison.ts";
+import { fileRecord, memoryRecord, RecordError, type RecordStore } from "./epoch_record.ts";
 import { sleep } from "../timers.ts";
 import type { Guard } from "../keys/signer.ts";
 
@@ -82,6 +79,8 @@ interface FenceState extends FenceOptions {
   reported: string | null;
   /** The record that was logged last. */
   named: string | null;
+  /** Whether the present difference was told to `halt`. */
+  halted: boolean;
 }
 
 /** Opens a fence: claims an installation that no host has, and compares. */
@@ -90,7 +89,10 @@ export async function openFence(options: FenceOptions): Promise<Fence> {
   const row = await reading(platform, selectInstallation);
   const store = label === null ? fileRecord(dataDir, row.id) : memoryRecord();
   const home = await findHome(platform);
-  const state = { ...options, store, home, advancedAt: -Infinity, reported: null, named: null };
+  const state: FenceState = {
+    ...{ ...options, store, home, advancedAt: -Infinity },
+    ...{ reported: null, named: null, halted: false },
+  };
   await writing(platform, (db) => claimMaster(db, options.master));
   await advance(state);
   const leaving = new AbortController();
@@ -115,7 +117,9 @@ export async function openFence(options: FenceOptions): Promise<Fence> {
     },
     assertOpen,
     record: inTurns(async () => {
-      const taken = await advance(state);
+      const taken = await advance(state).catch((error) => {
+        throw error instanceof RecordError ? new ChainError("held", error.message) : error;
+      });
       await assertOpen();
       // The database that refused the step may be another than the one that was compared after it.
       if (!taken) throw new ChainError("held", "the record of this host has not advanced");
@@ -164,24 +168,34 @@ async function loop(state: FenceState, signal: AbortSignal): Promise<void> {
 
 /** Finds the reason why nothing may be signed, and logs it once. Takes a step where one is due. */
 async function find(state: FenceState): Promise<string | null> {
-  let found = await compare(state);
-  if (isStepDue(state, found) && await advance(state)) found = await compare(state);
-  const { row, verdict } = found;
-  let fault: string | null = null;
-  if (verdict.state === "apart") fault = `${QUARANTINED}: ${verdict.detail}`;
-  else if (row.halted !== null) fault = `${QUARANTINED}: ${row.halted.detail}`;
-  else if (verdict.state === "waiting") fault = `${QUARANTINED}: ${verdict.detail}`;
-  else if (row.master !== null && row.master !== state.master) fault = otherKey(row.master);
-  if (verdict.state === "apart" && verdict.fault === "database") {
-    await halt(state, row, verdict.detail);
-  }
+  const { fault, records } = await judgeNow(state).catch((error) => {
+    if (error instanceof RecordError) return { fault: error.message, records: undefined };
+    throw error;
+  });
   if (fault !== state.reported) {
     state.reported = fault;
-    const whom = verdict.state === "waiting" ? { records: found.promotion!.records } : {};
+    const whom = records === undefined ? {} : { records };
     if (fault !== null) state.log("error", "nothing is signed", { fault, ...whom });
     else state.log("info", "signing continues");
   }
   return fault;
+}
+
+/** Compares, and takes a step where one is due; gives the reason why nothing may be signed, and the hosts waited for. */
+async function judgeNow(
+  state: FenceState,
+): Promise<{ fault: string | null; records?: readonly string[] }> {
+  let found = await compare(state);
+  if (isStepDue(state, found) && await advance(state)) found = await compare(state);
+  const { row, verdict, promotion } = found;
+  if (verdict.state !== "apart") state.halted = false;
+  else if (verdict.fault === "database") await halt(state, row, verdict.detail);
+  if (verdict.state === "apart") return { fault: `${QUARANTINED}: ${verdict.detail}` };
+  const records = verdict.state === "waiting" ? promotion!.records : undefined;
+  if (row.halted !== null) return { fault: `${QUARANTINED}: ${row.halted.detail}`, records };
+  if (verdict.state === "waiting") return { fault: `${QUARANTINED}: ${verdict.detail}`, records };
+  const isOther = row.master !== null && row.master !== state.master;
+  return { fault: isOther ? otherKey(row.master) : null };
 }
 
 /**
@@ -211,12 +225,9 @@ async function halt(state: FenceState, row: InstallationRow, detail: string): Pr
       await updateInstallation(tx, { halted: { detail, at: Date.now() } });
     });
   }
-  if (state.reported === null) await state.halt?.(detail);
-}
-
-/** A comparison, and what was compared. */
-interface Comparison extends Evidence {
-  verdict: Verdict;
+  if (state.halted) return;
+  await state.halt?.(detail);
+  state.halted = true;
 }
 
 /** Compares; where the two differ, once more while no process of this host advances. */
@@ -224,33 +235,6 @@ async function compare(state: FenceState): Promise<Comparison> {
   const first = await compareOnce(state);
   if (first.verdict.state !== "apart") return first;
   return await state.store.locked(() => compareOnce(state));
-}
-
-async function compareOnce(
-  { store, platform, ...state }: Pick<FenceState, "store" | "home" | "label" | "platform">,
-): Promise<Comparison> {
-  const outside = await store.read();
-  return await reading(platform, async (db) => {
-    return judge(db, { ...state, outside, row: await selectInstallation(db) });
-  });
-}
-
-/** Reads what the database says of a record, and judges. */
-async function judge(
-  db: Db,
-  { row, outside, home, label }:
-    & Pick<FenceState, "home" | "label">
-    & Pick<Evidence, "row" | "outside">,
-): Promise<Comparison> {
-  const witness = outside === null ? null : await selectWitness(db, outside.witness);
-  // The database may be another than the one in which this process has started, and its server promoted.
-  const at = await selectHome(db, home);
-  const { timeline } = at;
-  const promotion = row.timeline === null || timeline === null || row.timeline === timeline
-    ? null
-    : await selectPromotion(db, { witness: witness?.id ?? null, timeline });
-  const evidence = { row, witness, outside, at, label, promotion };
-  return { ...evidence, verdict: judgeInstallation(evidence) };
 }
 
 /**
@@ -308,22 +292,8 @@ async function followPromotion(tx: Tx, { row, at }: Evidence, witness: string): 
   if (owed === 0) await updateInstallation(tx, { timeline });
 }
 
-/** Where the label is the record, a process joins if label, home and timeline are the database's. */
-function isSameByLabel(
-  row: InstallationRow,
-  { label, home }: Pick<FenceState, "label" | "home">,
-): boolean {
-  return label !== null && row.label === label && row.home === home.home &&
-    row.timeline === home.timeline;
-}
-
 function stepOf({ count, token }: Step): Step {
   return { count, token };
-}
-
-function recordOf(row: InstallationRow, step: Step): Outside {
-  const witness = crypto.randomUUID();
-  return { installation: row.id, epoch: row.epoch, witness, now: step, next: null };
 }
 
 /** Compares once, without claiming anything; gives the reason why nothing may be signed, or null. */
