@@ -27,7 +27,7 @@ export async function welcome(
   // Output that is not a terminal may be kept for years: a journal, the log of a build.
   const terminal = Deno.stdout.isTerminal();
   if (!terminal) await writeKeys(file, keys);
-  await writeSecret(`
+  const shown = writeSecret(`
 Purser is ready.
 
   address              ${context.config.baseUrl}
@@ -37,6 +37,9 @@ The keys of the realm "sandbox" ${terminal ? "are shown this once" : `are in ${f
   }
 
 `);
+  if (terminal) return await shown;
+  // The keys are in the file: a reader that stands still, or a full disk, keeps nothing from starting.
+  shown.catch((error) => context.log("warn", "the first lines could not be written", { error }));
 }
 
 /** Writes a file that its owner alone can read; replaces one that an older database left. */

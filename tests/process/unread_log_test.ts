@@ -1,6 +1,6 @@
 /** The service while nobody reads its log, and while the log's disk is full. @module */
 import { equal, ok } from "node:assert/strict";
-import { testDatabaseUrl } from "../support/database.ts";
+import { testDatabase, testDatabaseUrl } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
 import { PLATFORM_KEY } from "../support/realm.ts";
@@ -13,16 +13,24 @@ interface Service extends AsyncDisposable {
   end(): Promise<number>;
 }
 
-/** Starts the service by its launcher; its standard error goes where the shell is told. */
-async function startService(redirection: string): Promise<Service> {
+/** Starts the service by its launcher, or by other arguments; its output goes where the shell is told. */
+async function startService(
+  redirection: string,
+  { args, databaseUrl = testDatabaseUrl() }: { args?: string[]; databaseUrl?: string } = {},
+): Promise<Service> {
   const port = `${freePort()}`;
   const dataDir = await Deno.makeTempDir({ prefix: "purser-log-" });
   const child = new Deno.Command("sh", {
-    args: ["-c", `exec "$0" "$@" ${redirection}`, Deno.execPath(), ...await taskArgs("start")],
+    args: [
+      "-c",
+      `exec "$0" "$@" ${redirection}`,
+      Deno.execPath(),
+      ...args ?? await taskArgs("start"),
+    ],
     env: {
       PORT: port,
       DATA_DIR: dataDir,
-      DATABASE_URL: testDatabaseUrl(),
+      DATABASE_URL: databaseUrl,
       PLATFORM_KEY,
       MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
       WORKERS: "off",
@@ -42,8 +50,11 @@ async function startService(redirection: string): Promise<Service> {
       return code;
     })();
   const url = `http://127.0.0.1:${port}`;
+  let over = false;
+  child.status.then(() => over = true);
   const answers = () => fetch(url).then((one) => one.body?.cancel()).then(() => true, () => false);
-  await until(answers);
+  await until(async () => over || await answers());
+  ok(!over, "it ended by itself");
   return { url, end, [Symbol.asyncDispose]: async () => void await end() };
 }
 
@@ -85,5 +96,28 @@ Deno.test({
     await until(async () => await lostLines(service.url) >= 3);
     ok(await lostLines(service.url) < 100);
     equal(await service.end(), 0);
+  },
+});
+
+Deno.test({
+  name: "the first start of a sandbox keeps its keys in their file where nothing can be printed",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    await using own = await testDatabase();
+    const folder = await Deno.makeTempDir({ prefix: "purser-keys-" });
+    try {
+      const main = new URL("../../main.ts", import.meta.url).href;
+      const run = ["run", "--no-check", "--cached-only", "-A", main, "start"];
+      await using service = await startService(">/dev/full 2>/dev/full", {
+        args: [...run, "--sandbox", `${folder}/keys`],
+        databaseUrl: own.url,
+      });
+      await until(() => Deno.stat(`${folder}/keys`).then(() => true, () => false));
+      for (let i = 0; i < 3; i++) await ask(service.url);
+      await until(async () => await lostLines(service.url) >= 3);
+      equal(await service.end(), 0);
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
   },
 });
