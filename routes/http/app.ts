@@ -181,6 +181,7 @@ function createServer(
       const meta = { at: services.now(), requestId, address };
       const given = authenticator.authenticate(headers, route.access, meta);
       const first = given instanceof Promise ? await given : given;
+      const admittedAt = services.now();
       who = first.actor.user || first.actor.kind;
       const left = first.realm === null ? undefined : services.limits.admit(first.realm, cost);
       limits = left instanceof Promise ? await left : left;
@@ -194,7 +195,7 @@ function createServer(
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
       const askAnew = () =>
         authenticator.authenticate(headers, route.access, { ...meta, at: services.now() });
-      const standing = openStanding(first, meta.at, services.now, askAnew);
+      const standing = openStanding(first, admittedAt, services.now, askAnew);
       const known = standing.again(); // its key may have ended while the body came
       const caller = known instanceof Promise ? await known : known;
       const whole = { ...meta, at: timeOf(services, caller) };
