@@ -114,62 +114,37 @@ export function openLineOutput(
   sink: LineSink = Deno.stderr,
   unreadMax = UNREAD_MAX,
 ): LineOutput {
-  const encoder = new TextEncoder();
-  const writing: { run: Promise<void> | null; since: number } = { run: null, since: 0 };
-  let [waiting, unread, untold, lost] = ["", 0, 0, 0];
-  let isTorn = false; // whether the last thing written is a part of a line
+  const unread = openUnread(tell);
+  let writing: Promise<void> | null = null;
+  let since = 0; // when the write began that is in flight; 0 for none
   let isEnding = false;
-
-  /** Takes all that waits; `done` is told whether it was written, and whether a part of it was. */
-  function take(): { bytes: Uint8Array; done: (ok: boolean, some: boolean) => void } {
-    const [lines, told] = [waiting, untold];
-    [waiting, untold] = ["", 0];
-    unread = lines.length;
-    const text = `${isTorn ? "\n" : ""}${told > 0 ? `${tell(told)}\n` : ""}${lines}\n`;
-    return {
-      bytes: encoder.encode(text),
-      done(ok, some) {
-        unread = 0;
-        if (ok) isTorn = false;
-        else {
-          isTorn ||= some;
-          untold += told;
-          lose(lines);
-        }
-      },
-    };
-  }
-  function lose(lines: string): void {
-    const count = lines.split("\n").length;
-    untold += count;
-    lost += count;
-  }
   async function writeAll(): Promise<void> {
     await Promise.resolve(); // what else is said in this turn goes along
-    while (waiting !== "") {
-      const { bytes, done } = take();
+    for (let piece = unread.take(); piece !== null; piece = unread.take()) {
       let at = 0;
       try {
-        writing.since = performance.now();
-        while (at < bytes.length) at += await sink.write(bytes.subarray(at));
-        done(true, true);
+        since = performance.now();
+        while (at < piece.bytes.length) at += await sink.write(piece.bytes.subarray(at));
       } catch {
-        done(false, at > 0);
+        // what is left of it is lost
       }
+      since = 0;
+      piece.end(at);
     }
-    writing.run = null;
+    writing = null;
   }
   function writeRest(): void {
-    const isStopped = unread > 0 && performance.now() - writing.since >= STOPPED_MS;
-    if (waiting === "" || isStopped) return;
-    const { bytes, done } = take();
+    // The reader stands still, and a write that waits for it would keep the process.
+    if (since > 0 && performance.now() - since >= STOPPED_MS) return;
+    const piece = unread.take();
+    if (piece === null) return;
     let at = 0;
     try {
-      while (at < bytes.length) at += sink.writeSync(bytes.subarray(at));
-      done(true, true);
+      while (at < piece.bytes.length) at += sink.writeSync(piece.bytes.subarray(at));
     } catch {
-      done(false, at > 0);
+      // what is left of it is lost
     }
+    piece.end(at);
   }
   atEnd(() => {
     isEnding = true;
@@ -177,18 +152,71 @@ export function openLineOutput(
   });
   return {
     write(lines) {
-      if (waiting.length + unread + lines.length > unreadMax) return lose(lines);
-      waiting = waiting === "" ? lines : `${waiting}\n${lines}`;
+      if (unread.size() + lines.length > unreadMax) return unread.lose(lines);
+      unread.add(lines);
       if (isEnding) writeRest();
-      else writing.run ??= writeAll();
+      else writing ??= writeAll();
     },
-    lost: () => lost,
+    lost: unread.lost,
     async written(waitMaxMs) {
-      if (writing.run === null) return;
+      if (writing === null) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, waitMaxMs);
-      await Promise.race([writing.run, promise]);
+      await Promise.race([writing, promise]);
       clearTimeout(timer);
+    },
+  };
+}
+
+/** A piece of what waits, which is being written. */
+interface Piece {
+  bytes: Uint8Array;
+  /** Ends it, of which so many bytes were written. */
+  end(written: number): void;
+}
+
+/** Lines that nobody has read yet. */
+interface Unread {
+  add(lines: string): void;
+  lose(lines: string): void;
+  lost(): number;
+  /** Characters, also of the piece that is being written. */
+  size(): number;
+  /** Takes all that waits; null if nothing does. */
+  take(): Piece | null;
+}
+
+function openUnread(tell: (lost: number) => string): Unread {
+  const encoder = new TextEncoder();
+  let [waiting, taken, untold, lost] = ["", 0, 0, 0];
+  let isTorn = false; // whether the last thing written is a part of a line
+  function lose(lines: string): void {
+    const count = lines.split("\n").length;
+    untold += count;
+    lost += count;
+  }
+  return {
+    lose,
+    lost: () => lost,
+    size: () => waiting.length + taken,
+    add: (lines) => waiting = waiting === "" ? lines : `${waiting}\n${lines}`,
+    take() {
+      if (waiting === "") return null;
+      const [lines, told] = [waiting, untold];
+      [waiting, taken, untold] = ["", lines.length, 0];
+      const news = told > 0 ? `${tell(told)}\n` : "";
+      const bytes = encoder.encode(`${isTorn ? "\n" : ""}${news}${lines}\n`);
+      return {
+        bytes,
+        end(written) {
+          taken = 0;
+          const isWhole = written === bytes.length;
+          isTorn = isWhole ? false : isTorn || written > 0;
+          if (isWhole) return;
+          untold += told;
+          lose(lines);
+        },
+      };
     },
   };
 }

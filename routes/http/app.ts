@@ -4,7 +4,6 @@
  * @module
  */
 import { Hono } from "hono";
-import type { Actor } from "../../domain/actor.ts";
 import { assertFreshLogin } from "../../domain/identity/api_keys.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { failureOf } from "../../domain/failures.ts";
@@ -36,7 +35,7 @@ import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./route_list.ts";
 import { type LargeBodySlot, reserveLargeBody } from "./concurrency_limit.ts";
 import type { Services } from "./services.ts";
-import { openStanding } from "./standing.ts";
+import { openStanding, type Standing } from "./standing.ts";
 import { type RequestHeaders, requestHeaders } from "./underlying_request.ts";
 import { authorityOf, hostOf, pathOf, pathStart, withoutPort } from "./request_targets.ts";
 import { conditionsOf } from "./preconditions.ts";
@@ -179,9 +178,12 @@ function createServer(
       }
       assertAcceptable(headers.get("accept"), types);
       const meta = { at: services.now(), requestId, address };
-      const given = authenticator.authenticate(headers, route.access, meta);
+      const standing = openStanding(
+        services.now,
+        (at) => authenticator.authenticate(headers, route.access, { ...meta, at }),
+      );
+      const given = standing.admit();
       const first = given instanceof Promise ? await given : given;
-      const admittedAt = services.now();
       who = first.actor.user || first.actor.kind;
       const left = first.realm === null ? undefined : services.limits.admit(first.realm, cost);
       limits = left instanceof Promise ? await left : left;
@@ -193,21 +195,11 @@ function createServer(
       if (route.access === "provider") assertSigned(services, headers, text, meta);
       await slot?.turn(leaving.signal());
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
-      const askAnew = () =>
-        authenticator.authenticate(headers, route.access, { ...meta, at: services.now() });
-      const standing = openStanding(first, admittedAt, services.now, askAnew);
       const known = standing.again(); // its key may have ended while the body came
       const caller = known instanceof Promise ? await known : known;
       const whole = { ...meta, at: timeOf(services, caller) };
-      const call = callOf({ services, route }, request, whole, caller, {
-        headers,
-        params,
-        text,
-        long,
-        signal: leaving.signal,
-        actorNow: () => callerNow(askAnew),
-        lostStanding: standing.lost,
-      });
+      const parts = { headers, params, text, long, standing, signal: leaving.signal };
+      const call = callOf({ services, route }, request, whole, caller, parts);
       assertFresh(call);
       const reply = await finished(await handle(call), call);
       status = reply.status;
@@ -267,20 +259,10 @@ function assertFresh({ route, actor, claims, body, at }: Call<unknown, unknown, 
   if (freshLogin === true || freshLogin(body)) assertFreshLogin(claims, at);
 }
 
-/** Reads the caller again; null if its key is no longer valid. */
-async function callerNow(askAnew: () => Promise<Caller> | Caller): Promise<Actor | null> {
-  try {
-    return (await askAnew()).actor;
-  } catch (error) {
-    if (error instanceof DomainError) return null;
-    throw error;
-  }
-}
-
-type Passed = "params" | "signal" | "actorNow" | "lostStanding";
 /** The parts of a request that are known already. */
-type Read = Pick<Call<Record<string, string>, 0, 0>, Passed> & {
+type Read = Pick<Call<Record<string, string>, 0, 0>, "params" | "signal"> & {
   headers: RequestHeaders;
+  standing: Standing;
   text: string;
   /** The parts of it that were read already. */
   long: unknown;
@@ -292,7 +274,7 @@ function callOf(
   request: Request,
   meta: RequestMeta,
   caller: Caller,
-  { headers, params, text, long, signal, actorNow, lostStanding }: Read,
+  { headers, params, text, long, signal, standing }: Read,
 ): Call<unknown, unknown, unknown> {
   const { chains, hotFeeMaxFactor, webhooks } = services.config;
   const settings = { chains, hotFeeMaxFactor, webhooks };
@@ -307,7 +289,8 @@ function callOf(
     at: meta.at,
     applicationKey: caller.applicationKey,
     actor,
-    ...{ actorNow, lostStanding },
+    actorNow: standing.actorNow,
+    lostStanding: standing.lost,
     claims: caller.claims,
     realm: caller.realm,
     idempotency: keyed

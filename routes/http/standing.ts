@@ -3,17 +3,22 @@
  * have been narrowed, while its body came in, while it waited for its turn, or while the database was away.
  * @module
  */
+import type { Actor } from "../../domain/actor.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { Caller } from "./authentication.ts";
 
 /** The standing of a request's caller. */
 export interface Standing {
+  /** Reads the caller. @throws {DomainError} auth.*, rate.limited */
+  admit(): Promise<Caller> | Caller;
   /**
    * Reads the caller again, unless that was done just now.
    *
    * @throws {DomainError} auth.* where its key has ended
    */
   again(): Promise<Caller> | Caller;
+  /** Reads the caller anew; null if its key is no longer valid. */
+  actorNow(): Promise<Actor | null>;
   /**
    * Asks whether the caller may still do what it was admitted for: null where that was asked just now, else the reason
    * why it may not, if there is one. Rejected where nobody can tell.
@@ -27,36 +32,47 @@ const ASKED_MS = 100;
 /**
  * Opens the standing of a caller. Only keys of a realm end while the process runs.
  *
- * @param at when it was admitted
- * @param read authenticates the request anew
+ * @param read authenticates the request at a time
  */
 export function openStanding(
-  first: Caller,
-  at: number,
   now: () => number,
-  read: () => Promise<Caller> | Caller,
+  read: (at: number) => Promise<Caller> | Caller,
 ): Standing {
-  let [caller, askedAt] = [first, at];
+  let caller: Caller | null = null;
+  let askedAt = 0;
+  function keep(found: Caller): Caller {
+    askedAt = now();
+    return caller = found;
+  }
+  function ask(): Promise<Caller> | Caller {
+    const found = read(now());
+    return found instanceof Promise ? found.then(keep) : keep(found);
+  }
   // A clock that was set back says nothing about the time that has passed.
-  const isKnown = () => caller.realm === null || Math.abs(now() - askedAt) < ASKED_MS;
-  async function ask(): Promise<Caller> {
-    const at = now();
-    const found = await read();
-    askedAt = at;
-    return found;
+  const isKnown = () => caller!.realm === null || Math.abs(now() - askedAt) < ASKED_MS;
+  async function compare(then: Caller): Promise<DomainError | null> {
+    try {
+      return narrowed(then, await ask());
+    } catch (error) {
+      if (error instanceof DomainError && error.code.startsWith("auth.")) return error;
+      throw error;
+    } finally {
+      caller = then; // what it was admitted for stays what it is asked for
+    }
   }
   return {
-    again() {
-      if (isKnown()) return caller;
-      return ask().then((found) => caller = found);
+    admit: ask,
+    again: () => isKnown() ? caller! : ask(),
+    lost: () => isKnown() ? null : compare(caller!),
+    async actorNow() {
+      try {
+        return (await read(now())).actor;
+      } catch (error) {
+        if (error instanceof DomainError) return null;
+        throw error;
+      }
     },
-    lost: () => isKnown() ? null : ask().then((found) => narrowed(caller, found), refusalOf),
   };
-}
-
-function refusalOf(error: unknown): DomainError {
-  if (error instanceof DomainError && error.code.startsWith("auth.")) return error;
-  throw error;
 }
 
 /** Refuses a request that was admitted with rights that its key has no longer; a repeat is judged by those it has. */

@@ -58,10 +58,12 @@ for (const level of ["info", "error"]) {
       "",
     ];
     const outputs = await Promise.all(endings.map(async (ending) => {
-      const { stderr } = await logging(`log("the line", "${level}"); ${ending}`).output();
-      return new TextDecoder().decode(stderr).split("\n")[0];
+      const last = `log("the line", "${level}"); ${ending}`;
+      const code = `log("long before", "${level}"); setTimeout(() => { ${last} }, 300);`;
+      const { stderr } = await logging(code).output();
+      return new TextDecoder().decode(stderr).split("\n").slice(0, 2);
     }));
-    deepEqual(outputs, endings.map(() => "the line"));
+    deepEqual(outputs, endings.map(() => ["long before", "the line"]));
   });
 }
 

@@ -51,7 +51,7 @@ async function startService(
     })();
   const url = `http://127.0.0.1:${port}`;
   let over = false;
-  child.status.then(() => over = true);
+  child.status.then(() => over = true, () => {});
   const answers = () => fetch(url).then((one) => one.body?.cancel()).then(() => true, () => false);
   await until(async () => over || await answers());
   ok(!over, "it ended by itself");

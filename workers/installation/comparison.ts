@@ -19,7 +19,7 @@ import {
 import type { RecordStore } from "./epoch_record.ts";
 
 /** Who compares: a process by its first database, and the epoch that it was told. */
-interface Comparing {
+export interface Comparing {
   /** The database in which the process has started. */
   home: Home;
   /** `INSTALLATION_EPOCH`; null: the record is a file. */

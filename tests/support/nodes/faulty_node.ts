@@ -59,9 +59,8 @@ export function startFaultyNode(
   const ending = new AbortController();
   const { signal } = ending;
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {}, signal }, serve);
-  const { port } = server.addr;
   const faulty: FaultyNode = {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${server.addr.port}`,
     asked: [],
     trick,
     retell: (said) => said,
@@ -107,8 +106,7 @@ export function startFaultyNode(
       if (answer instanceof Response) return answer;
       answers.push(answer);
     }
-    const said = faulty.retell(Array.isArray(body) ? answers : answers[0]);
-    return said instanceof Response ? said : Response.json(said);
+    return replyOf(faulty.retell(Array.isArray(body) ? answers : answers[0]));
   }
   async function answerTo(question: Question): Promise<unknown | Response> {
     const { id } = question;
@@ -123,6 +121,10 @@ export function startFaultyNode(
     }
   }
   return faulty;
+}
+
+function replyOf(said: unknown): Response {
+  return said instanceof Response ? said : Response.json(said);
 }
 
 /** Asks the real node. */
