@@ -1299,6 +1299,7 @@ table order_attempts (
   outcome text
   cancels boolean not null default false
   borne_by text not null default 'sender'::text
+  unreadable boolean not null default false
   dropped boolean not null default false
   proof text
   proof_by text
@@ -1321,6 +1322,7 @@ constraint order_attempts_proof_reached_check CHECK ((proof_reached >= 0))
 constraint order_attempts_reached CHECK (((proof_reached IS NULL) OR (proof = 'expired'::text)))
 constraint order_attempts_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_attempts_signed CHECK (((hash IS NULL) = (raw IS NULL)))
+constraint order_attempts_unreadable CHECK (((NOT unreadable) OR (plan = '{}'::text)))
 CREATE UNIQUE INDEX order_attempts_hash ON order_attempts USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX order_attempts_orphaned ON order_attempts USING btree (order_id) WHERE (proof = 'orphaned'::text)
 CREATE TRIGGER order_attempts_change BEFORE INSERT OR UPDATE ON order_attempts FOR EACH ROW EXECUTE FUNCTION check_attempt()
@@ -2528,6 +2530,8 @@ begin
       when (new.order_id, new.attempt, new.plan, new.inputs, new.cancels, new.borne_by)
           is distinct from (old.order_id, old.attempt, old.plan, old.inputs, old.cancels, old.borne_by)
         then 'cannot be another plan'
+      when old.unreadable and not new.unreadable
+        then 'stays unreadable'
       when old.raw is not null and (new.raw, new.hash, new.fee, new.expires)
           is distinct from (old.raw, old.hash, old.fee, old.expires)
         then 'keeps the bytes that were stored first'
@@ -5393,7 +5397,7 @@ realm may insert on transaction_data
 realm may insert on users
 realm may insert on withdrawals
 realm may select (assets, check_at, checked_at, created_at, credentials_at, data, deleted_at, error, hint, id, identity, key, owner, ramp, status, updated_at) on external_ramps
-realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, order_id, outcome, plan, proof, proof_by, proof_height, proof_reached, sent_at) on order_attempts
+realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, order_id, outcome, plan, proof, proof_by, proof_height, proof_reached, sent_at, unreadable) on order_attempts
 realm may select (kind) on secrets
 realm may select on account_states
 realm may select on accounts

@@ -224,6 +224,8 @@ export interface FoundBytes {
   raw: string;
   inputs: string[];
   fee: string | null;
+  /** Whether they tell no plan, so that nothing can replace them. */
+  unreadable: boolean;
   at: number;
 }
 
@@ -231,11 +233,11 @@ export interface FoundBytes {
  * Adds the bytes of a transaction that was found, as the first of an order that is mined already.
  */
 export async function insertMinedBytes(tx: Tx, found: FoundBytes): Promise<void> {
-  const { order, hash, raw, inputs, fee, at } = found;
+  const { order, hash, raw, inputs, fee, unreadable, at } = found;
   await tx`
-    insert into order_attempts (order_id, attempt, plan, inputs, hash, raw, fee, sent_at, outcome,
+    insert into order_attempts (order_id, attempt, plan, inputs, hash, raw, fee, unreadable, sent_at, outcome,
       created_at)
-    values (${order}, 1, '{}', ${inputs}, ${hash}, ${raw}, ${fee}, ${at}, 'known', ${at})`;
+    values (${order}, 1, '{}', ${inputs}, ${hash}, ${raw}, ${fee}, ${unreadable}, ${at}, 'known', ${at})`;
 }
 
 /** Adds the bytes of a replacement that was found, after all attempts of its order. */
@@ -247,9 +249,9 @@ export async function insertFoundAttempt(tx: Tx, found: FoundBytes): Promise<voi
 
 async function insertFoundPlan(tx: Tx, found: FoundBytes): Promise<void> {
   await tx`
-    insert into order_attempts (order_id, attempt, plan, inputs, created_at)
+    insert into order_attempts (order_id, attempt, plan, inputs, unreadable, created_at)
     values (${found.order}, 1 + coalesce((select max(attempt) from order_attempts
-        where order_id = ${found.order}), 0), '{}', ${found.inputs}, ${found.at})`;
+        where order_id = ${found.order}), 0), '{}', ${found.inputs}, ${found.unreadable}, ${found.at})`;
 }
 
 async function storeFound(tx: Tx, found: FoundBytes): Promise<void> {

@@ -70,7 +70,7 @@ export async function selectDone(
   if (nonces.length === 0) return [];
   return await db<(AttemptRow & { nonce: number })[]>`
     select o.nonce, c.order_id, c.attempt, c.plan, c.inputs, c.hash, c.raw, c.expires, c.fee,
-      c.sent_at, c.outcome, c.cancels, c.borne_by, c.dropped, c.created_at
+      c.sent_at, c.outcome, c.cancels, c.borne_by, c.unreadable, c.dropped, c.created_at
     from chain_orders o join order_attempts c on c.order_id = o.id and c.hash = o.hash
     where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}
       and (o.state = 'done' or (o.state = 'failed' and c.cancels)) and o.nonce in (

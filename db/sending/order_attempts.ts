@@ -18,6 +18,8 @@ export interface AttemptRow {
   cancels: boolean;
   /** The bearer of its cost where it moves nothing. */
   borne_by: "sender" | "house";
+  /** Whether it was found on the chain and its bytes tell no plan, so that nothing can replace it. */
+  unreadable: boolean;
   dropped: boolean;
   created_at: number;
 }
@@ -42,7 +44,7 @@ export interface DropProof {
 }
 
 const MADE =
-  "order_id attempt plan inputs hash expires fee sent_at outcome cancels borne_by dropped created_at"
+  "order_id attempt plan inputs hash expires fee sent_at outcome cancels borne_by unreadable dropped created_at"
     .split(" ");
 const SIGNED = [...MADE, "raw"];
 
@@ -113,6 +115,16 @@ export async function markAttemptOutcome(
 ): Promise<void> {
   await tx`
     update order_attempts set outcome = ${outcome}
+    where order_id = ${name.order} and attempt = ${name.attempt}`;
+}
+
+/** Records that nothing can replace an attempt that was found, because its bytes tell no plan. */
+export async function markAttemptUnreadable(
+  tx: Tx,
+  name: { order: string; attempt: number },
+): Promise<void> {
+  await tx`
+    update order_attempts set unreadable = true
     where order_id = ${name.order} and attempt = ${name.attempt}`;
 }
 

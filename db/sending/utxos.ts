@@ -289,7 +289,7 @@ export async function selectLostPayments(
 ): Promise<AttemptRow[]> {
   return await db<AttemptRow[]>`
     select order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at, outcome, cancels,
-      borne_by, dropped
+      borne_by, unreadable, dropped
     from order_attempts where hash in (select c.kept from coins c
       where c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
         and c.spent_by is null and c.height is not null)

@@ -12,6 +12,8 @@ export interface FoundTransaction {
   readonly from: string;
   /** Its fee in base units, if the bytes tell it. */
   readonly fee: bigint | null;
+  /** Whether its bytes tell no plan: nothing can replace it, should its block be lost. */
+  readonly unreadable: boolean;
   /** All its payments, change included. */
   readonly payments: readonly FoundPayment[];
   /** The contract that it calls as no plan of ours does: what that moved is not known; null for none. */

@@ -323,14 +323,14 @@ async function keepFound(
 ): Promise<void> {
   const { found, id, order } = of;
   const { chain, network } = place;
-  const { hash, height, from, raw, inputs, fee } = found;
+  const { hash, height, from, raw, inputs, fee, unreadable } = found;
   const nonce = /:(\d+)$/.exec(inputs[0] ?? "")?.[1];
   await recordMined(tx, {
     ...{ id, chain, network, ...order, sender: from, hash, height, created_at: actor.at },
     nonce: inputs[0]?.startsWith("0x") && nonce !== undefined ? Number(nonce) : null,
   });
-  const bytes = { raw, inputs: [...inputs], fee: fee === null ? null : `${fee}`, at: actor.at };
-  await insertMinedBytes(tx, { order: id, hash, ...bytes });
+  const bytes = { raw, inputs: [...inputs], fee: fee === null ? null : `${fee}`, unreadable };
+  await insertMinedBytes(tx, { order: id, hash, ...bytes, at: actor.at });
   await insertReservedInputs(tx, { id, chain, network }, inputs, actor.at);
   await scheduleOrder(tx, actor, id);
 }

@@ -10,7 +10,7 @@ import { countCoinsFor } from "../../db/sending/utxos.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
 import type { QuoteRow } from "../../db/sending/fee_quotes.ts";
-import { selectReservedInputs } from "../../db/sending/order_attempts.ts";
+import { selectAttemptSummaries, selectReservedInputs } from "../../db/sending/order_attempts.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
   type HistoryEntry,
@@ -143,6 +143,7 @@ async function assertMaySpeedUp(
   if (order.state === "sent" && WITHOUT_REPLACEMENT.has(order.chain as ChainId)) {
     throw new DomainError("withdrawal.not_cancelable", whyNotReplaced(order.chain as ChainId));
   }
+  if (order.state === "sent") await assertReadable(db, order);
   const head = await nextBlock(db, order);
   const account = await selectAccount(db, row.account);
   assertAccount(actor, "write", account);
@@ -170,6 +171,16 @@ export async function assertSpeedable(
 async function quoteOf(db: Db, actor: Actor, row: WithdrawalRow, speed: Speed): Promise<QuoteRow> {
   const place = { chain: row.chain, network: row.network } as ChainNetwork;
   return await recentQuote(db, actor, { ...place, contract: row.contract ?? "", speed });
+}
+
+/** Refuses where the transaction was found on the chain and its bytes tell no plan: nothing can replace it. */
+async function assertReadable(db: Db, order: OrderRow): Promise<void> {
+  const last = (await selectAttemptSummaries(db, order.id)).findLast(({ dropped }) => !dropped);
+  if (last === undefined || !last.unreadable) return;
+  const why =
+    `its transaction ${last.hash} was found on the chain after a restore, and does what nothing here` +
+    " makes, so nothing can replace it: it is sent again as it is until a block has it";
+  throw new DomainError("withdrawal.not_cancelable", why);
 }
 
 function whyNotReplaced(chain: ChainId): string {

@@ -132,6 +132,7 @@ create table order_attempts (
   outcome text,
   cancels boolean not null default false,
   borne_by text not null default 'sender' check (borne_by in ('sender', 'house')),
+  unreadable boolean not null default false,
   dropped boolean not null default false,
   proof text check (proof in ('consumed', 'expired', 'orphaned', 'unsigned')),
   proof_by text,
@@ -142,6 +143,7 @@ create table order_attempts (
   constraint order_attempts_signed check ((hash is null) = (raw is null)),
   constraint order_attempts_sent check (sent_at is null or raw is not null),
   constraint order_attempts_borne check (borne_by = 'sender' or cancels),
+  constraint order_attempts_unreadable check (not unreadable or plan = '{}'),
   constraint order_attempts_dropped check (dropped = (proof is not null)),
   constraint order_attempts_expires check
     (expires is null or ((expires->>'height')::bigint is null) <> ((expires->>'time')::bigint is null)),
@@ -168,6 +170,7 @@ comment on table order_attempts is 'Everything ever planned and signed for an or
 comment on column order_attempts.sent_at is 'Written before the first broadcast: from then on the bytes may be anywhere.';
 comment on column order_attempts.cancels is 'Moves nothing: once it is mined, nothing else of the order can be.';
 comment on column order_attempts.borne_by is 'Who bears its cost where it moves nothing: the house, unless the destination caused the cancellation.';
+comment on column order_attempts.unreadable is 'Found on the chain, and its bytes tell no plan: nothing can replace it.';
 comment on column order_attempts.dropped is 'Proven never to be mined.';
 comment on column order_attempts.proof is 'Consumed: another transaction took an input, as deep as a deposit must be. Expired: the final chain is beyond its last point and does not have it. Orphaned: it spends what a dropped transaction should have made. Unsigned: the plan was given up.';
 comment on column order_attempts.expires is 'The last point at which the chain takes it: {"height": block} or {"time": milliseconds}; null: it does not expire.';
@@ -386,6 +389,8 @@ begin
       when (new.order_id, new.attempt, new.plan, new.inputs, new.cancels, new.borne_by)
           is distinct from (old.order_id, old.attempt, old.plan, old.inputs, old.cancels, old.borne_by)
         then 'cannot be another plan'
+      when old.unreadable and not new.unreadable
+        then 'stays unreadable'
       when old.raw is not null and (new.raw, new.hash, new.fee, new.expires)
           is distinct from (old.raw, old.hash, old.fee, old.expires)
         then 'keeps the bytes that were stored first'

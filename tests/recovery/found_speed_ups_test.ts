@@ -1,11 +1,11 @@
 /** Payments that were found on an EVM chain, lose their block, and pay less than the fee is by then: they are replaced by the same payment. */
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
-import { hexlify, Wallet } from "ethers";
+import { hexlify, type TransactionRequest, Wallet } from "ethers";
 import { selectKeyPositions } from "../../db/accounts/ramps.ts";
 import { reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { endAt } from "../support/ended_worker.ts";
-import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import {
   answered,
   foundAndLost,
@@ -298,10 +298,51 @@ Deno.test("a call that nothing here makes, by a key of ours, is taken in and nam
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
+Deno.test("a payment that was found, that nothing here can replace, and that loses its block is sped up for nobody, and nobody is charged for it", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine(3);
+  const { body: { id } } = await funded.withdraw("1");
+  const accessList = [{ address: OUTSIDE, storageKeys: [] }];
+  const raw = await signCall(funded, { to: OUTSIDE, value: ETHER, accessList });
+  const report = await foundAndLost(funded, raw);
+  deepEqual(report.taken.map(({ paid }) => paid.length), [1]);
+  const dear = await openDear(funded, 40n);
+  await dear();
+  await work(funded, dear, 2);
+  await renewPrices(realm);
+  const seen = async () => [
+    await realm.balance(funded.account),
+    (await funded.read(id)).fee,
+    (await funded.read(id)).history.filter(({ event }: { event: string }) => event === "sped_up"),
+    await rowsOf(
+      realm,
+      "select id, state, charged::text, budget::text, replace, speed, sped_up_at from chain_orders order by id",
+    ),
+    await rowsOf(realm, "select id, amount::text, status from blocks order by id"),
+  ];
+  const before = await seen();
+  const path = `/v1/withdrawals/${id}/speed-up`;
+  for (const query of ["?dry_run=true", ""]) {
+    const refused = await realm.admin.send("POST", `${path}${query}`, { speed: "fast" });
+    deepEqual([refused.status, refused.body.code], [409, "withdrawal.not_cancelable"]);
+    match(
+      refused.body.detail,
+      /0x[0-9a-f]{64} was found on the chain after a restore, and .*replace it/,
+    );
+  }
+  deepEqual(await seen(), before);
+  equal((await funded.read(id)).acts.speed_up, "withdrawal.not_cancelable");
+  equal((await funded.finish(id)).status, "DONE");
+  equal(await paidOut(funded), ETHER);
+  deepEqual((await attemptsOf(funded, "recovered")).length, 1);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
 /** Signs a call with the key of the ramp, as somebody with the realm's seed would. */
 async function signCall(
   { realm, context, address }: FundedRamp,
-  call: { to: string; value: bigint; data: string },
+  call: Pick<TransactionRequest, "to" | "value" | "data" | "accessList">,
 ): Promise<string> {
   const store = { realm: realm.id, pool: realm.pool };
   const place = { chain: "ETHEREUM" as const, network: "main" as const };

@@ -34,6 +34,7 @@ import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { TransactionStatus } from "../chains/outgoing.ts";
 import type { OrderWork } from "./order_work.ts";
+import { withAmounts } from "./signing.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
 /** Reads the effects of a mined transaction; null if none of our addresses signed it. */
@@ -54,10 +55,13 @@ export async function readFound(
     ? await reading(context.pool, (db) => sumInputs(db, place, seen.inputs))
     : null;
   const paid = seen.payments.reduce((sum, one) => sum + one.amount, 0n);
+  // The first names whose value moved: another may only have paid the fee.
+  const from = seen.from.find((one) => own.some(({ address }) => address === one))!;
+  const bytes = { hash: mined.hash, raw, inputs: seen.inputs, expires: null };
+  const signed = await withAmounts(context, chain, { ...place, address: from }, bytes);
   return {
-    ...{ ...mined, raw, inputs: seen.inputs, payments: seen.payments },
-    // The first names whose value moved: another may only have paid the fee.
-    from: seen.from.find((one) => own.some(({ address }) => address === one))!,
+    ...{ ...mined, raw, inputs: seen.inputs, from, payments: seen.payments },
+    unreadable: await chain.planOf(signed, { all: false }) === null,
     fee: spent === null ? null : BigInt(spent) - paid,
     calls: seen.calls ?? null,
     deployed: seen.creates === null ? null : await readDeployed(chain, seen.creates),
@@ -179,6 +183,7 @@ async function takeAttempt(
       raw: found.raw,
       inputs: [...found.inputs],
       fee: found.fee === null ? null : `${found.fee}`,
+      unreadable: found.unreadable,
       at: context.actor.at,
     });
     await noteFoundReplacement(tx, order.id);

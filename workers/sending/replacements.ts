@@ -4,7 +4,7 @@
  * @module
  */
 import { selectDependants } from "../../db/sending/utxos.ts";
-import { isFound, selectAttempts } from "../../db/sending/order_attempts.ts";
+import { isFound, markAttemptUnreadable, selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import { cappedBudgets } from "../../domain/sending/holder_losses.ts";
@@ -40,6 +40,10 @@ export async function priorOf(work: OrderWork, order: OrderRow): Promise<Prior |
   const [signed] = await signedAttempts(work, order, [attempt]);
   const plan = await work.chain.planOf(signed, { all: order.purpose === "sweep" });
   if (plan !== null) return { attempt, found, plan };
+  if (!attempt.unreadable) {
+    const name = { order: order.id, attempt: attempt.attempt };
+    await stepInTurn(work, (tx) => markAttemptUnreadable(tx, name)); // so that nobody is charged for a speed-up
+  }
   const by = attempt.inputs.join(", ");
   throw new ChainError(
     "unsupported",

@@ -10,7 +10,7 @@ import type { AttemptRow, OrderRow } from "../../domain/sending/chain_orders.ts"
 import { markSigned } from "../../domain/sending/order_states.ts";
 import { noteHold, signingHold, unplanOrder } from "../../domain/sending/signing_holds.ts";
 import type { WorkerContext } from "../worker_context.ts";
-import { ChainError } from "../chains/chain.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
 import { type Plan, readPlan, type Signed } from "../chains/outgoing.ts";
 import { noteWaiting } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import { type OrderWork, Outdated, stepInTurn } from "./order_work.ts";
@@ -153,15 +153,23 @@ export async function signedAttempts(
   const made: Signed[] = [];
   for (const attempt of attempts.filter(({ raw }) => raw !== null)) {
     const signed = signedOf(attempt);
-    if (!isFound(attempt) || !chain.traits.coins) made.push(signed);
-    else {
-      const of = { chain: order.chain, network: order.network, address: order.sender };
-      const inputs = await reading(context.pool, (db) => selectAmounts(db, of, attempt.inputs));
-      const script = await scriptOf(chain.id, order.network as Network, order.sender);
-      made.push({ ...signed, body: JSON.stringify({ inputs, source: script.toHex() }) });
-    }
+    const of = { chain: order.chain, network: order.network, address: order.sender };
+    made.push(isFound(attempt) ? await withAmounts(context, chain, of, signed) : signed);
   }
   return made;
+}
+
+/** Adds to bytes that were found the stored amounts of those coins that they spend of an address of ours. */
+export async function withAmounts(
+  { pool }: WorkerContext,
+  chain: Chain,
+  of: { chain: string; network: string; address: string },
+  signed: Signed,
+): Promise<Signed> {
+  if (!chain.traits.coins) return signed;
+  const inputs = await reading(pool, (db) => selectAmounts(db, of, signed.inputs));
+  const script = await scriptOf(chain.id, of.network as Network, of.address);
+  return { ...signed, body: JSON.stringify({ inputs, source: script.toHex() }) };
 }
 
 /** Converts a stored attempt to the chain's form. */
