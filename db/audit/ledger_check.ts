@@ -338,13 +338,15 @@ export const CHECKS = {
       else m.count > 0 and m.amount = p.amount and m.states = '{batched}' end
     union all select m.id, 'a batch', p.purpose from chain_orders m join chain_orders p on p.id = m.batch_order_id
       where p.purpose not in ('batch', 'recovered')`,
-  /** A coin reserved by an order is one of ours, unspent or spent by the order itself. */
+  /** A coin reserved by an order is ours, unspent or spent by the order itself; or a stranger's beside ours. */
   "coin.input": `
     select k.input as subject, 'a coin' as expected, c.spent_by as found
     from reserved_inputs k left join coins c on c.chain = k.chain and c.network = k.network
       and c.hash = split_part(k.input, ':', 1) and c.index::text = split_part(k.input, ':', 2)
-    where k.input ~ '^[0-9a-f]{64}:[0-9]+$' and (c.hash is null or (c.spent_by is not null
-      and not exists (select from order_attempts s where s.order_id = k.order_id
+    where k.input ~ '^[0-9a-f]{64}:[0-9]+$' and ((c.hash is null
+        and not exists (select from order_attempts s where s.order_id = k.order_id and s.unreadable
+          and k.input = any (s.inputs)))
+      or (c.spent_by is not null and not exists (select from order_attempts s where s.order_id = k.order_id
         and s.hash = c.spent_by)))`,
   /** An order that is done has spent the coins that its transaction names. */
   "coin.order": `
@@ -354,7 +356,7 @@ export const CHECKS = {
     left join coins c on c.chain = o.chain and c.network = o.network
       and c.hash = split_part(k.input, ':', 1) and c.index::text = split_part(k.input, ':', 2)
     where o.state = 'done' and k.input ~ '^[0-9a-f]{64}:[0-9]+$'
-      and c.spent_by is distinct from o.hash`,
+      and c.spent_by is distinct from o.hash and not (s.unreadable and c.hash is null)`,
   /** The balance of an address on a UTXO chain is the sum of its unspent coins in chain blocks. */
   "coin.holding": `
     select h.address as subject, q.there as expected, h.amount as found

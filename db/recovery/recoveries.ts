@@ -109,17 +109,17 @@ export async function selectUntouchedCoins(
   return rows.map(({ input }) => input);
 }
 
-/** Adds up own coins by their names, in base units; null if one is unknown. */
+/** Adds up the own ones of some coins by their names, in base units, and tells whether all are. */
 export async function sumInputs(
   db: Db,
   place: NetworkKey,
   inputs: readonly string[],
-): Promise<string | null> {
+): Promise<{ sum: string; whole: boolean }> {
   const [row] = await db<{ sum: string; count: number }[]>`
     select coalesce(sum(amount), 0)::text as sum, count(*)::integer as count from coins
     where chain = ${place.chain} and network = ${place.network}
       and hash || ':' || index = any (${inputs as string[]}::text[])`;
-  return row.count === inputs.length ? row.sum : null;
+  return { sum: row.sum, whole: row.count === inputs.length };
 }
 
 /** Selects the known ones of some transactions, whichever process signed them. */

@@ -12,6 +12,8 @@ export interface FoundTransaction {
   readonly from: string;
   /** Its fee in base units, if the bytes tell it. */
   readonly fee: bigint | null;
+  /** Base units that coins of ours brought in where others' coins are spent beside them; null where all coins are ours. */
+  readonly brought: bigint | null;
   /** Whether its bytes tell no plan: nothing can replace it, should its block be lost. */
   readonly unreadable: boolean;
   /** All its payments, change included. */

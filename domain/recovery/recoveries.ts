@@ -82,7 +82,8 @@ export async function takeIn(
   const gone = found.payments.filter(({ to, amount }) => to !== found.from && amount > 0n);
   const [first] = gone;
   const target = first === undefined ? undefined : own.get(first.to);
-  const swept = found.calls === null && gone.length === 1 && sender.derivation_key > 0 &&
+  const swept = found.calls === null && found.brought === null && gone.length === 1 &&
+    sender.derivation_key > 0 &&
     target?.ramp === sender.ramp &&
     target.derivation_key === 0;
   return swept
@@ -247,7 +248,7 @@ async function matchParts(
     sender: OwnPlace;
     external: readonly FoundPayment[];
   },
-): Promise<Part[]> {
+): Promise<readonly Part[]> {
   const unsent = (await selectUnsigned(tx, place, [sender.ramp]))
     .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address);
   const signed = unsent.filter(({ state }) => state === "signed").map(({ id }) => id);
@@ -278,7 +279,29 @@ async function matchParts(
     const withdrawal = known < 0 ? null : called.splice(known, 1)[0].id;
     parts.push({ to, contract, amount: `${amount}`, order: order?.id ?? null, withdrawal });
   }
-  return parts;
+  return sharedWith(found, external, parts);
+}
+
+/**
+ * Where others' coins are spent beside ours, payments that nobody is known to have ordered are cut to what ours
+ * brought in, less what came back and what withdrawals were paid.
+ */
+function sharedWith(
+  { brought, payments }: Pick<FoundTransaction, "brought" | "payments">,
+  external: readonly FoundPayment[],
+  parts: readonly Part[],
+): readonly Part[] {
+  if (brought === null) return parts;
+  const sum = (of: readonly { amount: bigint | string }[]) =>
+    of.reduce((all, { amount }) => all + BigInt(amount), 0n);
+  const isKnown = (one: Part) => one.order !== null || one.withdrawal !== null;
+  let left = brought - (sum(payments) - sum(external)) - sum(parts.filter(isKnown));
+  return parts.flatMap((part) => {
+    if (isKnown(part)) return [part];
+    const amount = BigInt(part.amount) < left ? BigInt(part.amount) : left;
+    left -= amount > 0n ? amount : 0n;
+    return amount > 0n ? [{ ...part, amount: `${amount}` }] : [];
+  });
 }
 
 /**

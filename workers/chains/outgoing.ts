@@ -197,6 +197,8 @@ export interface Inspection {
    * and nothing else that the call moves.
    */
   readonly calls?: Address;
+  /** Whether it spends coins by scripts that no key of ours has. */
+  readonly foreign?: true;
 }
 
 /** Why a node would not take a transaction now. */

@@ -62,10 +62,24 @@ export async function readFound(
   return {
     ...{ ...mined, raw, inputs: seen.inputs, from, payments: seen.payments },
     unreadable: await chain.planOf(signed, { all: false }) === null,
-    fee: spent === null ? null : BigInt(spent) - paid,
+    ...(spent === null ? { fee: null, brought: null } : costOf(spent, paid)),
     calls: seen.calls ?? null,
     deployed: seen.creates === null ? null : await readDeployed(chain, seen.creates),
   };
+}
+
+/**
+ * What a transaction cost us, by what our coins are worth that it spends and what it pays in all, in base units. Where
+ * others' coins are spent beside ours, nobody tells what these were worth: the fee is what ours are worth more than
+ * all payments, and what others brought in is not ours to bear.
+ */
+function costOf(
+  { sum, whole }: { sum: string; whole: boolean },
+  paid: bigint,
+): Pick<FoundTransaction, "fee" | "brought"> {
+  const brought = BigInt(sum);
+  if (whole) return { fee: brought - paid, brought: null };
+  return { fee: brought > paid ? brought - paid : 0n, brought };
 }
 
 /** Reads a token as its contract tells; null where there is none, because its transaction failed. */

@@ -47,23 +47,25 @@ export async function signPlan(chain: CoinChain, plan: Plan, keys: Keys): Promis
 }
 
 /**
- * Reads the effects of signed bytes. Change is a payment like any other.
+ * Reads the effects of signed bytes. Change is a payment like any other. Inputs that not one key signed, as nothing
+ * here does, are others'.
  *
- * @throws {ChainError} `refused` for bytes that no plan of ours makes, or that pay an unknown script
+ * @throws {ChainError} `refused` where no input is signed by one key, or for a payment to an unknown script
  */
 export async function inspectRaw(chain: CoinChain, raw: string): Promise<Inspection> {
   const { id } = chain.table;
   const transaction = decode(chain, raw);
   const from = new Set<string>();
+  let foreign = false;
   for (const input of transaction.ins) {
     const [signature, point] = input.witness.length > 0
       ? input.witness
       : chain.bitcoin.script.decompile(input.script) ?? [];
-    if (!(signature instanceof Uint8Array) || !(point instanceof Uint8Array)) {
-      throw refused("an input is not signed by one key");
-    }
-    from.add(await addressOfKey(id, chain.network, point));
+    if (signature instanceof Uint8Array && point instanceof Uint8Array && isKey(point)) {
+      from.add(await addressOfKey(id, chain.network, point));
+    } else foreign = true;
   }
+  if (from.size === 0) throw refused("no input is signed by one key");
   const payments = [];
   for (const { script, value } of transaction.outs) {
     const to = await writeBitcoin(id, chain.network, script);
@@ -77,7 +79,13 @@ export async function inspectRaw(chain: CoinChain, raw: string): Promise<Inspect
     payments,
     fee: null,
     creates: null,
+    ...(foreign ? { foreign: true as const } : {}),
   };
+}
+
+/** Whether bytes have the form of a public key, compressed or not. */
+function isKey(point: Uint8Array): boolean {
+  return point.length === 33 || point.length === 65;
 }
 
 /** Counts the outputs of signed bytes. */
@@ -149,7 +157,7 @@ function faultOf(plan: Plan, body: Body, seen: Inspection, vsize: number): strin
   const { order } = plan;
   if (plan.vsize === undefined || vsize > plan.vsize) return "size";
   if (seen.inputs.join() !== plan.inputs.join()) return "coins";
-  if (seen.from.join() !== plan.signers.join()) return "sender";
+  if (seen.from.join() !== plan.signers.join() || seen.foreign !== undefined) return "sender";
   const held = body.inputs.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
   const gone = seen.payments.reduce((sum, { amount }) => sum + amount, 0n);
   if (held !== gone + plan.fee) return "fee";

@@ -23,8 +23,16 @@ export interface Coin {
   readonly source: string;
 }
 
+/** Whether a coin of bytes that were found is a stranger's: our coins are recorded with the bytes that spend them. */
+export function isForeign({ body }: Signed, input: string): boolean {
+  return body !== undefined &&
+    !(JSON.parse(body) as Pick<Body, "inputs">).inputs.some((one) => one.input === input);
+}
+
 /**
- * Makes sure that a transaction spends a coin of one of our own, signed by its key.
+ * Makes sure that a transaction spends a coin of one of our own, signed by its key. A stranger's coin beside ours,
+ * whose key is not known, is spent by the bytes of a whole block, which the quorum of nodes says is the chain's: as
+ * much as a deposit is believed for.
  *
  * @throws {ChainError} `unavailable` if a node does not prove it
  */
@@ -34,6 +42,12 @@ export async function assertSpent(
   spender: Spender,
   of: { readonly input: string; readonly attempt: Signed },
 ): Promise<void> {
+  if (isForeign(of.attempt, of.input)) {
+    const { transactions } = await wholeBlock(chain, peer, { ...spender, hash: spender.blockHash });
+    const whole = transactions.find(({ hash }) => hash === spender.hash);
+    if (whole?.spends.includes(of.input)) return;
+    throw new ChainError("unavailable", `${peer.name} does not prove ${spender.hash}`);
+  }
   const coin = coinIn(of.attempt, of.input);
   const raw = await rawOf(chain, peer, spender);
   if (coin !== null && raw !== null && areSigned(chain, { raw, hash: spender.hash }, [coin])) {

@@ -15,7 +15,7 @@ import { arePooled } from "./mempool.ts";
 import { bare, readHead } from "./scan.ts";
 import { outputsOf } from "./sign.ts";
 import type { Spender } from "./spend_index.ts";
-import { assertSpent } from "./spend_proof.ts";
+import { assertSpent, isForeign } from "./spend_proof.ts";
 
 /** Blocks searched below the height at signing: a reorganisation may have mined it there. */
 const SLACK = 10;
@@ -112,7 +112,7 @@ async function byBlocks(
   return { state: "dropped", proof: "consumed", by: last.hash, height: last.height };
 }
 
-/** Finds the earliest block, deep enough, that spent a coin of an attempt. */
+/** Finds the earliest block, deep enough, that spent a coin of an attempt; one of ours, which can be proven, if any. */
 function dropOf(
   signed: Signed,
   spenders: ReadonlyMap<string, Spender>,
@@ -124,7 +124,10 @@ function dropOf(
       return spender === undefined ? [] : [{ ...spender, input }];
     })
     .filter(({ height }) => height <= settled)
-    .toSorted((one, other) => one.height - other.height)[0] ?? null;
+    .toSorted((one, other) =>
+      Number(isForeign(signed, one.input)) - Number(isForeign(signed, other.input)) ||
+      one.height - other.height
+    )[0] ?? null;
 }
 
 async function minedStatus(peer: Peer, signed: Signed, block: Block): Promise<Mined> {

@@ -1,0 +1,232 @@
+/** Transactions by a key of ours that spend a coin of somebody else beside ours: what they cost us is booked, and they end. */
+import { deepEqual, equal, match } from "node:assert/strict";
+import * as curve from "@bitcoinerlab/secp256k1";
+import { payments, script as scripts, Transaction } from "bitcoinjs-lib";
+import { selectKeyPositions } from "../../db/accounts/ramps.ts";
+import { reading } from "../../db/transaction.ts";
+import { scriptOf } from "../../domain/chains/addresses.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { newParty } from "../chains/bitcoin/fixture.ts";
+import { answered } from "../support/found_payments.ts";
+import { haltRealm, renewPrices } from "../support/installation.ts";
+import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { pay, speedUp } from "../support/pending_withdrawals.ts";
+import { rowsOf } from "../support/realm.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+
+const ignore = !hasLitecoind();
+const NETWORK = "regtest" as const;
+const FEE = 10_000n;
+
+/** An output of the node's own wallet: a stranger's coin. */
+interface Strange {
+  readonly txid: string;
+  readonly vout: number;
+  readonly amount: bigint;
+}
+
+/** Picks a coin of the node's wallet; one that a script of several keys locks, where asked. */
+async function strangeCoin({ node }: UtxoRamp, many = false): Promise<Strange> {
+  const of: string[] = [];
+  if (many) {
+    const keys = [await node.rpc("getnewaddress"), await node.rpc("getnewaddress")];
+    const made = await node.rpc<{ address: string }>("addmultisigaddress", 2, keys, "", "bech32");
+    await node.rpc("sendtoaddress", made.address, 2);
+    await node.mine();
+    of.push(made.address);
+  }
+  const [{ txid, vout, amount }] = await node.rpc<
+    { txid: string; vout: number; amount: number }[]
+  >("listunspent", 1, 9_999_999, of);
+  return { txid, vout, amount: BigInt(Math.round(amount * 1e8)) };
+}
+
+/** Signs a transaction that spends all coins of the ramp and a stranger's; the stranger signs with it. */
+async function signTogether(
+  funded: UtxoRamp,
+  strange: Strange,
+  paying: readonly { to: string; amount: bigint }[],
+): Promise<{ raw: string; hash: string }> {
+  const { context, address, realm, node } = funded;
+  const own = (await scriptOf("LITECOIN", NETWORK, address)).toHex();
+  const coins = await node.coins(own);
+  const made = new Transaction();
+  made.version = 2;
+  for (const { hash, index } of coins) {
+    made.addInput(Uint8Array.fromHex(hash).reverse(), index, 0xfffffffd);
+  }
+  made.addInput(Uint8Array.fromHex(strange.txid).reverse(), strange.vout, 0xfffffffd);
+  for (const { to, amount } of paying) {
+    made.addOutput(await scriptOf("LITECOIN", NETWORK, to), amount);
+  }
+  const place = { chain: "LITECOIN" as const, network: NETWORK };
+  const rows = await reading(context.pool, (db) => selectKeyPositions(db, place, [address]));
+  const paths = rows.map((row) => ({ ...place, ...row }));
+  const store = { realm: realm.id, pool: realm.pool };
+  await context.signer.withKeys(store, paths, (keys) => {
+    const key = keys.get(address)!;
+    const point = curve.pointFromScalar(key, true)!;
+    const code = payments.p2pkh({ pubkey: point }).output!;
+    for (const [at, { amount }] of coins.entries()) {
+      const digest = made.hashForWitnessV0(at, code, amount, Transaction.SIGHASH_ALL);
+      const der = scripts.signature.encode(curve.sign(digest, key), Transaction.SIGHASH_ALL);
+      made.setWitness(at, [der, point]);
+    }
+    return Promise.resolve();
+  });
+  const { hex, complete } = await node.rpc<{ hex: string; complete: boolean }>(
+    "signrawtransactionwithwallet",
+    made.toHex(),
+  );
+  equal(complete, true, "both have signed");
+  return { raw: hex, hash: Transaction.fromHex(hex).getId() };
+}
+
+/** Mines a transaction, and reconciles. */
+async function foundIn(funded: UtxoRamp, raw: string) {
+  const { node, realm } = funded;
+  await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
+  await haltRealm(realm);
+  const { report, asked } = await answered(realm);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  return { report, asked };
+}
+
+async function foundOrder({ realm }: UtxoRamp) {
+  const [row] = await rowsOf<{ state: string; fee: string; error: string | null }>(
+    realm,
+    "select state, fee::text, error from chain_orders where purpose = 'recovered'",
+  );
+  return row;
+}
+
+Deno.test({
+  name:
+    "LTC: a payment of ours that spends a stranger's coin beside ours ends its withdrawal, and costs what our coins were worth",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(5n * COIN);
+    const { address: to } = await newParty("LITECOIN");
+    const id = await pay(funded, to, "1");
+    const strange = await strangeCoin(funded);
+    const { address: theirs } = await newParty("LITECOIN");
+    const { raw, hash } = await signTogether(funded, strange, [
+      { to: theirs, amount: strange.amount },
+      { to, amount: COIN },
+      { to: funded.address, amount: 4n * COIN - FEE },
+    ]);
+    const { report, asked } = await foundIn(funded, raw);
+    deepEqual([report.taken.map((one) => one.paid.length), asked], [[1], []]);
+    deepEqual(report.taken[0].unmatched, [{ to: theirs, contract: null, amount: `${FEE}` }]);
+    const [row] = await funded.ended([id]);
+    deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+    await follow(funded, 3);
+    equal((await foundOrder(funded)).state, "done");
+    deepEqual(await funded.held(to), [COIN]);
+    await funded.agree();
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: a payment to nobody we know, of a coin of ours and a stranger's together, is done, and `fees` bears our coin and no more",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(5n * COIN);
+    const strange = await strangeCoin(funded, true);
+    const { address: to } = await newParty("LITECOIN");
+    const { raw } = await signTogether(funded, strange, [
+      { to, amount: 5n * COIN + strange.amount - FEE },
+    ]);
+    const { report } = await foundIn(funded, raw);
+    deepEqual(report.taken.map(({ unmatched }) => unmatched), [
+      [{ to, contract: null, amount: `${5n * COIN}` }],
+    ]);
+    await follow(funded, 4);
+    equal((await foundOrder(funded)).state, "done");
+    await funded.agree();
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: a payment of ours for which a stranger's coin paid ends its withdrawal, and what the stranger brought in is no deposit",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.fund(5n * COIN);
+    const { address: to } = await newParty("LITECOIN");
+    const id = await pay(funded, to, "1");
+    const strange = await strangeCoin(funded);
+    const { raw, hash } = await signTogether(funded, strange, [
+      { to, amount: COIN },
+      { to: funded.address, amount: 4n * COIN + strange.amount - FEE },
+    ]);
+    const { asked } = await foundIn(funded, raw);
+    deepEqual(asked, []);
+    const [row] = await funded.ended([id]);
+    deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+    await follow(funded, 3);
+    equal((await foundOrder(funded)).state, "done");
+    deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
+    const deposits = "select status from deposits where status = 'CONFIRMED'";
+    equal((await rowsOf(funded.realm, deposits)).length, 1);
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: a payment with a stranger's coin beside ours loses its block, cannot be sped up, and is asked about and made once more where the stranger spends that coin",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { node, realm } = funded;
+    await funded.fund(5n * COIN);
+    const { address: to } = await newParty("LITECOIN");
+    const id = await pay(funded, to, "1");
+    const strange = await strangeCoin(funded);
+    const { raw } = await signTogether(funded, strange, [
+      { to, amount: COIN },
+      { to: funded.address, amount: 4n * COIN + strange.amount - FEE },
+    ]);
+    await foundIn(funded, raw);
+    const block = await node.rpc<string>("getbestblockhash");
+    await node.rpc("invalidateblock", block);
+    const elsewhere = new Transaction();
+    elsewhere.version = 2;
+    elsewhere.addInput(Uint8Array.fromHex(strange.txid).reverse(), strange.vout);
+    const { address: theirs } = await newParty("LITECOIN");
+    const their = await scriptOf("LITECOIN", NETWORK, theirs);
+    elsewhere.addOutput(their, strange.amount - FEE);
+    const { hex } = await node.rpc<{ hex: string }>(
+      "signrawtransactionwithwallet",
+      elsewhere.toHex(),
+    );
+    const mined = async (...raws: readonly string[]) => {
+      await node.rpc("generateblock", await node.rpc("getnewaddress"), raws);
+      await funded.follow();
+      await funded.advance();
+    };
+    await mined();
+    await mined();
+    await renewPrices(realm);
+    const refused = await speedUp(funded, id);
+    deepEqual([refused.status, refused.body.code], [409, "withdrawal.not_cancelable"]);
+    await mined(hex);
+    const quarantined = async () =>
+      (await rowsOf<{ detail: string }>(
+        realm,
+        "select quarantined ->> 'detail' as detail from ramps where quarantined is not null",
+      ))[0]?.detail;
+    await funded.until(async () => await quarantined() !== undefined);
+    match((await quarantined())!, /which was found on the chain, can never be mined/);
+    const { report, asked } = await answered(realm);
+    deepEqual([report.lifted, asked.map(({ withdrawal }) => withdrawal)], [true, [id]]);
+    equal((await funded.ended([id]))[0].status, "DONE");
+    await follow(funded, 3);
+    deepEqual(await funded.held(to), [COIN]);
+    await funded.agree();
+  },
+});
