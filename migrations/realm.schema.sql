@@ -3503,7 +3503,7 @@ CREATE OR REPLACE FUNCTION is_attested()
  LANGUAGE sql
 AS $function$
   select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes' and a.place = database_place()
-    and (pg_is_in_recovery() or a.timeline is not distinct from server_timeline()) from attestations a), true)
+    and (pg_is_in_recovery() or a.timeline is not distinct from server_timeline()) from attestations a), false)
 $function$;
 
 CREATE OR REPLACE FUNCTION is_coin(p_chain text, p_contract text)

@@ -81,11 +81,18 @@ export async function selectTimeline(db: Db): Promise<string | null> {
   return row.timeline;
 }
 
+/** States that a schema, which this transaction makes, is the newest there is: no worker knows it yet. */
+export async function attestBirth(tx: Tx): Promise<void> {
+  await tx`
+    insert into attestations (place, timeline, seen_at)
+    values (database_place(), server_timeline(), now())`;
+}
+
 /**
  * Takes a step; false if another was taken meanwhile.
  *
  * @param timeline that of the server when the installation was compared; undefined: it was not, and the one of
- *   the last comparison stays, or the present one where there was none so far
+ *   the last comparison stays, or that of when the schema was made
  */
 export async function attest(
   tx: Tx,
@@ -95,9 +102,7 @@ export async function attest(
   const rows = await tx`
     insert into attestations (token, place, timeline, seen_at)
     values (${to}, database_place(),
-      case when ${timeline === undefined} then server_timeline() else ${
-    timeline ?? null
-  } end, now())
+      ${timeline ?? null}, now())
     on conflict (singleton) do update
       set token = excluded.token, place = excluded.place, seen_at = excluded.seen_at,
         timeline = case when ${timeline === undefined} then attestations.timeline

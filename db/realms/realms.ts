@@ -307,9 +307,8 @@ export async function isInUse(tx: Tx, schema: string): Promise<boolean> {
     where schemaname = ${schema} and tablename in ('attestations', 'audit')`;
   if (!there) return false;
   const [{ used }] = await tx<{ used: boolean }[]>`
-    select exists (select from ${tx(schema)}.attestations) or exists (select from ${
-    tx(schema)
-  }.audit) as used`;
+    select exists (select from ${tx(schema)}.attestations where token is not null or apart)
+      or exists (select from ${tx(schema)}.audit) as used`;
   return used;
 }
 

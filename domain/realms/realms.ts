@@ -8,6 +8,7 @@ import {
   migrateRealm,
   type Migrations,
 } from "../../db/migrate.ts";
+import { attestBirth } from "../../db/realms/attestations.ts";
 import { brokenConstraint } from "../../db/errors.ts";
 import type { Logins } from "../../db/realm_logins.ts";
 import {
@@ -195,6 +196,7 @@ export async function provisionRealm(
   const { location } = prepared;
   await createRealmSchema(tx, location, prepared.logins);
   await migrateRealm(tx, prepared.migrations, location);
+  await attestBirth(tx);
   const realm = {
     id: location.id,
     country: input.country,

@@ -46,7 +46,12 @@ async function compare({ context, realm }: FundedRamp): Promise<void> {
 
 async function openInstallation(
   stack: AsyncDisposableStack,
-  { url, name, step }: { url: string; name: string; step: Checkpoint | null },
+  { url, name, step, compared }: {
+    url: string;
+    name: string;
+    step: Checkpoint | null;
+    compared: boolean;
+  },
 ): Promise<Installation> {
   const own = new URL(url);
   own.pathname = name;
@@ -61,7 +66,7 @@ async function openInstallation(
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1");
   if (step !== null) await endAt(step, funded.advance);
-  await compare(funded);
+  if (compared) await compare(funded);
   return { funded, url: own.href, first, id, gone, left };
 }
 
@@ -92,6 +97,9 @@ async function assertNotCanceled(installation: Installation): Promise<void> {
     `/v1/withdrawals/${installation.id}`,
   );
   deepEqual([body.status, body.acts.cancel], ["PROCESSING", "chain.quarantined"]);
+  const { funded: { realm, account } } = installation;
+  const asked = await realm.admin.send("POST", `/v1/account/${account}/address`, {});
+  deepEqual([asked.status, asked.body.code], [503, "chain.quarantined"], asked.text);
 }
 
 async function createDatabases(primary: EmbeddedPostgres, names: readonly string[]) {
@@ -109,17 +117,18 @@ Deno.test("after a promotion no withdrawal is canceled before all workers have c
   const [primary, standby] = [stack.use(pair.primary), stack.use(pair.standby)];
   const relay = stack.use(openRelay(Number(new URL(primary.url).port)));
   const url = at(primary.url, relay.port);
-  const names = ["lost_mark", "lost_bytes", "lost_nothing"];
+  const names = ["lost_mark", "lost_bytes", "lost_nothing", "lost_first"];
   await createDatabases(primary, names);
-  const steps = ["stored", null, "stored"] as const;
+  const steps = ["stored", null, "stored", "stored"] as const;
   const all: Installation[] = [];
   for (const [index, name] of names.entries()) {
-    all.push(await openInstallation(stack, { url, name, step: steps[index] }));
+    const compared = name !== "lost_first";
+    all.push(await openInstallation(stack, { url, name, step: steps[index], compared }));
   }
-  const [mark, bytes, whole] = all;
+  const [mark, bytes, whole, fresh] = all;
   await caughtUp(primary, standby);
   await cutOff(primary);
-  for (const { funded } of [mark, bytes]) await endAt("broadcast", funded.advance);
+  for (const { funded } of [mark, bytes, fresh]) await endAt("broadcast", funded.advance);
   for (const { gone } of all) await gone.lose();
   relay.leadTo(null);
   Deno.kill(primary.pid, "SIGKILL");
@@ -129,6 +138,7 @@ Deno.test("after a promotion no withdrawal is canceled before all workers have c
   const cases: [string, Installation, string][] = [
     ["the standby has the order as signed", mark, "signed"],
     ["the standby has the order as new", bytes, "new"],
+    ["no worker has compared the realm yet, which was just made", fresh, "signed"],
   ];
   for (const [name, installation, state] of cases) {
     await t.step(name, async () => {
