@@ -287,6 +287,44 @@ Deno.test("shared questions fill requests of fifty, and all askers learn that a 
   deepEqual(failed.map(({ status }) => status), ["rejected", "rejected"]);
 });
 
+Deno.test("a node that refused a batch as a whole is asked in batches again after ten minutes, by one batch at a time, and where it takes none no sooner than ten minutes later", async () => {
+  await using node = startFaultyNode(null, ({ params: [number] }) => number);
+  const nodes = openNodes({
+    urls: [node.url],
+    limits: { timeoutMs: 1_000 },
+    identify: () => Promise.resolve(),
+  });
+  const some = [1, 2, 3];
+  const calls = some.map((number) => ({ method: "echo", params: [number] }));
+  async function sizesOf(times = 1): Promise<number[]> {
+    const before = node.sizes.length;
+    const asked = Array.from({ length: times }, () => nodes.ask((peer) => peer.batch(calls)));
+    deepEqual(await Promise.all(asked), asked.map(() => some));
+    return node.sizes.slice(before).toSorted();
+  }
+  const now = performance.now.bind(performance);
+  let passed = 0;
+  try {
+    performance.now = () => now() + passed;
+    deepEqual(await sizesOf(), [3]);
+    node.takesBatches = false;
+    deepEqual(await sizesOf(), [1, 1, 1, 3]);
+    passed += 590_000;
+    deepEqual(await sizesOf(), [1, 1, 1]);
+    passed += 11_000;
+    deepEqual(await sizesOf(3), [...Array(9).fill(1), 3], "one of three tries");
+    deepEqual(await sizesOf(), [1, 1, 1]);
+    node.takesBatches = true;
+    passed += 590_000;
+    deepEqual(await sizesOf(), [1, 1, 1]);
+    passed += 11_000;
+    deepEqual(await sizesOf(), [3]);
+    deepEqual(await sizesOf(3), [3, 3, 3]);
+  } finally {
+    performance.now = now;
+  }
+});
+
 Deno.test("a node is believed only after it has proven its network, and again after a failure", async () => {
   await using impostor = startFaultyNode(null, () => "impostor");
   await using honest = startFaultyNode(null, () => "honest");

@@ -74,6 +74,8 @@ const REST_MS = 30_000;
 const RETRY_AFTER_MAX_MS = 600_000;
 /** The server behind a name may be replaced; the node must prove its network again after this time. */
 const IDENTITY_MS = 600_000;
+/** A node that refused a batch is asked no other for this time: it may take none, or have refused that one. */
+const SINGLY_MS = 600_000;
 const BATCH_MAX = 50;
 const PARALLEL = 8;
 
@@ -203,30 +205,47 @@ export function openSingle(
 type Ask = (calls: readonly Call[]) => Promise<(unknown | RpcError)[]>;
 
 /**
- * Asks in batches; a node that takes no batches gets several single questions at a time. A batch whose answers are
- * too large together is asked in halves: strangers fill blocks, and sixteen may be asked for at once.
+ * Asks in batches; a node that takes no batches gets several single questions at a time, for a while: then one batch
+ * tries again. A batch whose answers are too large together is asked in halves: strangers fill blocks, and sixteen may
+ * be asked for at once.
  */
 function batcher(ask: Ask): Ask {
-  let batches = true;
+  let singlyUntil: number | null = null;
+  let trying = false;
+  /** Asks in one request; null where the node takes no batches, or another batch is finding that out. */
+  async function together(calls: readonly Call[]): Promise<(unknown | RpcError)[] | null> {
+    const again = singlyUntil !== null;
+    if (singlyUntil !== null && (trying || performance.now() < singlyUntil)) return null;
+    trying = again;
+    try {
+      const answers = await ask(calls);
+      if (calls.length > 1) singlyUntil = null;
+      return answers;
+    } catch (error) {
+      if (error instanceof TooLarge || !(error instanceof RpcError)) throw error;
+      if (calls.length > 1) singlyUntil = performance.now() + SINGLY_MS;
+      return null;
+    } finally {
+      if (again) trying = false;
+    }
+  }
   return async (calls) => {
     const answers: unknown[] = [];
     let most = BATCH_MAX;
     while (answers.length < calls.length) {
       const at = answers.length;
-      const together = calls.slice(at, at + most);
+      const some = calls.slice(at, at + most);
       try {
-        if (batches) answers.push(...await ask(together));
-      } catch (error) {
-        if (error instanceof TooLarge && together.length > 1) {
-          most = Math.floor(together.length / 2);
-          continue;
+        const told = await together(some);
+        if (told !== null) answers.push(...told);
+        else {
+          const single = calls.slice(at, at + PARALLEL).map((call) => ask([call]));
+          answers.push(...(await settleAll(single)).flat());
         }
-        if (!(error instanceof RpcError)) throw error;
-        batches = false;
+      } catch (error) {
+        if (!(error instanceof TooLarge) || some.length < 2) throw error;
+        most = Math.floor(some.length / 2);
       }
-      if (batches) continue;
-      const some = calls.slice(at, at + PARALLEL).map((call) => ask([call]));
-      answers.push(...(await settleAll(some)).flat());
     }
     return answers;
   };

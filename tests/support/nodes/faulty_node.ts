@@ -29,6 +29,8 @@ export interface FaultyNode extends AsyncDisposable {
   readonly url: string;
   /** Methods asked so far, in order. */
   readonly asked: string[];
+  /** How many questions each request brought so far, the refused ones included. */
+  readonly sizes: number[];
   /** Sets what is done from now on. */
   trick: Trick;
   /** Changes what is said in one response: the answer to one question, or a list of those to several. */
@@ -62,6 +64,7 @@ export function startFaultyNode(
   const faulty: FaultyNode = {
     url: `http://127.0.0.1:${server.addr.port}`,
     asked: [],
+    sizes: [],
     trick,
     retell: (said) => said,
     takesBatches: true,
@@ -95,6 +98,7 @@ export function startFaultyNode(
   async function serve(request: Request): Promise<Response> {
     const body = await request.json();
     const questions: Question[] = Array.isArray(body) ? body : [body];
+    faulty.sizes.push(questions.length);
     if (Array.isArray(body) && !faulty.takesBatches) {
       const error = { code: -32600, message: "batches are not taken" };
       return Response.json({ jsonrpc: "2.0", id: null, error });
