@@ -24,7 +24,7 @@ export const COMMANDS = {
   ],
   reconcile: [
     "after a restore: recovers transactions that the chains show and the database has lost",
-    "[--list] [--paid <withdrawal>]… [--unpaid <withdrawal>]… [--gap 10000] [--back 5000] [--behind]",
+    "[--list] [--paid <withdrawal>]… [--unpaid <withdrawal>]… [--loss <transaction>]… [--payment <transaction>=<withdrawal>]… [--gap 10000] [--back 5000] [--behind]",
     "--join",
   ],
   audit: [

@@ -320,6 +320,13 @@ export async function selectOwnPlaces(
       and address = any (${addresses as string[]}::text[])`;
 }
 
+/** Lists all own addresses of a network. */
+export async function selectOwnAddresses(db: Db, place: NetworkKey): Promise<string[]> {
+  const rows = await db<{ address: string }[]>`
+    select address from addresses where chain = ${place.chain} and network = ${place.network}`;
+  return rows.map(({ address }) => address);
+}
+
 /** Reads the next known nonce of a sender; 0 where it never sent anything. */
 export async function selectNextNonce(
   db: Db,

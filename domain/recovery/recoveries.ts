@@ -11,7 +11,7 @@ import { markOrphaned } from "../../db/deposits/deposits.ts";
 import { updateToken } from "../../db/currencies/tokens.ts";
 import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
 import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
-import { claimFound, selectPaidUnfound } from "../../db/recovery/found_payments.ts";
+import { claimFound } from "../../db/recovery/found_payments.ts";
 import {
   insertMinedBytes,
   type OwnPlace,
@@ -20,26 +20,21 @@ import {
   selectHeldDeposits,
   selectKnownHashes,
   selectOwnPlaces,
-  selectReplaced,
-  selectUnsigned,
 } from "../../db/recovery/recoveries.ts";
 import { joinSweep, lockOpenSweep, updateSweep } from "../../db/deposits/sweeps.ts";
 import type { Actor } from "../actor.ts";
 import { newId } from "../ids.ts";
-import { toUnits } from "../money.ts";
 import {
   cancelOrder,
   type OrderRow,
   type PaymentRequest,
   scheduleOrder,
-  undoBatch,
-  yieldOrder,
 } from "../sending/chain_orders.ts";
 import { INWARD } from "../deposits/incoming_transfers.ts";
 import { progressBatch } from "../withdrawals/withdrawal_batches.ts";
 import type { FoundPayment, FoundToken, FoundTransaction } from "./found_transactions.ts";
-import type { Part } from "./recovered_payments.ts";
-import { unplanOrder } from "../sending/signing_holds.ts";
+import { assertMayGiveUp, matchParts } from "./found_parts.ts";
+import { assertStated, bookStated } from "./stated_bookings.ts";
 import { DomainError, errorField } from "../errors.ts";
 import { type FoundOrder, joinFound, recordMined } from "../sending/order_states.ts";
 
@@ -53,6 +48,8 @@ export interface Taken {
   unmatched: { to: string; contract: string | null; amount: string }[];
   /** A contract that it calls as nothing here does: it may have moved what is not listed. */
   calls?: string;
+  /** How an operator said that it is to be booked, where it cannot be read: the withdrawal that it paid, or `loss`. */
+  stated?: string;
 }
 
 /**
@@ -82,7 +79,8 @@ export async function takeIn(
   const gone = found.payments.filter(({ to, amount }) => to !== found.from && amount > 0n);
   const [first] = gone;
   const target = first === undefined ? undefined : own.get(first.to);
-  const swept = found.calls === null && found.brought === null && gone.length === 1 &&
+  const swept = found.calls === null && found.brought === null && found.stated === undefined &&
+    gone.length === 1 &&
     sender.derivation_key > 0 &&
     target?.ramp === sender.ramp &&
     target.derivation_key === 0;
@@ -204,6 +202,7 @@ async function takePayments(
   );
   const external = gone.filter(({ to }) => !own.has(to) || arrived.has(to));
   const parts = await matchParts(tx, actor, place, { found, sender, external });
+  await assertStated(tx, found, parts);
   await keepFound(tx, actor, place, {
     found,
     id,
@@ -211,7 +210,10 @@ async function takePayments(
       purpose: "recovered",
       ramp: sender.ramp,
       reference_id: null,
-      request: { kind: "recovered", payments: parts },
+      request: {
+        ...{ kind: "recovered", payments: parts },
+        ...(found.stated === undefined ? {} : { stated: found.stated.withdrawal ?? "loss" }),
+      },
       contract: "",
       amount: "0",
     },
@@ -224,102 +226,16 @@ async function takePayments(
   const { hash, height } = found;
   await progressBatch(tx, actor, { id, hash, height, confirmations: 0 } as OrderRow);
   await settleHeld(tx, actor, place, { found, external: new Set(external.map(({ to }) => to)) });
+  await bookStated(tx, actor, id, found);
   const unmatched = parts.filter((one) => one.order === null && one.withdrawal === null);
   return {
     hash: found.hash,
     purpose: "recovered",
     paid,
+    ...(found.stated === undefined ? {} : { stated: found.stated.withdrawal ?? "loss" }),
     ...(found.calls === null ? {} : { calls: found.calls }),
     unmatched: unmatched.map(({ to, contract, amount }) => ({ to, contract, amount })),
   };
-}
-
-/**
- * Finds the withdrawals that payments were for, by destination, token and amount. One that is signed counts
- * where the transaction spends what its bytes would: it replaced them. A call that nothing here makes is no
- * withdrawal's payment unless an operator says so.
- */
-async function matchParts(
-  tx: LedgerTx,
-  actor: Actor,
-  place: NetworkKey,
-  { found, sender, external }: {
-    found: FoundTransaction;
-    sender: OwnPlace;
-    external: readonly FoundPayment[];
-  },
-): Promise<readonly Part[]> {
-  const unsent = (await selectUnsigned(tx, place, [sender.ramp]))
-    .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address);
-  const signed = unsent.filter(({ state }) => state === "signed").map(({ id }) => id);
-  const replaced = new Set(await selectReplaced(tx, signed, found.inputs));
-  const isPayment = found.calls === null;
-  const waiting = unsent.filter(({ id, state }) =>
-    isPayment && (state !== "signed" || replaced.has(id))
-  );
-  const called = isPayment ? [...await selectPaidUnfound(tx, place, [sender.ramp])] : [];
-  const parts: Part[] = [];
-  for (const { to, contract, amount } of external) {
-    const at = waiting.findIndex((one) => {
-      const [payment] = (one.request as unknown as PaymentRequest & { kind: "pay" }).payments;
-      return payment.to === to && one.contract === (contract ?? "") &&
-        payment.amount === `${amount}`;
-    });
-    const order = at < 0 ? null : waiting.splice(at, 1)[0];
-    if (order !== null) await assertMayGiveUp(tx, order.batch_order_id ?? order.id, found);
-    if (order?.batch_order_id) await undoBatch(tx, actor, order.batch_order_id);
-    else if (order?.state === "planned") await unplanOrder(tx, actor, order);
-    else if (order?.state === "signed") await yieldOrder(tx, order, found);
-    const known = order !== null
-      ? -1
-      : called.findIndex((one) =>
-        one.destination === to && (one.contract ?? null) === contract &&
-        toUnits(one.amount, one.decimals) === amount
-      );
-    const withdrawal = known < 0 ? null : called.splice(known, 1)[0].id;
-    parts.push({ to, contract, amount: `${amount}`, order: order?.id ?? null, withdrawal });
-  }
-  return sharedWith(found, external, parts);
-}
-
-/**
- * Where others' coins are spent beside ours, payments that nobody is known to have ordered are cut to what ours
- * brought in, less what came back and what withdrawals were paid.
- */
-function sharedWith(
-  { brought, payments }: Pick<FoundTransaction, "brought" | "payments">,
-  external: readonly FoundPayment[],
-  parts: readonly Part[],
-): readonly Part[] {
-  if (brought === null) return parts;
-  const sum = (of: readonly { amount: bigint | string }[]) =>
-    of.reduce((all, { amount }) => all + BigInt(amount), 0n);
-  const isKnown = (one: Part) => one.order !== null || one.withdrawal !== null;
-  let left = brought - (sum(payments) - sum(external)) - sum(parts.filter(isKnown));
-  return parts.flatMap((part) => {
-    if (isKnown(part)) return [part];
-    const amount = BigInt(part.amount) < left ? BigInt(part.amount) : left;
-    left -= amount > 0n ? amount : 0n;
-    return amount > 0n ? [{ ...part, amount: `${amount}` }] : [];
-  });
-}
-
-/**
- * Makes sure that the bytes of an order may be given up for a found transaction: where they are signed, a
- * newer database may have sent them, and they are mined after all where the found one loses its block.
- *
- * @throws {DomainError} chain.quarantined while it is not deep enough
- */
-async function assertMayGiveUp(
-  tx: Tx,
-  id: string,
-  { hash, deep }: Pick<FoundTransaction, "hash" | "deep">,
-): Promise<void> {
-  if (deep || (await selectOrder(tx, id))?.state !== "signed") return;
-  const why =
-    `${hash} took the place of what order ${id} has signed, and may still lose its block: ` +
-    "run it again when more blocks lie above it";
-  throw new DomainError("chain.quarantined", why);
 }
 
 async function keepFound(

@@ -1,87 +1,18 @@
 /** Transactions by a key of ours that spend a coin of somebody else beside ours: what they cost us is booked, and they end. */
 import { deepEqual, equal, match } from "node:assert/strict";
-import * as curve from "@bitcoinerlab/secp256k1";
-import { payments, script as scripts, Transaction } from "bitcoinjs-lib";
-import { selectKeyPositions } from "../../db/accounts/ramps.ts";
-import { reading } from "../../db/transaction.ts";
+import { Transaction } from "bitcoinjs-lib";
 import { scriptOf } from "../../domain/chains/addresses.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { answered } from "../support/found_payments.ts";
 import { haltRealm, renewPrices } from "../support/installation.ts";
+import { FEE, signByHand, strangeCoin } from "../support/made_by_hand.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { pay, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import { COIN, follow, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
 
 const ignore = !hasLitecoind();
-const NETWORK = "regtest" as const;
-const FEE = 10_000n;
-
-/** An output of the node's own wallet: a stranger's coin. */
-interface Strange {
-  readonly txid: string;
-  readonly vout: number;
-  readonly amount: bigint;
-}
-
-/** Picks a coin of the node's wallet; one that a script of several keys locks, where asked. */
-async function strangeCoin({ node }: UtxoRamp, many = false): Promise<Strange> {
-  const of: string[] = [];
-  if (many) {
-    const keys = [await node.rpc("getnewaddress"), await node.rpc("getnewaddress")];
-    const made = await node.rpc<{ address: string }>("addmultisigaddress", 2, keys, "", "bech32");
-    await node.rpc("sendtoaddress", made.address, 2);
-    await node.mine();
-    of.push(made.address);
-  }
-  const [{ txid, vout, amount }] = await node.rpc<
-    { txid: string; vout: number; amount: number }[]
-  >("listunspent", 1, 9_999_999, of);
-  return { txid, vout, amount: BigInt(Math.round(amount * 1e8)) };
-}
-
-/** Signs a transaction that spends all coins of the ramp and a stranger's; the stranger signs with it. */
-async function signTogether(
-  funded: UtxoRamp,
-  strange: Strange,
-  paying: readonly { to: string; amount: bigint }[],
-): Promise<{ raw: string; hash: string }> {
-  const { context, address, realm, node } = funded;
-  const own = (await scriptOf("LITECOIN", NETWORK, address)).toHex();
-  const coins = await node.coins(own);
-  const made = new Transaction();
-  made.version = 2;
-  for (const { hash, index } of coins) {
-    made.addInput(Uint8Array.fromHex(hash).reverse(), index, 0xfffffffd);
-  }
-  made.addInput(Uint8Array.fromHex(strange.txid).reverse(), strange.vout, 0xfffffffd);
-  for (const { to, amount } of paying) {
-    made.addOutput(await scriptOf("LITECOIN", NETWORK, to), amount);
-  }
-  const place = { chain: "LITECOIN" as const, network: NETWORK };
-  const rows = await reading(context.pool, (db) => selectKeyPositions(db, place, [address]));
-  const paths = rows.map((row) => ({ ...place, ...row }));
-  const store = { realm: realm.id, pool: realm.pool };
-  await context.signer.withKeys(store, paths, (keys) => {
-    const key = keys.get(address)!;
-    const point = curve.pointFromScalar(key, true)!;
-    const code = payments.p2pkh({ pubkey: point }).output!;
-    for (const [at, { amount }] of coins.entries()) {
-      const digest = made.hashForWitnessV0(at, code, amount, Transaction.SIGHASH_ALL);
-      const der = scripts.signature.encode(curve.sign(digest, key), Transaction.SIGHASH_ALL);
-      made.setWitness(at, [der, point]);
-    }
-    return Promise.resolve();
-  });
-  const { hex, complete } = await node.rpc<{ hex: string; complete: boolean }>(
-    "signrawtransactionwithwallet",
-    made.toHex(),
-  );
-  equal(complete, true, "both have signed");
-  return { raw: hex, hash: Transaction.fromHex(hex).getId() };
-}
-
 /** Mines a transaction, and reconciles. */
 async function foundIn(funded: UtxoRamp, raw: string) {
   const { node, realm } = funded;
@@ -111,7 +42,7 @@ Deno.test({
     const id = await pay(funded, to, "1");
     const strange = await strangeCoin(funded);
     const { address: theirs } = await newParty("LITECOIN");
-    const { raw, hash } = await signTogether(funded, strange, [
+    const { raw, hash } = await signByHand(funded, strange, [
       { to: theirs, amount: strange.amount },
       { to, amount: COIN },
       { to: funded.address, amount: 4n * COIN - FEE },
@@ -137,7 +68,7 @@ Deno.test({
     await funded.fund(5n * COIN);
     const strange = await strangeCoin(funded, true);
     const { address: to } = await newParty("LITECOIN");
-    const { raw } = await signTogether(funded, strange, [
+    const { raw } = await signByHand(funded, strange, [
       { to, amount: 5n * COIN + strange.amount - FEE },
     ]);
     const { report } = await foundIn(funded, raw);
@@ -160,7 +91,7 @@ Deno.test({
     const { address: to } = await newParty("LITECOIN");
     const id = await pay(funded, to, "1");
     const strange = await strangeCoin(funded);
-    const { raw, hash } = await signTogether(funded, strange, [
+    const { raw, hash } = await signByHand(funded, strange, [
       { to, amount: COIN },
       { to: funded.address, amount: 4n * COIN + strange.amount - FEE },
     ]);
@@ -187,7 +118,7 @@ Deno.test({
     const { address: to } = await newParty("LITECOIN");
     const id = await pay(funded, to, "1");
     const strange = await strangeCoin(funded);
-    const { raw } = await signTogether(funded, strange, [
+    const { raw } = await signByHand(funded, strange, [
       { to, amount: COIN },
       { to: funded.address, amount: 4n * COIN + strange.amount - FEE },
     ]);
@@ -198,7 +129,7 @@ Deno.test({
     elsewhere.version = 2;
     elsewhere.addInput(Uint8Array.fromHex(strange.txid).reverse(), strange.vout);
     const { address: theirs } = await newParty("LITECOIN");
-    const their = await scriptOf("LITECOIN", NETWORK, theirs);
+    const their = await scriptOf("LITECOIN", "regtest", theirs);
     elsewhere.addOutput(their, strange.amount - FEE);
     const { hex } = await node.rpc<{ hex: string }>(
       "signrawtransactionwithwallet",

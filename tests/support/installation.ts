@@ -132,12 +132,13 @@ export async function renewPrices(realm: TestRealm): Promise<void> {
 export async function reconcile(
   realm: TestRealm,
   answer: (question: Question) => Promise<boolean | null> = () => Promise.resolve(null),
+  stated?: Map<string, string | null>,
 ): Promise<PlaceReport[]> {
   const context = await workerContextOf(realm);
   const at = Date.now();
   const now = { ...context, actor: { ...context.actor, at } };
   try {
-    const reports = await reconcileRealm(now, { gap: 50, back: 100, answer });
+    const reports = await reconcileRealm(now, { gap: 50, back: 100, answer, stated });
     await attestRealm(context, realm.database.platform);
     return reports;
   } finally {

@@ -22,6 +22,8 @@ import type {
   Inputs,
   Inspection,
   Keys,
+  Outflow,
+  OutflowQuery,
   Plan,
   Redraft,
   SendRequest,
@@ -192,6 +194,12 @@ export interface Chain {
   planOf(signed: Signed, how: { all: boolean }): Promise<Plan | null>;
   /** Reads the signed bytes of a mined transaction; bytes of another hash are not believed. */
   raw(mined: { hash: string; height: number }): Promise<string>;
+  /**
+   * Reads what a transaction in a final block moved that {@link inspect} cannot read, as as many nodes as the quorum
+   * tell. Null where bytes always tell it, or nothing does.
+   * @throws {ChainError} `unavailable` where nodes disagree, `refused` where nodes do not tell it
+   */
+  readonly outflow: ((hash: string, of: OutflowQuery) => Promise<Outflow>) | null;
   /** Sends signed bytes to every node. Never throws for a node's answer; safe to repeat. */
   broadcast(signed: Signed): Promise<Broadcast>;
   /** Reads the status of an order, by every attempt that was ever signed for it. */

@@ -197,8 +197,34 @@ export interface Inspection {
    * and nothing else that the call moves.
    */
   readonly calls?: Address;
+  /** Whether it pays scripts that are no address; `to` is then `script:` and the script in hexadecimal. */
+  readonly unknown?: true;
   /** Whether it spends coins by scripts that no key of ours has. */
   readonly foreign?: true;
+}
+
+/** Whose gains and losses an outflow tells. */
+export interface OutflowQuery {
+  /** Addresses of ours. */
+  readonly own: ReadonlySet<Address>;
+  /** Others. */
+  readonly to: ReadonlySet<Address>;
+}
+
+/** What a transaction in a final block took from us, whatever it does. Amounts in base units. */
+export interface Outflow {
+  /** The hash of its block. */
+  readonly block: string;
+  /** The addresses that signed it, which its bytes prove. */
+  readonly from: readonly Address[];
+  /** The chain's fee in its own coin, where an address of ours paid it; else 0n. */
+  readonly fee: bigint;
+  /** By asset: what ours lost in all beside the fee (below 0n: gained), and what others gained in all. */
+  readonly assets: readonly {
+    readonly contract: Contract;
+    readonly lost: bigint;
+    readonly got: readonly { readonly to: Address; readonly amount: bigint }[];
+  }[];
 }
 
 /** Why a node would not take a transaction now. */

@@ -28,6 +28,7 @@ import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { enqueue } from "../../domain/jobs.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { passedTime } from "../../domain/recovery/passed_over.ts";
+import type { FoundTransaction } from "../../domain/recovery/found_transactions.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
@@ -37,6 +38,7 @@ import { advanceOrder } from "../sending/sender.ts";
 import { findPassed, passOverIndices, usedOf } from "./lost_addresses.ts";
 import { ask, type LateAnswer, type Question } from "./questions.ts";
 import { usedNonces } from "./used_nonces.ts";
+import { readStated, type Statements } from "./stated.ts";
 import { findUnknownSignatures, waitForInFlight } from "./unknown_signatures.ts";
 
 export { type LateAnswer, type Question } from "./questions.ts";
@@ -53,6 +55,8 @@ export interface ReconcileOptions {
   behind?: boolean;
   /** Whether to leave the ramps in quarantine even where nothing is open. */
   keep?: boolean;
+  /** How transactions that cannot be read are to be booked; those that are booked so are taken out. */
+  stated?: Statements;
   /** Whether a withdrawal was paid; null if nobody knows yet. */
   answer: (question: Question) => Promise<boolean | null>;
 }
@@ -244,19 +248,24 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   const { height, finalized } = await chain.head();
   const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
   const top = chain.traits.finalOnly ? finalized ?? -1 : height + 1 - depth;
+  let isUnread = false;
   for (const one of mined) {
-    const deep = one.height <= top;
-    const found = await readFound(context, chain, place, { ...one, deep });
+    const found = await readOne(work, { ...one, deep: one.height <= top }, obstacles);
+    if (found === undefined) {
+      isUnread = true;
+      continue;
+    }
     if (found === null) obstacles.push(`${one.hash} is not signed by an address of ours`);
     // Where its block is lost it may expire unmined, which nobody could prove: its expiry is not stored.
-    else if (chain.traits.finalOnly && !deep) {
+    else if (chain.traits.finalOnly && !found.deep) {
       obstacles.push(`the block of ${one.hash} is not final: run it again when it is`);
-    } else if (!await takeForSent(context, chain, place, found)) {
+    } else if (found.stated !== undefined || !await takeForSent(context, chain, place, found)) {
       try {
         const result = await context.step((tx) => takeIn(tx, context.actor, place, found), {
           lockLedger: true,
         });
         if (result !== null) taken.push(result);
+        if (found.stated !== undefined) work.options.stated?.delete(found.hash);
       } catch (error) {
         if (!(error instanceof DomainError)) throw error;
         obstacles.push(error.message);
@@ -264,12 +273,45 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
       }
     }
   }
+  if (isUnread) return taken; // whose nonce it used up is not known
   // Only now: a later run searches the transactions of the nonces that are not known yet.
   for (const { address, next } of used?.raises ?? []) {
     if (refused.has(address)) continue;
     await context.step((tx) => raiseNonce(tx, { ...place, address, next }));
   }
   return taken;
+}
+
+/**
+ * Reads a transaction of our own keys; undefined, and an obstacle, for one that cannot be read and of which no operator
+ * has said how it is to be booked, or not what nodes agree on.
+ */
+async function readOne(
+  { context, chain, place, ramps, options }: Work,
+  mined: { hash: string; height: number; deep: boolean },
+  obstacles: string[],
+): Promise<FoundTransaction | null | undefined> {
+  const { hash } = mined;
+  try {
+    return await readFound(context, chain, place, mined);
+  } catch (error) {
+    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+    const withdrawal = options.stated?.get(hash);
+    if (withdrawal === undefined) {
+      const how = chain.traits.coins || chain.outflow !== null
+        ? `; look at it, and say what it was: --loss ${hash}, or --payment ${hash}=<withdrawal>`
+        : "";
+      obstacles.push(`${error.message}${how}`);
+      return undefined;
+    }
+  }
+  const search = { context, chain, place, ramps: ramps.map(({ account }) => account) };
+  const stated = { withdrawal: options.stated!.get(hash)! };
+  return await readStated(search, mined, stated).catch((error) => {
+    if (!(error instanceof ChainError)) throw error;
+    obstacles.push(error.message);
+    return undefined;
+  });
 }
 
 /**

@@ -19,6 +19,7 @@ import { claimEpoch, inspectInstallation } from "../installation/fence.ts";
 import { quarantineAll } from "../installation/quarantine_all.ts";
 import { type LateAnswer, type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
 import { openSigner } from "../keys/signer.ts";
+import type { Statements } from "./stated.ts";
 
 /** Dependencies of the command. */
 export interface ReconcileDependencies {
@@ -48,7 +49,7 @@ export interface RealmReport {
 /** The result of the command. */
 export interface ReconcileReport {
   realms: RealmReport[];
-  /** Withdrawals with an answer that no question needed. */
+  /** Withdrawals with an answer that no question needed, and transactions of which nothing was to be said. */
   unasked: string[];
   epoch: number | null;
   /** Why a listing has read and changed nothing; null where it has, or none was asked for. */
@@ -58,12 +59,16 @@ export interface ReconcileReport {
 }
 
 const NEWLINE = 10;
+/** A transaction, as its chain names it. */
+const HASH = /^[0-9A-Za-z]{64,88}$/;
 const FLAGS = {
   list: { type: "boolean" },
   join: { type: "boolean" },
   behind: { type: "boolean" },
   paid: { type: "string", multiple: true },
   unpaid: { type: "string", multiple: true },
+  loss: { type: "string", multiple: true },
+  payment: { type: "string", multiple: true },
   gap: { type: "string" },
   back: { type: "string" },
 } as const;
@@ -73,6 +78,8 @@ export interface ReconcileArguments {
   values: { list?: boolean; join?: boolean; behind?: boolean };
   /** Whether each withdrawal that was named was paid. */
   answers: Map<string, boolean>;
+  /** How transactions that cannot be read are to be booked. */
+  stated: Statements;
   /** Address indices that are skipped. */
   gap: number;
   /** Blocks below the cursor that are rescanned. */
@@ -84,7 +91,7 @@ export function readReconcileArguments(args: readonly string[]): ReconcileArgume
   const { values } = parseArgs({ args: [...args], options: FLAGS });
   const gap = wholeOf(values.gap, 10_000);
   const back = wholeOf(values.back, 5_000);
-  return { values, answers: answersOf(values), gap, back };
+  return { values, answers: answersOf(values), stated: statementsOf(values), gap, back };
 }
 
 /**
@@ -95,7 +102,7 @@ export async function reconcileAll(
   dependencies: ReconcileDependencies,
   args: readonly string[],
 ): Promise<ReconcileReport> {
-  const { values, answers, gap, back } = readReconcileArguments(args);
+  const { values, answers, stated, gap, back } = readReconcileArguments(args);
   const { config, database, log } = dependencies;
   const where = {
     platform: database.platform,
@@ -131,13 +138,15 @@ export async function reconcileAll(
     behind: values.behind === true,
     gap,
     back,
+    // A listing settles nothing by anybody's word.
+    ...(values.list === true ? {} : { stated }),
     answer: answerer(dependencies, { list: values.list === true, answers }),
   });
   const done =
     realms.every(({ fault, places }) => fault === null && places.every((o) => o.lifted)) &&
     !(apart && values.list);
   const epoch = done && apart ? await claimEpoch(where, "new") : null;
-  const unasked = [...answers.keys()];
+  const unasked = [...answers.keys(), ...stated.keys()];
   for (const id of unasked) {
     dependencies.print(
       `${id} was not asked about: it is settled, its chain was not read, or there is none`,
@@ -244,6 +253,32 @@ function answersOf(values: { paid?: string[]; unpaid?: string[] }): Map<string, 
     answers.set(id, paid);
   }
   return answers;
+}
+
+/**
+ * How transactions that cannot be read are to be booked: `--loss <hash>`, `--payment <hash>=<withdrawal>`. What they
+ * moved is never said here.
+ */
+function statementsOf(values: { loss?: string[]; payment?: string[] }): Statements {
+  const stated: Statements = new Map();
+  const given: [string, string | null][] = [
+    ...(values.loss ?? []).map((hash): [string, null] => [hash, null]),
+    ...(values.payment ?? []).map((text): [string, string] => {
+      const [hash, withdrawal = "", ...more] = text.split("=");
+      if (!isId(withdrawal) || more.length > 0) {
+        throw new TypeError(`${text} is no transaction and the id of a withdrawal: <hash>=<id>`);
+      }
+      return [hash, withdrawal];
+    }),
+  ];
+  for (const [hash, withdrawal] of given) {
+    if (!HASH.test(hash)) throw new TypeError(`${hash} is no transaction`);
+    if (stated.has(hash) && stated.get(hash) !== withdrawal) {
+      throw new TypeError(`of ${hash} two things are said`);
+    }
+    stated.set(hash, withdrawal);
+  }
+  return stated;
 }
 
 /** Answers a question from the command line, once, or by asking the operator. */

@@ -37,18 +37,27 @@ import type { OrderWork } from "./order_work.ts";
 import { withAmounts } from "./signing.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
-/** Reads the effects of a mined transaction; null if none of our addresses signed it. */
+/**
+ * Reads the effects of a mined transaction; null if none of our addresses signed it.
+ *
+ * @param stated how an operator says that it is to be booked, where it pays what is no address
+ * @throws {ChainError} `refused` for one that cannot be read
+ */
 export async function readFound(
   context: WorkerContext,
   chain: Chain,
   place: NetworkKey,
   mined: { hash: string; height: number; deep: boolean },
+  stated?: FoundTransaction["stated"],
 ): Promise<FoundTransaction | null> {
   const raw = await chain.raw(mined);
   const seen = await chain.inspect(raw).catch((error) => {
     if (!(error instanceof ChainError)) throw error;
     throw new ChainError(error.fault, `${mined.hash}: ${error.message}`);
   });
+  if (seen.unknown !== undefined && stated === undefined) {
+    throw new ChainError("refused", `${mined.hash}: the transaction pays to an unknown script`);
+  }
   const own = await reading(context.pool, (db) => selectOwnPlaces(db, place, seen.from));
   if (own.length === 0) return null;
   const spent = chain.traits.coins
@@ -64,6 +73,7 @@ export async function readFound(
     unreadable: await chain.planOf(signed, { all: false }) === null,
     ...(spent === null ? { fee: null, brought: null } : costOf(spent, paid)),
     calls: seen.calls ?? null,
+    ...(seen.unknown === undefined || stated === undefined ? {} : { stated }),
     deployed: seen.creates === null ? null : await readDeployed(chain, seen.creates),
   };
 }

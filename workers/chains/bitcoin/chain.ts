@@ -96,6 +96,7 @@ export async function openCoins(
     inspect: (raw) => inspectRaw(chain, raw),
     planOf: (signed, how) => planOfSigned(chain, signed, how),
     raw: (mined) => rawOf(chain, mined),
+    outflow: null,
     broadcast: (signed) => broadcastRaw(chain, signed),
     status: (query) => statusOf(chain, query),
     token: () => Promise.resolve(null),

@@ -30,7 +30,10 @@ export async function planOfSigned(
   const kept = seen.payments.filter(({ to }) => to === from);
   const spent = seen.inputs.map((input) => ({ input, amount: amounts.get(input), parent: null }));
   const unknown = spent.some(({ amount }) => amount === undefined);
-  if (seen.from.length !== 1 || unknown || gone.length === 0 || kept.length > 1) return null;
+  const isOurs = seen.payments.every(({ to }) => !to.startsWith("script:"));
+  if (!isOurs || seen.from.length !== 1 || unknown || gone.length === 0 || kept.length > 1) {
+    return null;
+  }
   const held = spent.map(({ input, amount }) => ({ input, amount: BigInt(amount!), source }));
   if (!areSigned(chain, signed, held)) return null;
   const scripts = await Promise.all(gone.map(({ to }) => chain.scripts.script(to)));

@@ -50,13 +50,14 @@ export async function signPlan(chain: CoinChain, plan: Plan, keys: Keys): Promis
  * Reads the effects of signed bytes. Change is a payment like any other. Inputs that not one key signed, as nothing
  * here does, are others'.
  *
- * @throws {ChainError} `refused` where no input is signed by one key, or for a payment to an unknown script
+ * @throws {ChainError} `refused` where no input is signed by one key
  */
 export async function inspectRaw(chain: CoinChain, raw: string): Promise<Inspection> {
   const { id } = chain.table;
   const transaction = decode(chain, raw);
   const from = new Set<string>();
   let foreign = false;
+  let unknown = false;
   for (const input of transaction.ins) {
     const [signature, point] = input.witness.length > 0
       ? input.witness
@@ -68,8 +69,10 @@ export async function inspectRaw(chain: CoinChain, raw: string): Promise<Inspect
   if (from.size === 0) throw refused("no input is signed by one key");
   const payments = [];
   for (const { script, value } of transaction.outs) {
-    const to = await writeBitcoin(id, chain.network, script);
-    if (to === null) throw refused("the transaction pays to an unknown script");
+    const address = await writeBitcoin(id, chain.network, script);
+    // Where nothing is paid to it, nothing is to be known of it.
+    if (address === null && value > 0n) unknown = true;
+    const to = address ?? `script:${toHex(script)}`;
     payments.push({ to, contract: null, amount: value });
   }
   return {
@@ -80,6 +83,7 @@ export async function inspectRaw(chain: CoinChain, raw: string): Promise<Inspect
     fee: null,
     creates: null,
     ...(foreign ? { foreign: true as const } : {}),
+    ...(unknown ? { unknown: true as const } : {}),
   };
 }
 

@@ -78,6 +78,7 @@ export async function openEvm(
     inspect: async (raw) => await Promise.resolve(inspectRaw(evm, raw)),
     planOf: ({ raw }, how) => planOfSigned(evm, raw, how),
     raw: ({ hash }) => rawOf(evm, hash),
+    outflow: null,
     broadcast: (signed) => broadcastRaw(evm, signed),
     status: (query) => statusOf(evm, query),
     token: (contract, height) => tokenDetails(evm, contract, height),

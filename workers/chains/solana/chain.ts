@@ -14,7 +14,16 @@ import type { Solana } from "./context.ts";
 import { WALLET_RENT } from "./networks.ts";
 import { openSolanaNodes } from "./node_answers.ts";
 import type { Speed } from "../../../domain/speeds.ts";
-import type { Budget, Keys, Plan, SendRequest, Signed, StatusQuery } from "../outgoing.ts";
+import type {
+  Budget,
+  Keys,
+  OutflowQuery,
+  Plan,
+  SendRequest,
+  Signed,
+  StatusQuery,
+} from "../outgoing.ts";
+import { outflowOf } from "./outflow.ts";
 import type { Contract } from "../observations.ts";
 import { broadcastRaw } from "./broadcast.ts";
 import { draftOrder } from "./draft.ts";
@@ -103,6 +112,7 @@ function sending(solana: Solana) {
     sign: async (plan: Plan, keys: Keys) => await Promise.resolve(signPlan(solana, plan, keys)),
     inspect: async (raw: string) => await Promise.resolve(inspectRaw(solana, raw)),
     raw: ({ hash }: { hash: string }) => rawOf(solana, hash),
+    outflow: (hash: string, of: OutflowQuery) => outflowOf(solana, hash, of),
     broadcast: (signed: Signed) => broadcastRaw(solana, signed),
     status: (query: StatusQuery) => statusOf(solana, query),
   };

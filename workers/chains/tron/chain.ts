@@ -15,6 +15,7 @@ import { draftOrder } from "./draft.ts";
 import { quote } from "./fees.ts";
 import { MINED_WITHIN_MS, SIGN_WITHIN_MS } from "./networks.ts";
 import { blockAt, newestBlock, openTronNodes, type TronBlock } from "./node_answers.ts";
+import { outflowOf } from "./outflow.ts";
 import { inspectRaw, planDraft, signPlan } from "./payment.ts";
 import { rawOf } from "./raw_transaction.ts";
 import { recheck } from "./recheck.ts";
@@ -74,6 +75,7 @@ export async function openTron(
     sign: async (plan, keys) => await Promise.resolve(signPlan(tron, plan, keys)),
     inspect: async (raw) => await Promise.resolve(inspectRaw(tron, raw)),
     raw: ({ hash }) => rawOf(tron, hash),
+    outflow: (hash, of) => outflowOf(tron, hash, of),
     broadcast: (signed) => broadcastRaw(tron, signed),
     status: (query) => statusOf(tron, query),
     close: () => tron.nodes.close(),

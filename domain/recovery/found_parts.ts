@@ -1,0 +1,102 @@
+/** Whose the payments of a found transaction were, and what may be given up for it. @module */
+import type { NetworkKey } from "../../db/chains/cursors.ts";
+import type { Tx } from "../../db/database.ts";
+import type { LedgerTx } from "../../db/transaction.ts";
+import { selectPaidUnfound } from "../../db/recovery/found_payments.ts";
+import { type OwnPlace, selectReplaced, selectUnsigned } from "../../db/recovery/recoveries.ts";
+import { selectOrder } from "../../db/sending/chain_orders.ts";
+import type { Actor } from "../actor.ts";
+import { DomainError } from "../errors.ts";
+import { toUnits } from "../money.ts";
+import { type PaymentRequest, undoBatch, yieldOrder } from "../sending/chain_orders.ts";
+import { unplanOrder } from "../sending/signing_holds.ts";
+import type { FoundPayment, FoundTransaction } from "./found_transactions.ts";
+import type { Part } from "./recovered_payments.ts";
+
+/**
+ * Finds the withdrawals that payments were for, by destination, token and amount. One that is signed counts
+ * where the transaction spends what its bytes would: it replaced them. A call that nothing here makes is no
+ * withdrawal's payment unless an operator says so.
+ */
+export async function matchParts(
+  tx: LedgerTx,
+  actor: Actor,
+  place: NetworkKey,
+  { found, sender, external }: {
+    found: FoundTransaction;
+    sender: OwnPlace;
+    external: readonly FoundPayment[];
+  },
+): Promise<readonly Part[]> {
+  const unsent = (await selectUnsigned(tx, place, [sender.ramp]))
+    .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address);
+  const signed = unsent.filter(({ state }) => state === "signed").map(({ id }) => id);
+  const replaced = new Set(await selectReplaced(tx, signed, found.inputs));
+  const isPayment = found.calls === null;
+  const waiting = unsent.filter(({ id, state }) =>
+    isPayment && (state !== "signed" || replaced.has(id))
+  );
+  const called = isPayment ? [...await selectPaidUnfound(tx, place, [sender.ramp])] : [];
+  const parts: Part[] = [];
+  for (const { to, contract, amount } of external) {
+    const at = waiting.findIndex((one) => {
+      const [payment] = (one.request as unknown as PaymentRequest & { kind: "pay" }).payments;
+      return payment.to === to && one.contract === (contract ?? "") &&
+        payment.amount === `${amount}`;
+    });
+    const order = at < 0 ? null : waiting.splice(at, 1)[0];
+    if (order !== null) await assertMayGiveUp(tx, order.batch_order_id ?? order.id, found);
+    if (order?.batch_order_id) await undoBatch(tx, actor, order.batch_order_id);
+    else if (order?.state === "planned") await unplanOrder(tx, actor, order);
+    else if (order?.state === "signed") await yieldOrder(tx, order, found);
+    const known = order !== null
+      ? -1
+      : called.findIndex((one) =>
+        one.destination === to && (one.contract ?? null) === contract &&
+        toUnits(one.amount, one.decimals) === amount
+      );
+    const withdrawal = known < 0 ? null : called.splice(known, 1)[0].id;
+    parts.push({ to, contract, amount: `${amount}`, order: order?.id ?? null, withdrawal });
+  }
+  return sharedWith(found, external, parts);
+}
+
+/**
+ * Where others' coins are spent beside ours, payments that nobody is known to have ordered are cut to what ours
+ * brought in, less what came back and what withdrawals were paid.
+ */
+function sharedWith(
+  { brought, payments }: Pick<FoundTransaction, "brought" | "payments">,
+  external: readonly FoundPayment[],
+  parts: readonly Part[],
+): readonly Part[] {
+  if (brought === null) return parts;
+  const sum = (of: readonly { amount: bigint | string }[]) =>
+    of.reduce((all, { amount }) => all + BigInt(amount), 0n);
+  const isKnown = (one: Part) => one.order !== null || one.withdrawal !== null;
+  let left = brought - (sum(payments) - sum(external)) - sum(parts.filter(isKnown));
+  return parts.flatMap((part) => {
+    if (isKnown(part)) return [part];
+    const amount = BigInt(part.amount) < left ? BigInt(part.amount) : left;
+    left -= amount > 0n ? amount : 0n;
+    return amount > 0n ? [{ ...part, amount: `${amount}` }] : [];
+  });
+}
+
+/**
+ * Makes sure that the bytes of an order may be given up for a found transaction: where they are signed, a
+ * newer database may have sent them, and they are mined after all where the found one loses its block.
+ *
+ * @throws {DomainError} chain.quarantined while it is not deep enough
+ */
+export async function assertMayGiveUp(
+  tx: Tx,
+  id: string,
+  { hash, deep }: Pick<FoundTransaction, "hash" | "deep">,
+): Promise<void> {
+  if (deep || (await selectOrder(tx, id))?.state !== "signed") return;
+  const why =
+    `${hash} took the place of what order ${id} has signed, and may still lose its block: ` +
+    "run it again when more blocks lie above it";
+  throw new DomainError("chain.quarantined", why);
+}

@@ -1,0 +1,340 @@
+/** Transactions of our own keys that cannot be read: an operator says what each was, and the chain what it moved. */
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import {
+  PublicKey,
+  TransactionInstruction,
+  TransactionMessage,
+  VersionedTransaction,
+} from "@solana/web3.js";
+import { Keypair } from "@solana/web3.js";
+import { AbiCoder, id as topicOf } from "ethers";
+import { selectKeyPositions } from "../../db/accounts/ramps.ts";
+import { reading } from "../../db/transaction.ts";
+import type { Network } from "../../domain/chains/addresses.ts";
+import type { ChainId } from "../../domain/assets.ts";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import type { WorkerContext } from "../../workers/worker_context.ts";
+import { newParty } from "../chains/bitcoin/fixture.ts";
+import { haltRealm, reconcile } from "../support/installation.ts";
+import { FEE, signByHand } from "../support/made_by_hand.ts";
+import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { newTronParty, partyOf, toHex } from "../support/nodes/tron/wallet.ts";
+import { pay } from "../support/pending_withdrawals.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { openSolanaRamp, outsider, type SolanaRamp } from "../support/solana_fixture.ts";
+import { openTronRamp, type TronRamp } from "../support/tron_fixture.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+
+const ignore = !hasLitecoind();
+/** A script that anybody may spend, and no address. */
+const SCRIPT = "script:51";
+
+/** Reconciles; questions stay open. */
+async function reconciled(realm: TestRealm, stated: Record<string, string | null> = {}) {
+  const said = new Map(Object.entries(stated));
+  const [report] = await reconcile(realm, () => Promise.resolve(null), said);
+  return { report, left: [...said.keys()] };
+}
+
+/** What the trail says of statements. */
+async function trailOf(realm: TestRealm) {
+  return await rowsOf<{ actor: string | null; action: string; entity: string; fields: string[] }>(
+    realm,
+    "select actor, action, entity, fields from audit where action ^@ 'reconcile.' order by id",
+  );
+}
+
+/** What `fees` and `world` have of an asset. */
+async function booksOf(realm: TestRealm, asset: string) {
+  const rows = await rowsOf<{ system: string; total: string }>(
+    realm,
+    "select system, trim_scale(total)::text as total from accounts where system in ('fees', 'world') and asset = $1",
+    [asset],
+  );
+  return Object.fromEntries(rows.map(({ system, total }) => [system, Number(total)]));
+}
+
+/** Lends the private key of the ramp's address, as the realm's seed gives it. */
+async function withKey<T>(
+  { context, realm, address }: { context: WorkerContext; realm: TestRealm; address: string },
+  place: { chain: ChainId; network: Network },
+  work: (key: Uint8Array) => Promise<T>,
+): Promise<T> {
+  const rows = await reading(context.pool, (db) => selectKeyPositions(db, place, [address]));
+  const paths = rows.map((row) => ({ ...place, ...row }));
+  const store = { realm: realm.id, pool: realm.pool };
+  return await context.signer.withKeys(
+    store,
+    paths,
+    (keys) => work(Uint8Array.from(keys.get(address)!)),
+  );
+}
+
+Deno.test({
+  name:
+    "LTC: a transaction of ours that pays what is no address keeps the quarantine until an operator calls it a loss, which the chain measures, once",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node } = funded;
+    await funded.fund(5n * COIN);
+    const id = await pay(funded, (await newParty("LITECOIN")).address, "1");
+    const { raw, hash } = await signByHand(funded, null, [
+      { to: SCRIPT, amount: 2n * COIN },
+      { to: funded.address, amount: 3n * COIN - FEE },
+    ]);
+    await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
+    await haltRealm(realm);
+    const first = await reconciled(realm);
+    equal(first.report.lifted, false);
+    match(first.report.obstacles.join(), new RegExp(`${hash}: .*unknown script; .*--loss ${hash}`));
+    const early = await reconciled(realm, { [hash]: null });
+    match(early.report.obstacles.join(), /may still lose its block/);
+    await node.mine(2);
+    const wrong = await reconciled(realm, { [hash]: id });
+    equal(wrong.report.lifted, false);
+    match(
+      wrong.report.obstacles.join(),
+      /is not booked as the payment of .*: the chain shows no payment/,
+    );
+    deepEqual([wrong.left, await trailOf(realm)], [[hash], []]);
+    const { report, left } = await reconciled(realm, { [hash]: null });
+    deepEqual([report.obstacles, left], [[], []]);
+    deepEqual(report.taken, [{
+      ...{ hash, purpose: "recovered", paid: [], stated: "loss" },
+      unmatched: [{ to: SCRIPT, contract: null, amount: `${2n * COIN}` }],
+    }]);
+    deepEqual(report.open.map(({ withdrawal }) => withdrawal), [id], "it is asked about");
+    const again = await reconciled(realm, { [hash]: null });
+    deepEqual([again.report.taken, again.left], [[], [hash]]);
+    const [line, ...more] = await trailOf(realm);
+    deepEqual([line.actor, line.action, more], [null, "reconcile.loss", []]);
+    equal(line.fields[0], `transaction ${hash}`);
+    const [end] = await reconcile(realm, () => Promise.resolve(false));
+    equal(end.lifted, true);
+    equal((await funded.ended([id]))[0].status, "DONE");
+    await follow(funded, 3);
+    await funded.agree();
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: a transaction of ours that pays a withdrawal beside what is no address is no loss, and ends that withdrawal where an operator says so",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node } = funded;
+    await funded.fund(5n * COIN);
+    const { address: to } = await newParty("LITECOIN");
+    const id = await pay(funded, to, "1");
+    const { raw, hash } = await signByHand(funded, null, [
+      { to, amount: COIN },
+      { to: SCRIPT, amount: COIN },
+      { to: funded.address, amount: 3n * COIN - FEE },
+    ]);
+    await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
+    await node.mine(2);
+    await haltRealm(realm);
+    const wrong = await reconciled(realm, { [hash]: null });
+    match(
+      wrong.report.obstacles.join(),
+      new RegExp(`is not booked as a loss: the chain shows that it paid ${id}`),
+    );
+    const all = await Promise.all([1, 2].map(() => reconciled(realm, { [hash]: id })));
+    equal(all.flatMap(({ report }) => report.taken).length, 1, "twice at once");
+    equal((await reconciled(realm)).report.lifted || all.some(({ report }) => report.lifted), true);
+    const [row] = await funded.ended([id]);
+    deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+    await follow(funded, 3);
+    deepEqual(await funded.held(to), [COIN]);
+    deepEqual((await trailOf(realm)).map(({ action, entity }) => [action, entity]), [
+      ["reconcile.payment", id],
+    ]);
+    await funded.agree();
+  },
+});
+
+/** Calls a contract with the ramp's key. */
+async function callTron(ramped: TronRamp, contract: string, data: string, value: bigint) {
+  const { node } = ramped;
+  return await withKey(ramped, { chain: "TRON", network: "main" }, async (key) => {
+    const hash = await node.trigger(contract, data, { from: partyOf(key), value });
+    await node.mine(3);
+    return hash;
+  });
+}
+
+const PAY_COIN = topicOf("payCoin(address[],uint256)").slice(2, 10);
+
+/** Pays an address inside a call, as somebody with the realm's seed could. */
+async function payInside(ramped: TronRamp, to: string, each: bigint, value: bigint) {
+  const contract = await ramped.node.deploy("Batcher");
+  const types = ["address[]", "uint256"];
+  const values = [[`0x${toHex(to).slice(2)}`], each];
+  const data = PAY_COIN + AbiCoder.defaultAbiCoder().encode(types, values).slice(2);
+  return await callTron(ramped, contract, data, value);
+}
+
+/** Puts the ramp into a quarantine of long ago: nothing that was signed before it can still be mined. */
+async function haltLongAgo(realm: TestRealm): Promise<void> {
+  await haltRealm(realm);
+  await rowsOf(realm, "update ramps set quarantined = jsonb_set(quarantined, '{at}', '1')");
+}
+
+Deno.test("Tron: a call of ours to an unknown contract that paid a withdrawal is no loss, ends it where an operator says so, and costs what the chain tells", async () => {
+  await using ramped = await openTronRamp();
+  const { realm } = ramped;
+  const to = newTronParty().address;
+  const made = await ramped.withdraw(to, "5");
+  equal(made.status, 201, made.text);
+  const { id } = made.body;
+  const before = await booksOf(realm, "TRON");
+  const hash = await payInside(ramped, to, 5_000_000n, 7_000_000n);
+  await ramped.follow();
+  await haltLongAgo(realm);
+  const first = await reconciled(realm);
+  match(first.report.obstacles.join(), new RegExp(`calls something unknown; .*--loss ${hash}`));
+  const wrong = await reconciled(realm, { [hash]: null });
+  match(
+    wrong.report.obstacles.join(),
+    new RegExp(`is not booked as a loss: the chain shows that it paid ${id}`),
+  );
+  const { report } = await reconciled(realm, { [hash]: id });
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  deepEqual([report.taken[0].paid.length, report.taken[0].stated], [1, id]);
+  const row = await ramped.withdrawal(id);
+  deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+  const after = await booksOf(realm, "TRON");
+  ok(after.world >= before.world + 7, `${after.world}, of ${before.world}`);
+  deepEqual((await trailOf(realm)).map(({ action, entity }) => [action, entity]), [
+    ["reconcile.payment", id],
+  ]);
+  await ramped.agree();
+});
+
+/** A node that tells another amount of what a call moved inside. */
+function lyingFront(node: () => string, by: bigint) {
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    async (asked) => {
+      const { pathname } = new URL(asked.url);
+      const body = await asked.text();
+      const answer = await fetch(node() + pathname, {
+        method: asked.method,
+        ...(body === "" ? {} : { body }),
+      });
+      const text = await answer.text();
+      if (pathname !== "/walletsolidity/gettransactioninfobyid") return new Response(text);
+      return new Response(
+        text.replace(/"callValue":(\d+)/g, (_, units) => `"callValue":${BigInt(units) + by}`),
+      );
+    },
+  );
+  return { url: `http://127.0.0.1:${server.addr.port}`, stop: () => server.shutdown() };
+}
+
+Deno.test("Tron: what nodes disagree on is booked by nobody's word", async () => {
+  let real = "";
+  const liar = lyingFront(() => real, 1n);
+  try {
+    await using ramped = await openTronRamp({
+      nodes: ({ url }) => {
+        real = url;
+        return [url, liar.url];
+      },
+    });
+    const { realm } = ramped;
+    const hash = await payInside(ramped, newTronParty().address, 5_000_000n, 5_000_000n);
+    await ramped.follow();
+    await haltLongAgo(realm);
+    const before = await booksOf(realm, "TRON");
+    const { report, left } = await reconciled(realm, { [hash]: null });
+    equal(report.lifted, false);
+    match(report.obstacles.join(), new RegExp(`nodes confirm what ${hash} moved, 2 must`));
+    deepEqual([left, await trailOf(realm), await booksOf(realm, "TRON")], [[hash], [], before]);
+  } finally {
+    await liar.stop();
+  }
+});
+
+/** Executes an instruction that no plan of ours has, with the ramp's key. */
+async function actOnSolana(ramped: SolanaRamp, data: number[], keys: readonly [string, boolean][]) {
+  const { node, address, token } = ramped;
+  return await withKey(ramped, { chain: "SOLANA", network: "main" }, async (key) => {
+    const pair = Keypair.fromSeed(key);
+    const instruction = new TransactionInstruction({
+      programId: new PublicKey(token.program),
+      keys: [
+        ...keys.map(([one, isWritable]) => ({
+          ...{ pubkey: new PublicKey(one), isSigner: false, isWritable },
+        })),
+        { pubkey: new PublicKey(address), isSigner: true, isWritable: false },
+      ],
+      data: Uint8Array.from(data) as never,
+    });
+    const { value } = await node.rpc<{ value: { blockhash: string } }>("getLatestBlockhash");
+    const made = new VersionedTransaction(
+      new TransactionMessage({
+        payerKey: pair.publicKey,
+        recentBlockhash: value.blockhash,
+        instructions: [instruction],
+      }).compileToLegacyMessage(),
+    );
+    made.sign([pair]);
+    const hash = await node.sendRaw(btoa(String.fromCharCode(...made.serialize())));
+    await node.mine(3);
+    return hash;
+  });
+}
+
+/** A number of eight bytes, the least first. */
+function littleEndian(amount: bigint): number[] {
+  return Array.from({ length: 8 }, (_, at) => Number(amount >> BigInt(8 * at) & 255n));
+}
+
+Deno.test("Solana: what an unknown instruction with our key took is a loss where an operator says so, of just what the balances show", async () => {
+  await using ramped = await openSolanaRamp();
+  const { realm, token, address } = ramped;
+  const before = await booksOf(realm, "PYUSD_SOL");
+  const burn = [8, ...littleEndian(5_000_000n)];
+  const hash = await actOnSolana(ramped, burn, [[token.account(address), true], [
+    token.mint,
+    true,
+  ]]);
+  await ramped.poller.follow();
+  await haltLongAgo(realm);
+  const first = await reconciled(realm);
+  match(first.report.obstacles.join(), new RegExp(`does something unknown; .*--loss ${hash}`));
+  const { report } = await reconciled(realm, { [hash]: null });
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  deepEqual(report.taken[0].unmatched, [
+    { to: "unknown", contract: token.mint, amount: "5000000" },
+  ]);
+  const after = await booksOf(realm, "PYUSD_SOL");
+  deepEqual(after.world, (before.world ?? 0) + 5);
+  deepEqual(after.fees, (before.fees ?? 0) - 5);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("Solana: an unknown instruction with our key that paid a withdrawal ends it where an operator says so", async () => {
+  await using ramped = await openSolanaRamp();
+  const { realm, token, address } = ramped;
+  const to = outsider();
+  await token.pay(to, 1n);
+  const made = await ramped.withdraw("5", { destination: { address: to } });
+  equal(made.status, 201, made.text);
+  const { id } = made.body;
+  const transfer = [3, ...littleEndian(5_000_000n)];
+  const accounts: [string, boolean][] = [[token.account(address), true], [token.account(to), true]];
+  const hash = await actOnSolana(ramped, transfer, accounts);
+  await ramped.poller.follow();
+  await haltLongAgo(realm);
+  const { report } = await reconciled(realm, { [hash]: id });
+  deepEqual([report.lifted, report.obstacles], [true, []], JSON.stringify(report));
+  const row = await ramped.read(id);
+  deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+  await ramped.advance();
+  equal(await token.held(to), 5_000_001n);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
