@@ -55,12 +55,13 @@ export async function bookStated(
   const { stated, settled, hash, height, fee } = found;
   if (stated !== undefined) {
     const line = newId(actor.at);
+    const what = stated.withdrawal === null ? "loss" : "payment";
     await insertAudit(tx, {
       id: line,
       actor: null,
-      action: `reconcile.${stated.withdrawal === null ? "loss" : "payment"}`,
+      action: `reconcile.${what}`,
       entity: stated.withdrawal ?? id,
-      fields: [`transaction ${hash}`, `order ${id}`],
+      fields: [what],
       request_id: actor.requestId,
       address: null,
       created_at: idTime(line),

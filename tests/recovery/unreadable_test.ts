@@ -1,5 +1,5 @@
 /** Transactions of our own keys that cannot be read: an operator says what each was, and the chain what it moved. */
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import {
   PublicKey,
   TransactionInstruction,
@@ -13,6 +13,7 @@ import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { readReconcileArguments } from "../../workers/recovery/reconcile_command.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
@@ -38,9 +39,11 @@ async function reconciled(realm: TestRealm, stated: Record<string, string | null
 
 /** What the trail says of statements. */
 async function trailOf(realm: TestRealm) {
-  return await rowsOf<{ actor: string | null; action: string; entity: string; fields: string[] }>(
+  return await rowsOf<{ actor: string | null; action: string; entity: string; hash: string }>(
     realm,
-    "select actor, action, entity, fields from audit where action ^@ 'reconcile.' order by id",
+    `select actor, action, entity, coalesce(o.hash, w.hash) as hash from audit a
+      left join chain_orders o on o.id = a.entity left join withdrawals w on w.id = a.entity
+      where action ^@ 'reconcile.' order by a.id`,
   );
 }
 
@@ -109,7 +112,7 @@ Deno.test({
     deepEqual([again.report.taken, again.left], [[], [hash]]);
     const [line, ...more] = await trailOf(realm);
     deepEqual([line.actor, line.action, more], [null, "reconcile.loss", []]);
-    equal(line.fields[0], `transaction ${hash}`);
+    equal(line.hash, hash);
     const [end] = await reconcile(realm, () => Promise.resolve(false));
     equal(end.lifted, true);
     equal((await funded.ended([id]))[0].status, "DONE");
@@ -337,4 +340,19 @@ Deno.test("Solana: an unknown instruction with our key that paid a withdrawal en
   await ramped.advance();
   equal(await token.held(to), 5_000_001n);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("what is said of a transaction is refused where it names none, no withdrawal, two things, or an amount", () => {
+  const hash = "ab".repeat(32);
+  const id = "01a21afe-ef5e-7000-8001-e3cae74d1cc7";
+  const faults: [string[], RegExp][] = [
+    [["--loss", "ab"], /ab is no transaction/],
+    [["--payment", hash], /is no transaction and the id of a withdrawal/],
+    [["--payment", `${hash}=5`], /is no transaction and the id of a withdrawal/],
+    [["--payment", `${hash}=${id}=5`], /is no transaction and the id of a withdrawal/],
+    [["--loss", hash, "--payment", `${hash}=${id}`], /two things are said/],
+  ];
+  for (const [args, fault] of faults) throws(() => readReconcileArguments(args), fault);
+  const { stated } = readReconcileArguments(["--loss", hash, "--loss", hash]);
+  deepEqual([...stated], [[hash, null]]);
 });

@@ -294,7 +294,8 @@ export type DropStatus =
       readonly proof: "consumed";
       /**
        * The transaction that used an input up, where the chain shows it. Its signature is proven to
-       * be by our own key: if it belongs to no order, somebody else signs with that key.
+       * be by our own key: if it belongs to no order, somebody else signs with that key. Only a coin of
+       * somebody else, beside ours in a transaction that was found, is used up by a stranger's.
        */
       readonly by: string | null;
     }
