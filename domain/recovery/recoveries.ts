@@ -9,7 +9,7 @@ import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import { markOrphaned } from "../../db/deposits/deposits.ts";
 import { updateToken } from "../../db/currencies/tokens.ts";
-import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
+import { lockOrder } from "../../db/sending/chain_orders.ts";
 import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
 import { claimFound } from "../../db/recovery/found_payments.ts";
 import {

@@ -239,12 +239,12 @@ function lyingFront(node: () => string, by: bigint) {
 
 Deno.test("Tron: what nodes disagree on is booked by nobody's word", async () => {
   let real = "";
-  const liar = lyingFront(() => real, 1n);
+  const lying = lyingFront(() => real, 1n);
   try {
     await using ramped = await openTronRamp({
       nodes: ({ url }) => {
         real = url;
-        return [url, liar.url];
+        return [url, lying.url];
       },
     });
     const { realm } = ramped;
@@ -257,7 +257,7 @@ Deno.test("Tron: what nodes disagree on is booked by nobody's word", async () =>
     match(report.obstacles.join(), new RegExp(`nodes confirm what ${hash} moved, 2 must`));
     deepEqual([left, await trailOf(realm), await booksOf(realm, "TRON")], [[hash], [], before]);
   } finally {
-    await liar.stop();
+    await lying.stop();
   }
 });
 

@@ -53,6 +53,13 @@ export class NodeError extends Error {
   }
 }
 
+/** The answer to a batch where none is taken. */
+const REFUSED = {
+  jsonrpc: "2.0",
+  id: null,
+  error: { code: -32600, message: "batches are not taken" },
+};
+
 /** Starts a misbehaving node before a real node, or before none. */
 export function startFaultyNode(
   behind: string | null,
@@ -99,10 +106,7 @@ export function startFaultyNode(
     const body = await request.json();
     const questions: Question[] = Array.isArray(body) ? body : [body];
     faulty.sizes.push(questions.length);
-    if (Array.isArray(body) && !faulty.takesBatches) {
-      const error = { code: -32600, message: "batches are not taken" };
-      return Response.json({ jsonrpc: "2.0", id: null, error });
-    }
+    if (Array.isArray(body) && !faulty.takesBatches) return Response.json(REFUSED);
     const answers: unknown[] = [];
     for (const question of questions) {
       faulty.asked.push(question.method);
