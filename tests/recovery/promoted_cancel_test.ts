@@ -59,8 +59,7 @@ async function openInstallation(
   const other = stack.use(await host());
   const funded = stack.use(await openFundedRamp({ env: { DATABASE_URL: own.href } }));
   const gone = stack.use(await first.fence(own.href));
-  const { platform } = funded.realm.database;
-  await claimEpoch({ platform, dataDir: other.dataDir, label: null }, "join");
+  await begin(other, funded.realm, "join");
   const left = stack.use(await other.fence(own.href));
   guard(funded, gone);
   await funded.anvil.mine();
@@ -100,6 +99,11 @@ async function assertNotCanceled(installation: Installation): Promise<void> {
   const { funded: { realm, account } } = installation;
   const asked = await realm.admin.send("POST", `/v1/account/${account}/address`, {});
   deepEqual([asked.status, asked.body.code], [503, "chain.quarantined"], asked.text);
+}
+
+/** Has a host begin an epoch, or join. */
+async function begin({ dataDir }: Host, { database }: FundedRamp["realm"], how: "new" | "join") {
+  await claimEpoch({ platform: database.platform, dataDir, label: null }, how);
 }
 
 async function createDatabases(primary: EmbeddedPostgres, names: readonly string[]) {
@@ -155,8 +159,7 @@ Deno.test("after a promotion no withdrawal is canceled before all workers have c
       await using back = await first.fence(url);
       match((await back.fault())!, /it is older than the record of this host/);
       await assertNotCanceled(installation);
-      const where = { platform: realm.database.platform, dataDir: first.dataDir, label: null };
-      await claimEpoch(where, "new");
+      await begin(first, realm, "new");
       guard(funded, back);
       const [report] = await reconcile(realm);
       deepEqual([report.lifted, report.open], [true, []], JSON.stringify(report));

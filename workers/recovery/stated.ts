@@ -29,8 +29,8 @@ export interface StatedSearch {
   readonly ramps: readonly string[];
 }
 
-/** A transaction of a block. */
-type Mined = Pick<FoundTransaction, "hash" | "height" | "deep">;
+/** A transaction of a block, and whether it lies as deep as a payment must. */
+export type Mined = Pick<FoundTransaction, "hash" | "height" | "deep">;
 
 /** Who got what no address tells. */
 const UNKNOWN = "unknown";
