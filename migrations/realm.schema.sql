@@ -2764,6 +2764,10 @@ begin
     when new.sped_up_at is distinct from old.sped_up_at
         and not coalesce(new.sped_up_at > coalesce(old.sped_up_at, -1), false)
       then 'is sped up once a block'
+    when new.sped_up_at is distinct from old.sped_up_at and old.state = 'sent' and coalesce((
+        select c.unreadable from order_attempts c where c.order_id = new.id and not c.dropped
+        order by c.attempt desc limit 1), false)
+      then 'has a transaction that nothing can replace'
     when new.purpose in ('withdrawal', 'batch') and new.batch_order_id is null and old.batch_order_id is null
         and (new.charged, new.budget) is distinct from (old.charged, old.budget) and new.budget is not null
         and (new.sped_up_at is not distinct from old.sped_up_at or new.charged < old.charged

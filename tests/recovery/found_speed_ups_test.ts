@@ -331,6 +331,8 @@ Deno.test("a payment that was found, that nothing here can replace, and that los
       /0x[0-9a-f]{64} was found on the chain after a restore, and .*replace it/,
     );
   }
+  const text = "update chain_orders set sped_up_at = 1000000 where purpose = 'recovered'";
+  await rejects(rowsOf(realm, text), /has a transaction that nothing can replace/);
   deepEqual(await seen(), before);
   equal((await funded.read(id)).acts.speed_up, "withdrawal.not_cancelable");
   equal((await funded.finish(id)).status, "DONE");
