@@ -342,6 +342,30 @@ Deno.test("Solana: an unknown instruction with our key that paid a withdrawal en
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
+Deno.test("Solana: an unknown instruction with our key that paid a withdrawal which was called paid before is no loss", async () => {
+  await using ramped = await openSolanaRamp();
+  const { realm, token, address } = ramped;
+  const to = outsider();
+  await token.pay(to, 1n);
+  const { body: { id } } = await ramped.withdraw("5", { destination: { address: to } });
+  await haltLongAgo(realm);
+  const [called] = await reconcile(realm, () => Promise.resolve(true));
+  deepEqual([called.lifted, (await ramped.read(id)).status], [true, "DONE"]);
+  const before = await booksOf(realm, "PYUSD_SOL");
+  const transfer = [3, ...littleEndian(5_000_000n)];
+  const accounts: [string, boolean][] = [[token.account(address), true], [token.account(to), true]];
+  const hash = await actOnSolana(ramped, transfer, accounts);
+  await ramped.poller.follow();
+  await haltLongAgo(realm);
+  const wrong = await reconciled(realm, { [hash]: null });
+  match(wrong.report.obstacles.join(), new RegExp(`chain shows that it paid ${id}`));
+  const { report } = await reconciled(realm, { [hash]: id });
+  deepEqual([report.lifted, report.obstacles], [true, []], JSON.stringify(report));
+  equal((await ramped.read(id)).chain.hash, hash);
+  deepEqual(await booksOf(realm, "PYUSD_SOL"), before);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
 Deno.test("what is said of a transaction is refused where it names none, no withdrawal, two things, or an amount", () => {
   const hash = "ab".repeat(32);
   const id = "01a21afe-ef5e-7000-8001-e3cae74d1cc7";

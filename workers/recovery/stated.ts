@@ -8,10 +8,12 @@ import {
   selectOwnPlaces,
   selectUnsigned,
 } from "../../db/recovery/recoveries.ts";
+import { selectPaidUnfound } from "../../db/recovery/found_payments.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import type { FoundPayment, FoundTransaction } from "../../domain/recovery/found_transactions.ts";
-import type { OrderRow, PaymentRequest } from "../../domain/sending/chain_orders.ts";
+import { toUnits } from "../../domain/money.ts";
+import type { PaymentRequest } from "../../domain/sending/chain_orders.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Outflow } from "../chains/outgoing.ts";
 import { readFound } from "../sending/found_transactions.ts";
@@ -59,41 +61,59 @@ export async function readStated(
   const raw = await chain.raw(mined);
   const addresses = await reading(context.pool, (db) => selectOwnAddresses(db, place));
   const own = new Set(addresses);
-  const waiting = (await reading(context.pool, (db) => selectUnsigned(db, place, ramps)))
-    .filter(({ purpose }) => purpose === "withdrawal");
-  const to = new Set(waiting.map((order) => paymentOf(order).to));
+  const due = await duePayments(context, place, ramps);
+  const to = new Set(due.map((one) => one.to));
   const outflow = await chain.outflow(hash, { own, to });
   const senders = await reading(context.pool, (db) => selectOwnPlaces(db, place, outflow.from));
   const from = outflow.from.find((one) => senders.some(({ address }) => address === one));
   if (from === undefined) return null;
   return {
     ...{ ...mined, raw, inputs: [], from, fee: outflow.fee, brought: null, unreadable: true },
-    payments: paymentsOf(outflow, waiting.filter(({ sender }) => sender === from)),
+    payments: paymentsOf(outflow, due.filter(({ sender }) => sender === null || sender === from)),
     ...{ calls: null, deployed: null, stated, settled: true },
   };
+}
+
+/** What a withdrawal is to be paid, or is called paid without its transaction; and by whom, where that is known. */
+interface Due extends FoundPayment {
+  readonly sender: string | null;
+}
+
+async function duePayments(
+  { pool }: WorkerContext,
+  place: ChainNetwork,
+  ramps: readonly string[],
+): Promise<Due[]> {
+  const waiting = await reading(pool, (db) => selectUnsigned(db, place, ramps));
+  const called = await reading(pool, (db) => selectPaidUnfound(db, place, ramps));
+  return [
+    ...waiting.filter(({ purpose }) => purpose === "withdrawal").map((order) => {
+      const { to, amount } =
+        (order.request as unknown as PaymentRequest & { kind: "pay" }).payments[0];
+      const { contract, sender } = order;
+      return { to, contract: contract || null, amount: BigInt(amount), sender };
+    }),
+    ...called.map(({ destination, contract, amount, decimals }) => ({
+      ...{ to: destination, contract, amount: toUnits(amount, decimals), sender: null },
+    })),
+  ];
 }
 
 /**
  * The payments that an outflow shows: those of just what a withdrawal is to be paid, and the rest of what we lost to
  * nobody that is known. What others paid beside us is not ours to bear.
  */
-function paymentsOf({ assets }: Outflow, waiting: readonly OrderRow[]): FoundPayment[] {
+function paymentsOf({ assets }: Outflow, due: readonly Due[]): FoundPayment[] {
   return assets.flatMap(({ contract, lost, got }) => {
     let left = lost;
     const payments: FoundPayment[] = [];
-    for (const order of waiting) {
-      const { to, amount } = paymentOf(order);
-      const paid = got.find((one) => one.to === to && one.amount === BigInt(amount));
-      const isThis = paid !== undefined && order.contract === (contract ?? "") &&
-        paid.amount <= left && !payments.some((one) => one.to === to);
-      if (!isThis) continue;
-      payments.push({ to, contract, amount: paid.amount });
-      left -= paid.amount;
+    for (const { to, amount } of due.filter((one) => one.contract === contract)) {
+      const isPaid = got.some((one) => one.to === to && one.amount === amount) &&
+        amount <= left && !payments.some((one) => one.to === to);
+      if (!isPaid) continue;
+      payments.push({ to, contract, amount });
+      left -= amount;
     }
     return left > 0n ? [...payments, { to: UNKNOWN, contract, amount: left }] : payments;
   });
-}
-
-function paymentOf(order: OrderRow): { to: string; amount: string } {
-  return (order.request as unknown as PaymentRequest & { kind: "pay" }).payments[0];
 }
