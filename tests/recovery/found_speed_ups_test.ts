@@ -1,5 +1,5 @@
 /** Payments that were found on an EVM chain, lose their block, and pay less than the fee is by then: they are replaced by the same payment. */
-import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { hexlify, type TransactionRequest, Wallet } from "ethers";
 import { selectKeyPositions } from "../../db/accounts/ramps.ts";
 import { reading } from "../../db/transaction.ts";
