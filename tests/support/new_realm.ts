@@ -1,6 +1,7 @@
 /** Makes the realms of tests. @module */
 import type { Database, Pool } from "../../db/database.ts";
 import { enterSchema, restateRights } from "../../db/migrate.ts";
+import { attestBirth } from "../../db/realms/attestations.ts";
 import { insertProvisioning } from "../../db/realms/realms.ts";
 import { serializable } from "../../db/transaction.ts";
 import type { Actor } from "../../domain/actor.ts";
@@ -59,6 +60,7 @@ export async function makeRealm(
   }
   return await serializable(pool, async (tx) => {
     await restateRights(tx, migrations, location, logins);
+    await attestBirth(tx);
     const admin = await createUser(tx, {
       ...operator,
       realm: { ...operator.realm, id: location.id },
