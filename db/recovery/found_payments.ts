@@ -14,6 +14,7 @@ export async function selectPaidUnfound(
   {
     id: string;
     order_id: string;
+    ramp: string;
     destination: string;
     contract: string | null;
     amount: string;
@@ -21,7 +22,7 @@ export async function selectPaidUnfound(
   }[]
 > {
   return await db`
-    select w.id, w.order_id, w.destination, w.contract, w.amount::text as amount, a.decimals
+    select w.id, w.order_id, o.ramp, w.destination, w.contract, w.amount::text as amount, a.decimals
     from withdrawals w join accounts a on a.id = w.account join chain_orders o on o.id = w.order_id
     where w.chain = ${place.chain} and w.network = ${place.network} and w.status = 'DONE'
       and w.hash is null and w.found_order_id is null

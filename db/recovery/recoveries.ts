@@ -277,14 +277,14 @@ export interface HeldRow {
 
 /** Lists the held deposits of some transactions, or all below some ramps. */
 export async function selectHeldDeposits(
-  tx: Tx,
+  db: Db,
   place: NetworkKey,
   of: { hashes: readonly string[] } | { ramps: readonly string[] },
 ): Promise<HeldRow[]> {
   const some = "hashes" in of
-    ? tx`d.hash = any (${of.hashes as string[]}::text[])`
-    : tx`a.ramp = any (${`{${of.ramps.join(",")}}`}::text::uuid[])`;
-  return await tx<HeldRow[]>`
+    ? db`d.hash = any (${of.hashes as string[]}::text[])`
+    : db`a.ramp = any (${`{${of.ramps.join(",")}}`}::text::uuid[])`;
+  return await db<HeldRow[]>`
     select d.id, d.hash, d.address, d.account, d.block_hash
     from deposits d join addresses a on a.chain = d.chain and a.network = d.network
       and a.address = d.address

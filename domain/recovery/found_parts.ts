@@ -16,7 +16,7 @@ import type { Part } from "./recovered_payments.ts";
 /**
  * Finds the withdrawals that payments were for, by destination, token and amount. One that is signed counts
  * where the transaction spends what its bytes would: it replaced them. A call that nothing here makes is no
- * withdrawal's payment unless an operator says so.
+ * withdrawal's payment unless an operator says so. Of several alike, the one that an operator has named is meant.
  */
 export async function matchParts(
   tx: LedgerTx,
@@ -28,34 +28,40 @@ export async function matchParts(
     external: readonly FoundPayment[];
   },
 ): Promise<readonly Part[]> {
+  const said = new Set(found.stated?.withdrawals);
+  const saidFirst = (one: string | null, other: string | null) =>
+    Number(said.has(other!)) - Number(said.has(one!));
   const unsent = (await selectUnsigned(tx, place, [sender.ramp]))
-    .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address);
+    .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address)
+    .toSorted((one, other) => saidFirst(one.reference_id, other.reference_id));
   const signed = unsent.filter(({ state }) => state === "signed").map(({ id }) => id);
   const replaced = new Set(await selectReplaced(tx, signed, found.inputs));
   const isPayment = found.calls === null;
   const waiting = unsent.filter(({ id, state }) =>
     isPayment && (state !== "signed" || replaced.has(id))
   );
-  const called = isPayment ? [...await selectPaidUnfound(tx, place, [sender.ramp])] : [];
+  const called = isPayment
+    ? (await selectPaidUnfound(tx, place, [sender.ramp]))
+      .toSorted((one, other) => saidFirst(one.id, other.id))
+    : [];
   const parts: Part[] = [];
   for (const { to, contract, amount } of external) {
+    const paid = called.findIndex((one) =>
+      one.destination === to && (one.contract ?? null) === contract &&
+      toUnits(one.amount, one.decimals) === amount
+    );
     const at = waiting.findIndex((one) => {
       const [payment] = (one.request as unknown as PaymentRequest & { kind: "pay" }).payments;
       return payment.to === to && one.contract === (contract ?? "") &&
         payment.amount === `${amount}`;
     });
-    const order = at < 0 ? null : waiting.splice(at, 1)[0];
+    const isCalled = said.has(called[paid]?.id) && !said.has(waiting[at]?.reference_id ?? "");
+    const order = at < 0 || isCalled ? null : waiting.splice(at, 1)[0];
     if (order !== null) await assertMayGiveUp(tx, order.batch_order_id ?? order.id, found);
     if (order?.batch_order_id) await undoBatch(tx, actor, order.batch_order_id);
     else if (order?.state === "planned") await unplanOrder(tx, actor, order);
     else if (order?.state === "signed") await yieldOrder(tx, order, found);
-    const known = order !== null
-      ? -1
-      : called.findIndex((one) =>
-        one.destination === to && (one.contract ?? null) === contract &&
-        toUnits(one.amount, one.decimals) === amount
-      );
-    const withdrawal = known < 0 ? null : called.splice(known, 1)[0].id;
+    const withdrawal = order !== null || paid < 0 ? null : called.splice(paid, 1)[0].id;
     parts.push({ to, contract, amount: `${amount}`, order: order?.id ?? null, withdrawal });
   }
   return sharedWith(found, external, parts);

@@ -21,10 +21,10 @@ export interface FoundTransaction {
   /** The contract that it calls as no plan of ours does: what that moved is not known; null for none. */
   readonly calls: string | null;
   /**
-   * How an operator says it is to be booked, where its bytes do not tell all that it does: as the payment of a
-   * withdrawal, or (null) as a loss.
+   * How an operator says it is to be booked, where its bytes do not tell all that it does: as the payment of
+   * withdrawals, or (of none) as a loss.
    */
-  readonly stated?: { readonly withdrawal: string | null };
+  readonly stated?: { readonly withdrawals: readonly string[] };
   /** Whether nodes agree on all that it moved in a final block: it ends at once, as its bytes tell no later run. */
   readonly settled?: true;
   /** The token that it deployed, as its contract tells; null for none, or where there is no contract. */

@@ -48,7 +48,7 @@ export interface Taken {
   unmatched: { to: string; contract: string | null; amount: string }[];
   /** A contract that it calls as nothing here does: it may have moved what is not listed. */
   calls?: string;
-  /** How an operator said that it is to be booked, where it cannot be read: the withdrawal that it paid, or `loss`. */
+  /** How an operator said that it is to be booked, where it cannot be read: the withdrawals that it paid, or `loss`. */
   stated?: string;
 }
 
@@ -212,7 +212,7 @@ async function takePayments(
       reference_id: null,
       request: {
         ...{ kind: "recovered", payments: parts },
-        ...(found.stated === undefined ? {} : { stated: found.stated.withdrawal ?? "loss" }),
+        ...(found.stated === undefined ? {} : { stated: wordOf(found.stated) }),
       },
       contract: "",
       amount: "0",
@@ -232,10 +232,15 @@ async function takePayments(
     hash: found.hash,
     purpose: "recovered",
     paid,
-    ...(found.stated === undefined ? {} : { stated: found.stated.withdrawal ?? "loss" }),
+    ...(found.stated === undefined ? {} : { stated: wordOf(found.stated) }),
     ...(found.calls === null ? {} : { calls: found.calls }),
     unmatched: unmatched.map(({ to, contract, amount }) => ({ to, contract, amount })),
   };
+}
+
+/** A statement as it is kept and reported. */
+function wordOf({ withdrawals }: NonNullable<FoundTransaction["stated"]>): string {
+  return withdrawals.join() || "loss";
 }
 
 async function keepFound(

@@ -16,7 +16,7 @@ import type { FoundTransaction } from "./found_transactions.ts";
 import { type Part, settleRecovered } from "./recovered_payments.ts";
 
 /**
- * Makes sure that a transaction was what an operator says: the payment of that withdrawal and of no other, or of none.
+ * Makes sure that a transaction was what an operator says: the payment of those withdrawals and of no other, or of none.
  *
  * @throws {DomainError} chain.quarantined
  */
@@ -31,12 +31,13 @@ export async function assertStated(
     if (withdrawal !== null) paid.push(withdrawal);
     if (order !== null) paid.push((await selectOrder(tx, order))!.reference_id!);
   }
-  const said = stated.withdrawal === null ? [] : [stated.withdrawal];
-  if (paid.toSorted().join() === said.join()) return;
+  const said = stated.withdrawals.toSorted();
+  paid.sort();
+  if (paid.join() === said.join()) return;
   const shows = paid.length === 0
     ? "the chain shows no payment by it of just what a withdrawal that waits is to be paid"
     : `the chain shows that it paid ${paid.join(", ")}`;
-  const as = stated.withdrawal === null ? "a loss" : `the payment of ${stated.withdrawal}`;
+  const as = said.length === 0 ? "a loss" : `the payment of ${said.join(", ")}`;
   throw new DomainError("chain.quarantined", `${hash} is not booked as ${as}: ${shows}`);
 }
 
@@ -54,18 +55,21 @@ export async function bookStated(
 ): Promise<void> {
   const { stated, settled, hash, height, fee } = found;
   if (stated !== undefined) {
-    const line = newId(actor.at);
-    const what = stated.withdrawal === null ? "loss" : "payment";
-    await insertAudit(tx, {
-      id: line,
-      actor: null,
-      action: `reconcile.${what}`,
-      entity: stated.withdrawal ?? id,
-      fields: [what],
-      request_id: actor.requestId,
-      address: null,
-      created_at: idTime(line),
-    });
+    const { withdrawals } = stated;
+    const what = withdrawals.length === 0 ? "loss" : "payment";
+    for (const entity of withdrawals.length === 0 ? [id] : withdrawals) {
+      const line = newId(actor.at);
+      await insertAudit(tx, {
+        id: line,
+        actor: null,
+        action: `reconcile.${what}`,
+        entity,
+        fields: [what],
+        request_id: actor.requestId,
+        address: null,
+        created_at: idTime(line),
+      });
+    }
   }
   if (settled === undefined) return;
   const order = (await lockOrder(tx, id))!;

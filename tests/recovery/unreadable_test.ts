@@ -1,77 +1,31 @@
 /** Transactions of our own keys that cannot be read: an operator says what each was, and the chain what it moved. */
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
-import {
-  PublicKey,
-  TransactionInstruction,
-  TransactionMessage,
-  VersionedTransaction,
-} from "@solana/web3.js";
-import { Keypair } from "@solana/web3.js";
-import { AbiCoder, id as topicOf } from "ethers";
-import { selectKeyPositions } from "../../db/accounts/ramps.ts";
-import { reading } from "../../db/transaction.ts";
-import type { Network } from "../../domain/chains/addresses.ts";
-import type { ChainId } from "../../domain/assets.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { readReconcileArguments } from "../../workers/recovery/reconcile_command.ts";
-import type { WorkerContext } from "../../workers/worker_context.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
 import { FEE, signByHand } from "../support/made_by_hand.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { newTronParty, partyOf, toHex } from "../support/nodes/tron/wallet.ts";
+import { newTronParty } from "../support/nodes/tron/wallet.ts";
 import { pay } from "../support/pending_withdrawals.ts";
-import { rowsOf, type TestRealm } from "../support/realm.ts";
-import { openSolanaRamp, outsider, type SolanaRamp } from "../support/solana_fixture.ts";
-import { openTronRamp, type TronRamp } from "../support/tron_fixture.ts";
+import { openSolanaRamp, outsider } from "../support/solana_fixture.ts";
+import { openTronRamp } from "../support/tron_fixture.ts";
+import {
+  actOnSolana,
+  alteredFront,
+  booksOf,
+  haltLongAgo,
+  littleEndian,
+  payInside,
+  reconciled,
+  trailOf,
+} from "../support/unreadable.ts";
 import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 
 const ignore = !hasLitecoind();
 /** A script that anybody may spend, and no address. */
 const SCRIPT = "script:51";
-
-/** Reconciles; questions stay open. */
-async function reconciled(realm: TestRealm, stated: Record<string, string | null> = {}) {
-  const said = new Map(Object.entries(stated));
-  const [report] = await reconcile(realm, () => Promise.resolve(null), said);
-  return { report, left: [...said.keys()] };
-}
-
-/** What the trail says of statements. */
-async function trailOf(realm: TestRealm) {
-  return await rowsOf<{ actor: string | null; action: string; entity: string; hash: string }>(
-    realm,
-    `select actor, action, entity, coalesce(o.hash, w.hash) as hash from audit a
-      left join chain_orders o on o.id = a.entity left join withdrawals w on w.id = a.entity
-      where action ^@ 'reconcile.' order by a.id`,
-  );
-}
-
-/** What `fees` and `world` have of an asset. */
-async function booksOf(realm: TestRealm, asset: string) {
-  const rows = await rowsOf<{ system: string; total: string }>(
-    realm,
-    "select system, trim_scale(total)::text as total from accounts where system in ('fees', 'world') and asset = $1",
-    [asset],
-  );
-  return Object.fromEntries(rows.map(({ system, total }) => [system, Number(total)]));
-}
-
-/** Lends the private key of the ramp's address, as the realm's seed gives it. */
-async function withKey<T>(
-  { context, realm, address }: { context: WorkerContext; realm: TestRealm; address: string },
-  place: { chain: ChainId; network: Network },
-  work: (key: Uint8Array) => Promise<T>,
-): Promise<T> {
-  const rows = await reading(context.pool, (db) => selectKeyPositions(db, place, [address]));
-  const paths = rows.map((row) => ({ ...place, ...row }));
-  const store = { realm: realm.id, pool: realm.pool };
-  return await context.signer.withKeys(
-    store,
-    paths,
-    (keys) => work(Uint8Array.from(keys.get(address)!)),
-  );
-}
+const INFO = "/walletsolidity/gettransactioninfobyid";
 
 Deno.test({
   name:
@@ -158,33 +112,6 @@ Deno.test({
   },
 });
 
-/** Calls a contract with the ramp's key. */
-async function callTron(ramped: TronRamp, contract: string, data: string, value: bigint) {
-  const { node } = ramped;
-  return await withKey(ramped, { chain: "TRON", network: "main" }, async (key) => {
-    const hash = await node.trigger(contract, data, { from: partyOf(key), value });
-    await node.mine(3);
-    return hash;
-  });
-}
-
-const PAY_COIN = topicOf("payCoin(address[],uint256)").slice(2, 10);
-
-/** Pays an address inside a call, as somebody with the realm's seed could. */
-async function payInside(ramped: TronRamp, to: string, each: bigint, value: bigint) {
-  const contract = await ramped.node.deploy("Batcher");
-  const types = ["address[]", "uint256"];
-  const values = [[`0x${toHex(to).slice(2)}`], each];
-  const data = PAY_COIN + AbiCoder.defaultAbiCoder().encode(types, values).slice(2);
-  return await callTron(ramped, contract, data, value);
-}
-
-/** Puts the ramp into a quarantine of long ago: nothing that was signed before it can still be mined. */
-async function haltLongAgo(realm: TestRealm): Promise<void> {
-  await haltRealm(realm);
-  await rowsOf(realm, "update ramps set quarantined = jsonb_set(quarantined, '{at}', '1')");
-}
-
 Deno.test("Tron: a call of ours to an unknown contract that paid a withdrawal is no loss, ends it where an operator says so, and costs what the chain tells", async () => {
   await using ramped = await openTronRamp();
   const { realm } = ramped;
@@ -216,30 +143,13 @@ Deno.test("Tron: a call of ours to an unknown contract that paid a withdrawal is
   await ramped.agree();
 });
 
-/** A node that tells another fee of a transaction. */
-function lyingFront(node: () => string, by: bigint) {
-  const server = Deno.serve(
-    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    async (asked) => {
-      const { pathname } = new URL(asked.url);
-      const body = await asked.text();
-      const answer = await fetch(node() + pathname, {
-        method: asked.method,
-        ...(body === "" ? {} : { body }),
-      });
-      const text = await answer.text();
-      if (pathname !== "/walletsolidity/gettransactioninfobyid") return new Response(text);
-      return new Response(
-        text.replace(/"fee":(\d+)/g, (_, units) => `"fee":${BigInt(units) + by}`),
-      );
-    },
-  );
-  return { url: `http://127.0.0.1:${server.addr.port}`, stop: () => server.shutdown() };
-}
-
 Deno.test("Tron: what nodes disagree on is booked by nobody's word", async () => {
   let real = "";
-  const lying = lyingFront(() => real, 1n);
+  const lying = alteredFront(
+    () => real,
+    INFO,
+    (text) => text.replace(/"fee":(\d+)/g, (_, units) => `"fee":${BigInt(units) + 1n}`),
+  );
   try {
     await using ramped = await openTronRamp({
       nodes: ({ url }) => {
@@ -260,41 +170,6 @@ Deno.test("Tron: what nodes disagree on is booked by nobody's word", async () =>
     await lying.stop();
   }
 });
-
-/** Executes an instruction that no plan of ours has, with the ramp's key. */
-async function actOnSolana(ramped: SolanaRamp, data: number[], keys: readonly [string, boolean][]) {
-  const { node, address, token } = ramped;
-  return await withKey(ramped, { chain: "SOLANA", network: "main" }, async (key) => {
-    const pair = Keypair.fromSeed(key);
-    const instruction = new TransactionInstruction({
-      programId: new PublicKey(token.program),
-      keys: [
-        ...keys.map(([one, isWritable]) => ({
-          ...{ pubkey: new PublicKey(one), isSigner: false, isWritable },
-        })),
-        { pubkey: new PublicKey(address), isSigner: true, isWritable: false },
-      ],
-      data: Uint8Array.from(data) as never,
-    });
-    const { value } = await node.rpc<{ value: { blockhash: string } }>("getLatestBlockhash");
-    const made = new VersionedTransaction(
-      new TransactionMessage({
-        payerKey: pair.publicKey,
-        recentBlockhash: value.blockhash,
-        instructions: [instruction],
-      }).compileToLegacyMessage(),
-    );
-    made.sign([pair]);
-    const hash = await node.sendRaw(btoa(String.fromCharCode(...made.serialize())));
-    await node.mine(3);
-    return hash;
-  });
-}
-
-/** A number of eight bytes, the least first. */
-function littleEndian(amount: bigint): number[] {
-  return Array.from({ length: 8 }, (_, at) => Number(amount >> BigInt(8 * at) & 255n));
-}
 
 Deno.test("Solana: what an unknown instruction with our key took is a loss where an operator says so, of just what the balances show", async () => {
   await using ramped = await openSolanaRamp();
@@ -378,5 +253,8 @@ Deno.test("what is said of a transaction is refused where it names none, no with
   ];
   for (const [args, fault] of faults) throws(() => readReconcileArguments(args), fault);
   const { stated } = readReconcileArguments(["--loss", hash, "--loss", hash]);
-  deepEqual([...stated], [[hash, null]]);
+  deepEqual([...stated], [[hash, []]]);
+  const other = id.replace(/.$/, "8");
+  const several = ["--payment", `${hash}=${id}`, "--payment", `${hash}=${other}`];
+  deepEqual([...readReconcileArguments(several).stated], [[hash, [id, other]]]);
 });

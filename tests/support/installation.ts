@@ -132,7 +132,7 @@ export async function renewPrices(realm: TestRealm): Promise<void> {
 export async function reconcile(
   realm: TestRealm,
   answer: (question: Question) => Promise<boolean | null> = () => Promise.resolve(null),
-  stated?: Map<string, string | null>,
+  stated?: Map<string, readonly string[]>,
 ): Promise<PlaceReport[]> {
   const context = await workerContextOf(realm);
   const at = Date.now();

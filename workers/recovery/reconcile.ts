@@ -296,17 +296,16 @@ async function readOne(
     return await readFound(context, chain, place, mined);
   } catch (error) {
     if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
-    const withdrawal = options.stated?.get(hash);
-    if (withdrawal === undefined) {
+    if (options.stated?.has(hash) !== true) {
       const how = chain.traits.coins || chain.outflow !== null
-        ? `; look at it, and say what it was: --loss ${hash}, or --payment ${hash}=<withdrawal>`
+        ? `; look at it, and say what it was: --loss ${hash}, or --payment ${hash}=<withdrawal> for each that it paid`
         : "";
       obstacles.push(`${error.message}${how}`);
       return undefined;
     }
   }
   const search = { context, chain, place, ramps: ramps.map(({ account }) => account) };
-  const stated = { withdrawal: options.stated!.get(hash)! };
+  const stated = { withdrawals: options.stated!.get(hash)! };
   return await readStated(search, mined, stated).catch((error) => {
     if (!(error instanceof ChainError)) throw error;
     obstacles.push(error.message);

@@ -256,27 +256,24 @@ function answersOf(values: { paid?: string[]; unpaid?: string[] }): Map<string, 
 }
 
 /**
- * How transactions that cannot be read are to be booked: `--loss <hash>`, `--payment <hash>=<withdrawal>`. What they
- * moved is never said here.
+ * How transactions that cannot be read are to be booked: `--loss <hash>`, or `--payment <hash>=<withdrawal>`
+ * for each that it paid. What they moved is never said here.
  */
 function statementsOf(values: { loss?: string[]; payment?: string[] }): Statements {
   const stated: Statements = new Map();
-  const given: [string, string | null][] = [
-    ...(values.loss ?? []).map((hash): [string, null] => [hash, null]),
-    ...(values.payment ?? []).map((text): [string, string] => {
-      const [hash, withdrawal = "", ...more] = text.split("=");
-      if (!isId(withdrawal) || more.length > 0) {
-        throw new TypeError(`${text} is no transaction and the id of a withdrawal: <hash>=<id>`);
-      }
-      return [hash, withdrawal];
-    }),
-  ];
-  for (const [hash, withdrawal] of given) {
-    if (!HASH.test(hash)) throw new TypeError(`${hash} is no transaction`);
-    if (stated.has(hash) && stated.get(hash) !== withdrawal) {
-      throw new TypeError(`of ${hash} two things are said`);
+  const losses = values.loss ?? [];
+  const payments = (values.payment ?? []).map((text) => {
+    const [hash, withdrawal = "", ...more] = text.split("=");
+    if (!isId(withdrawal) || more.length > 0) {
+      throw new TypeError(`${text} is no transaction and the id of a withdrawal: <hash>=<id>`);
     }
-    stated.set(hash, withdrawal);
+    return { hash, withdrawal };
+  });
+  for (const hash of [...losses, ...payments.map((one) => one.hash)]) {
+    if (!HASH.test(hash)) throw new TypeError(`${hash} is no transaction`);
+    const of = new Set(payments.filter((one) => one.hash === hash).map((one) => one.withdrawal));
+    if (of.size > 0 && losses.includes(hash)) throw new TypeError(`of ${hash} two things are said`);
+    stated.set(hash, [...of]);
   }
   return stated;
 }
