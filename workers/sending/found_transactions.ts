@@ -41,7 +41,7 @@ import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
  * Reads the effects of a mined transaction; null if none of our addresses signed it.
  *
  * @param stated how an operator says that it is to be booked, where it pays what is no address
- * @throws {ChainError} `refused` for one that cannot be read
+ * @throws {ChainError} `refused` for one that cannot be read, `held` while a coin that it spends may be one of ours
  */
 export async function readFound(
   context: WorkerContext,
@@ -63,6 +63,7 @@ export async function readFound(
   const spent = chain.traits.coins
     ? await reading(context.pool, (db) => sumInputs(db, place, seen.inputs))
     : null;
+  if (spent !== null && !spent.whole) await assertScanned(context, place, mined);
   const paid = seen.payments.reduce((sum, one) => sum + one.amount, 0n);
   // The first names whose value moved: another may only have paid the fee.
   const from = seen.from.find((one) => own.some(({ address }) => address === one))!;
@@ -90,6 +91,25 @@ function costOf(
   const brought = BigInt(sum);
   if (whole) return { fee: brought - paid, brought: null };
   return { fee: brought > paid ? brought - paid : 0n, brought };
+}
+
+/**
+ * Makes sure that all coins of ours which a transaction spends are known: the block of one may not be scanned yet, and it
+ * would count as a stranger's.
+ *
+ * @throws {ChainError} `held`
+ */
+async function assertScanned(
+  { pool }: WorkerContext,
+  place: NetworkKey,
+  { hash, height }: { hash: string; height: number },
+): Promise<void> {
+  const cursor = await reading(pool, (db) => selectCursor(db, place));
+  if (cursor !== null && cursor.height >= height) return;
+  throw new ChainError(
+    "held",
+    `${hash} spends a coin that is not known: its block is not scanned yet`,
+  );
 }
 
 /** Reads a token as its contract tells; null where there is none, because its transaction failed. */

@@ -1,0 +1,48 @@
+/** Transactions of ours that were found, and that spend a coin of ours whose block is not scanned yet: what they cost is booked when it is. */
+import { deepEqual, equal } from "node:assert/strict";
+import { newParty } from "../chains/bitcoin/fixture.ts";
+import { answered } from "../support/found_payments.ts";
+import { haltRealm } from "../support/installation.ts";
+import { FEE, signByHand } from "../support/made_by_hand.ts";
+import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { pay } from "../support/pending_withdrawals.ts";
+import { rowsOf } from "../support/realm.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+
+Deno.test({
+  name:
+    "LTC: a replacement of ours that spends a coin which is not scanned yet waits for the scan, and costs its fee: the coin is no stranger's",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node, address } = funded;
+    await funded.fund(5n * COIN);
+    const { address: to } = await newParty("LITECOIN");
+    const id = await pay(funded, to, "1");
+    const states = "select state, fee::text from chain_orders where purpose = 'withdrawal'";
+    while ((await rowsOf<{ state: string }>(realm, states))[0].state !== "sent") {
+      await funded.advance();
+    }
+    const mined = async (raw: string) =>
+      await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
+    const deposit = await node.rpc<string>("sendtoaddress", address, 2);
+    await mined((await node.rpc<{ hex: string }>("gettransaction", deposit)).hex);
+    const { raw, hash } = await signByHand(funded, null, [
+      { to, amount: COIN },
+      { to: address, amount: 6n * COIN - FEE },
+    ]);
+    await mined(raw);
+    await node.mine(3);
+    for (let step = 0; step < 3; step++) await funded.advance();
+    equal((await rowsOf<{ state: string }>(realm, states))[0].state, "sent", "it waits");
+    await follow(funded, 4);
+    deepEqual(await rowsOf(realm, states), [{ state: "done", fee: `${FEE}` }]);
+    const row = await funded.withdrawal(id);
+    deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+    await haltRealm(realm);
+    const { report } = await answered(realm);
+    deepEqual([report.lifted, report.obstacles], [true, []]);
+    await follow(funded, 3);
+    await funded.agree();
+  },
+});
