@@ -10,6 +10,8 @@ export interface FoundTransaction {
   readonly inputs: readonly string[];
   /** The own address that signed it. */
   readonly from: string;
+  /** All addresses of ours that signed it: what it pays to them came back. */
+  readonly signers: readonly string[];
   /** Its fee in base units, if the bytes tell it. */
   readonly fee: bigint | null;
   /** Base units that coins of ours brought in where others' coins are spent beside them; null where all coins are ours. */

@@ -200,7 +200,9 @@ async function takePayments(
   const arrived = new Set(
     (await selectHeldDeposits(tx, place, { hashes: [found.hash] })).map(({ address }) => address),
   );
-  const external = gone.filter(({ to }) => !own.has(to) || arrived.has(to));
+  const external = gone.filter(({ to }) =>
+    !own.has(to) || arrived.has(to) && !found.signers.includes(to)
+  );
   const parts = await matchParts(tx, actor, place, { found, sender, external });
   await assertStated(tx, found, parts);
   await keepFound(tx, actor, place, {

@@ -1,4 +1,4 @@
-/** Transactions of ours that were found, and that spend a coin of ours whose block is not scanned yet: what they cost is booked when it is. */
+/** Transactions of ours that were found, and that spend several coins of ours: of a block that is not scanned yet, or of another ramp. */
 import { deepEqual, equal } from "node:assert/strict";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { answered } from "../support/found_payments.ts";
@@ -43,6 +43,43 @@ Deno.test({
     const { report } = await answered(realm);
     deepEqual([report.lifted, report.obstacles], [true, []]);
     await follow(funded, 3);
+    await funded.agree();
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: a transaction that spends coins of two ramps and pays a withdrawal of the second ends it, and is no payment of the first",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node, address } = funded;
+    const { send } = realm.admin;
+    await funded.fund(5n * COIN);
+    const ramp = { type: "ramp", asset: "LTC", testnet: true };
+    const { body: second } = await send("POST", "/v1/accounts", ramp);
+    await realm.drain();
+    const { ramp: { address: other } } = (await send("GET", `/v1/accounts/${second.id}`)).body;
+    await funded.follow();
+    await node.rpc("sendtoaddress", other, 3);
+    await funded.until(async () => (await funded.account(second.id)).balance.total === "3");
+    const { address: to } = await newParty("LITECOIN");
+    const id = await pay(funded, to, "1", { source: { account: second.id } });
+    const { raw, hash } = await signByHand(funded, null, [
+      { to, amount: COIN },
+      { to: address, amount: 5n * COIN },
+      { to: other, amount: 2n * COIN - FEE },
+    ], [other]);
+    await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
+    await node.mine(2);
+    await haltRealm(realm);
+    const { report, asked } = await answered(realm);
+    deepEqual([report.lifted, report.obstacles, asked], [true, [], []]);
+    deepEqual(report.taken.map(({ unmatched }) => unmatched), [[]]);
+    const [row] = await funded.ended([id]);
+    deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+    await follow(funded, 3);
+    deepEqual(await funded.held(to), [COIN]);
     await funded.agree();
   },
 });

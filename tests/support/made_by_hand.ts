@@ -34,15 +34,20 @@ export async function strangeCoin({ node }: UtxoRamp, many = false): Promise<Str
   return { txid, vout, amount: BigInt(Math.round(amount * 1e8)) };
 }
 
-/** Signs a transaction that spends all coins of the ramp and, where given, a stranger's, who signs with it. */
+/** Signs a transaction that spends all coins of the ramp, of other addresses of ours and, where given, a stranger's, who signs with it. */
 export async function signByHand(
   funded: UtxoRamp,
   strange: Strange | null,
   paying: readonly { to: string; amount: bigint }[],
+  others: readonly string[] = [],
 ): Promise<{ raw: string; hash: string }> {
   const { context, address, realm, node } = funded;
-  const own = (await scriptOf("LITECOIN", NETWORK, address)).toHex();
-  const coins = await node.coins(own);
+  const ours = [address, ...others];
+  const coins: (Awaited<ReturnType<typeof node.coins>>[number] & { of: string })[] = [];
+  for (const of of ours) {
+    const own = (await scriptOf("LITECOIN", NETWORK, of)).toHex();
+    for (const coin of await node.coins(own)) coins.push({ ...coin, of });
+  }
   const made = new Transaction();
   made.version = 2;
   for (const { hash, index } of coins) {
@@ -59,14 +64,14 @@ export async function signByHand(
     made.addOutput(output, amount);
   }
   const place = { chain: "LITECOIN" as const, network: NETWORK };
-  const rows = await reading(context.pool, (db) => selectKeyPositions(db, place, [address]));
+  const rows = await reading(context.pool, (db) => selectKeyPositions(db, place, ours));
   const paths = rows.map((row) => ({ ...place, ...row }));
   const store = { realm: realm.id, pool: realm.pool };
   await context.signer.withKeys(store, paths, (keys) => {
-    const key = keys.get(address)!;
-    const point = curve.pointFromScalar(key, true)!;
-    const code = payments.p2pkh({ pubkey: point }).output!;
-    for (const [at, { amount }] of coins.entries()) {
+    for (const [at, { amount, of }] of coins.entries()) {
+      const key = keys.get(of)!;
+      const point = curve.pointFromScalar(key, true)!;
+      const code = payments.p2pkh({ pubkey: point }).output!;
       const digest = made.hashForWitnessV0(at, code, amount, Transaction.SIGHASH_ALL);
       const der = scripts.signature.encode(curve.sign(digest, key), Transaction.SIGHASH_ALL);
       made.setWitness(at, [der, point]);

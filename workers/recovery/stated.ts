@@ -88,6 +88,7 @@ export async function readStated(
   const sender = ours.find((one) => paidBy(outflow, dueBy(one)).length > 0) ?? ours[0];
   return {
     ...{ ...mined, raw, inputs: [], from: sender.address, fee: outflow.fee },
+    signers: ours.map(({ address }) => address),
     ...{ brought: null, unreadable: true },
     payments: paymentsOf(outflow, dueBy(sender), arrived),
     ...{ calls: null, deployed: null, stated, settled: true },

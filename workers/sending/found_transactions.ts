@@ -2,11 +2,13 @@
 import { type NetworkKey, selectCursor } from "../../db/chains/cursors.ts";
 import {
   insertFoundAttempt,
+  type OwnPlace,
   selectKnownHashes,
   selectMinedCoins,
   selectNextNonce,
   selectOwnPlaces,
   selectSpending,
+  selectUnsigned,
   sumInputs,
 } from "../../db/recovery/recoveries.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
@@ -20,6 +22,7 @@ import { reading } from "../../db/transaction.ts";
 import {
   type AttemptRow,
   type OrderRow,
+  type PaymentRequest,
   scheduleOrder,
 } from "../../domain/sending/chain_orders.ts";
 import { isOpen, markSent, noteFoundReplacement } from "../../domain/sending/order_states.ts";
@@ -65,18 +68,45 @@ export async function readFound(
     : null;
   if (spent !== null && !spent.whole) await assertScanned(context, place, mined);
   const paid = seen.payments.reduce((sum, one) => sum + one.amount, 0n);
-  // The first names whose value moved: another may only have paid the fee.
-  const from = seen.from.find((one) => own.some(({ address }) => address === one))!;
+  const signers = seen.from.filter((one) => own.some(({ address }) => address === one));
+  const from = await payerOf(context, place, { signers, own, seen });
   const bytes = { hash: mined.hash, raw, inputs: seen.inputs, expires: null };
   const signed = await withAmounts(context, chain, { ...place, address: from }, bytes);
   return {
-    ...{ ...mined, raw, inputs: seen.inputs, from, payments: seen.payments },
+    ...{ ...mined, raw, inputs: seen.inputs, from, signers, payments: seen.payments },
     unreadable: await chain.planOf(signed, { all: false }) === null,
     ...(spent === null ? { fee: null, brought: null } : costOf(spent, paid)),
     calls: seen.calls ?? null,
     ...(seen.unknown === undefined || stated === undefined ? {} : { stated }),
     deployed: seen.creates === null ? null : await readDeployed(chain, seen.creates),
   };
+}
+
+/**
+ * Which of our addresses that signed a transaction made its payments: one whose withdrawal is among them; else the
+ * first, whose value moved: another may only have paid the fee.
+ */
+async function payerOf(
+  { pool }: WorkerContext,
+  place: NetworkKey,
+  { signers, own, seen }: {
+    signers: readonly string[];
+    own: readonly OwnPlace[];
+    seen: { payments: readonly FoundPayment[] };
+  },
+): Promise<string> {
+  if (signers.length === 1) return signers[0];
+  const ramps = own.map(({ ramp }) => ramp);
+  const waiting = (await reading(pool, (db) => selectUnsigned(db, place, ramps)))
+    .filter(({ purpose }) => purpose === "withdrawal");
+  const isMade = (order: OrderRow) => {
+    const [{ to, amount }] =
+      (order.request as unknown as PaymentRequest & { kind: "pay" }).payments;
+    const due = { to, contract: order.contract === "" ? null : order.contract };
+    return seen.payments.some((one) => isSame(one, { ...due, amount: BigInt(amount) }));
+  };
+  return signers.find((one) => waiting.some((order) => order.sender === one && isMade(order))) ??
+    signers[0];
 }
 
 /**
