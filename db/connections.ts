@@ -64,6 +64,7 @@ function openOne(
   closed: () => void,
 ): postgres.Sql {
   const sql = postgres(url, {
+    ...serverOf(url),
     ...(login === null ? {} : { username: login.role }),
     password: passwordFor(url, login?.password),
     max: 1,
@@ -103,6 +104,14 @@ function openOne(
   refuseUnwritable(sql.options.serializers);
   limitStarts(sql.options);
   return guardingStatements(placingRows(sql));
+}
+
+/** Names a server by its IPv6 address, in which the driver would take what stands behind a colon for a port. */
+function serverOf(url: string): Pick<postgres.Options<Record<never, never>>, "host" | "port"> {
+  const parsed = URL.parse(url);
+  if (parsed === null || !parsed.hostname.startsWith("[")) return {};
+  const lists = { host: [parsed.hostname.slice(1, -1)], port: [Number(parsed.port || 5432)] };
+  return lists as unknown as { host: string; port: number }; // its types know no lists
 }
 
 type Write = (value: unknown) => unknown;
