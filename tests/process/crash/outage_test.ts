@@ -134,18 +134,25 @@ Deno.test("a realm whose database is broken answers 503; two processes live, and
         );
       });
     }
-    await t.step("the service's own password was changed", async () => {
-      const login = new URL(server.url);
-      const setPassword = async (password: string) =>
-        void await sql.unsafe(`alter role "${login.username}" password '${password}'`);
+    // Its login makes roles and realms; requests use logins of the platform and of the realms, which it drew.
+    await t.step("the passwords of all its logins were changed", async () => {
+      await sql.unsafe(`create table kept as select rolname, rolpassword from pg_authid
+        where rolpassword is not null and not rolsuper`);
+      const setPasswords = async (password: string) =>
+        void await sql.unsafe(`do $$ declare r record; begin
+          for r in select * from kept loop
+            execute format('alter role %I password %L', r.rolname, ${password});
+          end loop;
+        end $$`);
       try {
-        await setPassword("another");
+        await setPasswords("'another'");
         await until(async () => {
           await sql.unsafe(disconnect(null));
           return await isRefused(services, realms[0]);
         });
+        ok(await isRefused(services, realms[0]), "it stays so");
       } finally {
-        await setPassword(decodeURIComponent(login.password));
+        await setPasswords("r.rolpassword");
       }
       await Promise.all(services.map((service) => goesOn(service, realms[0])));
     });
