@@ -3,17 +3,16 @@
  * chain is stopped, and then nothing but the chain. @module
  */
 import type { Field } from "./measure.ts";
-import { cpuSeconds } from "./processes.ts";
+import { cpuSeconds, suspend } from "./processes.ts";
 import { verdictOf } from "./report.ts";
 import { type Service, startService } from "./stand.ts";
 
 const SHARE_MAX = 0.05;
 
-/** Measures it, on a stand whose own service is stopped meanwhile. */
+/** Measures it, with the workers of the stand's own service, which is busy with nothing else. */
 export async function benchHashChain(field: Field, seconds: number): Promise<void> {
-  const { stand, realm, generator } = field;
+  const { stand, realm, generator, service: working } = field;
   const serving = await startService(stand);
-  const working = await startService(stand, { workers: true });
   const waiting = async () => {
     const [{ waiting }] = await stand.sql.unsafe<{ waiting: boolean }[]>(
       `select exists (select from ${realm.schema}.ledger_commits) as waiting`,
@@ -21,18 +20,18 @@ export async function benchHashChain(field: Field, seconds: number): Promise<voi
     return waiting;
   };
   const linked = async () => {
-    while (await waiting()) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (await waiting()) await pause(20);
+  };
+  let requests = 0;
+  const post = async () => {
+    const load = { connections: 256, how: "uniform", many: 1, seconds } as const;
+    ({ requests } = await generator.run(serving.port, realm, load));
   };
   try {
+    await post(); // a young process compiles
     await linked();
     const idle = await costOf(field, working, () => pause(1000));
-    Deno.kill(working.pid, "SIGSTOP");
-    let requests = 0;
-    const posting = await costOf(field, serving, async () => {
-      const load = { connections: 256, how: "uniform", many: 1, seconds } as const;
-      ({ requests } = await generator.run(serving.port, realm, load));
-    });
-    Deno.kill(working.pid, "SIGCONT");
+    const posting = await whileSuspended(working, () => costOf(field, serving, post));
     const linking = await costOf(field, working, linked);
     const beside = idle.cpu / idle.seconds * linking.seconds;
     const [move, link] = [posting.cpu, linking.cpu - beside].map((cpu) => cpu / requests * 1e6);
@@ -45,9 +44,14 @@ export async function benchHashChain(field: Field, seconds: number): Promise<voi
         `${SHARE_MAX * 100} %) ${verdictOf(share <= SHARE_MAX) ?? ""}`,
     );
   } finally {
-    Deno.kill(working.pid, "SIGCONT");
-    await Promise.all([serving.stop(), working.stop()]);
+    await serving.stop();
   }
+}
+
+/** Does something while no step of a service's workers runs. */
+async function whileSuspended<T>({ pid }: Service, work: () => Promise<T>): Promise<T> {
+  using _suspended = await suspend(pid);
+  return await work();
 }
 
 /** The processor seconds of a service and of PostgreSQL while something runs. */

@@ -2,12 +2,14 @@
 import { join } from "node:path";
 import type { Field } from "./measure.ts";
 import { MONITOR, readPauses } from "./pauses.ts";
+import { suspend } from "./processes.ts";
 import { verdictOf } from "./report.ts";
 import { startService } from "./stand.ts";
 
 /** Runs transfers against a service that watches its own event loop. */
 export async function benchStalls(field: Field, folder: string, seconds: number): Promise<void> {
   const file = join(folder, "stalls.json");
+  using _other = await suspend(field.service.pid); // whose workers would do the work of this one's
   const service = await startService(field.stand, {
     workers: true,
     entry: MONITOR,
