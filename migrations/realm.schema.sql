@@ -353,13 +353,13 @@ table chain_links (
   salt bytea not null
   hash bytea not null
 )
-constraint chain_links_event_key UNIQUE (event)
 constraint chain_links_hash_check CHECK ((octet_length(hash) = 32))
 constraint chain_links_pkey PRIMARY KEY (seq)
 constraint chain_links_salt_check CHECK ((octet_length(salt) = 16))
 constraint chain_links_seq_check CHECK ((seq > 0))
 constraint chain_links_subject CHECK (((transaction IS NULL) <> (event IS NULL)))
 constraint chain_links_transaction_key UNIQUE (transaction)
+CREATE UNIQUE INDEX chain_links_event ON chain_links USING btree (event) WHERE (event IS NOT NULL)
 CREATE TRIGGER chain_links_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON chain_links FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table chain_orders (
@@ -4385,6 +4385,82 @@ begin
   commit;
 end $procedure$;
 
+CREATE OR REPLACE FUNCTION link_plain(p_limit integer, OUT links integer, OUT more boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+declare
+  head chain_head;
+  -- What the salts of this call are made of, and forgotten with it.
+  secret bytea := uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid());
+  commits bigint[]; ids uuid[]; salts bytea[]; forms bytea[]; hashes bytea[] := '{}';
+  form bytea; beyond bigint; found integer;
+begin
+  select * into head from chain_head;
+  -- The size of its array bounds from below how many ids a commit holds; arrays of later calls are not read.
+  select array_agg(c.id order by c.id) filter (where not c.told), coalesce(bool_or(c.told), false) into commits, more
+    from (select q.id, q.least, sum(q.least) over (order by q.id) as upto, bool_or(q.events <> '{}') over (order by q.id) as told
+      from (select id, events, greatest((pg_column_size(transactions) - 24) / 16, 1) as least
+        from ledger_commits order by id limit p_limit) q) c
+    where c.upto - c.least < p_limit;
+  links := 0;
+  if commits is null then return; end if;
+  -- A plan that was made while the table was empty must not read through it: each id is looked up.
+  with listed as materialized (
+      select c.id as commit, u.id, row_number() over (order by c.id, u.ord) as ord
+        from ledger_commits c, unnest(c.transactions) with ordinality u(id, ord) where c.id = any (commits)),
+    named as materialized (
+      select l.commit, l.ord, t.* from listed l, lateral (select t.id, t.type, t.source, t.destination, t.asset, t.testnet,
+          t.amount, t.fiat_currency, t.fiat_rate, t.fiat_value, t.reference, t.reverts, t.api_key, t.owner, t.created_at,
+          t.seal is not null or t.address_data is not null as rich
+        from transactions t where t.id = l.id offset 0) t),
+    bound as materialized (select min(n.commit) as beyond from named n where n.rich),
+    plain as materialized (
+      select n.*, head.seq + n.ord as seq, substr(sha256(secret || int8send(head.seq + n.ord)), 1, 16) as salt
+        from named n where n.commit < coalesce((select b.beyond from bound b), 9223372036854775807)),
+    summed as (
+      insert into hourly_flows (testnet, hour, asset, type, direction, currency, count, amount, value)
+      select x.testnet, date_bin('1 hour', x.created_at, '2000-01-01T00:00:00Z'), x.asset, x.type,
+          case when x.type = 'transfer' then 'inside'
+            when (select a.system from accounts a where a.id = x.source) = 'world' then 'in'
+            when (select a.system from accounts a where a.id = x.destination) = 'world' then 'out'
+            else 'inside' end,
+          coalesce(x.fiat_currency, ''), count(*), sum(x.amount), sum(coalesce(x.fiat_value, 0))
+        from plain x group by 1, 2, 3, 4, 5, 6
+      on conflict (testnet, hour, asset, type, direction, currency) do update
+        set count = hourly_flows.count + excluded.count, amount = hourly_flows.amount + excluded.amount,
+          value = hourly_flows.value + excluded.value),
+    counted as (
+      insert into row_counts (collection, owner, living, dead)
+      select 'transactions', x.owner, count(*), 0 from plain x where x.owner is not null group by x.owner)
+  select (select b.beyond from bound b), (select count(*) from named) - (select count(*) from listed),
+      array_agg(x.id order by x.ord), array_agg(x.salt order by x.ord),
+      array_agg(convert_to('{"amount":"' || trim_scale(x.amount) || '",' || coalesce('"api_key":"' || x.api_key || '",', '')
+        || '"asset":' || to_json(x.asset) || ',"created_at":' || floor(extract(epoch from x.created_at) * 1000)
+        || ',"destination":"' || x.destination || '","fiat":' || case when x.fiat_currency is null then 'null' else
+          '{"currency":"' || x.fiat_currency || '","rate":"' || trim_scale(x.fiat_rate)
+            || '","value":"' || trim_scale(x.fiat_value) || '"}' end
+        || ',"id":"' || x.id || '","owner":' || coalesce('"' || x.owner || '"', 'null')
+        || ',"reference":' || coalesce(to_json(x.reference)::text, 'null') || ',' || coalesce('"reverts":"' || x.reverts || '",', '')
+        || '"salt":"' || encode(x.salt, 'hex') || '","seal":null,"seq":' || x.seq || ',"source":"' || x.source
+        || '","testnet":' || x.testnet || ',"type":"' || x.type || '"}', 'UTF8') order by x.ord)
+    into beyond, found, ids, salts, forms from plain x;
+  if found <> 0 then raise exception 'a commit names a transaction that is not there'; end if;
+  more := more or beyond is not null;
+  if ids is null then return; end if;
+  foreach form in array forms loop
+    head.hash := sha256(head.hash || form);
+    links := links + 1;
+    hashes[links] := head.hash;
+  end loop;
+  insert into chain_links (seq, transaction, salt, hash)
+    select head.seq + q.ord, q.id, q.salt, q.hash from (select generate_series(1, links) as ord, unnest(ids) as id,
+      unnest(salts) as salt, unnest(hashes) as hash) q;
+  delete from ledger_commits c where c.id = any (commits) and c.id < coalesce(beyond, 9223372036854775807);
+  update chain_head set seq = head.seq + links, transactions = transactions + links, hash = head.hash;
+  more := more or links >= p_limit;
+end $function$;
+
 CREATE OR REPLACE FUNCTION listen_until(p_until timestamp with time zone)
  RETURNS void
  LANGUAGE sql
@@ -5564,6 +5640,7 @@ realm_worker may execute on attach_parts()
 realm_worker may execute on bound_parts(uuid)
 realm_worker may execute on forget_events(uuid,integer)
 realm_worker may execute on ledger_book(text,boolean,text,text,uuid[],integer[],integer[],numeric[],uuid[],boolean[],inet[],uuid[],jsonb[],jsonb[],text[],jsonb[])
+realm_worker may execute on link_plain(integer)
 realm_worker may execute on note_seen(text,text,jsonb)
 realm_worker may execute on renew_answers(bigint)
 realm_worker may execute on unbound_parts()

@@ -133,7 +133,7 @@ declare
     'attach_parts', 'analyze_parts'];
   -- Functions that only the worker calls, and functions that only other functions call.
   working constant text[] := array['ledger_book', 'note_seen', 'forget_events', 'renew_answers', 'bound_parts',
-    'unbound_parts', 'validate_part', 'attach_parts', 'analyze_parts'];
+    'unbound_parts', 'validate_part', 'attach_parts', 'analyze_parts', 'link_plain'];
   inner_ones constant text[] := array['ledger_apply', 'note_events', 'lock_parts', 'note_issue', 'note_state', 'shape_parts', 'tell_of',
     'rename_with_all', 'open_earlier', 'archive_part', 'attach_part', 'fit_part', 'drop_part', 'count_part', 'lock_parts_patiently',
     'read_part', 'last_entries', 'archive_refusal'];

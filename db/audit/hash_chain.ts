@@ -83,6 +83,19 @@ export async function lockHead(tx: Tx): Promise<(HeadRow & { heard: boolean }) |
   return row ?? null;
 }
 
+/**
+ * Appends links for the oldest commits of transactions without JSON, of `limit` links or somewhat more, with all that
+ * belongs to it. Gives their number, and whether commits that are not such come next.
+ */
+export async function linkPlain(
+  tx: Tx,
+  limit: number,
+): Promise<{ links: number; more: boolean }> {
+  const [row] = await tx<{ links: number; more: boolean }[]>`
+    select p.links, p.more from link_plain(${limit}::integer) p`;
+  return row;
+}
+
 /** A transaction without a link, with all that its view shows, or an event. */
 export type Announced =
   | (LinkableTransaction & Omit<TransactionRow, "seq" | "hash"> & { event: null })

@@ -150,11 +150,12 @@ end $$;
 create table chain_links (
   seq bigint primary key check (seq > 0),
   transaction uuid unique,
-  event bigint unique,
+  event bigint,
   salt bytea not null check (octet_length(salt) = 16),
   hash bytea not null check (octet_length(hash) = 32),
   constraint chain_links_subject check ((transaction is null) <> (event is null))
 );
+create unique index chain_links_event on chain_links (event) where event is not null;
 comment on table chain_links is
   'Append-only. Position and hash of each transaction and each event of the ledger, in the order of commit.';
 comment on column chain_links.salt is 'Random, and covered by the hash: so the hash reveals nothing of the row that it covers.';
@@ -193,6 +194,83 @@ create table hourly_flows (
 comment on column hourly_flows.direction is 'In from the counterparty world, out to it, or between other accounts.';
 comment on column hourly_flows.currency is 'Of the fiat values; empty where the transactions have none.';
 comment on column hourly_flows.value is 'Sum of the fiat values.';
+
+-- Appends links for the oldest commits, of `p_limit` transactions or somewhat more, as long as they are plain: neither
+-- events, nor transactions with JSON, whose canonical form the service writes. Gives how many, and whether others may
+-- wait. The caller holds the head. The forms are those of domain/audit/chain_links.ts, which proves
+-- them whenever links are recomputed.
+create function link_plain(p_limit integer, out links integer, out more boolean) language plpgsql as $$
+declare
+  head chain_head;
+  -- What the salts of this call are made of, and forgotten with it.
+  secret bytea := uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid());
+  commits bigint[]; ids uuid[]; salts bytea[]; forms bytea[]; hashes bytea[] := '{}';
+  form bytea; beyond bigint; found integer;
+begin
+  select * into head from chain_head;
+  -- The size of its array bounds from below how many ids a commit holds; arrays of later calls are not read.
+  select array_agg(c.id order by c.id) filter (where not c.told), coalesce(bool_or(c.told), false) into commits, more
+    from (select q.id, q.least, sum(q.least) over (order by q.id) as upto, bool_or(q.events <> '{}') over (order by q.id) as told
+      from (select id, events, greatest((pg_column_size(transactions) - 24) / 16, 1) as least
+        from ledger_commits order by id limit p_limit) q) c
+    where c.upto - c.least < p_limit;
+  links := 0;
+  if commits is null then return; end if;
+  -- A plan that was made while the table was empty must not read through it: each id is looked up.
+  with listed as materialized (
+      select c.id as commit, u.id, row_number() over (order by c.id, u.ord) as ord
+        from ledger_commits c, unnest(c.transactions) with ordinality u(id, ord) where c.id = any (commits)),
+    named as materialized (
+      select l.commit, l.ord, t.* from listed l, lateral (select t.id, t.type, t.source, t.destination, t.asset, t.testnet,
+          t.amount, t.fiat_currency, t.fiat_rate, t.fiat_value, t.reference, t.reverts, t.api_key, t.owner, t.created_at,
+          t.seal is not null or t.address_data is not null as rich
+        from transactions t where t.id = l.id offset 0) t),
+    bound as materialized (select min(n.commit) as beyond from named n where n.rich),
+    plain as materialized (
+      select n.*, head.seq + n.ord as seq, substr(sha256(secret || int8send(head.seq + n.ord)), 1, 16) as salt
+        from named n where n.commit < coalesce((select b.beyond from bound b), 9223372036854775807)),
+    summed as (
+      insert into hourly_flows (testnet, hour, asset, type, direction, currency, count, amount, value)
+      select x.testnet, date_bin('1 hour', x.created_at, '2000-01-01T00:00:00Z'), x.asset, x.type,
+          case when x.type = 'transfer' then 'inside'
+            when (select a.system from accounts a where a.id = x.source) = 'world' then 'in'
+            when (select a.system from accounts a where a.id = x.destination) = 'world' then 'out'
+            else 'inside' end,
+          coalesce(x.fiat_currency, ''), count(*), sum(x.amount), sum(coalesce(x.fiat_value, 0))
+        from plain x group by 1, 2, 3, 4, 5, 6
+      on conflict (testnet, hour, asset, type, direction, currency) do update
+        set count = hourly_flows.count + excluded.count, amount = hourly_flows.amount + excluded.amount,
+          value = hourly_flows.value + excluded.value),
+    counted as (
+      insert into row_counts (collection, owner, living, dead)
+      select 'transactions', x.owner, count(*), 0 from plain x where x.owner is not null group by x.owner)
+  select (select b.beyond from bound b), (select count(*) from named) - (select count(*) from listed),
+      array_agg(x.id order by x.ord), array_agg(x.salt order by x.ord),
+      array_agg(convert_to('{"amount":"' || trim_scale(x.amount) || '",' || coalesce('"api_key":"' || x.api_key || '",', '')
+        || '"asset":' || to_json(x.asset) || ',"created_at":' || floor(extract(epoch from x.created_at) * 1000)
+        || ',"destination":"' || x.destination || '","fiat":' || case when x.fiat_currency is null then 'null' else
+          '{"currency":"' || x.fiat_currency || '","rate":"' || trim_scale(x.fiat_rate)
+            || '","value":"' || trim_scale(x.fiat_value) || '"}' end
+        || ',"id":"' || x.id || '","owner":' || coalesce('"' || x.owner || '"', 'null')
+        || ',"reference":' || coalesce(to_json(x.reference)::text, 'null') || ',' || coalesce('"reverts":"' || x.reverts || '",', '')
+        || '"salt":"' || encode(x.salt, 'hex') || '","seal":null,"seq":' || x.seq || ',"source":"' || x.source
+        || '","testnet":' || x.testnet || ',"type":"' || x.type || '"}', 'UTF8') order by x.ord)
+    into beyond, found, ids, salts, forms from plain x;
+  if found <> 0 then raise exception 'a commit names a transaction that is not there'; end if;
+  more := more or beyond is not null;
+  if ids is null then return; end if;
+  foreach form in array forms loop
+    head.hash := sha256(head.hash || form);
+    links := links + 1;
+    hashes[links] := head.hash;
+  end loop;
+  insert into chain_links (seq, transaction, salt, hash)
+    select head.seq + q.ord, q.id, q.salt, q.hash from (select generate_series(1, links) as ord, unnest(ids) as id,
+      unnest(salts) as salt, unnest(hashes) as hash) q;
+  delete from ledger_commits c where c.id = any (commits) and c.id < coalesce(beyond, 9223372036854775807);
+  update chain_head set seq = head.seq + links, transactions = transactions + links, hash = head.hash;
+  more := more or links >= p_limit;
+end $$;
 
 create table event_listeners (
   type text primary key,

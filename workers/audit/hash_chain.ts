@@ -22,7 +22,7 @@ export async function extendHashChain(
   while (!over()) {
     const turn = await locking(pool, (tx) => appendLinks(tx, { at: now() }, BATCH));
     linked += turn?.transactions ?? 0;
-    if (turn === null || turn.links < BATCH) return linked;
+    if (turn === null || !turn.more) return linked;
   }
   return linked;
 }
