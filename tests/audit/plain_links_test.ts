@@ -1,0 +1,156 @@
+import { deepEqual, equal } from "node:assert/strict";
+import { linkPlain } from "../../db/audit/hash_chain.ts";
+import { RECOMPUTED_FLOWS } from "../../db/audit/hourly_flows.ts";
+import { locking } from "../../db/transaction.ts";
+import { appendLinks } from "../../domain/audit/hash_chain.ts";
+import { extendHashChain } from "../../workers/audit/hash_chain.ts";
+import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { tamper } from "../support/tamper.ts";
+
+const link = (realm: TestRealm) => extendHashChain(realm.pool, Date.now);
+const linkInDatabase = (realm: TestRealm, limit = 1000) =>
+  locking(realm.pool, (tx) => linkPlain(tx, limit));
+
+/** Two accounts whose own events are linked already, and a way to move value between them. */
+async function fixture(realm: TestRealm) {
+  const { name, account } = await realm.currency("1000");
+  const other = await realm.account({ asset: name });
+  await link(realm);
+  const move = async (extra: Record<string, unknown> = {}): Promise<string> => {
+    const body = { source: { account }, destination: { account: other }, value: "1", ...extra };
+    const { status, body: made } = await realm.admin.send("POST", "/v1/transactions", body);
+    equal(status, 201);
+    return made.id;
+  };
+  return { other, move };
+}
+
+/** Whether the service comes to the same forms, and so to the same hashes, for the whole chain. */
+async function isValid(realm: TestRealm): Promise<boolean> {
+  return (await realm.admin.send("GET", "/v1/transactions/verify")).body.valid;
+}
+
+/** The transactions without a link, and those with one, in the order of their links. */
+async function chain(realm: TestRealm): Promise<{ open: number; linked: string[] }> {
+  const rows = await rowsOf<{ id: string; seq: string | null }>(
+    realm,
+    "select t.id, l.seq from transactions t left join chain_links l on l.transaction = t.id order by l.seq",
+  );
+  const linked = rows.filter((row) => row.seq !== null).map((row) => row.id);
+  return { open: rows.length - linked.length, linked };
+}
+
+/** What each kind of value looks like at its strangest; the database writes it as the service does. */
+const STRANGE: Readonly<Record<string, string>> = {
+  "every character below 256":
+    "reference = (select string_agg(chr(n), '' order by n) from generate_series(1, 255) n)",
+  "characters of other planes":
+    `reference = U&'\\2028\\2029\\FEFF\\+01F600 e\\0301 \\FFFF "\\\\" </'`,
+  "an empty reference": "reference = ''",
+  "zeros behind the point": "amount = 1.50000",
+  "the smallest and the greatest":
+    "amount = 12345678901234567890123456789012345.000000000000000001",
+  "a whole number with zeros": "amount = 1000.0",
+  "a fiat value": "fiat_currency = 'EUR', fiat_rate = 0.000123000, fiat_value = 0.00",
+  "a machine key": "api_key = gen_random_uuid()",
+  "a transaction that is reverted": "reverts = gen_random_uuid()",
+  "no owner": "owner = null",
+  "a test network": "testnet = true",
+  "a name with signs": `asset = E'q"\\\\\\t\\u007f'`,
+  "microseconds": "created_at = '2026-01-01T00:00:00.123999Z'",
+  "the last moment of a second": "created_at = '2026-01-01T00:00:00.999999Z'",
+};
+
+Deno.test("the database writes the form of every plain transaction as the service does", async () => {
+  await using realm = await testRealm();
+  const { move } = await fixture(realm);
+  for (const assignment of Object.values(STRANGE)) {
+    await tamper(realm, `update transactions set ${assignment} where id = '${await move()}'`);
+  }
+  const count = Object.keys(STRANGE).length;
+  deepEqual(await linkInDatabase(realm), { links: count, more: false });
+  equal(await isValid(realm), true);
+  equal((await chain(realm)).open, 0);
+});
+
+Deno.test("transactions with JSON and events are linked between plain ones, in the order of commits", async () => {
+  await using realm = await testRealm();
+  const { move, other } = await fixture(realm);
+  const before = (await chain(realm)).linked;
+  const made: string[] = [];
+  for (const seal of [null, null, { z: 1.10 }, null, { a: "é" }, { b: [] }, null]) {
+    made.push(await move(seal === null ? {} : { seal }));
+  }
+  await realm.admin.send("PATCH", `/v1/accounts/${other}`, { reference: "noted as an event" });
+  made.push(await move());
+  deepEqual(await linkInDatabase(realm), { links: 2, more: true });
+  deepEqual(await linkInDatabase(realm), { links: 0, more: true }, "the next has a seal");
+  equal(await link(realm), made.length - 2);
+  deepEqual(await chain(realm), { open: 0, linked: [...before, ...made] });
+  equal(await isValid(realm), true);
+});
+
+Deno.test("a limit ends a turn at a whole commit, and tells that others wait", async () => {
+  await using realm = await testRealm();
+  const { move } = await fixture(realm);
+  for (let i = 0; i < 5; i++) await move();
+  deepEqual(await linkInDatabase(realm, 2), { links: 2, more: true });
+  deepEqual(await linkInDatabase(realm, 3), { links: 3, more: true });
+  deepEqual(await linkInDatabase(realm, 3), { links: 0, more: false });
+  equal(await isValid(realm), true);
+});
+
+Deno.test("the sums of hours and the numbers of rows are those of the linked transactions", async () => {
+  await using realm = await testRealm();
+  const { move } = await fixture(realm);
+  for (const reference of ["a", "b", "c"]) await move({ reference });
+  equal((await linkInDatabase(realm)).links, 3);
+  const SUMS = "testnet, hour, asset, type, direction, currency, count, amount, value";
+  const kept = await rowsOf(realm, `select ${SUMS} from hourly_flows order by ${SUMS}`);
+  const due = await rowsOf(realm, `select ${SUMS} from (${RECOMPUTED_FLOWS}) f order by ${SUMS}`);
+  deepEqual(kept, due);
+  const [{ same }] = await rowsOf<{ same: boolean }>(
+    realm,
+    `select (select sum(living) from row_counts where collection = 'transactions')
+      = (select count(*) from transactions) as same`,
+  );
+  equal(same, true);
+});
+
+Deno.test("commits whose ids do not ascend are linked one by one, in their order", async () => {
+  await using realm = await testRealm();
+  const { move } = await fixture(realm);
+  const before = (await chain(realm)).linked;
+  const made = [await move(), await move(), await move()];
+  await tamper(
+    realm,
+    `update ledger_commits c set transactions = array['${
+      made[2]
+    }'::uuid] where transactions = array['${
+      made[0]
+    }'::uuid] and id = (select min(id) from ledger_commits)`,
+  );
+  await tamper(
+    realm,
+    `update ledger_commits c set transactions = array['${
+      made[0]
+    }'::uuid] where id = (select max(id) from ledger_commits)`,
+  );
+  deepEqual(await linkInDatabase(realm), { links: 0, more: true });
+  equal(await link(realm), 3);
+  deepEqual((await chain(realm)).linked, [...before, made[2], made[1], made[0]]);
+  equal(await isValid(realm), true);
+});
+
+Deno.test("what one process links in the database, another waits for neither, nor links twice", async () => {
+  await using realm = await testRealm();
+  const { move } = await fixture(realm);
+  for (let i = 0; i < 4; i++) await move();
+  await locking(realm.pool, async (tx) => {
+    equal((await appendLinks(tx, { at: Date.now() }, 2))?.links, 2);
+    equal(await link(realm), 0);
+  });
+  equal(await link(realm), 2);
+  equal((await chain(realm)).open, 0);
+  equal(await isValid(realm), true);
+});
