@@ -74,19 +74,31 @@ export async function selectWorth(
   return row.worth;
 }
 
+/** Two assets that are compared, and the currencies in which they are, the preferred first. */
+export interface Comparison {
+  asset: string;
+  with: string;
+  currencies: readonly string[];
+  /** Rates from before (milliseconds since the epoch) do not count. */
+  since: number;
+}
+
 /**
- * Reads the worth of one whole unit of each asset in a currency; unknown rates, and those not set
- * since a time, are left out.
+ * Reads what one whole unit of each of two assets is worth in one currency: the first of those preferred in which
+ * both have a rate, else that of the newest rates. Null where no currency has both.
  */
-export async function selectRatesSince(
+export async function selectWorthsSince(
   db: Db,
-  assets: readonly string[],
-  currency: string,
-  since: number,
-): Promise<Map<string, string>> {
-  const rows = await db<{ base: string; rate: string }[]>`
-    select base, rate::text as rate from rates
-    where base = any (${assets as string[]}::text[]) and currency = ${currency}
-      and updated_at >= ${since}`;
-  return new Map(rows.map((row) => [row.base, row.rate]));
+  { asset, with: other, currencies, since }: Comparison,
+): Promise<{ asset: string; other: string } | null> {
+  const priced = (base: string) =>
+    db`(select currency, rate, updated_at from rates
+        where base = ${base} and updated_at >= ${since}
+      union all select ${base}::text, 1, null)`;
+  const [row] = await db<{ asset: string; other: string }[]>`
+    select a.rate::text as asset, o.rate::text as other
+    from ${priced(asset)} a join ${priced(other)} o using (currency)
+    order by array_position(${currencies as string[]}::text[], currency),
+      least(a.updated_at, o.updated_at) desc, currency limit 1`;
+  return row ?? null;
 }

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { countCoinsFor } from "../../db/sending/utxos.ts";
 import type { Db } from "../../db/database.ts";
-import { selectRatesSince } from "../../db/currencies/rates.ts";
+import { selectWorthsSince } from "../../db/currencies/rates.ts";
 import { type QuoteRow, selectQuote } from "../../db/sending/fee_quotes.ts";
 import { selectAddressOf } from "../../db/accounts/ramps.ts";
 import { assertAccount } from "../accounts/accounts.ts";
@@ -65,7 +65,7 @@ export interface Priced {
   amount: string;
   /** The address whose coins would be spent; null if it is not known yet. */
   sender: string | null;
-  /** The accounting currency through which coins are compared. */
+  /** The account's accounting currency: coins are compared in it where the realm's has no rates. */
   currency: string;
 }
 
@@ -107,7 +107,7 @@ export async function priced(
     return { ...common, fee: fromUnits(units, asset.decimals), gas: null, minimum: null };
   }
   const gas = { asset: asset.gas.code, value: fromUnits(units, asset.gas.decimals) };
-  const fee = await converted(db, { asset, currency, since: actor.at - RATE_AGE_MAX_MS }, units);
+  const fee = await converted(db, actor, { asset, currency }, units);
   if (fee !== null) return { ...common, fee, gas, minimum: null };
   const set = actor.realm.withdrawals?.[asset.code];
   return {
@@ -152,15 +152,24 @@ async function coinsFor(db: Db, wanted: Priced, quote: QuoteRow): Promise<bigint
   return BigInt(count);
 }
 
-/** The fee in whole units of the asset, rounded up; null while a rate is not known. */
+/**
+ * The fee in whole units of the asset, rounded up; null while no rate is known. The customer chooses the account's
+ * currency, so the realm's comes first: that choice neither lowers the fee nor saves it.
+ */
 async function converted(
   db: Db,
-  { asset, currency, since }: Pick<Priced, "asset" | "currency"> & { since: number },
+  actor: Actor,
+  { asset, currency }: Pick<Priced, "asset" | "currency">,
   units: bigint,
 ): Promise<string | null> {
-  const worths = await selectRatesSince(db, [asset.code, asset.gas.code], currency, since);
-  const [ours, theirs] = [worths.get(asset.code), worths.get(asset.gas.code)];
-  if (ours === undefined || theirs === undefined) return null;
+  const worths = await selectWorthsSince(db, {
+    asset: asset.code,
+    with: asset.gas.code,
+    currencies: [actor.realm.accountingCurrency, currency],
+    since: actor.at - RATE_AGE_MAX_MS,
+  });
+  if (worths === null) return null;
+  const [ours, theirs] = [worths.asset, worths.other];
   const places = Math.max(scaleOf(ours), scaleOf(theirs));
   const above = units * toUnits(theirs, places) * 10n ** BigInt(asset.decimals);
   const below = toUnits(ours, places) * 10n ** BigInt(asset.gas.decimals);

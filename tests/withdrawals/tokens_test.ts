@@ -196,6 +196,43 @@ Deno.test("one customer does not use up the day of a token's ramp by withdrawals
   equal((await user.send("POST", "/v1/withdrawals", { ...asked, value: "1" })).status, 201);
 });
 
+Deno.test("a customer's accounting currency, which it chooses, does not decide whether a token's fee is charged", async () => {
+  await using ramped = await openTokenRamp();
+  const { realm } = ramped.fixture;
+  const rate = async (base: string, currency: string, rate: string) => {
+    const set = await realm.admin.send("PUT", "/v1/rates", { base, currency, rate });
+    equal(set.status, 200, set.text);
+  };
+  await rate("ETH", "USD", "2500");
+  await rate("USDC", "USD", "1");
+  // Dearer coins than the realm's rates tell, in a currency of a customer's choice.
+  await rate("ETH", "MKD", "1");
+  await rate("USDC", "MKD", "1000");
+  const fees = new Set<number>();
+  for (const currency of ["USD", "MMY", "MKD", "ETH", "USDC"]) {
+    const user = await realm.user();
+    const change = await user.send("PATCH", `/v1/identities/${user.identity}`, { currency });
+    equal(change.status, 200, change.text);
+    const account = (await user.send("POST", "/v1/accounts", { type: "virtual", asset: "USDC" }))
+      .body;
+    equal(account.currency, currency);
+    await realm.drain();
+    await realm.admin.send("PATCH", `/v1/accounts/${account.id}`, { ramp: ramped.ramp.id });
+    const ends = { source: { account: ramped.ramp.id }, destination: { account: account.id } };
+    const given = await realm.admin.send("POST", "/v1/transactions", { ...ends, value: "10" });
+    equal(given.status, 201, given.text);
+    const asked = {
+      source: { account: account.id },
+      destination: { address: OUTSIDE },
+      value: "1",
+    };
+    const made = await user.send("POST", "/v1/withdrawals?dry_run=true", asked);
+    equal(made.status, 201, made.text);
+    fees.add(made.body.fee.value);
+  }
+  deepEqual([fees.size, fees.has(0)], [1, false]);
+});
+
 Deno.test("rates older than an hour convert no fee: then the realm's setting counts", async () => {
   await using ramped = await openTokenRamp();
   const { realm } = ramped.fixture;
