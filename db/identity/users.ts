@@ -74,14 +74,19 @@ export async function selectUserByName(db: Db, username: string): Promise<UserRo
   return row ?? null;
 }
 
-/** Finds the realm administrator that logs in by this e-mail address or name. */
+/**
+ * Finds the realm administrator that logs in by this e-mail address or name. Where both are given both must be its own:
+ * else its password could be tried under any number of other names, each of which counts by itself.
+ */
 export async function selectAdmin(
   db: Db,
   login: { email: string | null; username: string | null },
 ): Promise<UserRow | null> {
   const [row] = await db<UserRow[]>`
     select ${db(COLUMNS)} from users
-    where (email = ${login.email}::text or username = ${login.username}::text)
+    where (${login.email}::text is null or email = ${login.email})
+      and (${login.username}::text is null or username = ${login.username})
+      and ${login.email ?? login.username}::text is not null
       and 'admin' = any (roles) and 'realm' = any (scopes) and deleted_at is null
     order by id limit 1`;
   return row ?? null;

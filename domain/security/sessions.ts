@@ -103,7 +103,7 @@ export async function logIn(
   login: Login,
   rest: () => Promise<void>,
 ): Promise<Entrant> {
-  const name = (login.email?.toLowerCase() ?? login.username)!;
+  const name = (login.username ?? login.email?.toLowerCase())!; // of both one counts, however the other is written
   const user = await reading(pool, (db) =>
     login.admin
       ? selectAdmin(db, {

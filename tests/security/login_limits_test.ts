@@ -57,6 +57,22 @@ Deno.test("wrong tries lock out no caller from another network", async () => {
   equal(asAdmin.status, 200);
 });
 
+Deno.test("an administrator's name counts whatever e-mail address is given beside it, which must be its own", async () => {
+  await using realm = await testRealm(BEHIND_PROXY);
+  const path = "/v1/auth/admins/login";
+  const username = await usernameOf(realm, realm.admin.id);
+  const named = (address: string, email: string, password: string) =>
+    logIn(realm, address, { email, username, password }, path);
+  const others = await named("192.0.2.1", "nobody@test.example", PASSWORD);
+  deepEqual([others.status, others.body.code], [401, "auth.credentials"]);
+  const statuses = [];
+  for (let i = 0; i < 6; i++) {
+    statuses.push((await named("192.0.2.2", `nobody-${i}@test.example`, "wrong")).status);
+  }
+  deepEqual(statuses, [401, 401, 401, 401, 401, 429]);
+  equal((await named("192.0.2.3", ADMIN, PASSWORD)).status, 200);
+});
+
 Deno.test("tries on one name from many networks end, but not where its user is known to be", async () => {
   await using realm = await testRealm(BEHIND_PROXY);
   const home = "198.51.100.7";
