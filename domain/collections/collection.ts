@@ -31,7 +31,7 @@ import {
   parseWindow,
   pick,
 } from "./list_parameters.ts";
-import { assertMay, notFound } from "../permissions.ts";
+import { assertMay, covers, notFound, rightsOf } from "../permissions.ts";
 import { putRelations } from "./relations.ts";
 import { scopeOf } from "./scope.ts";
 
@@ -75,8 +75,10 @@ export interface Collection<R extends { id: string; owner: string | null }, List
   readListed?(db: Db, list: ListQuery): Promise<Listed[]>;
   show: Shower<Listed>;
   detail?: Detail<R>;
-  /** A row that is one's own whatever its owner; null without. */
+  /** A row that the actor always sees, whatever its owner; null without. */
   ownId?(db: Db, actor: Actor): Promise<string | null>;
+  /** Whether the row of {@link ownId} is only seen, and changed by its owner alone. */
+  ownIsRead?: true;
   /** Whether a row counts as the actor's own whatever its owner, if the row itself tells. */
   isOwn?(actor: Actor, row: R): boolean;
   /** Whether transactions' scopes apply. */
@@ -93,7 +95,7 @@ export interface Collection<R extends { id: string; owner: string | null }, List
 /** The part of a collection that finds single rows. */
 export type Readable<R extends { id: string; owner: string | null }> = Pick<
   Collection<R>,
-  "read" | "notFound" | "ownId"
+  "read" | "notFound" | "ownId" | "ownIsRead"
 >;
 
 /** A collection of any row type. */
@@ -223,7 +225,12 @@ export async function rowFor<R extends { id: string; owner: string | null }>(
   const [row] = isId(id) ? await collection.read(db, [id]) : [];
   if (row === undefined) throw notFound(collection.notFound);
   const own = row.owner !== actor.user && await collection.ownId?.(db, actor) === row.id;
-  assertMay(actor, act, { owner: own ? actor.user : row.owner, what: collection.notFound });
+  const thing = { owner: own ? actor.user : row.owner, what: collection.notFound };
+  assertMay(actor, act, thing);
+  const isOthers = own && act !== "read" && !covers(rightsOf(actor)[act], actor, row.owner);
+  if (isOthers && collection.ownIsRead) {
+    throw new DomainError("permission.owner", "this belongs to another user");
+  }
   const gone = "deleted_at" in row && row.deleted_at !== null;
   if (gone && act !== "undelete") throw notFound(collection.notFound);
   return row;

@@ -15,7 +15,6 @@ import {
   updateCredentials,
   updateExternalRampData,
 } from "../../db/exchanges/external_ramps.ts";
-import { selectIdentity } from "../../db/identity/identities.ts";
 import type { Actor } from "../actor.ts";
 import {
   type Collection,
@@ -26,10 +25,10 @@ import {
 } from "../collections/collection.ts";
 import { EntityFields, type EntityView, FreeForm, Id, idOf, text, viewEntity } from "../entity.ts";
 import { DomainError, type Fault } from "../errors.ts";
-import { isId, newId } from "../ids.ts";
+import { IDENTITIES } from "../identity/identity_collection.ts";
+import { newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import { DecimalText } from "../money.ts";
-import { assertMay, notFound } from "../permissions.ts";
 import { encryptFor } from "../security/public_key_encryption.ts";
 import { type CredentialName, findExchange, type ListedExchange } from "./exchange_list.ts";
 
@@ -132,11 +131,7 @@ export async function createExternalRamp(
   input: NewExternalRamp,
 ): Promise<ExternalRampRow> {
   const exchange = exchangeOf(input.ramp);
-  const identity = isId(input.identity) ? await selectIdentity(tx, input.identity) : null;
-  if (identity === null || identity.deleted_at !== null) {
-    throw notFound("identity.not_found");
-  }
-  assertMay(actor, "write", { owner: identity.owner, what: "identity.not_found" });
+  const identity = await rowFor(tx, actor, IDENTITIES, input.identity, "write");
   const id = newId(actor.at);
   const row = await insertExternalRamp(tx, {
     id,

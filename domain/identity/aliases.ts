@@ -10,7 +10,7 @@ import {
 } from "../../db/identity/aliases.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { brokenConstraint } from "../../db/errors.ts";
-import { selectIdentity } from "../../db/identity/identities.ts";
+import { selectIdentity, selectIdentityOfUser } from "../../db/identity/identities.ts";
 import type { Actor } from "../actor.ts";
 import {
   type Collection,
@@ -30,7 +30,7 @@ import {
 } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId, newId } from "../ids.ts";
-import { assertMay, notFound } from "../permissions.ts";
+import { assertMay, covers, notFound, rightsOf } from "../permissions.ts";
 
 /** A request for an alias. */
 export const NewAlias = z.strictObject({
@@ -103,7 +103,8 @@ export async function createAlias(tx: Tx, actor: Actor, input: NewAlias): Promis
     assertTarget(actor, row?.type === "system" ? null : row, "account.not_found");
   } else {
     const row = isId(input.identity!) ? await selectIdentity(tx, input.identity!) : null;
-    assertTarget(actor, row, "identity.not_found");
+    const own = await selectIdentityOfUser(tx, actor.user);
+    assertTarget(actor, row, "identity.not_found", own !== null && own.id === row?.id);
   }
   return await addAlias(tx, actor, input);
 }
@@ -185,7 +186,11 @@ function assertTarget(
   actor: Actor,
   row: { owner: string | null; deleted_at: number | null } | null,
   what: "account.not_found" | "identity.not_found",
+  isSeen = false,
 ): void {
   if (row === null || row.deleted_at !== null) throw notFound(what);
+  if (isSeen && !covers(rightsOf(actor).write, actor, row.owner)) {
+    throw new DomainError("permission.owner", "this belongs to another user");
+  }
   assertMay(actor, "write", { owner: row.owner, what });
 }

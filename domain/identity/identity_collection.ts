@@ -65,6 +65,7 @@ export const IDENTITIES: Collection<IdentityRow> = {
   readListed: selectListedIdentities,
   show: (db, _actor, rows) => withAliases(db, rows, rows.map(viewIdentity)),
   ownId: ownIdentity,
+  ownIsRead: true,
 };
 
 /** Creates an identity and, if requested, its alias. @throws {DomainError} alias.taken */

@@ -63,9 +63,9 @@ export async function assertMayTake(
   if (holder !== null) {
     const rights = rightsOf(actor);
     const isOwn = await IDENTITIES.ownId!(db, actor) === holder.id;
-    const owner = isOwn ? actor.user : holder.owner;
-    if (!covers(rights.read, actor, owner)) throw notFound("person.not_found");
-    if (covers(rights.write, actor, owner)) return holder;
+    const seenAs = isOwn ? actor.user : holder.owner;
+    if (!covers(rights.read, actor, seenAs)) throw notFound("person.not_found");
+    if (covers(rights.write, actor, holder.owner)) return holder;
     throw new DomainError("permission.owner", "this person is another's");
   }
   const owner = await people.persons.ownerOf(person)(db);

@@ -1,0 +1,76 @@
+/** An identity that belongs to another user than the one it is linked to: seen, and not changed. @module */
+import { deepEqual, equal } from "node:assert/strict";
+import { PASSWORD, type Send, type TestRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("users linked to identities of the administrator");
+
+test("a user sees the identity that it is linked to, and changes and deletes it only where it owns it", async (realm) => {
+  const { identity, send } = await linkedUser(realm);
+  const path = `/v1/identities/${identity}`;
+  const before = await send("GET", path);
+  equal(before.status, 200, before.text);
+  const refused: [string, string, unknown?][] = [
+    ["PATCH", path, { data: { verified: true } }],
+    ["PATCH", path, { country: "CH", currency: "CHF" }],
+    ["DELETE", path],
+    ["POST", `${path}/person`, { firstName: "Ada" }],
+    ["POST", "/v1/aliases", { alias: `of-${identity}`, type: "identity", identity }],
+    ["POST", "/v1/ramps", {
+      ramp: "binance",
+      identity,
+      authentication: { api_key: "key", secret: "secret" },
+    }],
+  ];
+  for (const [method, where, body] of refused) {
+    const { status, body: problem } = await send(method, where, body);
+    deepEqual([status, problem.code], [403, "permission.owner"], `${method} ${where}`);
+  }
+  deepEqual((await send("GET", path)).body, before.body);
+  const own = await realm.user();
+  const changed = await own.send("PATCH", `/v1/identities/${own.identity}`, { country: "CH" });
+  deepEqual([changed.status, changed.body.country], [200, "CH"]);
+});
+
+test("a user sees the person of the identity that it is linked to, and neither changes nor takes it", async (realm) => {
+  const { identity, send } = await linkedUser(realm);
+  const path = `/v1/identities/${identity}/person`;
+  const made = await realm.admin.send("POST", path, { firstName: "Ada" });
+  equal(made.status, 201, made.text);
+  const seen = await send("GET", path);
+  deepEqual([seen.status, seen.body.person.firstName], [200, "Ada"]);
+  const mine = (await send("POST", "/v1/identities", {})).body.id;
+  const refused: [string, string, unknown?][] = [
+    ["PATCH", path, { firstName: "Eve" }],
+    ["POST", `${path}/event/bought`, { data: { properties: {} } }],
+    ["PATCH", `${path}/unassign`],
+    ["PATCH", `/v1/identities/${mine}/person/${made.body.person.id}/assign`],
+    ["DELETE", path],
+  ];
+  for (const [method, where, body] of refused) {
+    const { status, body: problem } = await send(method, where, body);
+    deepEqual([status, problem.code], [403, "permission.owner"], `${method} ${where}`);
+  }
+  deepEqual((await send("GET", path)).body, seen.body);
+});
+
+/** A customer whose identity an administrator made, and owns. */
+async function linkedUser(realm: TestRealm): Promise<{ identity: string; send: Send }> {
+  const { id: identity } =
+    (await realm.admin.send("POST", "/v1/identities", { data: { verified: false } })).body;
+  const username = `linked-${identity}`;
+  const made = await realm.admin.send("POST", "/v1/users", {
+    username,
+    password: PASSWORD,
+    identity,
+  });
+  equal(made.status, 201, made.text);
+  const { realm: { realm_key }, applicationKey } = realm.made;
+  const asked = { realm_key, username, password: PASSWORD };
+  const login = await realm.nobody("POST", "/v1/auth/login", asked, {
+    "x-api-key": applicationKey,
+  });
+  equal(login.status, 200, login.text);
+  const key = { "x-api-key": login.body["x-api-key"] };
+  return { identity, send: (method, path, body) => realm.nobody(method, path, body, key) };
+}
