@@ -60,6 +60,14 @@ export function mayRead(actor: Actor, owner: string | null): boolean {
 }
 
 /**
+ * Whether the actor may read an account of this owner. The ledger's own accounts have none: administrators of the realm
+ * alone see them.
+ */
+export function mayReadAccount(actor: Actor, owner: string | null): boolean {
+  return owner === null ? isRealmAdmin(actor) : mayRead(actor, owner);
+}
+
+/**
  * Refuses an entity that the actor may not see (404), or an action that it may not do (403).
  *
  * @throws {DomainError} the given not-found code; permission.role, permission.owner

@@ -19,7 +19,7 @@ import type { Db, Tx } from "../../db/database.ts";
 import { selectIdentityOfUser } from "../../db/identity/identities.ts";
 import { viewAccounts, viewWholeAccount } from "./account_views.ts";
 import { assertVirtual } from "./accounts.ts";
-import { type Actor, reachesRealm, roleOf } from "../actor.ts";
+import type { Actor } from "../actor.ts";
 import { addAlias, withAliases } from "../identity/aliases.ts";
 import {
   type Collection,
@@ -33,7 +33,7 @@ import { Flag, FreeForm, Id } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
 import { compare } from "../money.ts";
 import { addNote, NoteText } from "../notes.ts";
-import { assertMayAssign, notFound, rightsOf } from "../permissions.ts";
+import { assertMayAssign, isRealmAdmin, notFound, rightsOf } from "../permissions.ts";
 import { resolveRamp } from "./ramps.ts";
 
 /** The body of a change of an account. */
@@ -118,7 +118,7 @@ export const ACCOUNTS: Collection<AccountRow> = {
     "balance.total": { column: "total", type: "decimal" },
   },
   /** System accounts are shown to realm administrators who ask for them by type. */
-  concealed: { field: "type", value: "system", maySee: maySeeSystemAccounts },
+  concealed: { field: "type", value: "system", maySee: isRealmAdmin },
   read: selectAccounts,
   readListed: selectListedAccounts,
   async show(db, actor, rows, populate) {
@@ -130,10 +130,6 @@ export const ACCOUNTS: Collection<AccountRow> = {
     return await withAliases(db, rows, views);
   },
 };
-
-function maySeeSystemAccounts(actor: Actor): boolean {
-  return roleOf(actor) === "admin" && reachesRealm(actor);
-}
 
 /** Shows one account. */
 export async function showAccount(
@@ -289,7 +285,7 @@ async function accountFor(
 ): Promise<AccountRow> {
   const row = await rowFor(tx, actor, ACCOUNTS, id, act);
   if (row.type !== "system") return row;
-  if (!maySeeSystemAccounts(actor)) throw notFound("account.not_found");
+  if (!isRealmAdmin(actor)) throw notFound("account.not_found");
   throw new DomainError("permission.owner", "this account belongs to the ledger itself");
 }
 

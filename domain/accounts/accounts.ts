@@ -36,7 +36,7 @@ import { AccountingCurrency } from "../identity/identities.ts";
 import { isId, newId } from "../ids.ts";
 import { jobOf } from "../jobs.ts";
 import { add, compare, DecimalText, subtract, trim } from "../money.ts";
-import { assertMay, assertMayAssign, notFound } from "../permissions.ts";
+import { assertMay, assertMayAssign, isRealmAdmin, notFound } from "../permissions.ts";
 import { chainNetworkFor } from "../chains/networks.ts";
 import { assertReceivable, registerRamp, resolveRamp } from "./ramps.ts";
 
@@ -242,6 +242,7 @@ export function assertAccount(
   row: AccountRow | null,
 ): asserts row is AccountRow {
   if (row === null || row.deleted_at !== null) throw notFound("account.not_found");
+  if (row.type === "system" && !isRealmAdmin(actor)) throw notFound("account.not_found");
   assertMay(actor, act, { owner: row.owner, what: "account.not_found" });
 }
 

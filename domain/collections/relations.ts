@@ -26,6 +26,7 @@ export interface Related {
   read(db: Db, ids: string[]): Promise<{ id: string; owner: string | null }[]>;
   // deno-lint-ignore no-explicit-any -- rows of any collection
   isOwn?(actor: Actor, row: any): boolean;
+  concealed?: { field: string; value: string; maySee: (actor: Actor) => boolean };
   // deno-lint-ignore no-explicit-any -- rows of any collection
   show: (db: Db, actor: Actor, rows: any[], populate: ReadonlySet<string>) => Promise<View[]>;
 }
@@ -78,8 +79,12 @@ async function readWhole(
 ): Promise<ReadonlyMap<string, View>> {
   if (ids.length === 0) return new Map();
   const rows: { id: string; owner: string | null }[] = await collection.read(db, ids);
+  const { concealed } = collection;
+  const isConcealed = (row: object) =>
+    concealed !== undefined && concealed.value === (row as View)[concealed.field] &&
+    !concealed.maySee(actor);
   const readable = rows.filter((row) =>
-    collection.isOwn?.(actor, row) || mayRead(actor, row.owner)
+    collection.isOwn?.(actor, row) || (mayRead(actor, row.owner) && !isConcealed(row))
   );
   const views = await collection.show(db, actor, readable, new Set());
   return new Map(readable.map((row, i) => [row.id, views[i]]));

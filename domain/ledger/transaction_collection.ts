@@ -2,7 +2,7 @@
 import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
 import { viewTransaction } from "./posting.ts";
-import { mayRead } from "../permissions.ts";
+import { mayReadAccount } from "../permissions.ts";
 import { assertNotArchived } from "./transaction_view.ts";
 
 /** The collection of transactions. */
@@ -68,5 +68,7 @@ export const TRANSACTIONS: Collection<TransactionRow> = {
   },
   read: selectTransactions,
   show: (_db, actor, rows) =>
-    Promise.resolve(rows.map((row) => viewTransaction(row, (owner) => mayRead(actor, owner)))),
+    Promise.resolve(
+      rows.map((row) => viewTransaction(row, (owner) => mayReadAccount(actor, owner))),
+    ),
 };

@@ -5,7 +5,7 @@ import { selectTransactions, type TransactionRow } from "../../db/ledger/posting
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { isId } from "../ids.ts";
-import { mayRead, notFound } from "../permissions.ts";
+import { mayRead, mayReadAccount, notFound } from "../permissions.ts";
 import { viewTransaction } from "./posting.ts";
 
 /** Shows a transaction that the actor may see. */
@@ -14,7 +14,7 @@ export async function showTransaction(
   actor: Actor,
   id: string,
 ): Promise<Record<string, unknown>> {
-  return viewTransaction(await findVisible(db, actor, id), (owner) => mayRead(actor, owner));
+  return viewTransaction(await findVisible(db, actor, id), (owner) => mayReadAccount(actor, owner));
 }
 
 /**

@@ -16,7 +16,7 @@ import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { refusal, type TransactionFields } from "./posting.ts";
 import { Amount, AmountOrZero } from "../money.ts";
-import { mayRead, rightsOf } from "../permissions.ts";
+import { mayReadAccount, rightsOf } from "../permissions.ts";
 import {
   type AccountCache,
   cachedEndpoints,
@@ -107,7 +107,7 @@ export function moveOf(
     seal: input.seal === undefined ? null : JSON.stringify(input.seal),
     data: input.data === undefined ? null : JSON.stringify(input.data),
     reference: input.reference ?? null,
-    extras: extrasOf(input, mayRead(actor, destination.owner)),
+    extras: extrasOf(input, mayReadAccount(actor, destination.owner)),
     key: claim === null ? null : claim.key,
     fingerprint: claim === null ? null : claim.fingerprint,
   };
@@ -152,7 +152,7 @@ export async function answerReplay(
 export function printAsThen(actor: Actor, input: NewTransaction, row: TransactionRow): string {
   const given = { data: input.data ?? null, seal: input.seal ?? null };
   const then = { seq: null, hash: null, updated_at: null, ...given };
-  return printTransaction({ ...row, ...then }, (owner) => mayRead(actor, owner));
+  return printTransaction({ ...row, ...then }, (owner) => mayReadAccount(actor, owner));
 }
 
 /** Prints a transaction that has just been posted. */
@@ -161,7 +161,7 @@ export function printPosted(
   asked: { input: NewTransaction } & TransferEndpoints,
   posted: Posted,
 ): string {
-  return printTransaction(fieldsOf(actor, asked, posted), (owner) => mayRead(actor, owner));
+  return printTransaction(fieldsOf(actor, asked, posted), (owner) => mayReadAccount(actor, owner));
 }
 
 function fieldsOf(
