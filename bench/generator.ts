@@ -2,12 +2,15 @@
  * A load generator for machines without wrk: keep-alive connections over raw TCP, one request in
  * flight on each, in a process of its own. Prints one line of JSON.
  *
- * Arguments: port, connections, seconds, key, file of account ids, uniform or hot, transfers a request; and, for a
+ * Arguments: port, connections, seconds, key, file of account ids, which accounts meet, transfers a request; and, for a
  * service that is not this one, the file of a request's form.
  *
  * @module
  */
 import { quantile } from "./processes.ts";
+
+/** Which accounts meet: any two; one hot account and any other, in either direction; or any other pays to the hot one. */
+export type Choice = "uniform" | "hot" | "collect";
 
 /** Result of a run of load. Times in milliseconds. */
 export interface LoadFigures {
@@ -25,7 +28,7 @@ interface Plan {
   seconds: number;
   key: string;
   accounts: string[];
-  hot: boolean;
+  how: Choice;
   many: number;
   form: RequestForm | null;
 }
@@ -35,6 +38,19 @@ export interface RequestForm {
   path: string;
   headers: Readonly<Record<string, string>>;
   body: string;
+}
+
+/** Writes a form as the generators read it: the path, a line for each header, an empty one, and the body. */
+export function formText({ path, headers, body }: RequestForm): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
+  return `${path}\n${lines.join("")}\n${body}`;
+}
+
+function readForm(text: string): RequestForm {
+  const end = text.indexOf("\n\n");
+  const [path, ...lines] = text.slice(0, end).split("\n");
+  const headers = lines.map((line) => line.split(": ", 2));
+  return { path, headers: Object.fromEntries(headers), body: text.slice(end + 2) };
 }
 
 /** Bytes of a request; `next()` writes another one into the same bytes. */
@@ -143,15 +159,15 @@ function transfer(source: string, destination: string): string {
 }
 
 /** Source and destination of a transfer. */
-function pairOf({ accounts, hot }: Plan): [string, string] {
+function pairOf({ accounts, how }: Plan): [string, string] {
   const n = accounts.length;
-  let s = Math.floor(Math.random() * n);
-  let d = (s + 1 + Math.floor(Math.random() * (n - 1))) % n;
-  if (hot && s !== 0 && d !== 0) {
-    if (Math.random() < 0.5) s = 0;
-    else d = 0;
+  if (how === "uniform") {
+    const s = Math.floor(Math.random() * n);
+    return [accounts[s], accounts[(s + 1 + Math.floor(Math.random() * (n - 1))) % n]];
   }
-  return [accounts[s], accounts[d]];
+  const other = accounts[1 + Math.floor(Math.random() * (n - 1))];
+  const isPaid = how === "collect" || Math.random() < 0.5;
+  return isPaid ? [other, accounts[0]] : [accounts[0], other];
 }
 
 /** Reads one answer whole; tells whether it was a good one. */
@@ -207,9 +223,9 @@ if (import.meta.main) {
     seconds: Number(seconds),
     key,
     accounts: (await Deno.readTextFile(file)).trim().split("\n"),
-    hot: how === "hot",
+    how: how as Choice,
     many: Number(many),
-    form: form === undefined ? null : JSON.parse(await Deno.readTextFile(form)),
+    form: form === undefined ? null : readForm(await Deno.readTextFile(form)),
   });
   console.log(JSON.stringify(figures));
 }

@@ -1,9 +1,19 @@
 -- Load for wrk: one transfer a request, or many. Arguments: key, file of account ids, how ids are
--- chosen (uniform or hot), transfers in a request, connections.
+-- chosen (uniform, hot or collect), transfers in a request, connections; and, for another service, the
+-- file of a request's form, in which SOURCE, DESTINATION and KEY stand for what differs.
 local accounts, headers, how, many, count, run = {}, {}, "uniform", 1, 0, ""
-local threads = {}
+local threads, path, form = {}, nil, nil
 
 function setup(thread) threads[#threads + 1] = thread end
+
+-- The path, a line for each header, an empty one, and the body.
+function readForm(file)
+  local text = io.open(file):read("*a")
+  local head, body = text:match("^(.-)\n\n(.*)$")
+  path, form = head:match("^[^\n]+"), body
+  headers["x-api-key"] = nil
+  for name, value in head:gmatch("\n([^:\n]+): ([^\n]*)") do headers[name] = value end
+end
 
 function init(args)
   headers["x-api-key"] = args[1]
@@ -12,27 +22,42 @@ function init(args)
   how = args[3]
   many = tonumber(args[4])
   connections = tonumber(args[5]) -- for done, which runs in a state of its own
+  if args[6] then readForm(args[6]) end
   local seed = io.open("/dev/urandom", "rb"):read(8)
   run = (seed:gsub(".", function(c) return string.format("%02x", c:byte()) end))
   math.randomseed(tonumber(run:sub(1, 7), 16))
 end
 
 local random = math.random
-local function transfer()
+local function pair()
   local n = #accounts
   local s, d = random(n), random(n - 1)
-  if how == "hot" then
-    s, d = 1, random(2, n)
-    if random(2) == 1 then s, d = d, s end
-  elseif d >= s then
-    d = d + 1
+  if how == "uniform" then
+    if d >= s then d = d + 1 end
+  else
+    s, d = random(2, n), 1
+    if how == "hot" and random(2) == 1 then s, d = d, s end
   end
-  return '{"source":{"account":"' .. accounts[s] .. '"},"destination":{"account":"' .. accounts[d]
+  return accounts[s], accounts[d]
+end
+
+local function transfer()
+  local source, destination = pair()
+  return '{"source":{"account":"' .. source .. '"},"destination":{"account":"' .. destination
     .. '"},"value":"1"}'
+end
+
+local function formed(key)
+  local values = { KEY = key }
+  values.SOURCE, values.DESTINATION = pair()
+  local filled = {}
+  for name, value in pairs(headers) do filled[name] = value:gsub("%u+", values) end
+  return wrk.format("POST", path, filled, (form:gsub("%u+", values)))
 end
 
 function request()
   count = count + 1
+  if form then return formed(run .. count) end
   headers["idempotency-key"] = run .. count
   if many == 1 then return wrk.format("POST", "/v1/transactions", headers, transfer()) end
   local moves = {}

@@ -1,23 +1,30 @@
 /** Runs load against the service, with wrk or with our own generator. @module */
-import type { LoadFigures } from "./generator.ts";
+import { type Choice, formText, type LoadFigures, type RequestForm } from "./generator.ts";
 import { isInstalled, output } from "./processes.ts";
-import type { BenchRealm } from "./stand.ts";
 
 /** The requests. */
 export interface Load {
   connections: number;
-  /** Which accounts meet: any two, or one hot account and any other. */
-  how: "uniform" | "hot";
+  how: Choice;
   /** Transfers in one request; 1 is the single route. */
   many: number;
   seconds: number;
+}
+
+/** Whose accounts meet: a realm, or a service that is not this one. */
+export interface Target {
+  id: string;
+  /** A user key; without meaning where there is a form. */
+  key: string;
+  accounts: readonly string[];
+  form?: RequestForm;
 }
 
 /** A load generator. */
 export interface Generator {
   /** Its name, and whether its percentiles are of the times as they were. */
   readonly name: string;
-  run(port: number, realm: BenchRealm, load: Load): Promise<LoadFigures>;
+  run(port: number, target: Target, load: Load): Promise<LoadFigures>;
 }
 
 const LUA = new URL("load.lua", import.meta.url).pathname;
@@ -46,13 +53,13 @@ export async function chooseGenerator(
     run: useWrk ? withWrk : withOwn,
   };
 
-  async function withWrk(port: number, realm: BenchRealm, load: Load): Promise<LoadFigures> {
+  async function withWrk(port: number, target: Target, load: Load): Promise<LoadFigures> {
     const { connections, seconds, how, many } = load;
     const whole = Math.max(1, Math.round(seconds)); // wrk takes no part of a second
     const text = await output("wrk", [
       ...["-t", "1", "-c", `${connections}`, "-d", `${whole}s`, "--timeout", "30s"],
       ...["-s", LUA, `http://127.0.0.1:${port}`, "--"],
-      ...[realm.key, await list(realm), how, `${many}`, `${connections}`],
+      ...[target.key, await list(target), how, `${many}`, `${connections}`, ...await form(target)],
     ]);
     const figures = JSON.parse(text.slice(text.lastIndexOf("@{") + 1));
     corrected ||= figures.corrected;
@@ -66,17 +73,28 @@ export async function chooseGenerator(
     };
   }
 
-  async function withOwn(port: number, realm: BenchRealm, load: Load): Promise<LoadFigures> {
+  async function withOwn(port: number, target: Target, load: Load): Promise<LoadFigures> {
     const { connections, seconds, how, many } = load;
-    const args = [port, connections, seconds, realm.key, await list(realm), how, many].map(String);
-    return JSON.parse(await output(Deno.execPath(), ["run", "-A", OWN, ...args]));
+    const args = [port, connections, seconds, target.key, await list(target), how, many].map(
+      String,
+    );
+    const all = [...args, ...await form(target)];
+    return JSON.parse(await output(Deno.execPath(), ["run", "-A", OWN, ...all]));
   }
 
-  /** Two generators may begin at once, so a realm's list is written before the first of them reads. */
-  function list(realm: BenchRealm): Promise<string> {
-    const path = `${folder}/${realm.id}.accounts`;
+  /** The file of a target's form, where it has one. */
+  async function form(target: Target): Promise<string[]> {
+    if (target.form === undefined) return [];
+    const path = `${folder}/${target.id}.form`;
+    await Deno.writeTextFile(path, formText(target.form));
+    return [path];
+  }
+
+  /** Two generators may begin at once, so a target's list is written before the first of them reads. */
+  function list({ id, accounts }: Target): Promise<string> {
+    const path = `${folder}/${id}.accounts`;
     const written = lists.get(path) ??
-      Deno.writeTextFile(path, realm.accounts.join("\n") + "\n").then(() => path);
+      Deno.writeTextFile(path, accounts.join("\n") + "\n").then(() => path);
     lists.set(path, written);
     return written;
   }

@@ -45,6 +45,11 @@ export async function residentMib(pid: number): Promise<number> {
   return await kibOf(pid, "status", "VmRSS") / 1024;
 }
 
+/** The most that was ever resident of a process. */
+export async function peakMib(pid: number): Promise<number> {
+  return await kibOf(pid, "status", "VmHWM") / 1024;
+}
+
 /** Memory of processes that share most of it: of what several have, each counts its part. */
 export async function shareMib(pids: readonly number[]): Promise<number> {
   const parts = await Promise.all(pids.map((pid) => kibOf(pid, "smaps_rollup", "Pss")));

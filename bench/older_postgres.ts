@@ -7,8 +7,10 @@ const BIN = "/usr/lib/postgresql/15/bin";
 /** PostgreSQL does not run as root; nobody owns its files then. */
 const NOBODY = 65534;
 
-/** Starts PostgreSQL 15 on a folder of its own, with default settings; null where it is not installed. */
-export async function startPostgres15(): Promise<Server | null> {
+/** Starts PostgreSQL 15 on a folder of its own, by default with default settings; null where it is not installed. */
+export async function startPostgres15(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Server | null> {
   const installed = await Deno.stat(`${BIN}/postgres`).then(() => true, () => false);
   if (!installed) return null;
   const as = Deno.uid() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
@@ -19,8 +21,17 @@ export async function startPostgres15(): Promise<Server | null> {
   const basics = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"];
   await output(`${BIN}/initdb`, ["-D", data, ...basics], options);
   const port = freePort();
+  const all = Object.entries({ listen_addresses: "127.0.0.1", ...settings });
   const child = new Deno.Command(`${BIN}/postgres`, {
-    args: ["-D", data, "-p", `${port}`, "-k", clusterDir, "-c", "listen_addresses=127.0.0.1"],
+    args: [
+      "-D",
+      data,
+      "-p",
+      `${port}`,
+      "-k",
+      clusterDir,
+      ...all.map(([name, to]) => `--${name}=${to}`),
+    ],
     stdout: "null",
     stderr: "null",
     ...options,

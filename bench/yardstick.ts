@@ -5,8 +5,9 @@
  *
  * @module
  */
-import type { LoadFigures } from "./generator.ts";
-import { isInstalled, output, quantile } from "./processes.ts";
+import type { Choice, LoadFigures } from "./generator.ts";
+import { runPgbench } from "./pgbench.ts";
+import { isInstalled, output } from "./processes.ts";
 import type { BenchRealm, Stand } from "./stand.ts";
 
 /** How the yardstick runs. */
@@ -14,7 +15,7 @@ export interface YardstickRun {
   /** On the product's own tables, or on plain ones. */
   of: "own" | "independent";
   clients: number;
-  how: "uniform" | "hot";
+  how: Choice;
   seconds: number;
 }
 
@@ -130,59 +131,11 @@ async function yardstickOf(
 }
 
 async function withPgbench(
-  { url, schema, statement, folder, accounts }: Ground,
+  { schema, ...ground }: Ground,
   of: YardstickRun,
 ): Promise<LoadFigures & { retries: number }> {
-  const path = `${folder}/${schema}-${of.how}.pgbench`;
-  await Deno.writeTextFile(path, script(of.how, statement));
-  await takeTimes(folder);
-  const { port, password } = new URL(url);
-  const text = await output("pgbench", [
-    ...["-n", "-M", "prepared", "-c", `${of.clients}`, "-j", "1", "-T", `${of.seconds}`],
-    ...["-f", path, "-D", `n=${accounts}`, "--max-tries=0", "-l", "--log-prefix=times"],
-    ...["-h", "127.0.0.1", "-p", port, "-U", "postgres", "purser"],
-  ], {
-    cwd: folder,
-    env: {
-      PGPASSWORD: password,
-      PGOPTIONS: `-c search_path=${schema} -c default_transaction_isolation=serializable`,
-    },
-  });
-  const number = (pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? NaN);
-  const requests = number(/number of transactions actually processed: (\d+)/);
-  const times = await takeTimes(folder);
-  return {
-    requests,
-    failed: number(/number of failed transactions: (\d+)/) || 0,
-    seconds: requests / number(/tps = ([\d.]+)/),
-    p50: quantile(times, 0.5),
-    p99: quantile(times, 0.99),
-    max: times.at(-1) ?? NaN,
-    retries: number(/total number of retries: (\d+)/) || 0,
-  };
-}
-
-function script(how: "uniform" | "hot", statement: Ground["statement"]): string {
-  const choose = how === "uniform"
-    ? "\\set s random(1, :n)\n\\set d random(1, :n - 1)\n" +
-      "\\set d case when :d >= :s then :d + 1 else :d end\n"
-    : "\\set o random(2, :n)\n\\set w random(1, 2)\n" +
-      "\\set s case when :w = 1 then 1 else :o end\n\\set d case when :w = 1 then :o else 1 end\n";
-  return choose + statement(":s", ":d") + ";\n";
-}
-
-/** Reads what pgbench logged of each transaction, sorted, in milliseconds, and clears it away. */
-async function takeTimes(folder: string): Promise<number[]> {
-  const times: number[] = [];
-  for await (const { name } of Deno.readDir(folder)) {
-    if (!name.startsWith("times.")) continue;
-    for (const line of (await Deno.readTextFile(`${folder}/${name}`)).split("\n")) {
-      const micros = Number(line.split(" ")[2]);
-      if (micros > 0) times.push(micros / 1000);
-    }
-    await Deno.remove(`${folder}/${name}`);
-  }
-  return times.sort((a, b) => a - b);
+  const settings = { search_path: schema, default_transaction_isolation: "serializable" };
+  return await runPgbench({ ...ground, ...of, name: schema, settings });
 }
 
 async function withOwn(

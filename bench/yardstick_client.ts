@@ -5,6 +5,7 @@
  * @module
  */
 import postgres from "postgres";
+import type { Choice } from "./generator.ts";
 import { quantile } from "./processes.ts";
 
 const plan = JSON.parse(Deno.args[0]) as {
@@ -13,7 +14,7 @@ const plan = JSON.parse(Deno.args[0]) as {
   statement: string;
   accounts: number;
   clients: number;
-  how: "uniform" | "hot";
+  how: Choice;
   seconds: number;
 };
 const times: number[] = [];
@@ -42,8 +43,12 @@ async function client(): Promise<void> {
   for (let now = performance.now(); now < until;) {
     let s = any(plan.accounts);
     let d = any(plan.accounts - 1);
-    if (plan.how === "hot") [s, d] = Math.random() < 0.5 ? [1, d + 1] : [d + 1, 1];
-    else if (d >= s) d++;
+    if (plan.how === "uniform") {
+      if (d >= s) d++;
+    } else {
+      [s, d] = [d + 1, 1];
+      if (plan.how === "hot" && Math.random() < 0.5) [s, d] = [d, s];
+    }
     await call(sql, s, d);
     const then = now;
     now = performance.now();

@@ -1,147 +1,129 @@
-/**
- * Formance Ledger and Blnk as processes of their own, with accounts that hold value, and the form of a transfer's
- * request in each. Settings are those of docs/operations/performance.md.
- * @module
- */
-import type { RequestForm } from "../generator.ts";
-import { output } from "../processes.ts";
-import { freePort } from "../../tests/support/ports.ts";
-import { type Stand, waitUntilAnswers } from "../stand.ts";
+/** What is measured, and what the starts of the ledgers of others have in common. @module */
+import postgres from "postgres";
+import type { LoadFigures, RequestForm } from "../generator.ts";
+import type { Generator, Load } from "../load.ts";
+import { treeOf } from "../processes.ts";
+import { FUNDS, type Stand } from "../stand.ts";
 
-/** A ledger of others that answers. */
+/** A load: one transfer a request. */
+export type PeerLoad = Omit<Load, "many">;
+
+/** What a load found. */
+export type PeerFigures = LoadFigures & {
+  /** Requests a second that were answered well, where that is not the rate of what was applied. */
+  acknowledged?: number;
+};
+
+/** A ledger with funded accounts, that answers. */
 export interface Subject extends AsyncDisposable {
-  name: string;
-  port: number;
+  /** Of its processes; those of their children count, too. None where PostgreSQL does it all. */
   pids: number[];
-  accounts: string[];
-  form: RequestForm;
+  /** Runs one load. */
+  run(load: PeerLoad): Promise<PeerFigures>;
   /** Done after a load, on what clients that went away left behind. */
   clean(): Promise<void>;
+  /** Bytes of its tables with their indexes. */
+  bytes(): Promise<number>;
+  /** Balances of all accounts, read as its users would. */
+  balances(): Promise<bigint[]>;
 }
 
-/** Where the peers were built, and the accounts that each begins with. */
+/** What a subject is started with. */
 export interface SubjectOptions {
   stand: Stand;
-  /** Holds `bin/formance` and `bin/blnk`. */
+  /** Of the records that the service keeps beside its database. */
+  folder: string;
+  /** Holds what the reader built: `bin/formance`, `bin/blnk` and `pgledger/`. */
   build: string;
+  /** Where settings and lists of accounts are written. */
   work: string;
   accounts: number;
+  generator: Generator;
 }
 
-const FUNDS = 1_000_000;
+/** A database of its own, for a ledger of others. */
+export interface PeerDatabase extends AsyncDisposable {
+  /** Connects as its owner. */
+  url: string;
+  superuserUrl: string;
+  /** A superuser's connection. */
+  sql: postgres.Sql;
+  bytes(): Promise<number>;
+}
+
+/** Units that each account begins with, everywhere. */
+export const FUNDED = Number(FUNDS);
 const AT_ONCE = 20;
-const BLNK_KEY = "bench-blnk-key-0123456789";
+/** After it a program that was asked to end is killed. */
+const END_MS = 5_000;
 
-/** Starts Formance Ledger with its default features, with 40 connections to the database. */
-export async function startFormance(options: SubjectOptions): Promise<Subject> {
-  const database = await databaseOf(options.stand, "formance");
-  const port = freePort();
-  const pool = ["--postgres-max-open-conns", "40", "--postgres-max-idle-conns", "40"];
-  const child = start(`${options.build}/bin/formance`, [
-    ...["serve", "--bind", `127.0.0.1:${port}`, "--auto-upgrade", "--worker"],
-    ...["--postgres-uri", database, "--postgres-conn-max-idle-time", "5m", ...pool],
-  ], options.work);
-  const base = `http://127.0.0.1:${port}`;
-  await waitUntilAnswers(`${base}/v2/_info`);
-  await post(`${base}/v2/bench`, {});
-  const accounts = numbers(options.accounts).map((n) => `users:${String(n).padStart(6, "0")}`);
-  await some(accounts, (destination) =>
-    post(`${base}/v2/bench/transactions`, {
-      postings: [{ amount: FUNDS, asset: "USD/2", source: "world", destination }],
-      metadata: {},
-    }));
-  const posting = '{"amount":1,"asset":"USD/2","source":"SOURCE","destination":"DESTINATION"}';
-  return {
-    name: "Formance Ledger, default features",
-    port,
-    pids: [child.pid],
-    accounts,
-    form: {
-      path: "/v2/bench/transactions",
-      headers: { "idempotency-key": "KEY" },
-      body: `{"postings":[${posting}],"metadata":{}}`,
-    },
-    clean: () => Promise.resolve(),
-    [Symbol.asyncDispose]: () => end(child),
-  };
-}
-
-/** Starts Blnk and its workers beside a Redis of their own; transfers skip the queue. */
-export async function startBlnk(options: SubjectOptions): Promise<Subject> {
-  const database = await databaseOf(options.stand, "blnk");
-  const [port, redisPort, monitor] = [freePort(), freePort(), freePort()];
-  const redisArgs = ["--port", `${redisPort}`, "--bind", "127.0.0.1", "--save", ""];
-  const redis = start("redis-server", redisArgs, options.work);
-  await Deno.writeTextFile(
-    `${options.work}/blnk.json`,
-    JSON.stringify({
-      project_name: "bench",
-      data_source: { dns: database },
-      redis: { dns: `127.0.0.1:${redisPort}` },
-      server: { port: `${port}`, secure: true, secret_key: BLNK_KEY },
-      queue: { monitoring_port: `${monitor}` },
-    }),
-  );
-  const program = `${options.build}/bin/blnk`;
-  await output(program, ["migrate", "up"], { cwd: options.work });
-  const children = ["start", "workers"].map((name) => start(program, [name], options.work));
-  const base = `http://127.0.0.1:${port}`;
-  await waitUntilAnswers(`${base}/health`);
-  const headers = { "x-blnk-key": BLNK_KEY };
-  const { ledger_id } = await post(`${base}/ledgers`, { name: "bench" }, headers);
-  const accounts = await some(numbers(options.accounts), async () => {
-    const balance = { ledger_id, currency: "USD" };
-    return (await post(`${base}/balances`, balance, headers)).balance_id;
-  });
-  const transfer = { precision: 1, currency: "USD", description: "bench", skip_queue: true };
-  for (const [n, destination] of accounts.entries()) { // one row gives to all of them
-    const from = { source: "@world", allow_overdraft: true, reference: `fund-${n}` };
-    await post(
-      `${base}/transactions`,
-      { ...transfer, ...from, amount: FUNDS, destination },
-      headers,
-    );
-  }
-  const pair = { source: "SOURCE", destination: "DESTINATION", reference: "KEY", amount: 1 };
-  return {
-    name: "Blnk, skip_queue",
-    port,
-    pids: [...children.map(({ pid }) => pid), redis.pid],
-    accounts,
-    form: { path: "/transactions", headers, body: JSON.stringify({ ...transfer, ...pair }) },
-    async clean() {
-      const at = ["-p", `${redisPort}`];
-      const found = await output("redis-cli", [...at, "--scan", "--pattern", "bln_*"]);
-      const locks = found.split("\n").filter((line) => line !== "");
-      if (locks.length > 0) await output("redis-cli", [...at, "del", ...locks]);
-    },
-    async [Symbol.asyncDispose]() {
-      for (const child of [...children, redis]) await end(child);
-    },
-  };
-}
-
-async function databaseOf({ sql, server }: Stand, name: string): Promise<string> {
-  await sql.unsafe(`create database ${name}`);
+/**
+ * Makes a database, and a login that owns it; disposing drops both. The password of the server's superuser is stretched
+ * less than some clients accept: lib/pq, which Blnk has, refuses it.
+ */
+export async function makeDatabase({ sql, server }: Stand, name: string): Promise<PeerDatabase> {
+  await sql.unsafe(`create role ${name} login password '${name}'`);
+  await sql.unsafe(`create database ${name} owner ${name}`);
   const url = new URL(server.superuserUrl);
   url.pathname = name;
-  return `${url.href}?sslmode=disable`;
+  const superuserUrl = url.href;
+  const own = postgres(superuserUrl, { max: 1, onnotice: () => {} });
+  url.username = name;
+  url.password = name;
+  return {
+    url: `${url.href}?sslmode=disable`,
+    superuserUrl,
+    sql: own,
+    async bytes() {
+      const [{ n }] = await sql<{ n: string }[]>`select pg_database_size(${name}) as n`;
+      return Number(n);
+    },
+    async [Symbol.asyncDispose]() {
+      await own.end({ timeout: 1 });
+      await sql.unsafe(`drop database ${name} with (force)`);
+      await sql.unsafe(`drop role ${name}`);
+    },
+  };
 }
 
-function start(program: string, args: string[], cwd: string): Deno.ChildProcess {
-  return new Deno.Command(program, { args, cwd, stdout: "null", stderr: "null" }).spawn();
+/** Runs loads against a service of others. */
+export function loader(
+  { generator }: SubjectOptions,
+  target: { id: string; port: number; accounts: readonly string[]; form: RequestForm },
+): (load: PeerLoad) => Promise<LoadFigures> {
+  return (load) => generator.run(target.port, { ...target, key: "" }, { ...load, many: 1 });
 }
 
-async function end(child: Deno.ChildProcess): Promise<void> {
+/** Starts a program that says nothing. */
+export function start(program: string, args: string[], cwd: string): Deno.ChildProcess {
+  const env = { GIN_MODE: "release" }; // else Blnk prints its routes and each request in colours
+  return new Deno.Command(program, { args, cwd, env, stdout: "null", stderr: "null" }).spawn();
+}
+
+/** Ends a program, also a suspended one; kills it when it takes its time. */
+export async function end(child: Deno.ChildProcess): Promise<void> {
+  child.kill("SIGCONT");
   child.kill("SIGTERM");
+  const late = setTimeout(() => child.kill("SIGKILL"), END_MS);
   await child.status;
+  clearTimeout(late);
 }
 
-function numbers(count: number): number[] {
+/** Suspends all processes of a subject, or lets them run again. */
+export async function signal({ pids }: Subject, name: "SIGSTOP" | "SIGCONT"): Promise<void> {
+  for (const pid of (await Promise.all(pids.map(treeOf))).flat()) Deno.kill(pid, name);
+}
+
+/** The numbers below one. */
+export function numbers(count: number): number[] {
   return Array.from({ length: count }, (_, n) => n);
 }
 
-async function some<T, R>(all: readonly T[], work: (one: T) => Promise<R>): Promise<R[]> {
+/** Works on all, some at once. */
+export async function some<T, R>(
+  all: readonly T[],
+  work: (one: T) => Promise<R>,
+): Promise<R[]> {
   const found: R[] = [];
   for (let i = 0; i < all.length; i += AT_ONCE) {
     found.push(...await Promise.all(all.slice(i, i + AT_ONCE).map(work)));
@@ -149,16 +131,17 @@ async function some<T, R>(all: readonly T[], work: (one: T) => Promise<R>): Prom
   return found;
 }
 
-async function post(
+/** Sends a request with a body, or without one a GET. @throws {Error} for what is refused */
+export async function ask(
   url: string,
-  body: unknown,
   headers: Record<string, string> = {},
+  body?: unknown,
   // deno-lint-ignore no-explicit-any
 ): Promise<any> {
   const response = await fetch(url, {
-    method: "POST",
+    method: body === undefined ? "GET" : "POST",
     headers: { "content-type": "application/json", ...headers },
-    body: JSON.stringify(body),
+    body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await response.text();
   if (!response.ok) throw new Error(`${url}: ${response.status} ${text}`);

@@ -1,0 +1,67 @@
+/** The tables of a comparison, as docs/operations/performance.md shows them. @module */
+import { median } from "../processes.ts";
+import type { Cell, Found, How } from "./rounds.ts";
+
+const HEAD =
+  "| | load | of Purser's rate | ratio to the yardstick | transfers/s | p50 ms | p99 ms | CPU ms each | WAL B each | tables B each | failed |\n" +
+  "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
+const MEMORY_HEAD =
+  "| MiB resident, without PostgreSQL | before its first load | after a load | at most |\n" +
+  "|---|--:|--:|--:|";
+
+/** Prints medians of all rounds, with the least and the greatest where rounds differ most. */
+export function printTables(
+  { cells, memory, yardstick, rounds }: Found,
+  { seconds, connections, accounts, conditions }: How & { accounts: number; conditions: string },
+): void {
+  console.log(
+    `Medians of ${rounds} rounds of ${seconds} s, ${connections} connections, ${accounts} accounts; ${conditions}, ` +
+      `${spread(yardstick, (value) => value.toFixed(0))}/s.\n\n${HEAD}`,
+  );
+  for (const [row, all] of cells) console.log(`| ${row} | ${cellsOf(all).join(" | ")} |`);
+  for (const [row, all] of cells) {
+    const acknowledged = median(all.map((cell) => cell.acknowledged));
+    if (acknowledged > 0) {
+      console.log(`\n${row.replace(" | ", ", ")}: ${acknowledged.toFixed(0)}/s acknowledged`);
+    }
+  }
+  console.log(`\n${MEMORY_HEAD}`);
+  for (const [name, turns] of memory) {
+    const after = median(turns.map((turn) => turn.after));
+    if (after === 0) continue; // it has no process
+    const peak = Math.max(...turns.map((turn) => turn.peak));
+    const shown = [turns[0].before, after, peak].map((mib) => mib.toFixed(0));
+    console.log(`| ${name} | ${shown.join(" | ")} |`);
+  }
+}
+
+function cellsOf(all: readonly Cell[]): (string | number)[] {
+  const of = (figure: keyof Cell) => all.map((cell) => cell[figure]);
+  return [
+    spread(of("ofPurser"), significant),
+    spread(of("ratio"), significant),
+    median(of("rate")).toFixed(0),
+    shown(median(of("p50")), 1),
+    shown(median(of("p99")), 0),
+    significant(median(of("cost"))),
+    median(of("wal")).toFixed(0),
+    median(of("bytes")).toFixed(0),
+    of("failed").reduce((sum, failed) => sum + failed, 0),
+  ];
+}
+
+/** The median, and the least and the greatest where there are several. */
+function spread(values: readonly number[], show: (value: number) => string): string {
+  const middle = show(median(values));
+  if (values.length < 2) return middle;
+  return `${middle} (${show(Math.min(...values))} to ${show(Math.max(...values))})`;
+}
+
+function shown(value: number, digits: number): string {
+  return Number.isNaN(value) ? "" : value.toFixed(digits);
+}
+
+/** Two digits that say something. */
+function significant(value: number): string {
+  return value.toFixed(value < 0.1 ? 3 : value < 10 ? 2 : 1);
+}
