@@ -1,6 +1,6 @@
 /** This service, as users start it. @module */
 import { makeRealm, startDefault } from "../stand.ts";
-import { ask, signal, some, type Subject, type SubjectOptions } from "./subjects.ts";
+import { ask, resume, some, type Subject, type SubjectOptions } from "./subjects.ts";
 
 /** Starts the service with its default settings, workers and log of requests included. */
 export async function startPurser(options: SubjectOptions): Promise<Subject> {
@@ -25,7 +25,7 @@ export async function startPurser(options: SubjectOptions): Promise<Subject> {
         return BigInt(account.balance.total);
       }),
     async [Symbol.asyncDispose]() {
-      await signal(subject, "SIGCONT");
+      await resume(subject);
       await kept.disposeAsync();
     },
   };

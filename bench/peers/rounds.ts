@@ -4,7 +4,14 @@ import { peakMib, residentMib } from "../memory.ts";
 import { cpuSeconds, median, treeOf } from "../processes.ts";
 import type { Stand } from "../stand.ts";
 import type { Yardstick } from "../yardstick.ts";
-import { FUNDED, type PeerLoad, signal, type Subject, type SubjectOptions } from "./subjects.ts";
+import {
+  FUNDED,
+  type PeerLoad,
+  resume,
+  type Subject,
+  type SubjectOptions,
+  suspend,
+} from "./subjects.ts";
 
 /** A ledger that is measured. */
 export interface Peer {
@@ -85,7 +92,7 @@ export async function measureRounds(
   const turns: Turn[] = [];
   for (const peer of peers) {
     const subject = peer.afresh ? null : started.use(await peer.start(options));
-    if (subject !== null) await signal(subject, "SIGSTOP");
+    if (subject !== null) await suspend(options.stand, subject);
     turns.push({ peer, subject });
   }
   while (found.rounds < how.rounds && Date.now() < how.until) {
@@ -94,7 +101,7 @@ export async function measureRounds(
   }
   for (const { peer, subject } of turns) {
     if (subject === null) continue;
-    await signal(subject, "SIGCONT");
+    await resume(subject);
     await check(peer, subject, options.accounts, found);
   }
   return found;
@@ -173,12 +180,12 @@ async function measure(
   load: PeerLoad,
   found: Found,
 ): Promise<Cell> {
-  await signal(subject, "SIGCONT");
+  await resume(subject);
   await subject.run({ ...load, seconds: WARM_UP_S });
   await subject.clean();
   const cell = await run(stand, peer, subject, load, found);
   await subject.clean();
-  await signal(subject, "SIGSTOP");
+  await suspend(stand, subject);
   return cell;
 }
 

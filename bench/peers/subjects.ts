@@ -56,6 +56,9 @@ export const FUNDED = Number(FUNDS);
 const AT_ONCE = 20;
 /** After it a program that was asked to end is killed. */
 const END_MS = 5_000;
+/** How long an open transaction is waited for. */
+const SUSPEND_MS = 10_000;
+const SETTLE_MS = 30;
 
 /**
  * Makes a database, and a login that owns it; disposing drops both. The password of the server's superuser is stretched
@@ -109,8 +112,33 @@ export async function end(child: Deno.ChildProcess): Promise<void> {
   clearTimeout(late);
 }
 
-/** Suspends all processes of a subject, or lets them run again. */
-export async function signal({ pids }: Subject, name: "SIGSTOP" | "SIGCONT"): Promise<void> {
+/** Lets all processes of a subject run again. */
+export async function resume(subject: Subject): Promise<void> {
+  await signal(subject, "SIGCONT");
+}
+
+/**
+ * Suspends all processes of a subject at a moment when none of them has a transaction open: it would hold its locks, and
+ * the dead rows that others leave behind.
+ */
+export async function suspend({ sql }: Stand, subject: Subject): Promise<void> {
+  for (const late = performance.now() + SUSPEND_MS;;) {
+    await signal(subject, "SIGSTOP");
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS)); // what PostgreSQL works on ends
+    const [{ n }] = await sql<{ n: number }[]>`
+      select count(*)::int as n from pg_stat_activity
+      where backend_type = 'client backend' and xact_start is not null and pid <> pg_backend_pid()`;
+    if (n === 0) return;
+    if (performance.now() > late) {
+      console.error(`  a ledger is suspended with ${n} open transactions`);
+      return;
+    }
+    await signal(subject, "SIGCONT");
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  }
+}
+
+async function signal({ pids }: Subject, name: "SIGSTOP" | "SIGCONT"): Promise<void> {
   for (const pid of (await Promise.all(pids.map(treeOf))).flat()) Deno.kill(pid, name);
 }
 

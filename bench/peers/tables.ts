@@ -53,8 +53,8 @@ function cellsOf(all: readonly Cell[]): (string | number)[] {
 /** The median, and the least and the greatest where there are several. */
 function spread(values: readonly number[], show: (value: number) => string): string {
   const middle = show(median(values));
-  if (values.length < 2) return middle;
-  return `${middle} (${show(Math.min(...values))} to ${show(Math.max(...values))})`;
+  const [least, greatest] = [show(Math.min(...values)), show(Math.max(...values))];
+  return least === greatest ? middle : `${middle} (${least} to ${greatest})`;
 }
 
 function shown(value: number, digits: number): string {
