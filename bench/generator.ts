@@ -49,7 +49,10 @@ export function formText({ path, headers, body }: RequestForm): string {
 function readForm(text: string): RequestForm {
   const end = text.indexOf("\n\n");
   const [path, ...lines] = text.slice(0, end).split("\n");
-  const headers = lines.map((line) => line.split(": ", 2));
+  const headers = lines.map((line) => {
+    const at = line.indexOf(": ");
+    return [line.slice(0, at), line.slice(at + 2)];
+  });
   return { path, headers: Object.fromEntries(headers), body: text.slice(end + 2) };
 }
 
