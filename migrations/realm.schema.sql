@@ -3089,6 +3089,7 @@ begin
           and p.paid ->> 'order' is null and coalesce((p.paid ->> 'withdrawal')::uuid, new.id) = new.id
           and (p.paid ->> 'withdrawal' is not null or f.state = 'done')
           and p.paid ->> 'contract' is not distinct from new.contract
+          and coalesce(p.paid ->> 'whole', p.paid ->> 'amount') = o.request -> 'payments' -> 0 ->> 'amount'
           and p.paid ->> 'to' in (new.destination, o.request -> 'payments' -> 0 ->> 'to')) then
     fault := 'was not paid by that';
   elsif new.status = old.status then

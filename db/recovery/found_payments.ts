@@ -83,7 +83,7 @@ export async function selectUnmatchedLike(db: Db, order: string): Promise<Unmatc
       and n.p ->> 'order' is null and n.p ->> 'withdrawal' is null
       and n.p ->> 'to' = o.request -> 'payments' -> 0 ->> 'to'
       and coalesce(n.p ->> 'contract', '') = o.contract
-      and n.p ->> 'amount' = o.request -> 'payments' -> 0 ->> 'amount'
+      and coalesce(n.p ->> 'whole', n.p ->> 'amount') = o.request -> 'payments' -> 0 ->> 'amount'
       and not exists (select from withdrawals d
         where d.found_order_id = f.id and d.found_payment = n.at - 1)
     order by w.id, f.state <> 'done', f.id, n.at`;

@@ -69,7 +69,8 @@ export async function matchParts(
 
 /**
  * Where others' coins are spent beside ours, payments that nobody is known to have ordered are cut to what ours
- * brought in, less what came back and what withdrawals were paid.
+ * brought in, less what came back and what withdrawals were paid. One that others paid all of stays: it may be that of
+ * a withdrawal which is called paid later.
  */
 function sharedWith(
   { brought, payments }: Pick<FoundTransaction, "brought" | "payments">,
@@ -81,11 +82,15 @@ function sharedWith(
     of.reduce((all, { amount }) => all + BigInt(amount), 0n);
   const isKnown = (one: Part) => one.order !== null || one.withdrawal !== null;
   let left = brought - (sum(payments) - sum(external)) - sum(parts.filter(isKnown));
-  return parts.flatMap((part) => {
-    if (isKnown(part)) return [part];
-    const amount = BigInt(part.amount) < left ? BigInt(part.amount) : left;
-    left -= amount > 0n ? amount : 0n;
-    return amount > 0n ? [{ ...part, amount: `${amount}` }] : [];
+  return parts.map((part) => {
+    const whole = BigInt(part.amount);
+    if (isKnown(part) || whole <= left) {
+      if (!isKnown(part)) left -= whole;
+      return part;
+    }
+    const share = left > 0n ? left : 0n;
+    left -= share;
+    return { ...part, amount: `${share}`, whole: part.amount };
   });
 }
 

@@ -25,7 +25,10 @@ import { announce, settleWithdrawal } from "../withdrawals/withdrawal_settlement
 export interface Part {
   to: string;
   contract: string | null;
+  /** What it cost us, in base units. */
   amount: string;
+  /** What it paid in all, where others paid the rest of it. */
+  whole?: string;
   /** The order of the withdrawal that it paid. */
   order: string | null;
   /** The withdrawal that an operator had declared paid before. */
@@ -55,7 +58,9 @@ export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRo
     if (part.withdrawal !== null) {
       const entry: HistoryEntry = { at: actor.at, event: "found", hash, block: height };
       await updateWithdrawal(tx, part.withdrawal, { hash, height, confirmations }, entry, actor.at);
-    } else if (part.order === null) await bookUnmatched(tx, actor, order, part);
+    } else if (part.order === null && part.amount !== "0") {
+      await bookUnmatched(tx, actor, order, part);
+    }
   }
 }
 

@@ -229,7 +229,9 @@ async function takePayments(
   await progressBatch(tx, actor, { id, hash, height, confirmations: 0 } as OrderRow);
   await settleHeld(tx, actor, place, { found, external: new Set(external.map(({ to }) => to)) });
   await bookStated(tx, actor, id, found);
-  const unmatched = parts.filter((one) => one.order === null && one.withdrawal === null);
+  const unmatched = parts.filter((one) =>
+    one.order === null && one.withdrawal === null && one.amount !== "0"
+  );
   return {
     hash: found.hash,
     purpose: "recovered",

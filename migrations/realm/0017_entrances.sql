@@ -470,7 +470,7 @@ create constraint trigger blocks_serving after update on blocks deferrable initi
   for each row when (new.reference_id is not null and new.status <> 'OPEN') execute function check_charge_blocked();
 
 -- A withdrawal keeps its request, and ends once, as its order did; the serving role only cancels it. A payment that
--- was found is one withdrawal's to the same destination, of the same asset; one that its order does not name was
+-- was found is one withdrawal's to the same destination, of the same asset and amount; one that its order does not name was
 -- called paid when that payment was final.
 create function check_withdrawal() returns trigger language plpgsql as $$
 declare
@@ -488,6 +488,7 @@ begin
           and p.paid ->> 'order' is null and coalesce((p.paid ->> 'withdrawal')::uuid, new.id) = new.id
           and (p.paid ->> 'withdrawal' is not null or f.state = 'done')
           and p.paid ->> 'contract' is not distinct from new.contract
+          and coalesce(p.paid ->> 'whole', p.paid ->> 'amount') = o.request -> 'payments' -> 0 ->> 'amount'
           and p.paid ->> 'to' in (new.destination, o.request -> 'payments' -> 0 ->> 'to')) then
     fault := 'was not paid by that';
   elsif new.status = old.status then

@@ -69,7 +69,7 @@ Deno.test({
       { to, amount: COIN },
       { to: address, amount: 5n * COIN },
       { to: other, amount: 2n * COIN - FEE },
-    ], [other]);
+    ], { others: [other] });
     await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
     await node.mine(2);
     await haltRealm(realm);

@@ -34,19 +34,24 @@ export async function strangeCoin({ node }: UtxoRamp, many = false): Promise<Str
   return { txid, vout, amount: BigInt(Math.round(amount * 1e8)) };
 }
 
-/** Signs a transaction that spends all coins of the ramp, of other addresses of ours and, where given, a stranger's, who signs with it. */
+/**
+ * Signs a transaction that spends all coins of the ramp, of other addresses of ours and, where given, a stranger's, who
+ * signs with it; but not those that are `kept`.
+ */
 export async function signByHand(
   funded: UtxoRamp,
   strange: Strange | null,
   paying: readonly { to: string; amount: bigint }[],
-  others: readonly string[] = [],
+  { others = [], kept = [] }: { others?: readonly string[]; kept?: readonly string[] } = {},
 ): Promise<{ raw: string; hash: string }> {
   const { context, address, realm, node } = funded;
   const ours = [address, ...others];
   const coins: (Awaited<ReturnType<typeof node.coins>>[number] & { of: string })[] = [];
   for (const of of ours) {
     const own = (await scriptOf("LITECOIN", NETWORK, of)).toHex();
-    for (const coin of await node.coins(own)) coins.push({ ...coin, of });
+    for (const coin of await node.coins(own)) {
+      if (!kept.includes(`${coin.hash}:${coin.index}`)) coins.push({ ...coin, of });
+    }
   }
   const made = new Transaction();
   made.version = 2;
