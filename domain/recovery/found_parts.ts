@@ -3,12 +3,24 @@ import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import type { LedgerTx } from "../../db/transaction.ts";
 import { selectPaidUnfound } from "../../db/recovery/found_payments.ts";
-import { type OwnPlace, selectReplaced, selectUnsigned } from "../../db/recovery/recoveries.ts";
-import { selectOrder } from "../../db/sending/chain_orders.ts";
+import {
+  type OwnPlace,
+  selectReplaced,
+  selectSpending,
+  selectUnsigned,
+} from "../../db/recovery/recoveries.ts";
+import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
+import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { toUnits } from "../money.ts";
-import { type PaymentRequest, undoBatch, yieldOrder } from "../sending/chain_orders.ts";
+import {
+  type OrderRow,
+  type PaymentRequest,
+  renewOrder,
+  undoBatch,
+  yieldOrder,
+} from "../sending/chain_orders.ts";
 import { unplanOrder } from "../sending/signing_holds.ts";
 import type { FoundPayment, FoundTransaction } from "./found_transactions.ts";
 import type { Part } from "./recovered_payments.ts";
@@ -32,14 +44,19 @@ export async function matchParts(
   const saidFirst = (one: string | null, other: string | null) =>
     Number(said.has(other!)) - Number(said.has(one!));
   const unsent = (await selectUnsigned(tx, place, [sender.ramp]))
-    .filter((one) => one.purpose === "withdrawal" && one.sender === sender.address)
-    .toSorted((one, other) => saidFirst(one.reference_id, other.reference_id));
+    .filter((one) => one.purpose === "withdrawal");
   const signed = unsent.filter(({ state }) => state === "signed").map(({ id }) => id);
   const replaced = new Set(await selectReplaced(tx, signed, found.inputs));
   const isPayment = found.calls === null;
-  const waiting = unsent.filter(({ id, state }) =>
-    isPayment && (state !== "signed" || replaced.has(id))
-  );
+  // Where the bytes of a transaction cannot be read, nothing else finds that it took the place of one that was sent.
+  const lost = found.stated === undefined
+    ? new Map<OrderRow, OrderRow>()
+    : await selectLost(tx, place, found);
+  const waiting = [
+    ...unsent.filter(({ id, state }) => isPayment && (state !== "signed" || replaced.has(id))),
+    ...lost.keys(),
+  ].filter((one) => one.sender === sender.address)
+    .toSorted((one, other) => saidFirst(one.reference_id, other.reference_id));
   const called = isPayment
     ? (await selectPaidUnfound(tx, place, [sender.ramp]))
       .toSorted((one, other) => saidFirst(one.id, other.id))
@@ -57,14 +74,50 @@ export async function matchParts(
     });
     const isCalled = said.has(called[paid]?.id) && !said.has(waiting[at]?.reference_id ?? "");
     const order = at < 0 || isCalled ? null : waiting.splice(at, 1)[0];
+    const sent = order === null ? undefined : lost.get(order);
     if (order !== null) await assertMayGiveUp(tx, order.batch_order_id ?? order.id, found);
-    if (order?.batch_order_id) await undoBatch(tx, actor, order.batch_order_id);
+    if (sent !== undefined) await giveUpSent(tx, actor, sent, found);
+    else if (order?.batch_order_id) await undoBatch(tx, actor, order.batch_order_id);
     else if (order?.state === "planned") await unplanOrder(tx, actor, order);
     else if (order?.state === "signed") await yieldOrder(tx, order, found);
     const withdrawal = order !== null || paid < 0 ? null : called.splice(paid, 1)[0].id;
     parts.push({ to, contract, amount: `${amount}`, order: order?.id ?? null, withdrawal });
   }
   return sharedWith(found, external, parts);
+}
+
+/**
+ * Selects the withdrawals whose own transactions were sent, and can never be mined because a found one spent inputs of
+ * all of them; each with the order that paid it, which is a batch's where it was in one.
+ */
+async function selectLost(
+  tx: LedgerTx,
+  place: NetworkKey,
+  { inputs, deep }: Pick<FoundTransaction, "inputs" | "deep">,
+): Promise<ReadonlyMap<OrderRow, OrderRow>> {
+  const sent = deep
+    ? (await selectSpending(tx, place, inputs)).filter(({ state }) => state === "sent")
+    : [];
+  const replaced = await selectReplaced(tx, sent.map(({ id }) => id), inputs);
+  const lost = new Map<OrderRow, OrderRow>();
+  for (const order of sent) {
+    if (!replaced.includes(order.id)) continue;
+    const paying = order.purpose === "batch" ? await selectBatched(tx, order.id) : [order];
+    for (const one of paying) if (one.purpose === "withdrawal") lost.set(one, order);
+  }
+  return lost;
+}
+
+/** Gives up what was sent for an order; what else it was to pay is asked about. */
+async function giveUpSent(
+  tx: LedgerTx,
+  actor: Actor,
+  { id }: OrderRow,
+  { hash, height }: FoundTransaction,
+): Promise<void> {
+  const order = await lockOrder(tx, id);
+  if (order?.state !== "sent") return; // of a batch, given up for another of its payments
+  await renewOrder(tx, actor, order, { proof: "consumed", by: hash, height });
 }
 
 /**
