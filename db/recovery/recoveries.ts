@@ -293,6 +293,30 @@ export async function selectHeldDeposits(
     order by d.id`;
 }
 
+/** A deposit at an address of ours; its amount in whole units of its asset. */
+export interface ArrivedRow {
+  address: string;
+  contract: string | null;
+  amount: string;
+  decimals: number;
+  held: boolean;
+}
+
+/** Lists the deposits of a transaction. */
+export async function selectArrived(
+  db: Db,
+  place: NetworkKey,
+  hash: string,
+): Promise<ArrivedRow[]> {
+  return await db<ArrivedRow[]>`
+    select d.address, d.contract, d.amount::text as amount, k.decimals, d.held is not null as held
+    from deposits d join accounts k on k.id = d.account
+      join addresses a on a.chain = d.chain and a.network = d.network and a.address = d.address
+    where d.chain = ${place.chain} and d.network = ${place.network} and d.hash = ${hash}
+      and d.status <> 'ORPHANED'
+    order by d.id`;
+}
+
 /** Permits held deposits to be booked. */
 export async function releaseDeposits(tx: Tx, ids: readonly string[]): Promise<void> {
   await tx`

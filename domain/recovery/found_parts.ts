@@ -1,6 +1,6 @@
 /** Whose the payments of a found transaction were, and what may be given up for it. @module */
 import type { NetworkKey } from "../../db/chains/cursors.ts";
-import type { Tx } from "../../db/database.ts";
+import type { Db, Tx } from "../../db/database.ts";
 import type { LedgerTx } from "../../db/transaction.ts";
 import { selectPaidUnfound } from "../../db/recovery/found_payments.ts";
 import {
@@ -27,7 +27,7 @@ import type { Part } from "./recovered_payments.ts";
 
 /**
  * Finds the withdrawals that payments were for, by destination, token and amount. One that is signed counts
- * where the transaction spends what its bytes would: it replaced them. A call that nothing here makes is no
+ * where the transaction spends what its bytes would: it replaced them. What a contract paid of what it had before is no
  * withdrawal's payment unless an operator says so. Of several alike, the one that an operator has named is meant.
  */
 export async function matchParts(
@@ -47,27 +47,24 @@ export async function matchParts(
     .filter((one) => one.purpose === "withdrawal");
   const signed = unsent.filter(({ state }) => state === "signed").map(({ id }) => id);
   const replaced = new Set(await selectReplaced(tx, signed, found.inputs));
-  const isPayment = found.calls === null;
-  // Where the bytes of a transaction cannot be read, nothing else finds that it took the place of one that was sent.
-  const lost = found.stated === undefined
-    ? new Map<OrderRow, OrderRow>()
-    : await selectLost(tx, place, found);
+  // Nothing else finds that a transaction whose bytes do not tell what it moved took the place of one that was sent.
+  const isTold = found.stated === undefined && found.calls === null;
+  const lost = isTold ? new Map<OrderRow, OrderRow>() : await selectLost(tx, place, found);
   const waiting = [
-    ...unsent.filter(({ id, state }) => isPayment && (state !== "signed" || replaced.has(id))),
+    ...unsent.filter(({ id, state }) => state !== "signed" || replaced.has(id)),
     ...lost.keys(),
   ].filter((one) => one.sender === sender.address)
     .toSorted((one, other) => saidFirst(one.reference_id, other.reference_id));
-  const called = isPayment
-    ? (await selectPaidUnfound(tx, place, [sender.ramp]))
-      .toSorted((one, other) => saidFirst(one.id, other.id))
-    : [];
+  const called = (await selectPaidUnfound(tx, place, [sender.ramp]))
+    .toSorted((one, other) => saidFirst(one.id, other.id));
   const parts: Part[] = [];
-  for (const { to, contract, amount } of external) {
+  for (const { to, contract, amount, ours } of external) {
     const paid = called.findIndex((one) =>
       one.destination === to && (one.contract ?? null) === contract &&
       toUnits(one.amount, one.decimals) === amount
     );
     const at = waiting.findIndex((one) => {
+      if (ours !== undefined && found.stated === undefined) return false;
       const [payment] = (one.request as unknown as PaymentRequest & { kind: "pay" }).payments;
       return payment.to === to && one.contract === (contract ?? "") &&
         payment.amount === `${amount}`;
@@ -81,7 +78,10 @@ export async function matchParts(
     else if (order?.state === "planned") await unplanOrder(tx, actor, order);
     else if (order?.state === "signed") await yieldOrder(tx, order, found);
     const withdrawal = order !== null || paid < 0 ? null : called.splice(paid, 1)[0].id;
-    parts.push({ to, contract, amount: `${amount}`, order: order?.id ?? null, withdrawal });
+    const cost = ours === undefined
+      ? { amount: `${amount}` }
+      : { amount: `${ours}`, whole: `${amount}` };
+    parts.push({ to, contract, ...cost, order: order?.id ?? null, withdrawal });
   }
   return sharedWith(found, external, parts);
 }
@@ -90,19 +90,19 @@ export async function matchParts(
  * Selects the withdrawals whose own transactions were sent, and can never be mined because a found one spent inputs of
  * all of them; each with the order that paid it, which is a batch's where it was in one.
  */
-async function selectLost(
-  tx: LedgerTx,
+export async function selectLost(
+  db: Db,
   place: NetworkKey,
   { inputs, deep }: Pick<FoundTransaction, "inputs" | "deep">,
 ): Promise<ReadonlyMap<OrderRow, OrderRow>> {
   const sent = deep
-    ? (await selectSpending(tx, place, inputs)).filter(({ state }) => state === "sent")
+    ? (await selectSpending(db, place, inputs)).filter(({ state }) => state === "sent")
     : [];
-  const replaced = await selectReplaced(tx, sent.map(({ id }) => id), inputs);
+  const replaced = await selectReplaced(db, sent.map(({ id }) => id), inputs);
   const lost = new Map<OrderRow, OrderRow>();
   for (const order of sent) {
     if (!replaced.includes(order.id)) continue;
-    const paying = order.purpose === "batch" ? await selectBatched(tx, order.id) : [order];
+    const paying = order.purpose === "batch" ? await selectBatched(db, order.id) : [order];
     for (const one of paying) if (one.purpose === "withdrawal") lost.set(one, order);
   }
   return lost;

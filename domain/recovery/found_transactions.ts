@@ -20,7 +20,7 @@ export interface FoundTransaction {
   readonly unreadable: boolean;
   /** All its payments, change included. */
   readonly payments: readonly FoundPayment[];
-  /** The contract that it calls as no plan of ours does: what that moved is not known; null for none. */
+  /** The contract that it calls as no plan of ours does; its payments are then what nodes tell that it moved. Null for none. */
   readonly calls: string | null;
   /**
    * How an operator says it is to be booked, where its bytes do not tell all that it does: as the payment of
@@ -47,4 +47,6 @@ export interface FoundPayment {
   readonly to: string;
   readonly contract: string | null;
   readonly amount: bigint;
+  /** How much of it addresses of ours lost, where a contract paid the rest of what it had before. */
+  readonly ours?: bigint;
 }

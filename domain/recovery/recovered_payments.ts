@@ -47,7 +47,8 @@ export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRo
     const member = carried.get(part.order!);
     if (member === undefined) continue;
     const fee = `${shares[at]}`;
-    await settleWithdrawal(tx, actor, await endWithBatch(tx, member, order, fee));
+    const ended = await endWithBatch(tx, member, order, fee);
+    await settleWithdrawal(tx, actor, ended, { spared: sparedOf(part) });
   }
   if (paying.length === 0) await bookGas(tx, actor, order);
   if (state !== "done") {
@@ -114,6 +115,11 @@ async function disclaim(
   const detail = `no transaction has paid ${called.join(", ")}, which is done: ${reason}`;
   await quarantine(tx, actor, [order.ramp], detail);
   return detail;
+}
+
+/** What others paid of a payment, in base units. */
+function sparedOf({ amount, whole = amount }: Part): bigint {
+  return BigInt(whole) - BigInt(amount);
 }
 
 /** Books an unexplained payment: `fees` bears it until an operator assigns it. */

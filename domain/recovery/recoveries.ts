@@ -16,6 +16,7 @@ import {
   insertMinedBytes,
   type OwnPlace,
   releaseDeposits,
+  selectArrived,
   selectDeployment,
   selectHeldDeposits,
   selectKnownHashes,
@@ -197,9 +198,11 @@ async function takePayments(
 ): Promise<Taken> {
   const { found, sender, gone, own } = of;
   const id = newId(actor.at);
-  const arrived = new Set(
-    (await selectHeldDeposits(tx, place, { hashes: [found.hash] })).map(({ address }) => address),
-  );
+  const isTold = found.calls === null && found.settled === undefined;
+  const deposits = isTold
+    ? await selectHeldDeposits(tx, place, { hashes: [found.hash] })
+    : await selectArrived(tx, place, found.hash);
+  const arrived = new Set(deposits.map(({ address }) => address));
   const external = gone.filter(({ to }) =>
     !own.has(to) || arrived.has(to) && !found.signers.includes(to)
   );

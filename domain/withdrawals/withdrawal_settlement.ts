@@ -44,6 +44,8 @@ interface Cost {
   /** Whole units of the asset, or of its gas coin. */
   amount: string;
   own: boolean;
+  /** What others paid of the withdrawal's amount, in whole units; nothing unless given. */
+  others?: string;
 }
 
 /** Records the progress of a withdrawal on its chain. */
@@ -70,8 +72,18 @@ function entryOf(actor: Actor, row: WithdrawalRow, order: OrderRow): HistoryEntr
   return { at: actor.at, event: row.hash === null ? "sent" : "replaced", hash };
 }
 
-/** Books the end of a withdrawal. The transaction holds the ledger lock. */
-export async function settleWithdrawal(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
+/**
+ * Books the end of a withdrawal. The transaction holds the ledger lock.
+ *
+ * @param how.spared base units of its amount that no address of ours lost by its payment: `fees` gets them; none unless
+ *   given
+ */
+export async function settleWithdrawal(
+  tx: LedgerTx,
+  actor: Actor,
+  order: OrderRow,
+  { spared = 0n }: { spared?: bigint } = {},
+): Promise<void> {
   const row = await selectWithdrawal(tx, order.reference_id!);
   await releaseGas(tx, order);
   if (row === null || row.status !== "PROCESSING") return;
@@ -80,8 +92,10 @@ export async function settleWithdrawal(tx: LedgerTx, actor: Actor, order: OrderR
   const done = order.state === "done";
   if (cost !== null && !cost.own) await bookGas(tx, actor, order);
   const returned = done ? await unusedOf(tx, row, order) : "0";
-  if (done) await bookSent(tx, actor, { ...row, fee: subtract(row.fee, returned) }, cost!);
-  else if (cost === null) await returnCharge(tx, actor, row);
+  if (done) {
+    const others = fromUnits(spared, asset.decimals);
+    await bookSent(tx, actor, { ...row, fee: subtract(row.fee, returned) }, { ...cost!, others });
+  } else if (cost === null) await returnCharge(tx, actor, row);
   else await bookFailed(tx, actor, row, { order, cost, asset });
   const failure = done ? null : failureOf(order);
   const change = {
@@ -234,7 +248,9 @@ function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): Cost {
   return { amount: fromUnits(BigInt(order.fee ?? "0"), decimals), own };
 }
 
-/** Books a payment: ramp → world with the chain's fee; the rest of the fee is earned. */
+/**
+ * Books a payment: ramp → world with the chain's fee; the rest of the fee is earned, and what others paid of the amount.
+ */
 async function bookSent(tx: LedgerTx, actor: Actor, row: WithdrawalRow, cost: Cost): Promise<void> {
   await freeBlock(tx, row.block);
   const system = await systemAccountsOf(tx, actor, row);
@@ -242,7 +258,9 @@ async function bookSent(tx: LedgerTx, actor: Actor, row: WithdrawalRow, cost: Co
   const earned = cost.own ? subtract(row.fee, cost.amount) : row.fee;
   if (isNegative(earned)) await book("fee", system.fees, row.ramp, negate(earned));
   else await book("fee", row.ramp, system.fees, earned);
-  await book("withdrawal", row.ramp, system.world, row.amount);
+  const others = cost.others ?? "0";
+  await book("withdrawal", row.ramp, system.world, subtract(row.amount, others));
+  await book("fee", row.ramp, system.fees, others);
   if (cost.own) await book("fee", row.ramp, system.world, cost.amount);
 }
 

@@ -152,6 +152,31 @@ Deno.test("Tron: a call of ours that paid a withdrawal to another customer of th
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
+Deno.test("Tron: a call of ours that has a contract pay a withdrawal of what it was funded with earlier is no loss, and ends it where an operator says so: the house has paid before", async () => {
+  await using ramped = await openTronRamp();
+  const { realm, node } = ramped;
+  const to = newTronParty().address;
+  const contract = await node.deploy("Batcher");
+  await node.trigger(contract, payCoin([], 0n), { from: richTron(), value: 7n * TRX });
+  const id = await withdrawn(ramped, to, "5");
+  const hash = await callTron(ramped, contract, payCoin([to], 5n * TRX), 0n);
+  await ramped.follow();
+  await haltLongAgo(realm);
+  const before = await booksOf(realm, "TRON");
+  const wrong = await reconciled(realm, { [hash]: null });
+  match(
+    wrong.report.obstacles.join(),
+    new RegExp(`is not booked as a loss: the chain shows that it paid ${id}`),
+  );
+  const { report } = await reconciled(realm, { [hash]: id });
+  deepEqual([report.lifted, report.obstacles, report.taken[0].unmatched], [true, [], []]);
+  const row = await ramped.withdrawal(id);
+  deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+  const after = await booksOf(realm, "TRON");
+  equal(after.world - before.world < 5, true, `its fee and no more: ${after.world - before.world}`);
+  await ramped.agree();
+});
+
 Deno.test("Tron: a call of ours without calls inside is booked once nodes are known to keep them, and keeps the quarantine until then", async () => {
   await using ramped = await openTronRamp();
   const { realm, node } = ramped;

@@ -32,6 +32,7 @@ import type { FoundTransaction } from "../../domain/recovery/found_transactions.
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
+import { withCalls } from "../sending/found_outflows.ts";
 import { readFound, takeForSent } from "../sending/found_transactions.ts";
 import { scanNetwork } from "../scanning/scanner.ts";
 import { advanceOrder } from "../sending/sender.ts";
@@ -163,7 +164,8 @@ async function reconcilePlace(
   await followSigned(work);
   const taken = await takeAll(work, obstacles);
   // An order that can never be mined may have been ordered anew, and paid by one of these.
-  if (taken.some(({ unmatched }) => unmatched.length > 0)) await followSigned(work);
+  const isOther = ({ unmatched, calls }: Taken) => unmatched.length > 0 || calls !== undefined;
+  if (taken.some(isOther)) await followSigned(work);
   for (const why of [waitForInFlight(chain, ramps, head), await waitForPool(work)]) {
     if (why !== null) obstacles.push(why);
   }
@@ -292,25 +294,27 @@ async function readOne(
   obstacles: string[],
 ): Promise<FoundTransaction | null | undefined> {
   const { hash } = mined;
-  try {
-    return await readFound(context, chain, place, mined);
-  } catch (error) {
-    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
-    if (options.stated?.has(hash) !== true) {
-      const how = chain.traits.coins || chain.outflow !== null
-        ? `; look at it, and say what it was: --loss ${hash}, or --payment ${hash}=<withdrawal> for each that it paid`
-        : "";
-      obstacles.push(`${error.message}${how}`);
-      return undefined;
-    }
-  }
   const search = { context, chain, place, ramps: ramps.map(({ account }) => account) };
-  const stated = { withdrawals: options.stated!.get(hash)! };
-  return await readStated(search, mined, stated).catch((error) => {
+  const found = await readFound(context, chain, place, mined).catch((error) => {
+    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+    return error;
+  });
+  if (found instanceof ChainError && options.stated?.has(hash) !== true) {
+    const how = chain.nonces === null
+      ? `; look at it, and say what it was: --loss ${hash}, or --payment ${hash}=<withdrawal> for each that it paid`
+      : "";
+    obstacles.push(`${found.message}${how}`);
+    return undefined;
+  }
+  try {
+    return found instanceof ChainError
+      ? await readStated(search, mined, { withdrawals: options.stated!.get(hash)! })
+      : found && await withCalls(search, found);
+  } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     obstacles.push(error.message);
     return undefined;
-  });
+  }
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   selectUnsigned,
   sumInputs,
 } from "../../db/recovery/recoveries.ts";
-import { lockOrder } from "../../db/sending/chain_orders.ts";
+import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
 import {
   markAttemptOutcome,
   markAttemptSent,
@@ -36,6 +36,7 @@ import { isTokenOf, settleReplacement, takeIn } from "../../domain/recovery/reco
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { TransactionStatus } from "../chains/outgoing.ts";
+import { withCalls } from "./found_outflows.ts";
 import type { OrderWork } from "./order_work.ts";
 import { withAmounts } from "./signing.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
@@ -178,8 +179,7 @@ export async function takeReplacement(
   const { meant, same, others } = await compareWith(chain, order, last, found);
   if (same.length === 0) {
     // On UTXO chains the scanner reports it, and the reconciliation recovers the spender.
-    if (chain.nonces !== null) await takeOther({ context }, order, found);
-    return false;
+    return chain.nonces !== null && await takeOther({ context, chain }, order, found);
   }
   if (same.length < meant.length || others > 0) {
     throw new ChainError(
@@ -285,13 +285,14 @@ async function leave(tx: Tx, order: OrderRow, at: number): Promise<void> {
  * Recovers a transaction of our own key that took an order's place for a purpose that only a newer
  * database knows, once its block was scanned. A ramp outside of quarantine goes into quarantine.
  *
- * @throws {ChainError} `held`
+ * @returns whether it has paid the order all the same, as a call can
+ * @throws {ChainError} `held`; `unavailable` where nodes do not tell what it moved
  */
 async function takeOther(
-  { context }: Pick<OrderWork, "context">,
+  { context, chain }: Pick<OrderWork, "context" | "chain">,
   order: OrderRow,
   found: FoundTransaction,
-): Promise<void> {
+): Promise<boolean> {
   const detail = `${found.hash} took the place of order ${order.id}, and nothing here knows of it`;
   const ramps = await context.step((tx) => quarantine(tx, context.actor, [order.ramp], detail));
   if (ramps.length > 0) context.log("error", "a ramp is in quarantine", { ramps, detail });
@@ -299,7 +300,11 @@ async function takeOther(
   if (ramps.length > 0 || cursor === null || cursor.height < found.height) {
     throw new ChainError("held", `${QUARANTINED}: ${detail}`);
   }
-  await context.step((tx) => takeIn(tx, context.actor, order, found), { lockLedger: true });
+  const told = await withCalls({ context, chain, place: order, ramps: [order.ramp] }, found);
+  return await context.step(async (tx) => {
+    await takeIn(tx, context.actor, order, told);
+    return (await selectOrder(tx, order.id))?.state === "batched";
+  }, { lockLedger: true });
 }
 
 function isSame(one: FoundPayment, other: FoundPayment): boolean {

@@ -24,6 +24,7 @@ import { rawOf } from "./raw_transaction.ts";
 import { scanRange, searchBlock } from "./scan_range.ts";
 import { bare } from "./scan.ts";
 import { balancesAt, balancesOf, locateTransaction, searchTransaction } from "./search.ts";
+import { callOutflow } from "./call_outflow.ts";
 import { countsAt, spentBetween } from "./outflow.ts";
 import { tokenDetails } from "./token_details.ts";
 import { recheck } from "./transfer_proof.ts";
@@ -78,7 +79,7 @@ export async function openEvm(
     inspect: async (raw) => await Promise.resolve(inspectRaw(evm, raw)),
     planOf: ({ raw }, how) => planOfSigned(evm, raw, how),
     raw: ({ hash }) => rawOf(evm, hash),
-    outflow: null,
+    outflow: (hash, of) => callOutflow(evm, hash, of),
     broadcast: (signed) => broadcastRaw(evm, signed),
     status: (query) => statusOf(evm, query),
     token: (contract, height) => tokenDetails(evm, contract, height),

@@ -191,6 +191,35 @@ export function inside(
     if (payer !== null) gain.payers.add(payer);
     gains.set(owner, gain);
   }
+  for (const { from, to, amount } of movesInside(trace)) {
+    add(to, amount, from);
+    add(from, -amount, null);
+  }
+  return [...gains].filter(([, { amount }]) => amount > 0n).map(([owner, gain]) => ({
+    hash,
+    index: INSIDE,
+    from: gain.payers.size === 1 ? evm.ethers.getAddress([...gain.payers][0]) : null,
+    to: index.addresses.get(owner)!,
+    contract: null,
+    amount: gain.amount,
+    block: bare(block),
+    maturesAt: null,
+  }));
+}
+
+/** Coins that a call inside a transaction moved; addresses in lower case, null for what is none. */
+export interface InnerMove {
+  /** Who paid. */
+  readonly from: string | null;
+  /** Who got it. */
+  readonly to: string | null;
+  /** Wei. */
+  readonly amount: bigint;
+}
+
+/** Lists the coins that calls inside a transaction moved, its own value not counted. */
+export function movesInside(trace: unknown): InnerMove[] {
+  const moves: InnerMove[] = [];
   // Without recursion: however deep a node nests its answer, the stack suffices.
   const left: { readonly given: unknown; readonly outermost: boolean }[] = [
     { given: trace, outermost: true },
@@ -204,22 +233,12 @@ export function inside(
       const [from, to] = [frame.from, frame.to].map((one) =>
         isAddress(one) ? one.toLowerCase() : null
       );
-      add(to, amount, from);
-      add(from, -amount, null);
+      moves.push({ from, to, amount });
     }
     const calls = Array.isArray(frame.calls) ? frame.calls : [];
     for (const given of calls) left.push({ given, outermost: false });
   }
-  return [...gains].filter(([, { amount }]) => amount > 0n).map(([owner, gain]) => ({
-    hash,
-    index: INSIDE,
-    from: gain.payers.size === 1 ? evm.ethers.getAddress([...gain.payers][0]) : null,
-    to: index.addresses.get(owner)!,
-    contract: null,
-    amount: gain.amount,
-    block: bare(block),
-    maturesAt: null,
-  }));
+  return moves;
 }
 
 /** Calls that move coins; a delegate call only repeats the value of its caller. */
