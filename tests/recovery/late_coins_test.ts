@@ -3,22 +3,20 @@ import { deepEqual, equal } from "node:assert/strict";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { answered } from "../support/found_payments.ts";
 import { haltRealm } from "../support/installation.ts";
-import { FEE, signByHand } from "../support/made_by_hand.ts";
+import { FEE, mineByHand, signByHand } from "../support/made_by_hand.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { openOneCoin, openPayingOne } from "../support/paying_ramp.ts";
 import { pay } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
-import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow } from "../support/utxo_fixture.ts";
 
 Deno.test({
   name:
     "LTC: a replacement of ours that spends a coin which is not scanned yet waits for the scan, and costs its fee: the coin is no stranger's",
   ignore: !hasLitecoind(),
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm, node, address } = funded;
-    await funded.fund(5n * COIN);
-    const { address: to } = await newParty("LITECOIN");
-    const id = await pay(funded, to, "1");
+    await using funded = await openPayingOne();
+    const { realm, node, address, id, to } = funded;
     const states = "select state, fee::text from chain_orders where purpose = 'withdrawal'";
     while ((await rowsOf<{ state: string }>(realm, states))[0].state !== "sent") {
       await funded.advance();
@@ -52,10 +50,9 @@ Deno.test({
     "LTC: a transaction that spends coins of two ramps and pays a withdrawal of the second ends it, and is no payment of the first",
   ignore: !hasLitecoind(),
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+    await using funded = await openOneCoin();
     const { realm, node, address } = funded;
     const { send } = realm.admin;
-    await funded.fund(5n * COIN);
     const ramp = { type: "ramp", asset: "LTC", testnet: true };
     const { body: second } = await send("POST", "/v1/accounts", ramp);
     await realm.drain();
@@ -65,12 +62,11 @@ Deno.test({
     await funded.until(async () => (await funded.account(second.id)).balance.total === "3");
     const { address: to } = await newParty("LITECOIN");
     const id = await pay(funded, to, "1", { source: { account: second.id } });
-    const { raw, hash } = await signByHand(funded, null, [
+    const hash = await mineByHand(funded, null, [
       { to, amount: COIN },
       { to: address, amount: 5n * COIN },
       { to: other, amount: 2n * COIN - FEE },
     ], { others: [other] });
-    await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
     await node.mine(2);
     await haltRealm(realm);
     const { report, asked } = await answered(realm);

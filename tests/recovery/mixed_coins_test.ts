@@ -6,21 +6,27 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { answered } from "../support/found_payments.ts";
 import { haltRealm, renewPrices } from "../support/installation.ts";
-import { FEE, signByHand, strangeCoin } from "../support/made_by_hand.ts";
+import {
+  FEE,
+  type HandPayment,
+  mineByHand,
+  type Strange,
+  strangeCoin,
+} from "../support/made_by_hand.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { pay, speedUp } from "../support/pending_withdrawals.ts";
+import { openOneCoin, openPayingOne } from "../support/paying_ramp.ts";
+import { speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
-import { COIN, follow, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, type UtxoRamp } from "../support/utxo_fixture.ts";
 
 const ignore = !hasLitecoind();
-/** Mines a transaction, and reconciles. */
-async function foundIn(funded: UtxoRamp, raw: string) {
-  const { node, realm } = funded;
-  await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
-  await haltRealm(realm);
-  const { report, asked } = await answered(realm);
+/** Mines a transaction of our coin and a stranger's, and reconciles. */
+async function found(funded: UtxoRamp, strange: Strange, paying: readonly HandPayment[]) {
+  const hash = await mineByHand(funded, strange, paying);
+  await haltRealm(funded.realm);
+  const { report, asked } = await answered(funded.realm);
   deepEqual([report.lifted, report.obstacles], [true, []]);
-  return { report, asked };
+  return { hash, report, asked };
 }
 
 async function foundOrder({ realm }: UtxoRamp) {
@@ -36,18 +42,15 @@ Deno.test({
     "LTC: a payment of ours that spends a stranger's coin beside ours ends its withdrawal, and costs what our coins were worth",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN);
-    const { address: to } = await newParty("LITECOIN");
-    const id = await pay(funded, to, "1");
+    await using funded = await openPayingOne();
+    const { id, to } = funded;
     const strange = await strangeCoin(funded);
     const { address: theirs } = await newParty("LITECOIN");
-    const { raw, hash } = await signByHand(funded, strange, [
+    const { hash, report, asked } = await found(funded, strange, [
       { to: theirs, amount: strange.amount },
       { to, amount: COIN },
       { to: funded.address, amount: 4n * COIN - FEE },
     ]);
-    const { report, asked } = await foundIn(funded, raw);
     deepEqual([report.taken.map((one) => one.paid.length), asked], [[1], []]);
     deepEqual(report.taken[0].unmatched, [{ to: theirs, contract: null, amount: `${FEE}` }]);
     const [row] = await funded.ended([id]);
@@ -64,14 +67,12 @@ Deno.test({
     "LTC: a payment to nobody we know, of a coin of ours and a stranger's together, is done, and `fees` bears our coin and no more",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN);
+    await using funded = await openOneCoin();
     const strange = await strangeCoin(funded, true);
     const { address: to } = await newParty("LITECOIN");
-    const { raw } = await signByHand(funded, strange, [
+    const { report } = await found(funded, strange, [
       { to, amount: 5n * COIN + strange.amount - FEE },
     ]);
-    const { report } = await foundIn(funded, raw);
     deepEqual(report.taken.map(({ unmatched }) => unmatched), [
       [{ to, contract: null, amount: `${5n * COIN}` }],
     ]);
@@ -86,16 +87,13 @@ Deno.test({
     "LTC: a payment of ours for which a stranger's coin paid ends its withdrawal, and what the stranger brought in is no deposit",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN);
-    const { address: to } = await newParty("LITECOIN");
-    const id = await pay(funded, to, "1");
+    await using funded = await openPayingOne();
+    const { id, to } = funded;
     const strange = await strangeCoin(funded);
-    const { raw, hash } = await signByHand(funded, strange, [
+    const { hash, asked } = await found(funded, strange, [
       { to, amount: COIN },
       { to: funded.address, amount: 4n * COIN + strange.amount - FEE },
     ]);
-    const { asked } = await foundIn(funded, raw);
     deepEqual(asked, []);
     const [row] = await funded.ended([id]);
     deepEqual([row.status, row.chain.hash], ["DONE", hash]);
@@ -112,17 +110,13 @@ Deno.test({
     "LTC: a payment with a stranger's coin beside ours loses its block, cannot be sped up, and is asked about and made once more where the stranger spends that coin",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { node, realm } = funded;
-    await funded.fund(5n * COIN);
-    const { address: to } = await newParty("LITECOIN");
-    const id = await pay(funded, to, "1");
+    await using funded = await openPayingOne();
+    const { realm, node, id, to } = funded;
     const strange = await strangeCoin(funded);
-    const { raw } = await signByHand(funded, strange, [
+    await found(funded, strange, [
       { to, amount: COIN },
       { to: funded.address, amount: 4n * COIN + strange.amount - FEE },
     ]);
-    await foundIn(funded, raw);
     const block = await node.rpc<string>("getbestblockhash");
     await node.rpc("invalidateblock", block);
     const elsewhere = new Transaction();

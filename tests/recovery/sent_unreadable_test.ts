@@ -2,19 +2,19 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
-import { FEE, signByHand } from "../support/made_by_hand.ts";
+import { FEE, mineByHand } from "../support/made_by_hand.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { openOneCoin } from "../support/paying_ramp.ts";
 import { pay } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import { reconciled, trailOf } from "../support/unreadable.ts";
-import { COIN, follow, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow, type UtxoRamp } from "../support/utxo_fixture.ts";
 
 const ignore = !hasLitecoind();
 
 /** Makes withdrawals of 1 LTC each, and sends them in one transaction, which a node has. */
 async function openSent(count: number) {
-  const funded = await openUtxoRamp(LITECOIN);
-  await funded.fund(5n * COIN);
+  const funded = await openOneCoin();
   const made: { id: string; to: string }[] = [];
   for (let at = 0; at < count; at++) {
     const { address: to } = await newParty("LITECOIN");
@@ -31,13 +31,11 @@ async function openSent(count: number) {
 
 /** Mines what spends all coins and pays to some, and to a script without an address. */
 async function mineUnreadable(funded: UtxoRamp, to: readonly string[]): Promise<string> {
-  const { raw, hash } = await signByHand(funded, null, [
+  return await mineByHand(funded, null, [
     { to: "script:51", amount: COIN },
     ...to.map((one) => ({ to: one, amount: COIN })),
     { to: funded.address, amount: (4n - BigInt(to.length)) * COIN - FEE },
   ]);
-  await funded.node.rpc("generateblock", await funded.node.rpc("getnewaddress"), [raw]);
-  return hash;
 }
 
 Deno.test({

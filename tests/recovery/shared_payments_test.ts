@@ -2,7 +2,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
-import { FEE, signByHand, strangeCoin } from "../support/made_by_hand.ts";
+import { FEE, mineByHand, strangeCoin } from "../support/made_by_hand.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { openTwoCoins } from "../support/paying_ramp.ts";
 import { crashAt, pay } from "../support/pending_withdrawals.ts";
@@ -17,7 +17,7 @@ for (const share of [3n * COIN, 0n]) {
     ignore: !hasLitecoind(),
     fn: async () => {
       await using funded = await openTwoCoins();
-      const { realm, node } = funded;
+      const { realm } = funded;
       const { address: to } = await newParty("LITECOIN");
       const id = await pay(funded, to, "4");
       ok((await crashAt(funded, "stored")).done);
@@ -29,13 +29,12 @@ for (const share of [3n * COIN, 0n]) {
         { to: theirs, amount: strange.amount - 2n * COIN - FEE },
         { to, amount: COIN },
       ];
-      const { raw, hash } = await signByHand(
+      const hash = await mineByHand(
         funded,
         strange,
         share === 0n ? [paying[1], paying[0], paying[2]] : paying,
         { kept: reserved.map(({ input }) => input) },
       );
-      await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
       await haltRealm(realm);
       const [found] = await reconcile(realm);
       deepEqual(found.taken.map(({ unmatched }) => unmatched), [

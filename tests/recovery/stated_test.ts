@@ -3,9 +3,10 @@ import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
-import { FEE, signByHand } from "../support/made_by_hand.ts";
+import { FEE, mineByHand } from "../support/made_by_hand.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { newTronParty, partyOf, richTron } from "../support/nodes/tron/wallet.ts";
+import { openOneCoin } from "../support/paying_ramp.ts";
 import { pay } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import { openSolanaRamp, outsider } from "../support/solana_fixture.ts";
@@ -23,7 +24,7 @@ import {
   trailOf,
   withKey,
 } from "../support/unreadable.ts";
-import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow } from "../support/utxo_fixture.ts";
 
 const ignore = !hasLitecoind();
 const TRX = 1_000_000n;
@@ -39,17 +40,15 @@ Deno.test({
     "LTC: a transaction of ours that pays two withdrawals beside what is no address ends both where an operator names both",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+    await using funded = await openOneCoin();
     const { realm, node } = funded;
-    await funded.fund(5n * COIN);
     const to = [(await newParty("LITECOIN")).address, (await newParty("LITECOIN")).address];
     const ids = [await pay(funded, to[0], "1"), await pay(funded, to[1], "1")].toSorted();
-    const { raw, hash } = await signByHand(funded, null, [
+    const hash = await mineByHand(funded, null, [
       ...to.map((one) => ({ to: one, amount: COIN })),
       { to: "script:51", amount: COIN },
       { to: funded.address, amount: 2n * COIN - FEE },
     ]);
-    await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
     await node.mine(2);
     await haltRealm(realm);
     for (const wrong of [null, ids[0], ids[1]]) {

@@ -4,9 +4,10 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { readReconcileArguments } from "../../workers/recovery/reconcile_command.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
-import { FEE, signByHand } from "../support/made_by_hand.ts";
+import { FEE, mineByHand } from "../support/made_by_hand.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { newTronParty } from "../support/nodes/tron/wallet.ts";
+import { openOneCoin, openPayingOne } from "../support/paying_ramp.ts";
 import { pay } from "../support/pending_withdrawals.ts";
 import { openSolanaRamp, outsider } from "../support/solana_fixture.ts";
 import { openTronRamp } from "../support/tron_fixture.ts";
@@ -20,7 +21,7 @@ import {
   reconciled,
   trailOf,
 } from "../support/unreadable.ts";
-import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, follow } from "../support/utxo_fixture.ts";
 
 const ignore = !hasLitecoind();
 /** A script that anybody may spend, and no address. */
@@ -32,15 +33,13 @@ Deno.test({
     "LTC: a transaction of ours that pays what is no address keeps the quarantine until an operator calls it a loss, which the chain measures, once",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+    await using funded = await openOneCoin();
     const { realm, node } = funded;
-    await funded.fund(5n * COIN);
     const id = await pay(funded, (await newParty("LITECOIN")).address, "1");
-    const { raw, hash } = await signByHand(funded, null, [
+    const hash = await mineByHand(funded, null, [
       { to: SCRIPT, amount: 2n * COIN },
       { to: funded.address, amount: 3n * COIN - FEE },
     ]);
-    await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
     await haltRealm(realm);
     const first = await reconciled(realm);
     equal(first.report.lifted, false);
@@ -80,17 +79,13 @@ Deno.test({
     "LTC: a transaction of ours that pays a withdrawal beside what is no address is no loss, and ends that withdrawal where an operator says so",
   ignore,
   fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const { realm, node } = funded;
-    await funded.fund(5n * COIN);
-    const { address: to } = await newParty("LITECOIN");
-    const id = await pay(funded, to, "1");
-    const { raw, hash } = await signByHand(funded, null, [
+    await using funded = await openPayingOne();
+    const { realm, node, id, to } = funded;
+    const hash = await mineByHand(funded, null, [
       { to, amount: COIN },
       { to: SCRIPT, amount: COIN },
       { to: funded.address, amount: 3n * COIN - FEE },
     ]);
-    await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
     await node.mine(2);
     await haltRealm(realm);
     const wrong = await reconciled(realm, { [hash]: null });

@@ -34,15 +34,38 @@ export async function strangeCoin({ node }: UtxoRamp, many = false): Promise<Str
   return { txid, vout, amount: BigInt(Math.round(amount * 1e8)) };
 }
 
-/**
- * Signs a transaction that spends all coins of the ramp, of other addresses of ours and, where given, a stranger's, who
- * signs with it; but not those that are `kept`.
- */
+/** A payment that is made by hand; to an address, or to `script:` and a script in hexadecimal. */
+export interface HandPayment {
+  readonly to: string;
+  readonly amount: bigint;
+}
+
+/** What else such a transaction spends, and what it does not. */
+export interface HandInputs {
+  /** Other addresses of ours. */
+  readonly others?: readonly string[];
+  /** Coins that stay, as `txid:index`. */
+  readonly kept?: readonly string[];
+}
+
+/** Signs as {@link signByHand} does, and mines that in a block which holds nothing else. Gives the hash. */
+export async function mineByHand(
+  funded: UtxoRamp,
+  strange: Strange | null,
+  paying: readonly HandPayment[],
+  inputs: HandInputs = {},
+): Promise<string> {
+  const { raw, hash } = await signByHand(funded, strange, paying, inputs);
+  await funded.node.rpc("generateblock", await funded.node.rpc("getnewaddress"), [raw]);
+  return hash;
+}
+
+/** Signs a transaction that spends all coins of the ramp and, where given, a stranger's, who signs with it. */
 export async function signByHand(
   funded: UtxoRamp,
   strange: Strange | null,
-  paying: readonly { to: string; amount: bigint }[],
-  { others = [], kept = [] }: { others?: readonly string[]; kept?: readonly string[] } = {},
+  paying: readonly HandPayment[],
+  { others = [], kept = [] }: HandInputs = {},
 ): Promise<{ raw: string; hash: string }> {
   const { context, address, realm, node } = funded;
   const ours = [address, ...others];

@@ -18,9 +18,27 @@ export async function openTwoCoins(): Promise<UtxoRamp> {
   return funded;
 }
 
+/** Opens a ramp of one coin of 5 LTC. */
+export async function openOneCoin(): Promise<UtxoRamp> {
+  const funded = await openUtxoRamp(LITECOIN);
+  await funded.fund(5n * COIN);
+  return funded;
+}
+
+/** Opens a ramp of one coin and withdraws from it. */
+export async function openPayingOne(): Promise<PayingRamp> {
+  return await paying(await openOneCoin());
+}
+
 /** Opens a ramp of two coins and withdraws from it. */
 export async function openPaying(more: Record<string, unknown> = {}): Promise<PayingRamp> {
-  const funded = await openTwoCoins();
+  return await paying(await openTwoCoins(), more);
+}
+
+async function paying(
+  funded: UtxoRamp,
+  more: Record<string, unknown> = {},
+): Promise<PayingRamp> {
   const { address: to } = await newParty("LITECOIN");
   return { ...funded, to, id: await pay(funded, to, "1", more) };
 }

@@ -48,7 +48,7 @@ export async function readStated(
   const raw = await chain.raw(mined);
   const due = (await reading(context.pool, (db) => dueOf(db, search, [])))
     .toSorted((one, other) => Number(isSaid(stated, other)) - Number(isSaid(stated, one)));
-  const { outflow, arrived } = await outflowOf(search, hash, due);
+  const { outflow, arrived } = await outflowOf(search, mined, due);
   const senders = await reading(context.pool, (db) => selectOwnPlaces(db, place, outflow.from));
   const ours = outflow.from.flatMap((one) => senders.find(({ address }) => address === one) ?? []);
   if (ours.length === 0) return null;

@@ -3,7 +3,7 @@
  * what those got that withdrawals are due.
  * @module
  */
-import type { NetworkKey } from "../../db/chains/cursors.ts";
+import { type NetworkKey, selectCursor } from "../../db/chains/cursors.ts";
 import type { Db } from "../../db/database.ts";
 import { selectPaidUnfound } from "../../db/recovery/found_payments.ts";
 import {
@@ -82,16 +82,22 @@ export async function dueOf(
 /**
  * Asks what a transaction moved. What arrived at an address of ours as a deposit has left: its customer gets it. Not
  * where that address signed it and the deposit is held: then it is what came back.
+ *
+ * @throws {ChainError} `held` while its block is not scanned: what it brings as deposits is not known
  */
 export async function outflowOf(
   { context, chain, place }: OutflowSearch,
-  hash: string,
+  { hash, height }: Pick<FoundTransaction, "hash" | "height">,
   due: readonly Due[],
 ): Promise<{ outflow: Outflow; arrived: ReadonlySet<string> }> {
-  const { all, deposits } = await reading(context.pool, async (db) => ({
+  const { all, deposits, cursor } = await reading(context.pool, async (db) => ({
     all: await selectOwnAddresses(db, place),
+    cursor: await selectCursor(db, place),
     deposits: await selectArrived(db, place, hash),
   }));
+  if (cursor === null || cursor.height < height) {
+    throw new ChainError("held", `the block of ${hash} is not scanned yet: run it again`);
+  }
   const arrived = new Set(deposits.map(({ address }) => address));
   const ask = async () =>
     await chain.outflow!(hash, {
@@ -194,7 +200,7 @@ export async function withCalls(
   }
   const due = (await reading(search.context.pool, (db) => dueOf(db, search, inputs)))
     .filter(({ sender }) => (sender ?? from) === from);
-  const { outflow, arrived } = await outflowOf(search, hash, due);
+  const { outflow, arrived } = await outflowOf(search, found, due);
   return { ...found, payments: paymentsOf(outflow, due, arrived, calls) };
 }
 
