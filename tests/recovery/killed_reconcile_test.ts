@@ -7,39 +7,13 @@ import type { Tx } from "../../db/database.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { isKilled, KILLED } from "../support/killed_reconcile.ts";
 import { openOrderedAnew } from "../support/ordered_anew.ts";
 import { openTwoCoins } from "../support/paying_ramp.ts";
 import { pay } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { COIN, hurry, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
-
-const KILLED = "the process was killed";
-
-/** The same context, whose process ends instead of taking a step after so many. */
-function killedAfter(context: WorkerContext, steps: number): WorkerContext {
-  let taken = 0;
-  const step: WorkerContext["step"] = (work, ...how) => {
-    if (taken++ >= steps) return Promise.reject(new Error(KILLED));
-    return context.step(work, ...how);
-  };
-  return { ...context, actor: { ...context.actor, at: Date.now() }, step };
-}
-
-/** Reconciles until so many steps were taken; false where it came to its end before. */
-async function isKilled(realm: TestRealm, steps: number): Promise<boolean> {
-  const context = await workerContextOf(realm);
-  const options = { gap: 50, back: 100, answer: () => Promise.resolve(false) };
-  try {
-    await reconcileRealm(killedAfter(context, steps), options);
-    return false;
-  } catch (error) {
-    if ((error as Error).message !== KILLED) throw error;
-    return true;
-  } finally {
-    context.chains.close();
-  }
-}
 
 /** What callers see of it in the end. */
 async function outcome(funded: UtxoRamp, ids: readonly string[]) {

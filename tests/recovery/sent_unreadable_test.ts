@@ -5,6 +5,7 @@ import { haltRealm, reconcile } from "../support/installation.ts";
 import { FEE, mineByHand } from "../support/made_by_hand.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { openOneCoin } from "../support/paying_ramp.ts";
+import { isKilled } from "../support/killed_reconcile.ts";
 import { pay } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import { reconciled, trailOf } from "../support/unreadable.ts";
@@ -96,6 +97,29 @@ Deno.test({
     equal(rows[0].chain.hash, hash);
     await follow(funded, 3);
     for (const { to } of [paid, other]) deepEqual(await funded.held(to), [COIN]);
+    await funded.agree();
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: a reconciliation that is killed before any of its steps, in which an operator names what took the place of a sent withdrawal, books it once",
+  ignore,
+  fn: async () => {
+    await using funded = await openSent(2);
+    const { realm, node, made: [paid, other] } = funded;
+    const hash = await mineUnreadable(funded, [paid.to]);
+    await node.mine(2);
+    await haltRealm(realm);
+    let steps = 0;
+    while (await isKilled(realm, steps, new Map([[hash, [paid.id]]]))) steps++;
+    ok(steps > 2, `killed at ${steps} steps`);
+    const rows = await funded.ended([paid.id, other.id]);
+    deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
+    equal(rows[0].chain.hash, hash);
+    await follow(funded, 3);
+    for (const { to } of [paid, other]) deepEqual(await funded.held(to), [COIN]);
+    deepEqual((await trailOf(realm)).map(({ entity }) => entity), [paid.id]);
     await funded.agree();
   },
 });
