@@ -4,13 +4,7 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { endAt } from "../support/ended_worker.ts";
 import { signCall } from "../support/evm_by_hand.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
-import {
-  answered,
-  foundAndLost,
-  paidOut,
-  reorganise,
-  signElsewhere,
-} from "../support/found_payments.ts";
+import { answered, foundAndLost, paidOut, signElsewhere } from "../support/found_payments.ts";
 import { haltRealm, keepRealm, renewPrices, restoreRealm } from "../support/installation.ts";
 import { driftsOf, mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { CALLS, rich } from "../support/nodes/anvil.ts";
