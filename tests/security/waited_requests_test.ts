@@ -195,3 +195,27 @@ test("a change that waits for the ledger lock is taken back where its caller's k
   // Its key was not claimed either.
   equal((await user.send("POST", path, undefined, idempotent)).status, 200);
 });
+
+test("two hundred changes that wait for the ledger lock are all done: their callers' keys are asked for by connections that none of them holds", async (realm) => {
+  await using process = waitingProcess(realm);
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const { from } = await holder(realm);
+  const keys = [manager.key];
+  for (let count = 0; count < 9; count++) {
+    const made = await manager.send("POST", "/v1/keys", { name: `importer ${count}` });
+    equal(made.status, 201, made.text);
+    keys.push(made.body.key);
+  }
+  for (const key of keys) equal((await process.send(key)("GET", "/v1/auth/me")).status, 200);
+  const lock = await holdLedgerLock(realm);
+  const path = `/v1/accounts/${from}/freeze`;
+  const changes = Array.from(
+    { length: 200 },
+    (_, at) => process.send(keys[at % keys.length])("POST", path),
+  );
+  await waitForWaiter(realm, 2);
+  process.wait(); // what is known of the keys is too old by now
+  await lock.release();
+  const statuses = (await Promise.all(changes)).map(({ status }) => status);
+  deepEqual([...new Set(statuses)], [200]);
+});
