@@ -65,6 +65,14 @@ export async function closeBlock(tx: LedgerTx, id: string): Promise<BlockRow | n
   return row ?? null;
 }
 
+/** Closes those of some blocks that are open; gives their ids. */
+export async function closeBlocks(tx: LedgerTx, ids: readonly string[]): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    update blocks set status = 'RELEASED'
+    where id = any (${ids as string[]}::uuid[]) and status = 'OPEN' returning id`;
+  return rows.map(({ id }) => id);
+}
+
 /**
  * Closes an open block by its capture; the rest becomes available again. Draws the id of the
  * transaction, which is posted next. Null if the block is closed or expired.

@@ -66,6 +66,16 @@ export async function selectAttemptSummaries(
     select ${db(MADE)} from order_attempts where order_id = ${order} order by attempt`;
 }
 
+/** Reads all attempts of some orders as {@link selectAttemptSummaries} reads those of one. */
+export async function selectAllSummaries(
+  db: Db,
+  orders: readonly string[],
+): Promise<Omit<AttemptRow, "raw">[]> {
+  return await db<Omit<AttemptRow, "raw">[]>`
+    select ${db(MADE)} from order_attempts where order_id = any (${orders as string[]}::uuid[])
+    order by order_id, attempt`;
+}
+
 /** Adds a plan. */
 export async function insertAttempt(
   tx: Tx,

@@ -66,6 +66,32 @@ export async function updateBatch(
   return rows.map((row) => row.id).toSorted();
 }
 
+/** Changes some chain orders alike. Gives them, oldest first. */
+export async function updateTogether(
+  tx: Tx,
+  ids: readonly string[],
+  change: OrderChange,
+): Promise<OrderRow[]> {
+  const rows = await tx<OrderRow[]>`
+    update chain_orders set ${tx(change)}, updated_at = now()
+    where id = any (${ids as string[]}::uuid[]) returning ${tx(ORDER_COLUMNS)}`;
+  return rows.toSorted((one, other) => one.id < other.id ? -1 : 1);
+}
+
+/** Changes some chain orders alike, but for the fee of each. Gives them, oldest first. */
+export async function updateShares(
+  tx: Tx,
+  shares: readonly { id: string; fee: string | null }[],
+  change: OrderChange,
+): Promise<OrderRow[]> {
+  const rows = await tx<OrderRow[]>`
+    update chain_orders set ${tx(change)}, fee = q.share, updated_at = now()
+    from unnest(${shares.map(({ id }) => id)}::uuid[],
+      ${shares.map(({ fee }) => fee)}::text[]::numeric[]) q(member, share)
+    where id = q.member returning ${tx(ORDER_COLUMNS)}`;
+  return rows.toSorted((one, other) => one.id < other.id ? -1 : 1);
+}
+
 /** Notes the transaction that booked an order's refund. */
 export async function updateRefundBooked(tx: Tx, id: string, transaction: string): Promise<void> {
   await tx`update chain_orders set refund_transaction = ${transaction} where id = ${id}`;

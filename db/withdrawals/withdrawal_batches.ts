@@ -21,6 +21,14 @@ export async function lockNewOrders(tx: Tx, ids: readonly string[]): Promise<Ord
     order by id for update`;
 }
 
+/** Locks the orders of a batch, oldest first. */
+export async function lockBatched(tx: Tx, batch_order_id: string): Promise<OrderRow[]> {
+  return await tx<OrderRow[]>`
+    select ${
+    tx(ORDER_COLUMNS)
+  } from chain_orders where batch_order_id = ${batch_order_id} order by id for update`;
+}
+
 /** Reads the orders of a batch, oldest first. */
 export async function selectBatched(db: Db, batch_order_id: string): Promise<OrderRow[]> {
   return await db<OrderRow[]>`

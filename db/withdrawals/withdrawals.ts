@@ -202,6 +202,51 @@ export async function updateWithdrawal(
   return row;
 }
 
+/** A change of one of several withdrawals, whose changes have the same columns. */
+export interface WithdrawalUpdate {
+  id: string;
+  change: Omit<WithdrawalChange, "speed" | "fee" | "charged" | "surcharge" | "block" | "gas">;
+  entry: HistoryEntry | null;
+}
+
+/** Types of the columns that several withdrawals change at once. */
+const UPDATED: Readonly<Record<keyof WithdrawalUpdate["change"], string>> = {
+  status: "text",
+  hash: "text",
+  nonce: "integer",
+  height: "integer",
+  confirmations: "integer",
+  cost: "numeric",
+  returned: "numeric",
+  error: "jsonb",
+};
+
+/** Changes withdrawals as {@link updateWithdrawal} changes one. Gives them in the order of the changes. */
+export async function updateWithdrawals(
+  tx: Tx,
+  updates: readonly WithdrawalUpdate[],
+  at: number,
+): Promise<WithdrawalRow[]> {
+  if (updates.length === 0) return [];
+  const columns = Object.keys(updates[0].change) as (keyof typeof UPDATED)[];
+  const given = updates.map(({ id, change, entry }) => ({
+    ...{ ...change, given: id },
+    added: entry === null ? [] : [entry],
+  }));
+  const set = columns.map((name) => `${name} = q.${name}`);
+  const types = columns.map((name) => `${name} ${UPDATED[name]}`);
+  const rows = await tx.unsafe<WithdrawalRow[]>(
+    `update withdrawals w set ${[...set, "history = w.history || q.added"].join(", ")},
+        updated_at = to_timestamp($2::bigint / 1000.0)
+      from jsonb_to_recordset($1::text::jsonb)
+        q(${["given uuid", "added jsonb", ...types].join(", ")})
+      where w.id = q.given returning ${COLUMNS.map((name) => `w.${name}`).join(", ")}`,
+    [JSON.stringify(given), `${at}`],
+  );
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return updates.flatMap(({ id }) => byId.get(id) ?? []);
+}
+
 /** Changes the free-form part. */
 export async function updateWithdrawalData(
   tx: Tx,

@@ -11,6 +11,7 @@ import {
   type BlockRow,
   captureBlock,
   closeBlock,
+  closeBlocks,
   expireBlocks,
   insertBlock,
   isOver,
@@ -162,6 +163,18 @@ export async function freeBlock(tx: LedgerTx, id: string): Promise<BlockRow> {
   const closed = await closeBlock(tx, id);
   if (closed === null) throw new DomainError("block.closed", "the block is not open any more");
   return closed;
+}
+
+/**
+ * Releases open blocks in the caller's transaction, which holds the ledger lock.
+ *
+ * @throws {DomainError} block.closed
+ */
+export async function freeBlocks(tx: LedgerTx, ids: readonly string[]): Promise<void> {
+  const closed = await closeBlocks(tx, ids);
+  if (closed.length < ids.length) {
+    throw new DomainError("block.closed", "a block is not open any more");
+  }
 }
 
 /**

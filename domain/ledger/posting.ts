@@ -107,10 +107,40 @@ export async function postMove(
   move: InternalMove,
   options: { force?: boolean } = {},
 ): Promise<Posted> {
+  const [outcome] = await applyMoves(tx, [rowOf(actor, move)], {
+    type: move.type,
+    reserved: move.reserved,
+    force: options.force,
+  });
+  return postedOf(outcome);
+}
+
+/**
+ * Posts internal moves of one type in their order, in a transaction that holds the ledger lock. One refusal refuses all.
+ *
+ * @param options.force books chain events whatever state the accounts are in; for workers
+ * @throws {DomainError} balance.insufficient, account.*, request.invalid
+ */
+export async function postMoves(
+  tx: LedgerTx,
+  actor: Actor,
+  moves: readonly InternalMove[],
+  options: { force?: boolean } = {},
+): Promise<void> {
+  if (moves.length === 0) return;
+  const [{ type }] = moves;
+  if (moves.some((one) => one.type !== type)) throw new TypeError("moves of one type are expected");
+  const rows = moves.map((move) => rowOf(actor, move));
+  const outcomes = await applyMoves(tx, rows, { type, atomic: true, force: options.force });
+  // Of refused moves the others have no outcome.
+  for (const outcome of outcomes) if ("refused" in outcome) throw refusal(outcome.refused, false);
+}
+
+function rowOf(actor: Actor, move: InternalMove): Move {
   const extras = move.reverts === undefined && !move.addressData
     ? null
     : JSON.stringify({ reverts: move.reverts, address_data: move.addressData ?? undefined });
-  const row: Move = {
+  return {
     source: move.source,
     destination: move.destination,
     amount: move.amount,
@@ -123,12 +153,6 @@ export async function postMove(
     reference: null,
     extras,
   };
-  const [outcome] = await applyMoves(tx, [row], {
-    type: move.type,
-    reserved: move.reserved,
-    force: options.force,
-  });
-  return postedOf(outcome);
 }
 
 /**

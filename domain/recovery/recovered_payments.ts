@@ -8,18 +8,18 @@ import type { LedgerTx } from "../../db/transaction.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { releaseFound } from "../../db/recovery/found_payments.ts";
 import { selectKeptTokens } from "../../db/currencies/tokens.ts";
-import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
-import { type HistoryEntry, updateWithdrawal } from "../../db/withdrawals/withdrawals.ts";
+import { lockBatched, selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
+import { type HistoryEntry, updateWithdrawals } from "../../db/withdrawals/withdrawals.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, findAsset, nativeAsset, tokenByContract } from "../assets.ts";
-import { counterparty, postMove } from "../ledger/posting.ts";
+import { counterparty, type InternalMove, postMoves } from "../ledger/posting.ts";
 import { fromUnits } from "../money.ts";
 import { type DropProof, type OrderRow, renewOrder } from "../sending/chain_orders.ts";
 import { bookGas } from "../sending/network_fees.ts";
 import { endWithBatch } from "../sending/order_states.ts";
 import { quarantine } from "../sending/quarantine.ts";
 import { divideFee } from "../withdrawals/withdrawal_batches.ts";
-import { announce, settleWithdrawal } from "../withdrawals/withdrawal_settlement.ts";
+import { announceAll, settleWithdrawals } from "../withdrawals/withdrawal_settlement.ts";
 
 /** One payment of a recovered order, as its request keeps it. */
 export interface Part {
@@ -38,31 +38,30 @@ export interface Part {
 /** Books the effects of a recovered transaction, in a transaction that holds the ledger lock. */
 export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const parts = (order.request as unknown as { payments: Part[] }).payments;
-  const carried = new Map((await selectBatched(tx, order.id)).map((one) => [one.id, one]));
+  const carried = new Map((await lockBatched(tx, order.id)).map((one) => [one.id, one]));
   const paying = parts.filter((one) => one.order !== null);
   const whole = order.fee === null ? 0n : BigInt(order.fee);
   const shares = paying.length === 0 ? [] : divideFee(whole, paying.length);
   const { state, hash, height, confirmations } = order;
-  for (const [at, part] of paying.entries()) {
+  const ending = paying.flatMap((part, at) => {
     const member = carried.get(part.order!);
-    if (member === undefined) continue;
-    const fee = `${shares[at]}`;
-    const ended = await endWithBatch(tx, member, order, fee);
-    await settleWithdrawal(tx, actor, ended, { spared: sparedOf(part) });
-  }
+    return member === undefined ? [] : [{ ...member, share: `${shares[at]}` }];
+  });
+  const spared = new Map(paying.map((part) => [part.order!, sparedOf(part)]));
+  await settleWithdrawals(tx, actor, await endWithBatch(tx, ending, order), { spared });
   if (paying.length === 0) await bookGas(tx, actor, order);
   if (state !== "done") {
     await disclaim(tx, actor, order, "failed");
     return;
   }
-  for (const part of parts) {
-    if (part.withdrawal !== null) {
-      const entry: HistoryEntry = { at: actor.at, event: "found", hash, block: height };
-      await updateWithdrawal(tx, part.withdrawal, { hash, height, confirmations }, entry, actor.at);
-    } else if (part.order === null && part.amount !== "0") {
-      await bookUnmatched(tx, actor, order, part);
-    }
-  }
+  const entry: HistoryEntry = { at: actor.at, event: "found", hash, block: height };
+  const change = { hash, height, confirmations };
+  const called = parts.flatMap(({ withdrawal }) => withdrawal ?? []);
+  await updateWithdrawals(tx, called.map((id) => ({ id, change, entry })), actor.at);
+  const unmatched = parts.filter((one) =>
+    one.withdrawal === null && one.order === null && one.amount !== "0"
+  );
+  await bookUnmatched(tx, actor, order, unmatched);
 }
 
 /**
@@ -83,9 +82,8 @@ export async function giveUpRecovered(
   await renewOrder(tx, actor, order, proof);
   const block = { hash: null, nonce: null, height: null, confirmations: 0 };
   const entry: HistoryEntry = { at: actor.at, event: "waiting", reason };
-  for (const id of members) {
-    await announce(tx, actor, await updateWithdrawal(tx, id, block, entry, actor.at));
-  }
+  const updates = members.map((id) => ({ id, change: block, entry }));
+  await announceAll(tx, actor, await updateWithdrawals(tx, updates, actor.at));
   const unpaid = await disclaim(tx, actor, order, "can never be mined");
   if (members.length === 0) return unpaid;
   const detail = `${reason}: it was the payment of ${members.join(", ")}`;
@@ -109,9 +107,8 @@ async function disclaim(
   if (called.length === 0) return null;
   const reason = `${order.hash}, which was found as the payment that an operator knew of, ${fault}`;
   const entry: HistoryEntry = { at: actor.at, event: "found", hash: order.hash, reason };
-  for (const id of called) {
-    await announce(tx, actor, await updateWithdrawal(tx, id, {}, entry, actor.at));
-  }
+  const updates = called.map((id) => ({ id, change: {}, entry }));
+  await announceAll(tx, actor, await updateWithdrawals(tx, updates, actor.at));
   const detail = `no transaction has paid ${called.join(", ")}, which is done: ${reason}`;
   await quarantine(tx, actor, [order.ramp], detail);
   return detail;
@@ -122,31 +119,39 @@ function sparedOf({ amount, whole = amount }: Part): bigint {
   return BigInt(whole) - BigInt(amount);
 }
 
-/** Books an unexplained payment: `fees` bears it until an operator assigns it. */
+/** Books unexplained payments: `fees` bears them until an operator assigns them. */
 async function bookUnmatched(
   tx: LedgerTx,
   actor: Actor,
   order: OrderRow,
-  part: Part,
+  parts: readonly Part[],
 ): Promise<void> {
+  const ramp = parts.length === 0 ? null : await selectAccount(tx, order.ramp);
+  if (ramp === null) return;
   const chain = order.chain as ChainId;
-  const { contract } = part;
-  const kept = contract === null
-    ? undefined
-    : (await selectKeptTokens(tx, order)).find((one) => one.contract === contract);
-  const registered = contract === null ? nativeAsset(chain) : tokenByContract(chain, contract);
-  const code = kept?.symbol ?? registered?.code;
-  const decimals = kept?.decimals ?? registered?.decimals;
-  const ramp = await selectAccount(tx, order.ramp);
-  if (code === undefined || decimals === undefined || ramp === null) return;
-  // Coins at the address of a token's ramp are its gas, which the ledger does not keep.
-  if (contract === null && findAsset(ramp.asset)?.contract !== null) return;
-  const asset = { code, decimals, testnet: kept === undefined && order.network !== "main" };
-  await postMove(tx, actor, {
-    type: "withdrawal",
-    source: await counterparty(tx, actor, "fees", asset),
-    destination: await counterparty(tx, actor, "world", asset),
-    amount: fromUnits(BigInt(part.amount), decimals),
-    data: { order: order.id, destination: part.to, hash: order.hash },
-  }, { force: true });
+  const isToken = parts.some(({ contract }) => contract !== null);
+  const tokens = isToken ? await selectKeptTokens(tx, order) : [];
+  const accounts = new Map<string, { source: string; destination: string }>();
+  const moves: InternalMove[] = [];
+  for (const { contract, amount, to } of parts) {
+    const kept = contract === null ? undefined : tokens.find((one) => one.contract === contract);
+    const registered = contract === null ? nativeAsset(chain) : tokenByContract(chain, contract);
+    const code = kept?.symbol ?? registered?.code;
+    const decimals = kept?.decimals ?? registered?.decimals;
+    if (code === undefined || decimals === undefined) continue;
+    // Coins at the address of a token's ramp are its gas, which the ledger does not keep.
+    if (contract === null && findAsset(ramp.asset)?.contract !== null) continue;
+    const asset = { code, decimals, testnet: kept === undefined && order.network !== "main" };
+    const key = `${code} ${asset.testnet}`;
+    const between = accounts.get(key) ?? {
+      source: await counterparty(tx, actor, "fees", asset),
+      destination: await counterparty(tx, actor, "world", asset),
+    };
+    accounts.set(key, between);
+    const data = { order: order.id, destination: to, hash: order.hash };
+    moves.push({
+      ...{ type: "withdrawal", ...between, amount: fromUnits(BigInt(amount), decimals), data },
+    });
+  }
+  await postMoves(tx, actor, moves, { force: true });
 }

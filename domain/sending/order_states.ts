@@ -16,6 +16,8 @@ import {
   updateOrder,
   updateOrders,
   updateRefundBooked,
+  updateShares,
+  updateTogether,
 } from "../../db/sending/order_states.ts";
 
 export { type FoundOrder } from "../../db/sending/order_states.ts";
@@ -191,20 +193,32 @@ export async function joinFound(tx: Tx, order: Locked, found: string): Promise<O
   return await enter(tx, order, "batched", { batch_order_id: found, replace: false, error: null });
 }
 
-/** Records the block of a batch at one of its members. */
-export async function noteBatchStatus(tx: Tx, id: string, status: BatchStatus): Promise<OrderRow> {
-  return await updateOrder(tx, id, status);
+/** Records the block of a batch at its members. Gives them, oldest first. */
+export async function noteBatchStatus(
+  tx: Tx,
+  members: readonly Locked[],
+  status: BatchStatus,
+): Promise<OrderRow[]> {
+  if (members.length === 0) return [];
+  return await updateTogether(tx, members.map(({ id }) => id), status);
 }
 
-/** batched → done, failed, dropped: an order ends as its batch does. */
+/**
+ * batched → done, failed, dropped: orders end as their batch does, each with its share of the fee. Gives them, oldest
+ * first.
+ */
 export async function endWithBatch(
   tx: Tx,
-  order: Locked,
+  members: readonly (Locked & { share: string | null })[],
   batch: OrderRow,
-  fee: string | null,
-): Promise<OrderRow> {
+): Promise<OrderRow[]> {
+  if (members.length === 0) return [];
   const { state, hash, height, confirmations, fee_contract, error } = batch;
-  return await enter(tx, order, state, { hash, height, confirmations, fee, fee_contract, error });
+  for (const member of members) assertAllowed(member.state, state, member.id);
+  const shares = members.map(({ id, share }) => ({ id, fee: share }));
+  return await updateShares(tx, shares, {
+    ...{ state, hash, height, confirmations, fee_contract, error },
+  });
 }
 
 /** → mined: begins an order whose transaction only the chain knew; its ramp is in quarantine. */

@@ -8,10 +8,10 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
-import { closeBlock, insertBlock, selectBlock } from "../../db/ledger/blocks.ts";
+import { closeBlock, closeBlocks, insertBlock, selectBlock } from "../../db/ledger/blocks.ts";
 import type { Tx } from "../../db/database.ts";
 import type { OrderRow } from "../../db/sending/chain_orders.ts";
-import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
+import { type AttemptRow, selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
 import { selectGasAhead } from "../../db/deposits/sweeps.ts";
 import { selectSponsored } from "../../db/withdrawals/withdrawals.ts";
 import { availableOf } from "../accounts/accounts.ts";
@@ -84,6 +84,12 @@ export async function releaseGas(tx: LedgerTx, order: OrderRow): Promise<void> {
   if (order.gas_block !== null) await closeBlock(tx, order.gas_block);
 }
 
+/** Releases the blocks of orders that have ended. The transaction holds the ledger lock. */
+export async function releaseAllGas(tx: LedgerTx, orders: readonly OrderRow[]): Promise<void> {
+  const held = orders.flatMap(({ gas_block }) => gas_block ?? []);
+  if (held.length > 0) await closeBlocks(tx, held);
+}
+
 /**
  * Releases the block of a canceled order. If that leaves a nonce to be filled, the gas is
  * blocked for the filler, which the ramp's account pays for too, unless the house canceled the order.
@@ -144,8 +150,15 @@ async function costOf(tx: Tx, order: OrderRow): Promise<bigint> {
 
 /** Whether the mined transaction of an order is a cancellation for the house's own reasons. */
 export async function isBorneByHouse(tx: Tx, order: OrderRow): Promise<boolean> {
-  const made = await selectAttemptSummaries(tx, order.batch_order_id ?? order.id);
-  return made.find(({ hash }) => hash === order.hash)?.borne_by === "house";
+  return isHouseCost(order, await selectAttemptSummaries(tx, order.batch_order_id ?? order.id));
+}
+
+/** {@link isBorneByHouse}, of the attempts that were made for the order. */
+export function isHouseCost(
+  { hash: mined }: OrderRow,
+  made: readonly Pick<AttemptRow, "hash" | "borne_by">[],
+): boolean {
+  return made.find(({ hash }) => hash === mined)?.borne_by === "house";
 }
 
 /**

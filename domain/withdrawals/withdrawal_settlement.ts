@@ -14,19 +14,21 @@ import {
 } from "../../db/recovery/found_payments.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
-import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
+import { type AttemptRow, selectAllSummaries } from "../../db/sending/order_attempts.ts";
 import {
   type HistoryEntry,
   selectWithdrawal,
+  selectWithdrawals,
   updateWithdrawal,
+  updateWithdrawals,
   type WithdrawalRow,
+  type WithdrawalUpdate,
 } from "../../db/withdrawals/withdrawals.ts";
 import type { Actor } from "../actor.ts";
-import { freeBlock } from "../ledger/blocks.ts";
-import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts";
-import { emit } from "../events.ts";
-import { counterparty, type MoveType, postMove } from "../ledger/posting.ts";
-import { add, compare, fromUnits, isNegative, negate, subtract, toUnits } from "../money.ts";
+import { freeBlock, freeBlocks } from "../ledger/blocks.ts";
+import { resolveChainAsset, resolveChainAssets } from "../chains/onchain_assets.ts";
+import { emitAll } from "../events.ts";
+import { add, fromUnits, subtract } from "../money.ts";
 import {
   cancelOrder,
   dependantsOf,
@@ -35,32 +37,44 @@ import {
 } from "../sending/chain_orders.ts";
 import { unplanOrder } from "../sending/signing_holds.ts";
 import { isOpen } from "../sending/order_states.ts";
-import { isBorneByHouse, releaseGas } from "../sending/token_gas.ts";
+import { isHouseCost, releaseAllGas } from "../sending/token_gas.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
 import { bookGas } from "../sending/network_fees.ts";
-
-/** A chain's fee and whether it was paid in the asset itself. */
-interface Cost {
-  /** Whole units of the asset, or of its gas coin. */
-  amount: string;
-  own: boolean;
-  /** What others paid of the withdrawal's amount, in whole units; nothing unless given. */
-  others?: string;
-}
+import {
+  bookFailed,
+  bookPaidElsewhere,
+  bookReturn,
+  bookSent,
+  type Cost,
+  costOf,
+  newBookings,
+  postBookings,
+} from "./withdrawal_bookings.ts";
 
 /** Records the progress of a withdrawal on its chain. */
 export async function progressWithdrawal(tx: Tx, actor: Actor, order: OrderRow): Promise<void> {
-  const row = await selectWithdrawal(tx, order.reference_id!);
-  if (row === null || row.status !== "PROCESSING") return;
-  const entry = entryOf(actor, row, order);
-  const change = {
-    hash: order.hash,
-    nonce: order.nonce,
-    height: order.height,
-    confirmations: order.confirmations,
-  };
-  const changed = await updateWithdrawal(tx, row.id, change, entry, actor.at);
-  if (entry !== null) await announce(tx, actor, changed);
+  await progressWithdrawals(tx, actor, [order]);
+}
+
+/** Records the progress of withdrawals that one transaction pays. */
+export async function progressWithdrawals(
+  tx: Tx,
+  actor: Actor,
+  orders: readonly OrderRow[],
+): Promise<void> {
+  const updates = (await openOf(tx, orders)).map(({ row, order }) => ({
+    id: row.id,
+    change: {
+      hash: order.hash,
+      nonce: order.nonce,
+      height: order.height,
+      confirmations: order.confirmations,
+    },
+    entry: entryOf(actor, row, order),
+  }));
+  const changed = await updateWithdrawals(tx, updates, actor.at);
+  const told = new Set(updates.flatMap(({ id, entry }) => entry === null ? [] : [id]));
+  await announceAll(tx, actor, changed.filter(({ id }) => told.has(id)));
 }
 
 function entryOf(actor: Actor, row: WithdrawalRow, order: OrderRow): HistoryEntry | null {
@@ -72,31 +86,85 @@ function entryOf(actor: Actor, row: WithdrawalRow, order: OrderRow): HistoryEntr
   return { at: actor.at, event: row.hash === null ? "sent" : "replaced", hash };
 }
 
+/** A withdrawal that has not ended, and its order. */
+interface Open {
+  row: WithdrawalRow;
+  order: OrderRow;
+}
+
+/** Reads those withdrawals of orders that have not ended, in the order of the orders. */
+async function openOf(tx: Tx, orders: readonly OrderRow[]): Promise<Open[]> {
+  const ids = orders.flatMap(({ reference_id }) => reference_id ?? []);
+  const rows = ids.length === 0 ? [] : await selectWithdrawals(tx, ids);
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return orders.flatMap((order) => {
+    const row = byId.get(order.reference_id!);
+    return row?.status === "PROCESSING" ? [{ row, order }] : [];
+  });
+}
+
+/** Books the end of a withdrawal. The transaction holds the ledger lock. */
+export async function settleWithdrawal(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
+  await settleWithdrawals(tx, actor, [order]);
+}
+
 /**
- * Books the end of a withdrawal. The transaction holds the ledger lock.
+ * Books the end of withdrawals that end together, each as its order did. What was booked of one is booked of all, or
+ * nothing is: they end with one transaction. Those that have ended already are left as they are. The transaction holds
+ * the ledger lock.
  *
- * @param how.spared base units of its amount that no address of ours lost by its payment: `fees` gets them; none unless
- *   given
+ * @param how.spared of each order the base units of its amount that no address of ours lost by its payment: `fees` gets
+ *   them; none unless given
  */
-export async function settleWithdrawal(
+export async function settleWithdrawals(
   tx: LedgerTx,
   actor: Actor,
-  order: OrderRow,
-  { spared = 0n }: { spared?: bigint } = {},
+  orders: readonly OrderRow[],
+  { spared }: { spared?: ReadonlyMap<string, bigint> } = {},
 ): Promise<void> {
-  const row = await selectWithdrawal(tx, order.reference_id!);
-  await releaseGas(tx, order);
-  if (row === null || row.status !== "PROCESSING") return;
-  const asset = await resolveChainAsset(tx, row.asset);
-  const cost = order.height === null ? null : costOf(row, order, asset);
-  const done = order.state === "done";
-  if (cost !== null && !cost.own) await bookGas(tx, actor, order);
-  const returned = done ? await unusedOf(tx, row, order) : "0";
-  if (done) {
-    const others = fromUnits(spared, asset.decimals);
-    await bookSent(tx, actor, { ...row, fee: subtract(row.fee, returned) }, { ...cost!, others });
-  } else if (cost === null) await returnCharge(tx, actor, row);
-  else await bookFailed(tx, actor, row, { order, cost, asset });
+  const found = await openOf(tx, orders);
+  await releaseAllGas(tx, orders);
+  if (found.length === 0) return;
+  const assets = await resolveChainAssets(tx, found.map(({ row }) => row.asset));
+  const ends = found.map(({ row, order }) => {
+    const asset = assets.get(row.asset)!;
+    const cost = order.height === null ? null : costOf(row, order, asset);
+    return { row, order, asset, cost, done: order.state === "done" };
+  });
+  const attempts = await attemptsOf(tx, ends);
+  for (const { order, cost } of ends) {
+    // Coins beside tokens: their charge depends on what the one before has left. Batches are made of coins alone.
+    if (cost !== null && !cost.own) await bookGas(tx, actor, order);
+  }
+  await freeBlocks(tx, ends.map(({ row }) => row.block));
+  const bookings = newBookings();
+  const updates: WithdrawalUpdate[] = [];
+  for (const end of ends) {
+    const { row, order, cost, done } = end;
+    const made = attempts.get(order.batch_order_id ?? order.id) ?? [];
+    const returned = done ? unusedOf(row, order, made) : "0";
+    if (done) {
+      const charged = { ...row, fee: subtract(row.fee, returned) };
+      const others = fromUnits(spared?.get(order.id) ?? 0n, end.asset.decimals);
+      await bookSent(tx, actor, bookings, { ...end, row: charged, cost: cost!, others });
+    } else if (cost === null) bookReturn(bookings, row, row.charged);
+    else {
+      const isBorne = isHouseCost(order, made);
+      await bookFailed(tx, actor, bookings, { ...end, cost, isHouseCost: isBorne });
+    }
+    bookReturn(bookings, row, returned);
+    updates.push(endOf(actor, end, returned));
+  }
+  await postBookings(tx, actor, bookings);
+  await announceAll(tx, actor, await updateWithdrawals(tx, updates, actor.at));
+}
+
+/** The change of a withdrawal that ends. */
+function endOf(
+  actor: Actor,
+  { row, order, cost, done }: Open & { cost: Cost | null; done: boolean },
+  returned: string,
+): WithdrawalUpdate {
   const failure = done ? null : failureOf(order);
   const change = {
     status: done ? "DONE" as const : "FAILED" as const,
@@ -108,30 +176,45 @@ export async function settleWithdrawal(
     returned,
     ...(failure === null ? {} : { error: failure }),
   };
-  if (row.account !== row.ramp) {
-    await bookFor(tx, actor, row)("return", row.ramp, row.account, returned);
-  }
   const entry: HistoryEntry = {
     at: actor.at,
     event: done ? "done" : "failed",
     ...(returned === "0" ? {} : { returned }),
     ...(failure === null ? {} : { reason: failure.detail }),
   };
-  await announce(tx, actor, await updateWithdrawal(tx, row.id, change, entry, actor.at));
+  return { id: row.id, change, entry };
 }
 
-/** The fees of speed-ups without effect: a transaction made before them was mined. */
-async function unusedOf(tx: Tx, row: WithdrawalRow, order: OrderRow): Promise<string> {
-  const charges = row.history.flatMap(({ event, fee, hash }) =>
+/** What was made for a transaction: the part of an attempt that tells who bears its cost, and which charges it used. */
+type Made = Pick<AttemptRow, "hash" | "attempt" | "borne_by">;
+
+/** Reads the attempts that ends depend on, by the order of their transaction. */
+async function attemptsOf(
+  tx: Tx,
+  ends: readonly (Open & { cost: Cost | null; done: boolean })[],
+): Promise<ReadonlyMap<string, Made[]>> {
+  const asked = ends.filter(({ row, cost, done }) =>
+    done ? chargesOf(row).length > 0 : cost !== null
+  );
+  const ids = new Set(asked.map(({ order }) => order.batch_order_id ?? order.id));
+  const made = ids.size === 0 ? [] : await selectAllSummaries(tx, [...ids]);
+  return Map.groupBy(made, (one) => one.order_id);
+}
+
+/** The fees of speed-ups, each with the transaction that it was to replace. */
+function chargesOf({ history }: WithdrawalRow): { fee: string; hash: string }[] {
+  return history.flatMap(({ event, fee, hash }) =>
     event === "sped_up" && typeof fee === "string" && typeof hash === "string"
       ? [{ fee, hash }]
       : []
   );
-  if (charges.length === 0) return "0";
-  const made = await selectAttemptSummaries(tx, order.batch_order_id ?? order.id);
+}
+
+/** The fees of speed-ups without effect: a transaction made before them was mined. */
+function unusedOf(row: WithdrawalRow, order: OrderRow, made: readonly Made[]): string {
   const attempts = new Map(made.map(({ hash, attempt }) => [hash, attempt]));
   const mined = attempts.get(order.hash) ?? Infinity;
-  return charges
+  return chargesOf(row)
     .filter(({ hash }) => (attempts.get(hash) ?? 0) >= mined)
     .reduce((sum, { fee }) => add(sum, fee), "0");
 }
@@ -191,12 +274,12 @@ export async function settlePaid(
   if (like !== undefined && !like.final) return { early: like };
   for (const one of dependants) if (one.state === "planned") await unplanOrder(tx, actor, one);
   if (await cancelOrder(tx, actor, order.id, { orphans: true }) === null) return await late();
-  if (like === undefined) await bookSent(tx, actor, row, { amount: "0", own: true });
-  else {
-    await freeBlock(tx, row.block);
-    const { fees } = await systemAccountsOf(tx, actor, row);
-    await bookFor(tx, actor, row)("fee", row.ramp, fees, add(row.amount, row.fee));
-  }
+  await freeBlock(tx, row.block);
+  const bookings = newBookings();
+  const paid = { row, asset: await resolveChainAsset(tx, row.asset) };
+  if (like !== undefined) await bookPaidElsewhere(tx, actor, bookings, paid);
+  else await bookSent(tx, actor, bookings, { ...paid, cost: { amount: "0", own: true } });
+  await postBookings(tx, actor, bookings);
   const entry: HistoryEntry = {
     at: actor.at,
     event: "done",
@@ -242,98 +325,12 @@ function failureOf({ fault, error }: OrderRow) {
   return { code: "upstream.failed", title: "Not sent", status: 502, detail };
 }
 
-function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): Cost {
-  const own = (order.fee_contract ?? "") === (row.contract ?? "");
-  const decimals = own ? asset.decimals : asset.gas.decimals;
-  return { amount: fromUnits(BigInt(order.fee ?? "0"), decimals), own };
-}
-
-/**
- * Books a payment: ramp → world with the chain's fee; the rest of the fee is earned, and what others paid of the amount.
- */
-async function bookSent(tx: LedgerTx, actor: Actor, row: WithdrawalRow, cost: Cost): Promise<void> {
+/** Gives back the charge. */
+export async function returnCharge(tx: LedgerTx, actor: Actor, row: WithdrawalRow): Promise<void> {
   await freeBlock(tx, row.block);
-  const system = await systemAccountsOf(tx, actor, row);
-  const book = bookFor(tx, actor, row);
-  const earned = cost.own ? subtract(row.fee, cost.amount) : row.fee;
-  if (isNegative(earned)) await book("fee", system.fees, row.ramp, negate(earned));
-  else await book("fee", row.ramp, system.fees, earned);
-  const others = cost.others ?? "0";
-  await book("withdrawal", row.ramp, system.world, subtract(row.amount, others));
-  await book("fee", row.ramp, system.fees, others);
-  if (cost.own) await book("fee", row.ramp, system.world, cost.amount);
-}
-
-/**
- * Books a failed transaction that cost a fee. The sender bears it up to the charge, unless the
- * house had canceled the payment. A fee in another coin is converted as it was at the charge.
- */
-async function bookFailed(
-  tx: LedgerTx,
-  actor: Actor,
-  row: WithdrawalRow,
-  { order, cost, asset }: { order: OrderRow; cost: Cost; asset: ChainAsset },
-): Promise<void> {
-  const kept = await isBorneByHouse(tx, order) ? "0" : keptOf(row, cost, asset);
-  await returnCharge(tx, actor, row, subtract(row.charged, kept));
-  const system = await systemAccountsOf(tx, actor, row);
-  const book = bookFor(tx, actor, row);
-  if (!cost.own) return await book("fee", row.ramp, system.fees, kept); // the coins are booked
-  await book("fee", system.fees, row.ramp, subtract(cost.amount, kept));
-  await book("fee", row.ramp, system.world, cost.amount);
-}
-
-/**
- * The part of the charge that a failed transaction costs its sender, in whole units of the asset.
- */
-function keptOf(row: WithdrawalRow, cost: Cost, asset: ChainAsset): string {
-  const most = row.charged;
-  const worth = cost.own ? cost.amount : convertedAsCharged(row, cost, asset);
-  return compare(worth, most) < 0 ? worth : most;
-}
-
-/** Converts a cost in coins at the ratio of fee to gas that the user was charged; rounded up. */
-function convertedAsCharged(row: WithdrawalRow, cost: Cost, asset: ChainAsset): string {
-  const { decimals, gas } = asset;
-  if (row.gas === null || compare(row.gas, "0") === 0) return row.fee;
-  const above = toUnits(cost.amount, gas.decimals) * toUnits(row.fee, decimals);
-  const below = toUnits(row.gas, gas.decimals);
-  return fromUnits((above + below - 1n) / below, decimals);
-}
-
-/** Gives back the charge, or the rest of it. */
-export async function returnCharge(
-  tx: LedgerTx,
-  actor: Actor,
-  row: WithdrawalRow,
-  left: string = row.charged,
-): Promise<void> {
-  await freeBlock(tx, row.block);
-  if (row.account === row.ramp) return;
-  await bookFor(tx, actor, row)("return", row.ramp, row.account, left);
-}
-
-function bookFor(tx: LedgerTx, actor: Actor, row: WithdrawalRow) {
-  return async (type: MoveType, source: string, destination: string, amount: string) => {
-    if (compare(amount, "0") === 0) return;
-    const move = { type, source, destination, amount, data: { withdrawal: row.id } };
-    await postMove(tx, actor, move, { force: type !== "return" }); // users cancel as well
-  };
-}
-
-async function systemAccountsOf(
-  tx: LedgerTx,
-  actor: Actor,
-  row: WithdrawalRow,
-): Promise<{ world: string; fees: string }> {
-  const { decimals, token } = await resolveChainAsset(tx, row.asset);
-  // A token of the realm's own is one currency, wherever its contract lives.
-  const testnet = token === null && row.network !== "main";
-  const asset = { code: row.asset, decimals, testnet };
-  return {
-    world: await counterparty(tx, actor, "world", asset),
-    fees: await counterparty(tx, actor, "fees", asset),
-  };
+  const bookings = newBookings();
+  bookReturn(bookings, row, row.charged);
+  await postBookings(tx, actor, bookings);
 }
 
 /** Records in the history why an order waits, once for each reason. */
@@ -354,6 +351,15 @@ export async function noteWaiting(
 
 /** Emits `withdrawal.updated`. */
 export async function announce(tx: Tx, actor: Actor, row: WithdrawalRow): Promise<void> {
-  const { id, owner } = row;
-  await emit(tx, actor, "withdrawal.updated", { id, owner, view: viewWithdrawal(row) });
+  await announceAll(tx, actor, [row]);
+}
+
+/** Emits `withdrawal.updated` of each of some withdrawals, in their order. */
+export async function announceAll(
+  tx: Tx,
+  actor: Actor,
+  rows: readonly WithdrawalRow[],
+): Promise<void> {
+  const told = rows.map((row) => ({ id: row.id, owner: row.owner, view: viewWithdrawal(row) }));
+  await emitAll(tx, actor, "withdrawal.updated", told);
 }
