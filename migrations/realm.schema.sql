@@ -4178,7 +4178,7 @@ begin
       and (p_type = 'transfer' and d.total + p_amount[1] <= 0 or p_type = 'fee' and s.type = 'ramp');
   end if;
   if p_type <> 'transfer' then
-    if n <> 1 then raise exception 'moves of type % are posted one by one', p_type; end if;
+    if n <> 1 and p_type <> 'return' then raise exception 'moves of type % are posted one by one', p_type; end if;
     case p_type
       when 'capture' then
         perform 1 from blocks b where b.status = 'CAPTURED' and b.transaction = ledger_id(p_head, 1, p_tail)
@@ -4187,9 +4187,13 @@ begin
       when 'fee' then
         perform 1 where s.type in ('virtual', 'ramp') and d.type = 'ramp' or v_fees;
       when 'return' then
-        perform 1 from withdrawals w join chain_orders o on o.id = w.order_id
-          where w.status = 'PROCESSING' and w.ramp = s.id and w.account = d.id and p_amount[1] <=
-            case when o.state in ('canceled', 'failed', 'dropped') then w.charged when o.state = 'done' then w.surcharge end;
+        -- Each names a withdrawal of its own, so that none is given back twice.
+        perform 1 from (select count(*) as justified, count(distinct w.id) as apart
+            from unnest(p_source, p_destination, p_amount, p_data) q(source, destination, amount, data)
+              join withdrawals w on w.id = (q.data ->> 'withdrawal')::uuid join chain_orders o on o.id = w.order_id
+            where w.status = 'PROCESSING' and w.ramp = p_ids[q.source] and w.account = p_ids[q.destination] and q.amount <=
+              case when o.state in ('canceled', 'failed', 'dropped') then w.charged when o.state = 'done' then w.surcharge end) c
+          where c.justified = n and c.apart = n;
       when 'issue' then
         v_issue := 'issue';
         perform 1 where s.system = 'world' and d.type <> 'system';

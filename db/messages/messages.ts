@@ -71,6 +71,15 @@ export async function insertMessage(tx: Tx, message: NewMessageRow): Promise<Mes
   return row;
 }
 
+/** Adds messages. Gives them in their order. */
+export async function insertMessages(
+  tx: Tx,
+  messages: readonly NewMessageRow[],
+): Promise<MessageRow[]> {
+  return await tx<MessageRow[]>`
+    insert into messages ${tx(messages as NewMessageRow[])} returning ${tx(COLUMNS)}`;
+}
+
 /** Reads messages by their ids. */
 export async function selectMessages(db: Db, ids: string[]): Promise<MessageRow[]> {
   return await db<MessageRow[]>`
@@ -104,6 +113,19 @@ export async function selectPace(
     where lower(destination) = lower(${destination}) and created_at > ${since}
     order by created_at desc offset ${count - 1} limit 1`;
   return row?.created_at ?? null;
+}
+
+/** Reads which of some recipients have got at least so many messages since a time. */
+export async function selectPaced(
+  db: Db,
+  { destinations, since, count }: { destinations: string[]; since: number; count: number },
+): Promise<string[]> {
+  const rows = await db<{ destination: string }[]>`
+    select u.destination from unnest(${destinations}::text[]) u(destination)
+    where exists (select from messages m
+      where lower(m.destination) = lower(u.destination) and m.created_at > ${since}
+      offset ${count - 1})`;
+  return rows.map(({ destination }) => destination);
 }
 
 /** Fields of a message that change while it is sent. */

@@ -8,10 +8,13 @@ import { brokenConstraint } from "../../db/errors.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import {
   insertMessage,
+  insertMessages,
   type MessageRow,
+  type NewMessageRow,
   selectMessages,
   selectMessagesOf,
   selectPace,
+  selectPaced,
   updateMessageData,
 } from "../../db/messages/messages.ts";
 import type { Actor } from "../actor.ts";
@@ -20,7 +23,7 @@ import { EntityFields, FreeForm } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { emitAll } from "../events.ts";
 import { newId } from "../ids.ts";
-import { enqueue } from "../jobs.ts";
+import { enqueue, enqueueAll } from "../jobs.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 import type { Content } from "./contents.ts";
 import type { Recipient } from "./recipients.ts";
@@ -113,11 +116,69 @@ const PACE_MS = 60_000;
 export async function queueMessage(
   tx: Tx,
   actor: Actor,
-  { message: { channel, content }, to, secrets, owner }: OutgoingMessage,
+  message: OutgoingMessage,
 ): Promise<MessageRow> {
+  await assertPace(tx, message.to.destination, actor.at);
+  const row = rowOf(actor, message);
+  try {
+    const made = await tx.savepoint((sp) => insertMessage(sp, row));
+    await enqueue(tx, actor, "message.send", { message: made.id, attempt: made.attempt });
+    return made;
+  } catch (error) {
+    if (brokenConstraint(error) !== "messages_pace") throw error;
+    throw tooMany(PACE_MS);
+  }
+}
+
+/**
+ * Queues messages as {@link queueMessage} queues one. Recipients that have had too many are left out.
+ *
+ * @returns the stored messages
+ */
+export async function queueMessages(
+  tx: Tx,
+  actor: Actor,
+  messages: readonly OutgoingMessage[],
+): Promise<MessageRow[]> {
+  const destinations = messages.map(({ to }) => to.destination);
+  const since = actor.at - PACE_MS;
+  const paced = new Set(await selectPaced(tx, { destinations, since, count: PACE_MAX }));
+  const due = messages.filter(({ to }) => !paced.has(to.destination));
+  if (due.length === 0) return [];
+  try {
+    const rows = due.map((one) => rowOf(actor, one));
+    const made = await tx.savepoint((sp) => insertMessages(sp, rows));
+    const jobs = made.map(({ id, attempt }) => ({ payload: { message: id, attempt } }));
+    await enqueueAll(tx, actor, "message.send", jobs);
+    return made;
+  } catch (error) {
+    if (brokenConstraint(error) !== "messages_pace") throw error;
+    return await queueApart(tx, actor, due); // several of them go to one address
+  }
+}
+
+async function queueApart(
+  tx: Tx,
+  actor: Actor,
+  messages: readonly OutgoingMessage[],
+): Promise<MessageRow[]> {
+  const made: MessageRow[] = [];
+  for (const message of messages) {
+    try {
+      made.push(await queueMessage(tx, actor, message));
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+    }
+  }
+  return made;
+}
+
+function rowOf(
+  actor: Actor,
+  { message: { channel, content }, to, secrets, owner }: OutgoingMessage,
+): NewMessageRow {
   const id = newId(actor.at);
-  await assertPace(tx, to.destination, actor.at);
-  const row = {
+  return {
     ...{ id, channel, destination: to.destination },
     user_id: to.user ?? null,
     identity: to.identity ?? null,
@@ -127,14 +188,6 @@ export async function queueMessage(
     owner: owner ?? (actor.kind === "user" ? actor.user : null),
     created_at: actor.at,
   };
-  try {
-    const made = await tx.savepoint((sp) => insertMessage(sp, row));
-    await enqueue(tx, actor, "message.send", { message: id, attempt: made.attempt });
-    return made;
-  } catch (error) {
-    if (brokenConstraint(error) !== "messages_pace") throw error;
-    throw tooMany(PACE_MS);
-  }
 }
 
 /** The columns of a state. */

@@ -4,7 +4,7 @@ import { selectAdminEmails, selectUsers } from "../../db/identity/users.ts";
 import { markTold, type WebhookRow } from "../../db/webhooks/webhooks.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
-import { queueMessage } from "../messages/messages.ts";
+import { type OutgoingMessage, queueMessages } from "../messages/messages.ts";
 import { checkAddress } from "../messages/recipients.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 
@@ -22,7 +22,7 @@ const QUIET_MS = 10 * 60_000;
 
 /** Mails the realm's administrators. */
 export async function mailAdmins(tx: Tx, actor: Actor, notice: Notice): Promise<void> {
-  for (const admin of await selectAdminEmails(tx, TOLD_MAX)) await mail(tx, actor, admin, notice);
+  await mailAll(tx, actor, await selectAdminEmails(tx, TOLD_MAX), notice);
 }
 
 /**
@@ -49,21 +49,32 @@ export async function tellChange(
   const admins = user?.scopes.includes("realm") ? await selectAdminEmails(tx, TOLD_MAX) : [];
   const told = new Map(admins.map((one) => [one.id, one.email]));
   if (user?.email) told.set(owner, user.email);
-  for (const [person, email] of told) await mail(tx, actor, { id: person, email }, notice);
+  const people = [...told].map(([person, address]) => ({ id: person, email: address }));
+  await mailAll(tx, actor, people, notice);
 }
 
-/** Mails somebody; one who cannot be reached is left out. */
-async function mail(
+/** Mails people; those who cannot be reached are left out. */
+async function mailAll(
   tx: Tx,
   actor: Actor,
-  to: { id: string; email: string },
+  people: readonly { id: string; email: string }[],
   { subject, text, secrets }: Notice,
 ): Promise<void> {
+  const message = { channel: "email", content: { subject, text } } as const;
+  const messages: OutgoingMessage[] = [];
+  for (const { id, email } of people) {
+    const destination = await addressOf(email);
+    if (destination === null) continue;
+    messages.push({ message, to: { destination, user: id }, secrets, owner: id });
+  }
+  await queueMessages(tx, actor, messages);
+}
+
+async function addressOf(email: string): Promise<string | null> {
   try {
-    const recipient = { destination: await checkAddress("email", to.email), user: to.id };
-    const message = { channel: "email", content: { subject, text } } as const;
-    await queueMessage(tx, actor, { message, to: recipient, secrets, owner: to.id });
+    return await checkAddress("email", email);
   } catch (error) {
-    if (!(error instanceof DomainError)) throw error;
+    if (error instanceof DomainError) return null;
+    throw error;
   }
 }
