@@ -88,6 +88,11 @@ export async function insertAudit(tx: Tx, line: NewAuditRow): Promise<void> {
   await tx`insert into audit ${tx({ ...line })}`;
 }
 
+/** Adds lines to the audit trail, in their order. */
+export async function insertAuditLines(tx: Tx, lines: readonly NewAuditRow[]): Promise<void> {
+  await tx`insert into audit ${tx(lines.map((line) => ({ ...line })))}`;
+}
+
 /** A read that the audit trail is to show. */
 export interface ReadRow {
   id: string;

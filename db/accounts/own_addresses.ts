@@ -103,21 +103,21 @@ export interface LinkedDeposit {
 }
 
 /**
- * Assigns the deposits and coins at a handed-out address that was linked before to its account;
+ * Assigns the deposits and coins at handed-out addresses that were linked before to their accounts;
  * none before a worker has derived the address.
  *
- * @param how.error stored with deposits of another asset, which are not credited
+ * @param addresses with the error that is stored with deposits of another asset, which are not credited
  * @returns the deposits that were booked as linked value and must be taken back
  */
 export async function handOverDeposits(
   tx: Tx,
-  address: string,
-  how: { error: unknown; at: number },
+  addresses: readonly { id: string; error: unknown }[],
+  at: number,
 ): Promise<LinkedDeposit[]> {
   return await tx<LinkedDeposit[]>`
-    select account, transaction, amount::text as amount, asset, decimals, testnet
-    from hand_over_deposits(${address}, ${tx.json(how.error as never)},
-      ${how.at}::timestamptz)`;
+    select d.account, d.transaction, d.amount::text as amount, d.asset, d.decimals, d.testnet
+    from jsonb_to_recordset(${tx.json(addresses as never)}) g(id uuid, error jsonb),
+      lateral hand_over_deposits(g.id, g.error, ${at}::timestamptz) d`;
 }
 
 /** An address that no worker has derived yet. */

@@ -37,13 +37,20 @@ export interface FoundPart {
 }
 
 /**
- * States that a found payment was that of a withdrawal which an operator declared paid. The database refuses
- * a second withdrawal of one payment.
+ * States that found payments of an order were those of withdrawals which an operator declared paid. The database
+ * refuses a second withdrawal of one payment.
  */
-export async function claimFound(tx: Tx, withdrawal: string, part: FoundPart): Promise<void> {
+export async function claimFound(
+  tx: Tx,
+  order: string,
+  claims: readonly { withdrawal: string; payment: number }[],
+): Promise<void> {
+  if (claims.length === 0) return;
   await tx`
-    update withdrawals set found_order_id = ${part.order}, found_payment = ${part.payment}
-    where id = ${withdrawal}`;
+    update withdrawals set found_order_id = ${order}, found_payment = q.payment
+    from unnest(${claims.map(({ withdrawal }) => withdrawal)}::uuid[],
+      ${claims.map(({ payment }) => payment)}::integer[]) q(withdrawal, payment)
+    where id = q.withdrawal`;
 }
 
 /**

@@ -166,6 +166,20 @@ export async function lockOrder(tx: Tx, id: string): Promise<OrderRow | null> {
   return row ?? null;
 }
 
+/** Reads orders by their ids, oldest first. */
+export async function selectOrders(db: Db, ids: readonly string[]): Promise<OrderRow[]> {
+  return await db<OrderRow[]>`
+    select ${db(ORDER_COLUMNS)} from chain_orders where id = any (${ids as string[]}::uuid[])
+    order by id`;
+}
+
+/** Reads orders, oldest first, and locks them until the transaction ends. */
+export async function lockOrders(tx: Tx, ids: readonly string[]): Promise<OrderRow[]> {
+  return await tx<OrderRow[]>`
+    select ${tx(ORDER_COLUMNS)} from chain_orders
+    where id = any (${ids as string[]}::uuid[]) order by id for update`;
+}
+
 /** Finds the CPFP order of a parent, unless it was canceled. */
 export async function selectCpfp(db: Db, parent: string): Promise<string | null> {
   const [row] = await db<{ id: string }[]>`

@@ -28,7 +28,7 @@ export async function handOutAddress(
 ): Promise<void> {
   await endAssignments(tx, [address.address], actor.at);
   await insertAddress(tx, address);
-  await handOver(tx, actor, address);
+  await handOver(tx, actor, [address]);
 }
 
 /**
@@ -41,16 +41,18 @@ export async function proveAddresses(
   rows: readonly UnprovenRow[],
 ): Promise<void> {
   await insertDerived(tx, rows, actor.at);
-  for (const row of rows) await handOver(tx, actor, row);
+  await handOver(tx, actor, rows);
 }
 
 async function handOver(
   tx: LedgerTx,
   actor: Actor,
-  { id, asset }: Pick<AddressRow, "id" | "asset">,
+  addresses: readonly Pick<AddressRow, "id" | "asset">[],
 ): Promise<void> {
-  const error = errorField("address.invalid", `the address is one of ours for ${asset}`);
-  const linked = await handOverDeposits(tx, id, { error, at: actor.at });
+  const own = addresses.map(({ id, asset }) => ({
+    ...{ id, error: errorField("address.invalid", `the address is one of ours for ${asset}`) },
+  }));
+  const linked = await handOverDeposits(tx, own, actor.at);
   for (const deposit of linked) await takeBack(tx, actor, deposit);
 }
 

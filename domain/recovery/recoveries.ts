@@ -9,7 +9,7 @@ import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import { markOrphaned } from "../../db/deposits/deposits.ts";
 import { updateToken } from "../../db/currencies/tokens.ts";
-import { lockOrder } from "../../db/sending/chain_orders.ts";
+import { lockOrders } from "../../db/sending/chain_orders.ts";
 import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
 import { claimFound } from "../../db/recovery/found_payments.ts";
 import {
@@ -223,11 +223,12 @@ async function takePayments(
       amount: "0",
     },
   });
-  for (const [payment, { withdrawal }] of parts.entries()) {
-    if (withdrawal !== null) await claimFound(tx, withdrawal, { order: id, payment });
-  }
+  const claims = parts.flatMap(({ withdrawal }, payment) =>
+    withdrawal === null ? [] : [{ withdrawal, payment }]
+  );
+  await claimFound(tx, id, claims);
   const paid = parts.flatMap(({ order }) => order ?? []);
-  for (const order of paid) await joinFound(tx, (await lockOrder(tx, order))!, id);
+  await joinFound(tx, await lockOrders(tx, paid), id);
   const { hash, height } = found;
   await progressBatch(tx, actor, { id, hash, height, confirmations: 0 } as OrderRow);
   await settleHeld(tx, actor, place, { found, external: new Set(external.map(({ to }) => to)) });

@@ -5,8 +5,8 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
-import { insertAudit } from "../../db/records.ts";
-import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
+import { insertAuditLines } from "../../db/records.ts";
+import { lockOrder, selectOrders } from "../../db/sending/chain_orders.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { idTime, newId } from "../ids.ts";
@@ -27,10 +27,9 @@ export async function assertStated(
 ): Promise<void> {
   if (stated === undefined) return;
   const paid: string[] = [];
-  for (const { order, withdrawal } of parts) {
-    if (withdrawal !== null) paid.push(withdrawal);
-    if (order !== null) paid.push((await selectOrder(tx, order))!.reference_id!);
-  }
+  for (const { withdrawal } of parts) if (withdrawal !== null) paid.push(withdrawal);
+  const orders = parts.flatMap(({ order }) => order ?? []);
+  for (const { reference_id } of await selectOrders(tx, orders)) paid.push(reference_id!);
   const said = stated.withdrawals.toSorted();
   paid.sort();
   if (paid.join() === said.join()) return;
@@ -57,9 +56,9 @@ export async function bookStated(
   if (stated !== undefined) {
     const { withdrawals } = stated;
     const what = withdrawals.length === 0 ? "loss" : "payment";
-    for (const entity of withdrawals.length === 0 ? [id] : withdrawals) {
+    const lines = (withdrawals.length === 0 ? [id] : withdrawals).map((entity) => {
       const line = newId(actor.at);
-      await insertAudit(tx, {
+      return {
         id: line,
         actor: null,
         action: `reconcile.${what}`,
@@ -68,8 +67,9 @@ export async function bookStated(
         request_id: actor.requestId,
         address: null,
         created_at: idTime(line),
-      });
-    }
+      };
+    });
+    await insertAuditLines(tx, lines);
   }
   if (settled === undefined) return;
   const order = (await lockOrder(tx, id))!;

@@ -8,7 +8,7 @@ import type { NetworkKey } from "../../db/chains/cursors.ts";
 import { markSpentBy, recountOnchainBalances, reviveCoins } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import type { Actor } from "../actor.ts";
-import { emit } from "../events.ts";
+import { emitAll } from "../events.ts";
 import { checkConsumed } from "./quarantine.ts";
 
 /** In place of a transaction id, where no block shows the spender of a coin. */
@@ -33,10 +33,10 @@ export async function correctCoins(
   if (corrected.length === 0) return [];
   await recountOnchainBalances(tx, place, [...new Set(corrected.map(({ address }) => address))]);
   const { chain, network } = place;
-  for (const { ramp, ...coin } of corrected) {
-    const view = { chain, network, ramp, ...coin };
-    await emit(tx, actor, "coin.corrected", { id: ramp, owner: null, view });
-  }
+  const told = corrected.map(({ ramp, ...coin }) => ({
+    ...{ id: ramp, owner: null, view: { chain, network, ramp, ...coin } },
+  }));
+  await emitAll(tx, actor, "coin.corrected", told);
   const named = corrected.filter(({ by }) => by !== UNKNOWN_SPENDER);
   await checkConsumed(tx, actor, place, named.map(({ input, by }) => ({ input, hash: by })));
   return corrected.map(({ input }) => input);
@@ -53,8 +53,8 @@ export async function restoreCoins(
   const restored = await reviveCoins(tx, place, inputs);
   await recountOnchainBalances(tx, place, [...new Set(restored.map(({ address }) => address))]);
   const { chain, network } = place;
-  for (const { ramp, ...coin } of restored) {
-    const view = { chain, network, ramp, ...coin, by: null };
-    await emit(tx, actor, "coin.corrected", { id: ramp, owner: null, view });
-  }
+  const told = restored.map(({ ramp, ...coin }) => ({
+    ...{ id: ramp, owner: null, view: { chain, network, ramp, ...coin, by: null } },
+  }));
+  await emitAll(tx, actor, "coin.corrected", told);
 }

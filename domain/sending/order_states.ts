@@ -188,9 +188,16 @@ export async function leaveBatch(tx: Tx, batch: string): Promise<string[]> {
   });
 }
 
-/** new, planned, signed → batched: a transaction that was found on the chain has paid it. */
-export async function joinFound(tx: Tx, order: Locked, found: string): Promise<OrderRow> {
-  return await enter(tx, order, "batched", { batch_order_id: found, replace: false, error: null });
+/** new, planned, signed → batched: a transaction that was found on the chain has paid them. */
+export async function joinFound(
+  tx: Tx,
+  orders: readonly Locked[],
+  found: string,
+): Promise<void> {
+  if (orders.length === 0) return;
+  for (const { id, state } of orders) assertAllowed(state, "batched", id);
+  const change = { state: "batched" as const, batch_order_id: found, replace: false, error: null };
+  await updateTogether(tx, orders.map(({ id }) => id), change);
 }
 
 /** Records the block of a batch at its members. Gives them, oldest first. */

@@ -22,7 +22,7 @@ import {
 import { selectGivenUp } from "../../db/sending/unsent_bytes.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, tokenByContract } from "../assets.ts";
-import { emit } from "../events.ts";
+import { emitAll } from "../events.ts";
 import type { SeenTransfer } from "../chains/observed_transfers.ts";
 
 /** The error code of a quarantine. */
@@ -51,10 +51,10 @@ export async function quarantine(
   if (!goesOn) await renewQuarantines(tx, actor.at);
   const news = await quarantineRamps(tx, ramps, { detail, at: actor.at });
   if (ramps === null) await doubtTransfers(tx);
-  for (const id of news) {
-    const view = { id, code: QUARANTINED, detail, at: actor.at };
-    await emit(tx, actor, QUARANTINED, { id, owner: null, view });
-  }
+  const told = news.map((id) => ({
+    ...{ id, owner: null, view: { id, code: QUARANTINED, detail, at: actor.at } },
+  }));
+  await emitAll(tx, actor, QUARANTINED, told);
   return news;
 }
 
@@ -161,7 +161,10 @@ async function act(
   place: NetworkKey,
   evidence: readonly Evidence[],
 ): Promise<void> {
-  for (const { ramp, detail } of evidence) await quarantine(tx, actor, [ramp], detail);
+  // The first evidence against a ramp puts it there.
+  for (const [ramp, [{ detail }]] of Map.groupBy(evidence, (one) => one.ramp)) {
+    await quarantine(tx, actor, [ramp], detail);
+  }
   const hashes = evidence.map(({ hash }) => hash);
   if (hashes.length === 0) return;
   const why = "our own keys sent it, and nothing here knows of it: it waits for `reconcile`";

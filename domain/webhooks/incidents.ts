@@ -8,7 +8,7 @@ import { replaceIncidents, selectUnmined } from "../../db/incidents.ts";
 import type { Tx } from "../../db/database.ts";
 import { selectWithdrawals } from "../../db/withdrawals/withdrawals.ts";
 import type { Actor } from "../actor.ts";
-import { emit, emitAll } from "../events.ts";
+import { emitAll } from "../events.ts";
 import { viewWithdrawal } from "../withdrawals/withdrawal_views.ts";
 
 const MINUTE_MS = 60_000;
@@ -27,12 +27,13 @@ export async function tellLagging(tx: Tx, actor: Actor): Promise<string[]> {
       .map((one) => [`${one.chain} ${one.network}`, one]),
   );
   const news = await replaceIncidents(tx, "chain.lagging", [...lagging.keys()], actor.at);
-  for (const name of news) {
+  const told = news.map((name) => {
     const { chain, network, height: scanned, head: height, scanned_at } = lagging.get(name)!;
     const lag = Math.max(0, height - scanned);
     const view = { chain, network, height, scanned, lag, scanned_at };
-    await emit(tx, actor, "chain.lagging", { id: actor.realm.id, owner: null, view });
-  }
+    return { id: actor.realm.id, owner: null, view };
+  });
+  await emitAll(tx, actor, "chain.lagging", told);
   return news;
 }
 

@@ -289,7 +289,9 @@ export async function settlePaid(
   // That of a transaction which can never be mined may still stand there.
   const block = { hash: like?.hash ?? null, height: like?.height ?? null, nonce: null };
   const ended = await updateWithdrawal(tx, row.id, { status: "DONE", ...block }, entry, actor.at);
-  if (like !== undefined) await claimFound(tx, row.id, like);
+  if (like !== undefined) {
+    await claimFound(tx, like.order, [{ withdrawal: row.id, payment: like.payment }]);
+  }
   await announce(tx, actor, ended);
   return null;
 }

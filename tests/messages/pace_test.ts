@@ -1,5 +1,6 @@
 /** The pace of messages to one recipient, against whoever tries to get around it. @module */
 import { deepEqual, equal } from "node:assert/strict";
+import { queueMessages } from "../../domain/messages/messages.ts";
 import { rowsOf } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 import { number } from "./fixture.ts";
@@ -49,4 +50,26 @@ test("other spellings of a number, and another channel, count for the same recip
     const { status, body } = await send(i);
     deepEqual([status, body.code], [429, "rate.limited"]);
   }
+});
+
+test("of messages that are queued together those of a recipient that has had twenty are left out, and no other", async (realm) => {
+  const [full, shared, free] = ["full", "shared", "free"].map((name) => `${name}@example.com`);
+  const stored = async (destination: string) =>
+    (await rowsOf(realm, "select id from messages where destination = $1", [destination])).length;
+  const queueAll = async (to: readonly string[]) => {
+    const actor = { ...realm.admin.actor, at: Date.now() };
+    const message = { channel: "email", content: { subject: "a", text: "b" } } as const;
+    const { secrets } = realm.services;
+    const all = to.map((destination) => ({ message, to: { destination }, secrets }));
+    const made = await realm.command((tx) => queueMessages(tx, actor, all));
+    return made.map(({ destination }) => destination);
+  };
+  deepEqual(await queueAll(Array(20).fill(full)), Array(20).fill(full));
+  deepEqual(await queueAll([full, free, "FULL@example.com"]), [free]);
+  // More to one address than may be, which only the database sees.
+  await queueAll(Array(19).fill(shared));
+  deepEqual(await queueAll([shared, shared, free]), [shared, free]);
+  deepEqual([await stored(full), await stored(shared), await stored(free)], [20, 20, 2]);
+  const jobs = await rowsOf(realm, "select id from jobs where name = 'message.send'");
+  equal(jobs.length >= 42, true);
 });

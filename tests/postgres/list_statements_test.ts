@@ -270,6 +270,7 @@ Deno.test("no GET sends more statements for twelve of everything than for one", 
 
 const FEW = 3;
 const MANY = 9;
+const MAILS = "select count(*)::integer as count from messages where channel = 'email'";
 
 /** A report of a new message, as its provider sends it. */
 async function reported(realm: TestRealm): Promise<unknown> {
@@ -304,6 +305,18 @@ Deno.test("a request that takes or ends several things sends as many statements 
     },
     "messages that waited for a provider": (n) => waiting(n, 0),
     "messages that waited too long": (n) => waiting(n, Date.now() + 60_000),
+    "administrators who are told of a webhook": async (n) => {
+      await administrators(n);
+      await rowsOf(realm, "update webhooks set told_at = null");
+      return async () => {
+        const [before] = await rowsOf<{ count: number }>(realm, MAILS);
+        const hook = { url: "https://receiver.test/", events: ["deposit.confirmed"] };
+        const { status, text } = await process.send("POST", "/v1/webhooks", hook);
+        equal(status, 201, text);
+        const [after] = await rowsOf<{ count: number }>(realm, MAILS);
+        equal(after.count - before.count, n);
+      };
+    },
     "a batch": (n) =>
       Promise.resolve(async () => {
         const transactions = Array.from({ length: n }, () => move);
@@ -312,6 +325,14 @@ Deno.test("a request that takes or ends several things sends as many statements 
         equal(status, 201, text);
       }),
   };
+  async function administrators(n: number): Promise<void> {
+    const [{ count }] = await rowsOf<{ count: number }>(
+      realm,
+      "select count(*)::integer as count from users where 'admin' = any (roles)",
+    );
+    for (let i = count; i < n; i++) await realm.user({ role: "admin", scope: "realm" });
+    await rowsOf(realm, "update users set email = id || '@example.com' where email is null");
+  }
   async function waiting(n: number, since: number): Promise<() => Promise<unknown>> {
     for (let i = 0; i < n; i++) await reported(realm);
     await realm.drain(); // their jobs find that the channel has no provider

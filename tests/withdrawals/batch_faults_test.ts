@@ -8,6 +8,7 @@ import {
   crashAt,
   feesDivided,
   paidOnce,
+  pay,
   queue,
   sizeOf,
   speedUp,
@@ -181,8 +182,28 @@ Deno.test({
   ignore,
   fn: async () => {
     await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, virtual } = funded;
+    const { send } = realm.admin;
     await funded.fund(5n * COIN);
-    const { ids, to } = await queue(funded, LITECOIN, 3);
+    await funded.deposit(3n * COIN);
+    const swept = "select from chain_orders where purpose = 'sweep' and state = 'done'";
+    await funded.until(async () => (await rowsOf(realm, swept)).length > 0);
+    const body = { type: "virtual", asset: "LTC", testnet: true, ramp: funded.ramp };
+    const other = (await send("POST", "/v1/accounts", body)).body.id;
+    await realm.drain();
+    const given = { source: { account: virtual }, destination: { account: other }, value: "1" };
+    equal((await send("POST", "/v1/transactions", given)).status, 201);
+    const held = async () => {
+      const all = await Promise.all([funded.ramp, virtual, other].map(funded.account));
+      return all.map(({ balance }) => balance.total);
+    };
+    const before = await held();
+    const queued = await queue(funded, LITECOIN, 3);
+    const [ids, to] = [[...queued.ids], [...queued.to]];
+    for (const account of [virtual, other, virtual]) {
+      to.push((await newParty("LITECOIN")).address);
+      ids.push(await pay(funded, to.at(-1)!, "0.4", { source: { account } }));
+    }
     await funded.advance();
     await funded.advance();
     await funded.node.mine();
@@ -194,12 +215,17 @@ Deno.test({
       "select input from reserved_inputs",
     );
     await funded.rob((await newParty("LITECOIN")).address, input);
+    equal((await statesOf(funded, ids)).join(), Array(6).fill("batched").join());
+    equal((await send("POST", `/v1/accounts/${virtual}/freeze`)).status, 200);
+    const promised = await send("POST", `/v1/accounts/${other}/deactivate`);
+    equal(promised.status, 409, "nothing that may come back finds its account closed");
     await funded.release();
     const rows = await funded.ended(ids);
-    deepEqual(rows.map(({ status }) => status), ["FAILED", "FAILED", "FAILED"]);
+    deepEqual(rows.map(({ status }) => status), Array(6).fill("FAILED"));
+    deepEqual(await held(), before, "the frozen account, too");
     for (const address of to) deepEqual(await funded.held(address), []);
     const costs = "select cost from withdrawals where cost is not null";
     deepEqual(await rowsOf(funded.realm, costs), []);
-    equal((await funded.realm.balance(funded.ramp)).available, "5");
+    equal((await realm.balance(funded.ramp)).available, before[0]);
   },
 });

@@ -18,7 +18,7 @@ const ignore = !hasLitecoind();
 const FEW = 3;
 const MANY = 9;
 
-interface Order {
+interface ChainOrder {
   order: string;
   version: number;
   state: string;
@@ -42,7 +42,7 @@ function counted({ realm, context }: UtxoRamp) {
       sent = [];
       return heard.filter((text) => !BESIDE.test(text));
     },
-    async run(order: Order): Promise<string[]> {
+    async run(order: ChainOrder): Promise<string[]> {
       const actor = { ...context.actor, at: Date.now() };
       return await this.during(() => advanceOrder({ ...own, actor }, order));
     },
@@ -51,8 +51,8 @@ function counted({ realm, context }: UtxoRamp) {
 }
 
 /** The newest batch. */
-async function batchOf({ realm }: UtxoRamp): Promise<Order> {
-  const [row] = await rowsOf<Order & Record<string, unknown>>(
+async function batchOf({ realm }: UtxoRamp): Promise<ChainOrder> {
+  const [row] = await rowsOf<ChainOrder & Record<string, unknown>>(
     realm,
     `select id as order, schedule_version as version, state from chain_orders where purpose = 'batch'
       order by id desc limit 1`,
@@ -60,8 +60,8 @@ async function batchOf({ realm }: UtxoRamp): Promise<Order> {
   return row;
 }
 
-async function first({ realm }: UtxoRamp, { ids }: Queue): Promise<Order> {
-  const [row] = await rowsOf<Order & Record<string, unknown>>(
+async function first({ realm }: UtxoRamp, { ids }: Queue): Promise<ChainOrder> {
+  const [row] = await rowsOf<ChainOrder & Record<string, unknown>>(
     realm,
     `select id as order, schedule_version as version, state from chain_orders
       where reference_id = '${ids[0]}'`,
@@ -70,8 +70,12 @@ async function first({ realm }: UtxoRamp, { ids }: Queue): Promise<Order> {
 }
 
 /** Withdrawals of a virtual account, whose charges come back where they are not paid. */
-async function queueOf(funded: UtxoRamp, count: number): Promise<Queue> {
-  const queued = await queue(funded, LITECOIN, count, { source: { account: funded.virtual } });
+async function queueOf(
+  funded: UtxoRamp,
+  count: number,
+  account = funded.virtual,
+): Promise<Queue> {
+  const queued = await queue(funded, LITECOIN, count, { source: { account } });
   await rowsOf(funded.realm, "delete from jobs"); // the test names the worker that goes on
   return queued;
 }

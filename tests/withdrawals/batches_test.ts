@@ -2,6 +2,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { sumInFlight } from "../../db/sending/chain_orders.ts";
 import { reading } from "../../db/transaction.ts";
+import { type InternalMove, postMoves } from "../../domain/ledger/posting.ts";
 import { toUnits } from "../../domain/money.ts";
 import { divideFee } from "../../domain/withdrawals/withdrawal_batches.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
@@ -22,6 +23,7 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ignore = !hasLitecoind();
 const MANY = 25;
+const UNJUSTIFIED = /nothing justifies a move of type return/;
 const DISAGREES = /does not agree with what it carries|cannot become (failed|new) from/;
 
 for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "LITECOIN" || id === "BITCOIN_CASH")) {
@@ -151,6 +153,43 @@ Deno.test({
       select gen_random_uuid(), chain, network, ramp, 'batch', sender, request, budget, now()
       from chain_orders where purpose = 'batch'`;
     await rejects(rowsOf(funded.realm, empty), DISAGREES);
+  },
+});
+
+Deno.test({
+  name: "LTC: of charges that come back together the database gives each back once",
+  ignore,
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    await funded.deposit(10n * COIN);
+    const swept = "select from chain_orders where purpose = 'sweep' and state = 'done'";
+    await funded.until(async () => (await rowsOf(funded.realm, swept)).length > 0);
+    const { realm, virtual } = funded;
+    const { ids } = await queue(funded, LITECOIN, 3, { source: { account: virtual } });
+    const actor = { ...realm.admin.actor, at: Date.now() };
+    const charges = await rowsOf<{ id: string; ramp: string; charged: string }>(
+      realm,
+      "select id, ramp, trim_scale(charged)::text as charged from withdrawals order by id",
+    );
+    deepEqual(charges.map(({ id }) => id), ids.toSorted());
+    const back = (at: number, amount = charges[at].charged) => ({
+      ...{ type: "return" as const, source: charges[at].ramp, destination: virtual, amount },
+      data: { withdrawal: charges[at].id },
+    });
+    class Undone extends Error {}
+    const give = (moves: InternalMove[]) =>
+      realm.command(async (tx) => {
+        await tx`update chain_orders set state = 'canceled' where purpose = 'withdrawal'`;
+        await tx`update blocks set status = 'RELEASED' where status = 'OPEN'`;
+        await postMoves(tx, actor, moves);
+        throw new Undone();
+      }, { lockLedger: true });
+    await rejects(give([back(0), back(1), back(2)]), Undone);
+    await rejects(give([back(0), back(1), back(1)]), UNJUSTIFIED, "one of them twice");
+    await rejects(give([back(0), back(1, "9")]), UNJUSTIFIED, "more than its charge");
+    const nobody = { ...back(1), data: { withdrawal: crypto.randomUUID() } };
+    await rejects(give([back(0), nobody]), UNJUSTIFIED, "of no withdrawal");
+    await rejects(give([back(0), { ...back(1), destination: funded.ramp }]), UNJUSTIFIED);
   },
 });
 

@@ -11,7 +11,7 @@ import { reading } from "../../db/transaction.ts";
 import { errorField } from "../../domain/errors.ts";
 import { offersOf } from "../../domain/exchanges/exchange_assets.ts";
 import { findExchange } from "../../domain/exchanges/exchange_list.ts";
-import { enqueue, enqueueAll } from "../../domain/jobs.ts";
+import { enqueueAll } from "../../domain/jobs.ts";
 import { type ExchangeAccount, ExchangeError, type Exchanges } from "../exchange_gateway.ts";
 import { UnreadableCredentials } from "../keys/exchange_keys.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -87,9 +87,8 @@ export async function followExchanges(context: WorkerContext): Promise<void> {
   }));
   if (due.ramps.length + due.transfers.length === 0) return;
   await context.step(async (tx) => {
-    for (const ramp of due.ramps) {
-      await enqueue(tx, actor, "exchange.check", { ramp }, { dedupe: ramp });
-    }
+    const checks = due.ramps.map((ramp) => ({ payload: { ramp }, dedupe: ramp }));
+    await enqueueAll(tx, actor, "exchange.check", checks);
     const jobs = due.transfers.map(({ id }) => ({ payload: { transfer: id }, dedupe: id }));
     await enqueueAll(tx, actor, "exchange.advance", jobs);
   });

@@ -16,7 +16,7 @@ import type { Db } from "../../db/database.ts";
 import { selectPlaces } from "../../db/accounts/ramps.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainId } from "../../domain/assets.ts";
-import { enqueue } from "../../domain/jobs.ts";
+import { enqueue, enqueueAll } from "../../domain/jobs.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
@@ -95,11 +95,11 @@ export async function searchNetwork(
   const blocks = asked.map(([at]) => at);
   await context.step(async (tx) => {
     await upsertSearched(tx, place, last, { asked: asked.map(([, input]) => input), fruitless });
-    for (const at of blocks) {
-      const again = { chain: place.chain, testnet: place.network !== "main", from: at, to: at };
-      const dedupe = `${place.chain} ${place.network} ${at}`;
-      await enqueue(tx, context.actor, "deposit.rescan", again, { dedupe });
-    }
+    const again = blocks.map((at) => ({
+      payload: { chain: place.chain, testnet: place.network !== "main", from: at, to: at },
+      dedupe: `${place.chain} ${place.network} ${at}`,
+    }));
+    await enqueueAll(tx, context.actor, "deposit.rescan", again);
   });
   if (missing.length > 0) {
     const what = { ...place, height, coins: missing.length, blocks };
