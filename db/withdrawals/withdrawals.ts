@@ -242,6 +242,7 @@ export async function updateWithdrawals(
         q(${["given uuid", "added jsonb", ...types].join(", ")})
       where w.id = q.given returning ${COLUMNS.map((name) => `w.${name}`).join(", ")}`,
     [JSON.stringify(given), `${at}`],
+    { prepare: true },
   );
   const byId = new Map(rows.map((row) => [row.id, row]));
   return updates.flatMap(({ id }) => byId.get(id) ?? []);

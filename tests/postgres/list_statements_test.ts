@@ -5,9 +5,12 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import postgres from "postgres";
 import type { Pool } from "../../db/database.ts";
-import { serializable } from "../../db/transaction.ts";
+import type { UnprovenRow } from "../../db/accounts/own_addresses.ts";
+import { type LedgerTx, serializable } from "../../db/transaction.ts";
+import { proveAddresses } from "../../domain/deposits/address_handout.ts";
 import { takeUpWaiting } from "../../domain/messages/sending.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
+import { quarantine } from "../../domain/sending/quarantine.ts";
 import { copyRows } from "../support/copied_rows.ts";
 import { superuserUrl } from "../support/database.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
@@ -347,5 +350,41 @@ Deno.test("a request that takes or ends several things sends as many statements 
     const sent = await process.during(await prepare(FEW));
     const more = await process.during(await prepare(MANY));
     equal(more.length, sent.length, `${what}\n${more.join("\n")}`);
+  }
+});
+
+Deno.test("addresses that a worker derives, and ramps that go into quarantine, take as many statements for nine as for three", async () => {
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  await using process = count(realm);
+  const actor = () => ({ ...realm.admin.actor, at: Date.now() });
+  const ramps: string[] = [];
+  for (let i = 0; i < 1 + FEW + MANY; i++) ramps.push((await fixture.ramp()).id);
+  for (let i = 0; i < 1 + FEW + MANY; i++) await fixture.address(ramps[0]);
+  const rows = await rowsOf<UnprovenRow & Record<string, unknown>>(
+    realm,
+    `select a.id, a.ramp, a.asset, a.address, a.derivation_key, a.chain, a.network, r.xpub, r.number
+      from addresses a join ramps r on r.account = a.ramp where a.ramp = $1`,
+    [ramps[0]],
+  );
+  const asked: Record<string, (n: number) => Promise<unknown>> = {
+    addresses: (n) => {
+      const some = rows.splice(0, n);
+      equal(some.length, n);
+      const work = (tx: LedgerTx) => proveAddresses(tx, actor(), some);
+      return serializable(process.pool, work, { lockLedger: true });
+    },
+    quarantine: (n) => {
+      const some = ramps.splice(0, n);
+      return serializable(process.pool, async (tx) => {
+        deepEqual((await quarantine(tx, actor(), some, "a drill")).toSorted(), some.toSorted());
+      });
+    },
+  };
+  for (const [what, work] of Object.entries(asked)) {
+    await work(1);
+    const few = await process.during(() => work(FEW));
+    const many = await process.during(() => work(MANY));
+    equal(many.length, few.length, `${what}\n${many.join("\n")}`);
   }
 });
