@@ -48,8 +48,7 @@ export async function claimFound(
   if (claims.length === 0) return;
   await tx`
     update withdrawals set found_order_id = ${order}, found_payment = q.payment
-    from unnest(${claims.map(({ withdrawal }) => withdrawal)}::uuid[],
-      ${claims.map(({ payment }) => payment)}::integer[]) q(withdrawal, payment)
+    from jsonb_to_recordset(${tx.json(claims as never)}) q(withdrawal uuid, payment integer)
     where id = q.withdrawal`;
 }
 
