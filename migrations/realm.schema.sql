@@ -4395,29 +4395,34 @@ CREATE OR REPLACE FUNCTION link_plain(p_limit integer, OUT links integer, OUT mo
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
 AS $function$
 declare
   head chain_head;
   -- What the salts of this call are made of, and forgotten with it.
   secret bytea := uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid());
   commits bigint[]; listed uuid[]; found uuid[]; ids uuid[]; salts bytea[]; forms bytea[]; hashes bytea[] := '{}';
-  rich uuid; form bytea;
+  rich uuid; form bytea; heard boolean;
 begin
   links := 0;
   select * into head from chain_head;
-  -- The size of its array bounds from below how many ids a commit holds; arrays of later calls are not read.
-  select array_agg(c.id) filter (where not c.told), coalesce(bool_or(c.told), false) into commits, more
+  -- The size of its array bounds from below how many ids a commit holds; arrays of later calls are not read. Who began to
+  -- listen before one of these commits is seen with it.
+  select array_agg(c.id) filter (where not c.told), coalesce(bool_or(c.told), false), is_heard('transaction.created')
+      into commits, more, heard
     from (select q.id, q.least, sum(q.least) over (order by q.id) as upto, bool_or(q.events <> '{}') over (order by q.id) as told
       from (select id, events, greatest((pg_column_size(transactions) - 24) / 16, 1) as least
         from ledger_commits order by id limit p_limit) q) c
     where c.upto - c.least < p_limit;
+  if heard then more := more or commits is not null; return; end if;
   loop
     select array_agg(u.id order by c.id, u.ord) into listed
       from ledger_commits c, unnest(c.transactions) with ordinality u(id, ord) where c.id = any (commits);
     if listed is null then return; end if;
-    select array_agg(t.id order by t.id),
-        (array_agg(t.id order by t.id) filter (where t.seal is not null or t.address_data is not null))[1] into found, rich
-      from transactions t where t.id between listed[1] and listed[cardinality(listed)];
+    -- Where ids do not ascend, all of the ledger may lie between them.
+    select array_agg(t.id), (array_agg(t.id) filter (where t.rich))[1] into found, rich
+      from (select x.id, x.seal is not null or x.address_data is not null as rich from transactions x
+        where x.id between listed[1] and listed[cardinality(listed)] order by x.id limit cardinality(listed) + 1) t;
     if found is distinct from listed then more := true; return; end if;
     exit when rich is null;
     more := true;

@@ -75,17 +75,15 @@ const FACTS =
 const EVENT = "e.id as event, e.kind, e.subject, e.facts, e.noted_at";
 
 /** Locks the head of the chain; null while another process appends. */
-export async function lockHead(tx: Tx): Promise<(HeadRow & { heard: boolean }) | null> {
-  const [row] = await tx<(HeadRow & { heard: boolean })[]>`
-    select seq, encode(hash, 'hex') as hash,
-      is_heard('transaction.created') as heard
-    from chain_head for update of chain_head skip locked`;
+export async function lockHead(tx: Tx): Promise<HeadRow | null> {
+  const [row] = await tx<HeadRow[]>`
+    select seq, encode(hash, 'hex') as hash from chain_head for update skip locked`;
   return row ?? null;
 }
 
 /**
- * Appends links for the oldest commits of transactions without JSON, of `limit` links or somewhat more, with all that
- * belongs to it. Gives their number, and whether commits that are not such come next.
+ * Appends links for the oldest commits of transactions without JSON that nobody is told of, of `limit` links or somewhat
+ * more, with all that belongs to it. Gives their number, and whether other commits may wait.
  */
 export async function linkPlain(
   tx: Tx,
@@ -102,17 +100,19 @@ export type Announced =
   | LinkableEvent;
 
 /**
- * Reads the next commits to link, of `limit` links or somewhat more, in order of commit; where they are
- * `heard`, with all that their views show.
+ * Reads the next commits to link, of `limit` links or somewhat more, in order of commit; where somebody is told of
+ * transactions, with all that their views show.
  */
-export async function selectUnlinked<Heard extends boolean>(
-  tx: Tx,
-  { limit, heard }: { limit: number; heard: Heard },
-): Promise<{ commits: string[]; rows: (Heard extends true ? Announced : Linkable)[] }> {
+export async function selectUnlinked(tx: Tx, limit: number): Promise<
+  { commits: string[] } & ({ heard: true; rows: Announced[] } | { heard: false; rows: Linkable[] })
+> {
   // The size of its arrays bounds from below how many ids a commit holds; arrays of later turns are
-  // not read.
-  const commits = await tx<{ id: string; transactions: string; events: string }[]>`
-    select c.id, c.transactions::text as transactions, c.events::text as events from (
+  // not read. Who began to listen before one of these commits is seen with it.
+  const commits = await tx<
+    { id: string; transactions: string; events: string; heard: boolean }[]
+  >`
+    select c.id, c.transactions::text as transactions, c.events::text as events,
+      (select is_heard('transaction.created')) as heard from (
       select q.id, q.transactions, q.events, q.least, sum(q.least) over (order by q.id) as upto
       from (select id, transactions, events, greatest((pg_column_size(transactions) - 24) / 16,
           (pg_column_size(events) - 24) / 8, 1) as least
@@ -121,6 +121,7 @@ export async function selectUnlinked<Heard extends boolean>(
   const found = new Map<string, Linkable>();
   const ids = commits.flatMap((commit) => listed(commit.transactions));
   // A plan that was made while the table was empty must not read through it: each id is looked up.
+  const heard = commits[0]?.heard ?? false;
   const shown = heard ? [`, ${SHOWN_BESIDE}`, SHOWN_JOINS] : ["", ""];
   const transactions = ids.length === 0 ? [] : await tx.unsafe<(Linkable & { id: string })[]>(
     `select t.* from unnest($1::text::uuid[]) u(id),
@@ -144,7 +145,7 @@ export async function selectUnlinked<Heard extends boolean>(
   if (rows.includes(undefined)) {
     throw new TypeError("a commit names a transaction or an event that is not there");
   }
-  return { commits: commits.map((commit) => commit.id), rows: rows as Announced[] };
+  return { commits: commits.map((commit) => commit.id), heard, rows: rows as Announced[] };
 }
 
 /** The members of an array of ids or numbers as PostgreSQL writes it. */

@@ -112,7 +112,6 @@ export async function appendLinks(
   if (head === null) return null;
   await chainTrail(tx, limit);
   // Whoever is told of transactions needs their rows. All others stay in the database, which halves the cost of a link.
-  if (head.heard) return await linkHere(tx, by, { head, limit });
   const { links, more } = await linkPlain(tx, limit);
   if (links > 0 || !more) return { links, transactions: links, more };
   return await linkHere(tx, by, { head, limit });
@@ -122,10 +121,9 @@ export async function appendLinks(
 async function linkHere(
   tx: Tx,
   by: { at: number },
-  { head, limit }: { head: HeadRow & { heard: boolean }; limit: number },
+  { head, limit }: { head: HeadRow; limit: number },
 ): Promise<Turn> {
-  const { heard } = head;
-  const { commits, rows } = await selectUnlinked(tx, { limit, heard });
+  const { commits, heard, rows } = await selectUnlinked(tx, limit);
   if (rows.length === 0) return { links: 0, transactions: 0, more: false };
   const from = BigInt(head.seq);
   const link = createLinker(head.hash);
@@ -139,7 +137,7 @@ async function linkHere(
   await insertLinks(tx, { from, rows, hashes, salts, commits, owners: ownersOf(rows) });
   const moved = rows.flatMap((row) => row.event === null ? [row.id] : []);
   await addFlows(tx, moved);
-  if (heard) await announce(tx, by, { from, rows: rows as Announced[], hashes });
+  if (heard) await announce(tx, by, { from, rows, hashes });
   return { links: rows.length, transactions: moved.length, more: rows.length >= limit };
 }
 

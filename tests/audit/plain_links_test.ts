@@ -1,6 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { linkPlain } from "../../db/audit/hash_chain.ts";
 import { RECOMPUTED_FLOWS } from "../../db/audit/hourly_flows.ts";
+import type { Tx } from "../../db/database.ts";
 import { locking } from "../../db/transaction.ts";
 import { appendLinks } from "../../domain/audit/hash_chain.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
@@ -81,7 +82,7 @@ Deno.test("transactions with JSON and events are linked between plain ones, in t
   for (const seal of [null, null, { z: 1.10 }, null, { a: "é" }, { b: [] }, null]) {
     made.push(await move(seal === null ? {} : { seal }));
   }
-  await realm.admin.send("PATCH", `/v1/accounts/${other}`, { reference: "noted as an event" });
+  equal((await realm.admin.send("POST", `/v1/accounts/${other}/freeze`)).status, 200); // an event
   made.push(await move());
   deepEqual(await linkInDatabase(realm), { links: 2, more: true });
   deepEqual(await linkInDatabase(realm), { links: 0, more: true }, "the next has a seal");
@@ -154,3 +155,70 @@ Deno.test("what one process links in the database, another waits for neither, no
   equal((await chain(realm)).open, 0);
   equal(await isValid(realm), true);
 });
+
+Deno.test("where ids do not ascend, no more rows are read than a commit names", async () => {
+  await using realm = await testRealm();
+  const { move } = await fixture(realm);
+  const made: string[] = [];
+  for (let i = 0; i < 20; i++) made.push(await move());
+  const [first, last] = [made[0], made[made.length - 1]];
+  await tamper(
+    realm,
+    `delete from ledger_commits where transactions = array['${last}'::uuid]`,
+    `update ledger_commits set transactions = array['${first}', '${last}']::uuid[]
+      where transactions = array['${first}'::uuid]`,
+  );
+  await locking(realm.pool, async (tx) => {
+    const read = async () => {
+      const [{ read }] = await tx<{ read: number }[]>`
+        select idx_tup_fetch::integer as read from pg_stat_xact_user_tables
+          where relid = 'transactions_newest'::regclass`;
+      return read;
+    };
+    const before = await read();
+    deepEqual(await linkPlain(tx, 1), { links: 0, more: true });
+    equal(await read() - before <= 3, true);
+  });
+  equal(await link(realm), made.length);
+  equal(await isValid(realm), true);
+});
+
+Deno.test("a call in the database is never compiled", async () => {
+  await using realm = await testRealm();
+  const [{ config }] = await rowsOf<{ config: string[] }>(
+    realm,
+    "select proconfig as config from pg_proc where oid = 'link_plain'::regproc",
+  );
+  equal(config.includes("jit=off"), true);
+});
+
+Deno.test("who listens before a transaction is posted is told of it, in the middle of a turn too", async () => {
+  await using realm = await testRealm();
+  const { move } = await fixture(realm);
+  equal((await realm.admin.send("POST", "/v1/identities", {})).status, 201); // a line of the trail
+  const { schema } = (await realm.services.realms.find(realm.id))!.location;
+  const { turn, posted } = await realm.database.platform.sql.begin(async (tx) => {
+    await tx`set local search_path to ${tx(schema)}`;
+    await tx`select from audit where seq is null for update`;
+    const turn = link(realm); // it has the head, and waits
+    while (!(await isWaitedFor(tx))) continue;
+    const webhook = { url: "https://example.com/hook", events: ["transaction.created"] };
+    equal((await realm.admin.send("POST", "/v1/webhooks", webhook)).status, 201);
+    return { turn, posted: await move() };
+  });
+  equal(await turn, 1);
+  const told = await rowsOf<{ entity: string }>(
+    realm,
+    "select entity from events where type = 'transaction.created'",
+  );
+  deepEqual(told.map((row) => row.entity), [posted]);
+  equal(await isValid(realm), true);
+});
+
+/** Whether another session waits for a lock of this one. */
+async function isWaitedFor(tx: Tx): Promise<boolean> {
+  const [{ waits }] = await tx<{ waits: boolean }[]>`
+    select exists (select from pg_locks
+      where not granted and pg_backend_pid() = any (pg_blocking_pids(pid))) as waits`;
+  return waits;
+}
