@@ -196,9 +196,10 @@ comment on column hourly_flows.currency is 'Of the fiat values; empty where the 
 comment on column hourly_flows.value is 'Sum of the fiat values.';
 
 -- Appends links for the oldest commits, of `p_limit` transactions or somewhat more, as long as they are plain: neither
--- events, nor transactions with JSON, whose canonical form the service writes, and nobody is told of them. Gives how many,
--- and whether others may wait. The caller holds the head. The forms are those of domain/audit/chain_links.ts, which proves them whenever links
--- are recomputed. Ids ascend in the order of commits, so the transactions are one range of ids.
+-- events, nor transactions with JSON, whose canonical form the service writes, nor any while somebody is told of them.
+-- Gives how many, and whether others may wait. The caller holds the head. The forms are those of
+-- domain/audit/chain_links.ts, which proves them whenever links are recomputed. Ids ascend in the order of commits, so
+-- the transactions are one range of ids.
 create function link_plain(p_limit integer, out links integer, out more boolean) language plpgsql
 -- A plan that was made while a table was empty must not read through it. Before PostgreSQL 18 a plan that does so all the
 -- same, such as that of the head's one row, counts as so costly that each call would compile it for a tenth of a second.
