@@ -26,20 +26,20 @@ export interface Ending {
 }
 
 /** The types of moves that ends of withdrawals book. */
-type Type = "fee" | "withdrawal" | "return";
+export type BookingType = "fee" | "withdrawal" | "return";
 
 /** In this order: what a fee moves into a ramp may leave it with the rest. */
-const TYPES: readonly Type[] = ["fee", "withdrawal", "return"];
+const TYPES: readonly BookingType[] = ["fee", "withdrawal", "return"];
 
 /** The account `world` and the account `fees` of an asset. */
-interface SystemAccounts {
+export interface SystemAccounts {
   world: string;
   fees: string;
 }
 
 /** Moves that were collected and are not posted yet. */
 export interface Bookings {
-  readonly moves: Readonly<Record<Type, InternalMove[]>>;
+  readonly moves: Readonly<Record<BookingType, InternalMove[]>>;
   /** Of each asset that was asked for. */
   readonly accounts: Map<string, SystemAccounts>;
 }
@@ -60,7 +60,7 @@ export async function postBookings(tx: LedgerTx, actor: Actor, { moves }: Bookin
 export function book(
   { moves }: Bookings,
   row: WithdrawalRow,
-  move: { type: Type; from: string; to: string; amount: string },
+  move: { type: BookingType; from: string; to: string; amount: string },
 ): void {
   const { type, from, to, amount } = move;
   if (compare(amount, "0") === 0) return;
