@@ -23,6 +23,12 @@ async function withPool(
   }
 }
 
+/** One connection of another caller, which looks on. */
+function observe(url: string): { sql: Db } & AsyncDisposable {
+  const observer = openDatabase({ url, prepare: true, parseJson: JSON.parse, platformMax: 1 });
+  return { sql: observer.platform.sql, [Symbol.asyncDispose]: () => observer.close() };
+}
+
 const one = (pool: Pool, value: string) =>
   reading(pool, async (db) => (await db<{ v: string }[]>`select ${value} as v`)[0]?.v);
 
@@ -31,17 +37,14 @@ Deno.test("a transaction that comes behind hundreds of statements is nobody else
   await withPool(2, async (pool) => {
     await writing(pool, (db) => db`create table public.written (n integer)`);
     const sleeping = () => reading(pool, (db) => db.unsafe("select pg_sleep(0.3)"));
-    await Promise.all([sleeping(), sleeping()]);
-    const slow = [sleeping(), sleeping()];
+    await Promise.all([sleeping(), sleeping()]); // both connections are there
+    await using observer = observe(own.superuserUrl);
+    await observer.sql`select pg_advisory_lock(1)`;
+    const held = () => reading(pool, (db) => db.unsafe("select pg_advisory_xact_lock_shared(1)"));
+    const slow = [held(), held()];
     await until(async () => {
-      const observer = openDatabase({
-        url: own.superuserUrl,
-        prepare: true,
-        parseJson: JSON.parse,
-      });
-      const rows = await observer.platform.sql`select from pg_stat_activity
-        where query like '%pg_sleep%' and state = 'active' and pid <> pg_backend_pid()`;
-      await observer.close();
+      const rows = await observer.sql`select from pg_stat_activity
+        where query like '%xact_lock_shared%' and wait_event = 'advisory' and pid <> pg_backend_pid()`;
       return rows.length === 2;
     });
     const reads = Array.from({ length: 198 }, () => reading(pool, (db) => db.unsafe("select 1")));
@@ -50,6 +53,7 @@ Deno.test("a transaction that comes behind hundreds of statements is nobody else
       { length: 4 },
       (_, n) => serializable(pool, (tx) => tx`insert into public.written values (${n})`),
     );
+    await observer.sql`select pg_advisory_unlock(1)`;
     await Promise.all([...slow, ...reads, ...begun]);
   }, own.url);
 });
