@@ -111,7 +111,7 @@ export async function appendLinks(
   const head = await lockHead(tx);
   if (head === null) return null;
   await chainTrail(tx, limit);
-  // Whoever is told of transactions needs their rows. All others stay in the database, which halves the cost of a link.
+  // Whoever is told of transactions needs their rows. All others stay in the database, for two thirds of the cost.
   const { links, more } = await linkPlain(tx, limit);
   if (links > 0 || !more) return { links, transactions: links, more };
   return await linkHere(tx, by, { head, limit });
