@@ -4401,11 +4401,12 @@ declare
   head chain_head;
   -- What the salts of this call are made of, and forgotten with it.
   secret bytea := uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid());
-  commits bigint[]; listed uuid[]; found uuid[]; ids uuid[]; salts bytea[]; forms bytea[]; hashes bytea[] := '{}';
-  rich uuid; form bytea; heard boolean;
+  commits bigint[]; listed uuid[]; found uuid[]; ids uuid[]; salts bytea[]; fronts text[]; backs text[]; hashes bytea[] := '{}';
+  rich uuid; first_asset text; written_asset text; front text; heard boolean;
 begin
+  select * into head from chain_head for update skip locked;
+  if head.one is null then return; end if;
   links := 0;
-  select * into head from chain_head;
   -- The size of its array bounds from below how many ids a commit holds; arrays of later calls are not read. Who began to
   -- listen before one of these commits is seen with it.
   select array_agg(c.id) filter (where not c.told), coalesce(bool_or(c.told), false), is_heard('transaction.created')
@@ -4414,14 +4415,15 @@ begin
       from (select id, events, greatest((pg_column_size(transactions) - 24) / 16, 1) as least
         from ledger_commits order by id limit p_limit) q) c
     where c.upto - c.least < p_limit;
+  more := more or exists (select from audit where seq is null);
   if heard then more := more or commits is not null; return; end if;
   loop
-    select array_agg(u.id order by c.id, u.ord) into listed
-      from ledger_commits c, unnest(c.transactions) with ordinality u(id, ord) where c.id = any (commits);
+    select array_agg(q.id) into listed from (select unnest(c.transactions) as id
+      from (select x.transactions from ledger_commits x where x.id = any (commits) order by x.id) c) q;
     if listed is null then return; end if;
     -- Where ids do not ascend, all of the ledger may lie between them.
-    select array_agg(t.id), (array_agg(t.id) filter (where t.rich))[1] into found, rich
-      from (select x.id, x.seal is not null or x.address_data is not null as rich from transactions x
+    select array_agg(t.id), (array_agg(t.id) filter (where t.rich))[1], (array_agg(t.asset))[1] into found, rich, first_asset
+      from (select x.id, x.asset, x.seal is not null or x.address_data is not null as rich from transactions x
         where x.id between listed[1] and listed[cardinality(listed)] order by x.id limit cardinality(listed) + 1) t;
     if found is distinct from listed then more := true; return; end if;
     exit when rich is null;
@@ -4429,49 +4431,57 @@ begin
     select array_agg(c.id) into commits from ledger_commits c where c.id = any (commits)
       and c.id < (select min(f.id) from ledger_commits f where f.id = any (commits) and rich = any (f.transactions));
   end loop;
-  with plain as materialized (
-      select t.id, t.type, t.source, t.destination, t.asset, t.testnet, t.amount, t.fiat_currency, t.fiat_rate, t.fiat_value,
-          t.reference, t.reverts, t.api_key, t.owner, t.created_at, head.seq + row_number() over (order by t.id) as seq,
-          substr(sha256(secret || uuid_send(t.id)), 1, 16) as salt
-        from transactions t where t.id between listed[1] and listed[cardinality(listed)]),
-    summed as (
-      insert into hourly_flows (testnet, hour, asset, type, direction, currency, count, amount, value)
-      select x.testnet, date_bin('1 hour', x.created_at, '2000-01-01T00:00:00Z'), x.asset, x.type,
+  -- Read twice, because what is kept for two uses, or numbered, is copied, and a copy costs more than the reading.
+  with sums as materialized (
+      select x.testnet, date_bin('1 hour', x.created_at, '2000-01-01T00:00:00Z') as hour, x.asset, x.type,
           case when x.type = 'transfer' then 'inside'
             when (select a.system from accounts a where a.id = x.source) = 'world' then 'in'
             when (select a.system from accounts a where a.id = x.destination) = 'world' then 'out'
-            else 'inside' end,
-          coalesce(x.fiat_currency, ''), count(*), sum(x.amount), sum(coalesce(x.fiat_value, 0))
-        from plain x group by 1, 2, 3, 4, 5, 6
+            else 'inside' end as direction,
+          coalesce(x.fiat_currency, '') as currency, x.owner,
+          count(*) as count, sum(x.amount) as amount, sum(coalesce(x.fiat_value, 0)) as value
+        from transactions x where x.id between listed[1] and listed[cardinality(listed)] group by 1, 2, 3, 4, 5, 6, 7),
+    summed as (
+      insert into hourly_flows (testnet, hour, asset, type, direction, currency, count, amount, value)
+      select x.testnet, x.hour, x.asset, x.type, x.direction, x.currency, sum(x.count), sum(x.amount), sum(x.value)
+        from sums x group by 1, 2, 3, 4, 5, 6
       on conflict (testnet, hour, asset, type, direction, currency) do update
         set count = hourly_flows.count + excluded.count, amount = hourly_flows.amount + excluded.amount,
-          value = hourly_flows.value + excluded.value),
-    counted as (
-      insert into row_counts (collection, owner, living, dead)
-      select 'transactions', x.owner, count(*), 0 from plain x where x.owner is not null group by x.owner)
+          value = hourly_flows.value + excluded.value)
+  insert into row_counts (collection, owner, living, dead)
+    select 'transactions', x.owner, sum(x.count), 0 from sums x where x.owner is not null group by x.owner;
+  -- The forms without their numbers. Written in pieces, because each || copies what is before it; most are of one asset.
+  written_asset := to_json(first_asset);
   select array_agg(x.id), array_agg(x.salt),
-      array_agg(convert_to('{"amount":"' || trim_scale(x.amount) || '",' || coalesce('"api_key":"' || x.api_key || '",', '')
-        || '"asset":' || to_json(x.asset) || ',"created_at":' || floor(extract(epoch from x.created_at) * 1000)
-        || ',"destination":"' || x.destination || '","fiat":' || case when x.fiat_currency is null then 'null' else
-          '{"currency":"' || x.fiat_currency || '","rate":"' || trim_scale(x.fiat_rate)
-            || '","value":"' || trim_scale(x.fiat_value) || '"}' end
-        || ',"id":"' || x.id || '","owner":' || coalesce('"' || x.owner || '"', 'null')
-        || ',"reference":' || coalesce(to_json(x.reference)::text, 'null') || ',' || coalesce('"reverts":"' || x.reverts || '",', '')
-        || '"salt":"' || encode(x.salt, 'hex') || '","seal":null,"seq":' || x.seq || ',"source":"' || x.source
-        || '","testnet":' || x.testnet || ',"type":"' || x.type || '"}', 'UTF8'))
-    into ids, salts, forms from plain x;
+      array_agg(('{"amount":"' || trim_scale(x.amount)
+          || case when x.api_key is null then '","asset":' else '","api_key":"' || x.api_key || '","asset":' end
+          || case when x.asset = first_asset then written_asset else to_json(x.asset)::text end
+          || ',"created_at":' || floor(extract(epoch from x.created_at) * 1000))
+        || (',"destination":"' || x.destination || case when x.fiat_currency is null then '","fiat":null,"id":"' else
+          '","fiat":{"currency":"' || x.fiat_currency || '","rate":"' || trim_scale(x.fiat_rate)
+            || '","value":"' || trim_scale(x.fiat_value) || '"},"id":"' end)
+        || (x.id || case when x.owner is null then '","owner":null,"reference":' else '","owner":"' || x.owner || '","reference":' end
+          || case when x.reference is null then 'null,"' else to_json(x.reference) || ',"' end
+          || case when x.reverts is null then 'salt":"' else 'reverts":"' || x.reverts || '","salt":"' end
+          || encode(x.salt, 'hex') || '","seal":null,"seq":')),
+      array_agg(',"source":"' || x.source
+        || case when x.testnet then '","testnet":true,"type":"' else '","testnet":false,"type":"' end || x.type || '"}')
+    into ids, salts, fronts, backs
+    from (select t.*, substr(sha256(secret || uuid_send(t.id)), 1, 16) as salt from transactions t
+      where t.id between listed[1] and listed[cardinality(listed)] offset 0) x;
   -- The order of what is read is not asked for, because a sort costs as much as the reading.
   if ids is distinct from listed then raise exception 'transactions were read in another order'; end if;
-  foreach form in array forms loop
-    head.hash := sha256(head.hash || form);
+  foreach front in array fronts loop
     links := links + 1;
+    head.seq := head.seq + 1;
+    head.hash := sha256(head.hash || convert_to(front || head.seq || backs[links], 'UTF8'));
     hashes[links] := head.hash;
   end loop;
   insert into chain_links (seq, transaction, salt, hash)
-    select head.seq + q.ord, q.id, q.salt, q.hash from (select generate_series(1, links) as ord, unnest(ids) as id,
+    select q.seq, q.id, q.salt, q.hash from (select generate_series(head.seq - links + 1, head.seq) as seq, unnest(ids) as id,
       unnest(salts) as salt, unnest(hashes) as hash) q;
   delete from ledger_commits c where c.id = any (commits);
-  update chain_head set seq = head.seq + links, transactions = transactions + links, hash = head.hash;
+  update chain_head set seq = head.seq, transactions = transactions + links, hash = head.hash;
   more := more or links >= p_limit;
 end $function$;
 

@@ -6,7 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
-import type { Db, Tx } from "../../db/database.ts";
+import type { Db, Pool, Tx } from "../../db/database.ts";
 import {
   type Announced,
   type HeadRow,
@@ -23,6 +23,7 @@ import {
   selectUnlinked,
 } from "../../db/audit/hash_chain.ts";
 import { addFlows } from "../../db/audit/hourly_flows.ts";
+import { locking, writing } from "../../db/transaction.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { openAnswer } from "../answers.ts";
 import { type ChainEnd, chainTrail } from "./trail_chain.ts";
@@ -100,8 +101,23 @@ export interface Turn {
 }
 
 /**
- * Appends links for new transactions and events, about `limit` at most, in the caller's database
- * transaction; null while another process appends.
+ * Appends links for the oldest transactions and events without one, about `limit` at most, and lines to the audit trail's
+ * chain; null while another process appends. Plain transactions stay in the database, for two thirds of the cost.
+ */
+export async function extendChain(
+  pool: Pool,
+  by: { at: number },
+  limit: number,
+): Promise<Turn | null> {
+  const plain = await writing(pool, (db) => linkPlain(db, limit));
+  if (plain === null) return null;
+  if (plain.links > 0 || !plain.more) return { ...plain, transactions: plain.links };
+  return await locking(pool, (tx) => appendLinks(tx, by, limit));
+}
+
+/**
+ * Appends links of which the service writes the forms, about `limit` at most, in the caller's database transaction, and
+ * lines to the audit trail's chain; null while another process appends.
  */
 export async function appendLinks(
   tx: Tx,
@@ -111,18 +127,6 @@ export async function appendLinks(
   const head = await lockHead(tx);
   if (head === null) return null;
   await chainTrail(tx, limit);
-  // Whoever is told of transactions needs their rows. All others stay in the database, for two thirds of the cost.
-  const { links, more } = await linkPlain(tx, limit);
-  if (links > 0 || !more) return { links, transactions: links, more };
-  return await linkHere(tx, by, { head, limit });
-}
-
-/** Appends links of which the service writes the forms. */
-async function linkHere(
-  tx: Tx,
-  by: { at: number },
-  { head, limit }: { head: HeadRow; limit: number },
-): Promise<Turn> {
   const { commits, heard, rows } = await selectUnlinked(tx, limit);
   if (rows.length === 0) return { links: 0, transactions: 0, more: false };
   const from = BigInt(head.seq);

@@ -3,7 +3,7 @@ import { linkPlain } from "../../db/audit/hash_chain.ts";
 import { RECOMPUTED_FLOWS } from "../../db/audit/hourly_flows.ts";
 import type { Tx } from "../../db/database.ts";
 import { locking } from "../../db/transaction.ts";
-import { appendLinks } from "../../domain/audit/hash_chain.ts";
+import { appendLinks, extendChain } from "../../domain/audit/hash_chain.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
@@ -105,7 +105,7 @@ Deno.test("the sums of hours and the numbers of rows are those of the linked tra
   await using realm = await testRealm();
   const { move } = await fixture(realm);
   for (const reference of ["a", "b", "c"]) await move({ reference });
-  equal((await linkInDatabase(realm)).links, 3);
+  equal((await linkInDatabase(realm))?.links, 3);
   const SUMS = "testnet, hour, asset, type, direction, currency, count, amount, value";
   const kept = await rowsOf(realm, `select ${SUMS} from hourly_flows order by ${SUMS}`);
   const due = await rowsOf(realm, `select ${SUMS} from (${RECOMPUTED_FLOWS}) f order by ${SUMS}`);
@@ -153,6 +153,31 @@ Deno.test("what one process links in the database, another waits for neither, no
   });
   equal(await link(realm), 2);
   equal((await chain(realm)).open, 0);
+  equal(await isValid(realm), true);
+});
+
+Deno.test("a turn is one message, and a line of the trail, which the service chains, is left to the next", async () => {
+  await using realm = await testRealm();
+  const { move } = await fixture(realm);
+  const sent: string[] = [];
+  await using other = realm.another({}, (text) => void sent.push(text));
+  const pool = other.database.working((await realm.services.realms.find(realm.id))!.location);
+  const turn = async () => {
+    sent.length = 0;
+    const turn = await extendChain(pool, { at: Date.now() }, 1000);
+    return { ...turn, sent: sent.length };
+  };
+  await turn(); // connects
+  for (let i = 0; i < 3; i++) await move();
+  deepEqual(await turn(), { links: 3, transactions: 3, more: false, sent: 1 });
+  await move();
+  equal((await realm.admin.send("POST", "/v1/identities", {})).status, 201); // a line of the trail
+  const lines = "select count(*)::integer as n from audit where seq is null";
+  equal((await rowsOf<{ n: number }>(realm, lines))[0].n, 1);
+  deepEqual(await turn(), { links: 1, transactions: 1, more: true, sent: 1 });
+  equal((await turn()).transactions, 0);
+  equal((await rowsOf<{ n: number }>(realm, lines))[0].n, 0);
+  deepEqual(await turn(), { links: 0, transactions: 0, more: false, sent: 1 });
   equal(await isValid(realm), true);
 });
 

@@ -1,7 +1,6 @@
 /** Extends the hash chains of realms in batches, beside the traffic. @module */
 import type { Pool } from "../../db/database.ts";
-import { locking } from "../../db/transaction.ts";
-import { appendLinks } from "../../domain/audit/hash_chain.ts";
+import { extendChain } from "../../domain/audit/hash_chain.ts";
 
 /**
  * Links appended in one database transaction: enough to share its cost, few enough to take
@@ -20,7 +19,7 @@ export async function extendHashChain(
 ): Promise<number> {
   let linked = 0;
   while (!over()) {
-    const turn = await locking(pool, (tx) => appendLinks(tx, { at: now() }, BATCH));
+    const turn = await extendChain(pool, { at: now() }, BATCH);
     linked += turn?.transactions ?? 0;
     if (turn === null || !turn.more) return linked;
   }
