@@ -4390,7 +4390,7 @@ begin
   commit;
 end $procedure$;
 
-CREATE OR REPLACE FUNCTION link_plain(p_limit integer, OUT links integer, OUT more boolean)
+CREATE OR REPLACE FUNCTION link_plain(p_limit integer, OUT links integer, OUT more boolean, OUT trail boolean)
  RETURNS record
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -4409,6 +4409,7 @@ begin
   if head.one is null then return; end if;
   links := 0;
   more := false;
+  trail := exists (select from audit where seq is null);
   -- The size of its array bounds from below how many ids a commit holds; arrays of later calls are not read.
   for waiting in select q.id, q.events <> '{}' as told, greatest((pg_column_size(q.transactions) - 24) / 16, 1) as size
       from ledger_commits q order by q.id limit p_limit loop
@@ -4417,7 +4418,6 @@ begin
     commits := commits || waiting.id;
     taken := taken + waiting.size;
   end loop;
-  more := more or exists (select from audit where seq is null);
   -- Asked after they were read: who began to listen before one of these commits is seen.
   if is_heard('transaction.created') then more := more or commits is not null; return; end if;
   loop

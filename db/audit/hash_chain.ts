@@ -83,16 +83,16 @@ export async function lockHead(tx: Tx): Promise<HeadRow | null> {
 
 /**
  * Appends links for the oldest commits of transactions without JSON that nobody is told of, of `limit` links or somewhat
- * more, with all that belongs to it, in one message. Gives their number, and whether other commits may wait, or lines of
- * the trail; null while another process appends.
+ * more, with all that belongs to it, in one message. Gives their number, whether other commits may wait, and whether
+ * lines of the trail do; null while another process appends.
  */
 export async function linkPlain(
   db: Db,
   limit: number,
-): Promise<{ links: number; more: boolean } | null> {
-  const [row] = await db<{ links: number | null; more: boolean }[]>`
-    select p.links, p.more from link_plain(${limit}::integer) p`;
-  return row.links === null ? null : { links: row.links, more: row.more };
+): Promise<{ links: number; more: boolean; trail: boolean } | null> {
+  const [row] = await db<{ links: number | null; more: boolean; trail: boolean }[]>`
+    select p.links, p.more, p.trail from link_plain(${limit}::integer) p`;
+  return row.links === null ? null : { ...row, links: row.links };
 }
 
 /** A transaction without a link, with all that its view shows, or an event. */

@@ -197,10 +197,10 @@ comment on column hourly_flows.value is 'Sum of the fiat values.';
 
 -- Appends links for the oldest commits, of `p_limit` transactions or somewhat more, as long as they are plain: neither
 -- events, nor transactions with JSON, whose canonical form the service writes, nor any while somebody is told of them.
--- Gives how many, and whether others may wait, or lines of the audit trail; null while another process appends. The forms
--- are those of domain/audit/chain_links.ts, which proves them whenever links are recomputed. Ids ascend in the order of
--- commits, so the transactions are one range of ids.
-create function link_plain(p_limit integer, out links integer, out more boolean) language plpgsql
+-- Gives how many, whether others may wait, and whether lines of the audit trail do; null while another process appends. The
+-- forms are those of domain/audit/chain_links.ts, which proves them whenever links are recomputed. Ids ascend in the order
+-- of commits, so the transactions are one range of ids.
+create function link_plain(p_limit integer, out links integer, out more boolean, out trail boolean) language plpgsql
 -- A plan that was made while a table was empty must not read through it. Before PostgreSQL 18 a plan that does so all the
 -- same, such as that of the head's one row, counts as so costly that each call would compile it for a tenth of a second.
 -- Plans made anew would cost a call 0.7 ms.
@@ -216,6 +216,7 @@ begin
   if head.one is null then return; end if;
   links := 0;
   more := false;
+  trail := exists (select from audit where seq is null);
   -- The size of its array bounds from below how many ids a commit holds; arrays of later calls are not read.
   for waiting in select q.id, q.events <> '{}' as told, greatest((pg_column_size(q.transactions) - 24) / 16, 1) as size
       from ledger_commits q order by q.id limit p_limit loop
@@ -224,7 +225,6 @@ begin
     commits := commits || waiting.id;
     taken := taken + waiting.size;
   end loop;
-  more := more or exists (select from audit where seq is null);
   -- Asked after they were read: who began to listen before one of these commits is seen.
   if is_heard('transaction.created') then more := more or commits is not null; return; end if;
   loop

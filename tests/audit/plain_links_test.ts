@@ -9,8 +9,10 @@ import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
 
 const link = (realm: TestRealm) => extendHashChain(realm.pool, Date.now);
-const linkInDatabase = (realm: TestRealm, limit = 1000) =>
-  locking(realm.pool, (tx) => linkPlain(tx, limit));
+const linkInDatabase = async (realm: TestRealm, limit = 1000) => {
+  const turn = await locking(realm.pool, (tx) => linkPlain(tx, limit));
+  return turn && { links: turn.links, more: turn.more };
+};
 
 /** Two accounts whose own events are linked already, and a way to move value between them. */
 async function fixture(realm: TestRealm) {
@@ -156,7 +158,7 @@ Deno.test("what one process links in the database, another waits for neither, no
   equal(await isValid(realm), true);
 });
 
-Deno.test("a turn is one message, and a line of the trail, which the service chains, is left to the next", async () => {
+Deno.test("a turn is one message, and more only where a line of the trail waits, which the service chains", async () => {
   await using realm = await testRealm();
   const { move } = await fixture(realm);
   const sent: string[] = [];
@@ -165,21 +167,44 @@ Deno.test("a turn is one message, and a line of the trail, which the service cha
   const turn = async () => {
     sent.length = 0;
     const turn = await extendChain(pool, { at: Date.now() }, 1000);
-    return { ...turn, sent: sent.length };
+    return { ...turn, alone: sent.length === 1 };
   };
   await turn(); // connects
   for (let i = 0; i < 3; i++) await move();
-  deepEqual(await turn(), { links: 3, transactions: 3, more: false, sent: 1 });
+  deepEqual(await turn(), { links: 3, transactions: 3, more: false, alone: true });
   await move();
-  equal((await realm.admin.send("POST", "/v1/identities", {})).status, 201); // a line of the trail
-  const lines = "select count(*)::integer as n from audit where seq is null";
-  equal((await rowsOf<{ n: number }>(realm, lines))[0].n, 1);
-  deepEqual(await turn(), { links: 1, transactions: 1, more: true, sent: 1 });
-  equal((await turn()).transactions, 0);
-  equal((await rowsOf<{ n: number }>(realm, lines))[0].n, 0);
-  deepEqual(await turn(), { links: 0, transactions: 0, more: false, sent: 1 });
+  await writeTrail(realm);
+  equal(await unchained(realm), 1);
+  deepEqual(await turn(), { links: 2, transactions: 1, more: false, alone: false });
+  equal(await unchained(realm), 0);
+  deepEqual(await turn(), { links: 0, transactions: 0, more: false, alone: true });
   equal(await isValid(realm), true);
 });
+
+Deno.test("lines of the trail are chained although transactions are posted without end", async () => {
+  await using realm = await testRealm();
+  const { move } = await fixture(realm);
+  await writeTrail(realm);
+  let posted = 0;
+  for (; posted < 5 && await unchained(realm) > 0; posted++) {
+    await move(); // before each turn one waits
+    await extendChain(realm.pool, { at: Date.now() }, 1000);
+  }
+  equal(posted, 1);
+  equal(await isValid(realm), true);
+});
+
+/** Has a line of the audit trail written, and no event. */
+async function writeTrail(realm: TestRealm): Promise<void> {
+  const webhook = { url: "https://example.com/other", events: ["stop.set"] };
+  equal((await realm.admin.send("POST", "/v1/webhooks", webhook)).status, 201);
+}
+
+/** The number of lines of the trail that are not chained. */
+async function unchained(realm: TestRealm): Promise<number> {
+  const lines = "select count(*)::integer as n from audit where seq is null";
+  return (await rowsOf<{ n: number }>(realm, lines))[0].n;
+}
 
 Deno.test("where ids do not ascend, no more rows are read than a commit names", async () => {
   await using realm = await testRealm();
@@ -201,7 +226,7 @@ Deno.test("where ids do not ascend, no more rows are read than a commit names", 
       return read;
     };
     const before = await read();
-    deepEqual(await linkPlain(tx, 1), { links: 0, more: true });
+    deepEqual(await linkPlain(tx, 1), { links: 0, more: true, trail: false });
     equal(await read() - before <= 3, true);
   });
   equal(await link(realm), made.length);
@@ -220,7 +245,7 @@ Deno.test("a call in the database is never compiled", async () => {
 Deno.test("who listens before a transaction is posted is told of it, in the middle of a turn too", async () => {
   await using realm = await testRealm();
   const { move } = await fixture(realm);
-  equal((await realm.admin.send("POST", "/v1/identities", {})).status, 201); // a line of the trail
+  await writeTrail(realm);
   const { schema } = (await realm.services.realms.find(realm.id))!.location;
   const { turn, posted } = await realm.database.platform.sql.begin(async (tx) => {
     await tx`set local search_path to ${tx(schema)}`;
