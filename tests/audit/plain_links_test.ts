@@ -250,8 +250,9 @@ Deno.test("who listens before a transaction is posted is told of it, in the midd
   const { turn, posted } = await realm.database.platform.sql.begin(async (tx) => {
     await tx`set local search_path to ${tx(schema)}`;
     await tx`select from audit where seq is null for update`;
-    const turn = link(realm); // it has the head, and waits
-    while (!(await isWaitedFor(tx))) continue;
+    let ended = false;
+    const turn = link(realm).finally(() => ended = true); // it has the head, and waits
+    while (!(await isWaitedFor(tx))) equal(ended, false);
     const webhook = { url: "https://example.com/hook", events: ["transaction.created"] };
     equal((await realm.admin.send("POST", "/v1/webhooks", webhook)).status, 201);
     return { turn, posted: await move() };
