@@ -57,7 +57,7 @@ export function settingsOf(actor: Actor): InstallationSettings | null {
 }
 
 /** The strongest of the actor's roles. */
-export function roleOf(actor: Actor): Role {
+export function roleOf(actor: Pick<Actor, "roles">): Role {
   return actor.roles.includes("admin")
     ? "admin"
     : actor.roles.includes("manage")
@@ -66,7 +66,7 @@ export function roleOf(actor: Actor): Role {
 }
 
 /** Whether the actor reaches beyond its own entities. */
-export function reachesRealm(actor: Actor): boolean {
+export function reachesRealm(actor: Pick<Actor, "scopes">): boolean {
   return actor.scopes.includes("realm");
 }
 

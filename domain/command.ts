@@ -38,7 +38,7 @@ export type { Db, LedgerTx, LockOption, OptionsFor, Pool, Tx, TxFor };
 export interface IdempotencyClaim {
   /** First 128 bits of the SHA-256 of user and key, as a UUID. */
   key: string;
-  /** First 128 bits of the SHA-256 of method, path and body, as a UUID. */
+  /** First 124 bits of the SHA-256 of method, path and body, and the caller's rights, as a UUID. */
   fingerprint: string;
 }
 
@@ -136,9 +136,7 @@ async function answerUnder(
 ): Promise<Answer> {
   const kept = await claimKey(tx, claim);
   if (kept !== null) {
-    if (kept.fingerprint !== claim.fingerprint || kept.status === null) {
-      throw new DomainError("idempotency.key_reused", "this key came with another request before");
-    }
+    if (!isRepeat(kept, claim) || kept.status === null) throw keyReused();
     return { status: kept.status, body: decrypted(kept.body!, options), replayed: true };
   }
   const result = await run();
@@ -159,6 +157,22 @@ async function answerUnder(
     ]);
   }
   return { ...answer, replayed: false };
+}
+
+/** The refusal of a key whose stored answer is not for this request. */
+export function keyReused(): DomainError {
+  const message = "this key came with another request before, or with wider rights";
+  return new DomainError("idempotency.key_reused", message);
+}
+
+/** Whether a request repeats the one whose answer is kept, with rights that are no narrower. */
+function isRepeat(
+  { fingerprint: kept }: Pick<IdempotencyClaim, "fingerprint">,
+  { fingerprint: given }: Pick<IdempotencyClaim, "fingerprint">,
+): boolean {
+  const [then, now] = [kept, given].map((text) => parseInt(text.slice(-1), 16));
+  return kept.slice(0, -1) === given.slice(0, -1) && then >> 1 <= now >> 1 &&
+    (then & 1) <= (now & 1);
 }
 
 function decrypted(kept: string, options: Pick<CommandContext, "cipher">): string {

@@ -214,7 +214,7 @@ export function assertVirtual(type: AccountRow["type"]): void {
 async function resolveHolder(tx: Tx, actor: Actor, id?: string): Promise<IdentityRow> {
   const own = await selectIdentityOfUser(tx, actor.user);
   if (id === undefined || id === own?.id) {
-    if (own === null) throw notFound("identity.not_found");
+    if (own === null || own.deleted_at !== null) throw notFound("identity.not_found");
     return own;
   }
   assertMayAssign(actor);

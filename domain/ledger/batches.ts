@@ -10,7 +10,7 @@ import type { Bulk, Outcome } from "../../db/ledger/posting_protocol.ts";
 import type { BulkReplay } from "../../db/ledger/replays.ts";
 import { reading } from "../../db/transaction.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
-import type { Answer } from "../command.ts";
+import { type Answer, keyReused } from "../command.ts";
 import { Flag } from "../entity.ts";
 import { DomainError, type ErrorCode, type ErrorExtra } from "../errors.ts";
 import { refusal, TransactionView } from "./posting.ts";
@@ -177,9 +177,7 @@ async function answerReplay(
   { input: { transactions }, request }: { input: NewBatch; request: TransferRequest },
   kept: BulkReplay,
 ): Promise<Answer> {
-  if (!kept.same) {
-    throw new DomainError("idempotency.key_reused", "this key came with another request before");
-  }
+  if (!kept.same) throw keyReused();
   if (kept.status !== null) return { status: kept.status, body: kept.body!, replayed: true };
   const replayed = !kept.own;
   if (kept.transactions === null) {

@@ -11,7 +11,7 @@ import type { KeyedMove, Posted } from "../../db/ledger/posting_protocol.ts";
 import type { Replay } from "../../db/ledger/replays.ts";
 import { reading } from "../../db/transaction.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
-import type { Answer, IdempotencyClaim } from "../command.ts";
+import { type Answer, type IdempotencyClaim, keyReused } from "../command.ts";
 import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { refusal, type TransactionFields } from "./posting.ts";
@@ -135,9 +135,7 @@ export async function answerReplay(
   { input, request }: { input: NewTransaction; request: TransferRequest },
   replay: Replay,
 ): Promise<Answer> {
-  if (!replay.same) {
-    throw new DomainError("idempotency.key_reused", "this key came with another request before");
-  }
+  if (!replay.same) throw keyReused();
   if (replay.status !== null) return { status: replay.status, body: replay.body!, replayed: true };
   if (replay.transaction === null) {
     const refused = refusal(replay.body!, reachesRealm(actor));

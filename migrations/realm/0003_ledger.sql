@@ -427,6 +427,13 @@ begin
       else array(select q.id from unnest(v_id, go) with ordinality q(id, go, ord) where q.go order by q.ord) end);
 end $$;
 
+-- Whether a request repeats the one whose answer is kept. The last digit of a fingerprint says with which rights it was
+-- made, the role above the lowest bit and the scope in it: nobody gets an answer that was given to wider ones.
+create function is_repeat(p_kept uuid, p_given uuid) returns boolean language sql immutable parallel safe as $$
+  select left(p_kept::text, 35) = left(p_given::text, 35) and k.rights >> 1 <= g.rights >> 1 and k.rights & 1 <= g.rights & 1
+    from (select get_byte(uuid_send(p_kept), 15) & 15 as rights) k, (select get_byte(uuid_send(p_given), 15) & 15 as rights) g
+$$;
+
 -- Applies transfers that arrived one by one, each with its own idempotency key (or none). A key seen before applies
 -- nothing: replays returns its stored outcome. A refusal is stored under its key, with the tail behind it, by which
 -- its sender recognises it. One actor, with its right, address and machine key, stands for all moves.
@@ -456,7 +463,7 @@ begin
   if claimed < n then
     keyed := cardinality(array_remove(p_key, null));
     if claimed < keyed then
-      select jsonb_object_agg(q.ord, jsonb_build_object('same', x.fingerprint = q.fingerprint,
+      select jsonb_object_agg(q.ord, jsonb_build_object('same', is_repeat(x.fingerprint, q.fingerprint),
           'status', x.status, 'body', x.body, 'transaction', x.transaction))
         into replays
         from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
@@ -592,7 +599,7 @@ end $$;
 -- Returns the stored outcome of a batch's key.
 create function ledger_replay(p_key uuid, p_fingerprint uuid) returns jsonb language plpgsql as $$
 begin
-  return (select jsonb_build_object('same', x.fingerprint = p_fingerprint, 'status', x.status, 'body', x.body,
+  return (select jsonb_build_object('same', is_repeat(x.fingerprint, p_fingerprint), 'status', x.status, 'body', x.body,
       'transaction', x.transaction, 'request', b.request_id, 'unresolved', b.unresolved,
       'transactions', to_jsonb(b.transactions), 'refusals', to_jsonb(b.refusals))
     from (select i.* from idempotency i where i.key = p_key

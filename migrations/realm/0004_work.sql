@@ -16,7 +16,7 @@ create table idempotency (
 create index idempotency_age on idempotency using brin (created_at);
 create index idempotency_profile on idempotency (profile) where profile is not null;
 comment on column idempotency.key is 'First 128 bits of the SHA-256 of user and key.';
-comment on column idempotency.fingerprint is 'First 128 bits of the SHA-256 of method, path and body.';
+comment on column idempotency.fingerprint is 'First 124 bits of the SHA-256 of method, path and body, and the caller''s rights.';
 comment on column idempotency.transaction is 'The move whose answer is rebuilt from the ledger''s own rows.';
 
 comment on column idempotency.profile is 'The person that the answer shows, or the identity that had no person then: forgetting the person erases the answer.';
@@ -36,7 +36,7 @@ create table idempotency_earlier (
 create index idempotency_earlier_age on idempotency_earlier using brin (created_at);
 create index idempotency_earlier_profile on idempotency_earlier (profile) where profile is not null;
 comment on column idempotency_earlier.key is 'First 128 bits of the SHA-256 of user and key.';
-comment on column idempotency_earlier.fingerprint is 'First 128 bits of the SHA-256 of method, path and body.';
+comment on column idempotency_earlier.fingerprint is 'First 124 bits of the SHA-256 of method, path and body, and the caller''s rights.';
 comment on column idempotency_earlier.transaction is 'The move whose answer is rebuilt from the ledger''s own rows.';
 comment on column idempotency_earlier.profile is 'The person that the answer shows, or the identity that had no person then: forgetting the person erases the answer.';
 create table batches_earlier (

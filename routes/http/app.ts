@@ -15,7 +15,7 @@ import {
   type RequestMeta,
 } from "./authentication.ts";
 import { callerAddress, isTrusted, readNetworks } from "./caller_address.ts";
-import { claimOf } from "./execution.ts";
+import { claimOf } from "./idempotency_keys.ts";
 import { PROBLEMS } from "./problems.ts";
 import { assertSigned } from "./provider_authentication.ts";
 import { uncoverBody } from "./get_request_body.ts";
@@ -294,7 +294,8 @@ function callOf(
     claims: caller.claims,
     realm: caller.realm,
     idempotency: keyed
-      ? claimOf(headers.get("idempotency-key"), actor.user || actor.kind, {
+      ? claimOf(headers.get("idempotency-key"), {
+        actor,
         method: route.method,
         path: request.url.slice(pathStart(request.url)), // with its query
         body: text,

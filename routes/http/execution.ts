@@ -1,16 +1,13 @@
 /**
  * How a handler reaches the domain. command() changes things in one serializable transaction, query()
- * reads, and postTransfer() sends a transfer through the realm's posting queue. Idempotency keys are read here
- * and nowhere else.
+ * reads, and postTransfer() sends a transfer through the realm's posting queue.
  * @module
  */
-import { hash } from "node:crypto";
 import {
   type Answer,
   type AnswerCipher,
   type CommandResult,
   type Db,
-  type IdempotencyClaim,
   lockOf,
   type LockOption,
   type OptionsFor,
@@ -50,7 +47,6 @@ import { type Among, becomesReady } from "./waiting.ts";
 
 /** Longest statement of a list with a filter. */
 const SEARCH_MS = 5_000;
-const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** How to find that an entity is ready, and its view for an actor that may see it. */
 export interface Readiness {
@@ -297,39 +293,6 @@ function postingContextOf<P, B>(call: Call<P, DryRunQuery, B>): PostingContext {
   const realm = call.realm!;
   const queue = call.query.dry_run ? dryRunQueue(realm.pool) : realm.queue();
   return { pool: realm.pool, queue, cache: realm.accountCache };
-}
-
-/**
- * Reads the idempotency key of a request: scope is realm, user and key; the request is told apart by
- * its method, path and body.
- *
- * @throws {DomainError} request.invalid
- */
-export function claimOf(
-  header: string | null,
-  user: string,
-  request: { method: string; path: string; body: string },
-): IdempotencyClaim | null {
-  if (header === null) return null;
-  if (!KEY.test(header)) {
-    const message = "1 to 255 visible ASCII characters are expected";
-    throw new DomainError("request.invalid", `idempotency-key: ${message}`, {
-      errors: [{ path: "/idempotency-key", message, in: "header" }],
-    });
-  }
-  const { method, path, body } = request;
-  return {
-    key: digestId(`${user}\0${header}`),
-    fingerprint: digestId(`${method}\0${path}\0${body}`),
-  };
-}
-
-/** The first 128 bits of a SHA-256, written as PostgreSQL writes a UUID. */
-function digestId(text: string): string {
-  const hex = hash("sha256", text, "hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${
-    hex.slice(20, 32)
-  }`;
 }
 
 function fieldsOf(body: unknown): string[] | null {

@@ -48,6 +48,47 @@ test("a key belongs to its user and its realm", async (realm) => {
   equal(new Set(answers.map((answer) => answer.body.id)).size, 3);
 });
 
+test("a machine key is not told what its user, who may do more, was answered under the same key", async (realm) => {
+  const { name, account } = await realm.currency("9");
+  const owner = await realm.user();
+  const [from, to] = [
+    await realm.account({ asset: name, by: owner, from: account, total: "5" }),
+    await realm.account({ asset: name, by: owner }),
+  ];
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const body = { name: "narrow", roles: "user", scopes: "own" };
+  const { key } = (await manager.send("POST", "/v1/keys", body)).body;
+  const narrow: Send = (method, path, body, headers) =>
+    realm.nobody(method, path, body, { "x-api-key": key, ...headers });
+  const move = { source: { account: from }, destination: { account: to }, value: "1" };
+  const requests: [string, string, unknown, number][] = [
+    ["POST", "/v1/transactions", move, 201],
+    ["POST", "/v1/transactions/batch", { atomic: true, transactions: [move] }, 201],
+    ["POST", `/v1/accounts/${from}/freeze`, {}, 200],
+    ["PATCH", `/v1/accounts/${to}`, { data: { known: true } }, 200],
+  ];
+  for (const [i, [method, path, body, status]] of requests.entries()) {
+    const first = await manager.send(method, path, body, withKey(`wide${i}`));
+    equal(first.status, status, first.text);
+    const { status: refused, body: problem } = await narrow(
+      method,
+      path,
+      body,
+      withKey(`wide${i}`),
+    );
+    deepEqual([refused, problem.code], [422, "idempotency.key_reused"], path);
+    equal(replayed(await manager.send(method, path, body, withKey(`wide${i}`))), "true", path);
+  }
+  equal((await realm.balance(to)).total, "2");
+  const own = await narrow("POST", "/v1/identities", {}, withKey("own"));
+  equal(own.status, 201);
+  const wider = await manager.send("POST", "/v1/identities", {}, withKey("own"));
+  deepEqual([wider.text, replayed(wider)], [own.text, "true"], "whoever may do more is told");
+  const lost = { ...move, destination: { alias: "nobody-has-this" } };
+  equal((await narrow("POST", "/v1/transactions", lost, withKey("lost"))).status, 404);
+  equal(replayed(await manager.send("POST", "/v1/transactions", lost, withKey("lost"))), "true");
+});
+
 test("a dry run under a key and the move itself are two requests", async (realm) => {
   const { name, account } = await realm.currency("5");
   const other = await realm.account({ asset: name });

@@ -54,6 +54,24 @@ test("a user sees the person of the identity that it is linked to, and neither c
   deepEqual((await send("GET", path)).body, seen.body);
 });
 
+test("an identity that was deleted holds no new account, also of the user that is linked to it", async (realm) => {
+  const { name } = await realm.currency("1");
+  const { identity, send } = await linkedUser(realm);
+  const paths: [string, Record<string, unknown>][] = [
+    ["/v1/accounts", { type: "virtual", asset: name }],
+    ["/v1/accounts", { type: "virtual", asset: name, holder: identity }],
+    ["/v1/currencies", { name: `of-${identity.slice(-12)}`, supply: "1" }],
+  ];
+  equal((await send("POST", ...paths[0])).status, 201);
+  equal((await realm.admin.send("DELETE", `/v1/identities/${identity}`)).status, 200);
+  for (const [path, body] of paths) {
+    const { status, body: problem } = await send("POST", path, body);
+    deepEqual([status, problem.code], [404, "identity.not_found"], path);
+  }
+  equal((await realm.admin.send("POST", `/v1/identities/${identity}/undelete`)).status, 200);
+  for (const [path, body] of paths) equal((await send("POST", path, body)).status, 201, path);
+});
+
 /** A customer whose identity an administrator made, and owns. */
 async function linkedUser(realm: TestRealm): Promise<{ identity: string; send: Send }> {
   const { id: identity } =
