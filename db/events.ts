@@ -117,8 +117,14 @@ export async function insertPublished(
 /**
  * Adds a delivery for each webhook that listens to each of some events, and whose owner may see it
  * now. A test goes to its own webhook alone.
+ *
+ * @param how.forAdmins types of events that administrators of the realm alone may see
  */
-export async function insertDeliveries(tx: Tx, ids: string[], at: number): Promise<number> {
+export async function insertDeliveries(
+  tx: Tx,
+  ids: string[],
+  { at, forAdmins }: { at: number; forAdmins: readonly string[] },
+): Promise<number> {
   const added = await tx`
     insert into webhook_deliveries (webhook, event, type, entity, next_at, created_at)
     select w.id, e.id, e.type, e.entity, ${at}, ${at}
@@ -127,9 +133,11 @@ export async function insertDeliveries(tx: Tx, ids: string[], at: number): Promi
       join webhooks w on w.active and w.deleted_at is null
         and case when e.type = 'webhook.test' then w.id = e.entity
           else w.events && array[e.type, '*'] end
-      cross join lateral (select scopes from users
+      cross join lateral (select scopes, roles from users
         where id = w.owner and active and deleted_at is null offset 0) o
-    where 'realm' = any (o.scopes) or e.owner = w.owner or w.owner = any (e.others)
+    where case when e.type = any (${[...forAdmins]}::text[])
+        then 'realm' = any (o.scopes) and 'admin' = any (o.roles)
+      else 'realm' = any (o.scopes) or e.owner = w.owner or w.owner = any (e.others) end
     on conflict do nothing`;
   return added.count;
 }
@@ -161,6 +169,8 @@ export interface EventFilter {
   /** The user who reads; null: all users' events. */
   viewer: string | null;
   types: readonly string[] | null;
+  /** Types that the user may not see. */
+  hidden: readonly string[];
   entity: string | null;
 }
 
@@ -182,12 +192,13 @@ export async function selectEventPage(
 
 /** Reads published events after an id, in their order. */
 export async function selectEvents(db: Db, filter: EventFilter): Promise<EventRow[]> {
-  const { viewer, types, entity } = filter;
+  const { viewer, types, hidden, entity } = filter;
   return await db<EventRow[]>`
     select id, type, entity, owner, others, payload::text as payload, created_at from events
     where id > ${filter.after}
       ${viewer === null ? db`` : db`and (owner = ${viewer} or ${viewer}::uuid = any (others))`}
       ${types === null ? db`` : db`and type = any (${[...types]}::text[])`}
+      ${hidden.length === 0 ? db`` : db`and type <> all (${[...hidden]}::text[])`}
       ${entity === null ? db`` : db`and entity = ${entity}`}
     order by id limit ${filter.limit}`;
 }

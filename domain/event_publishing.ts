@@ -16,7 +16,7 @@ import {
   type NewEventRow,
   selectUnpublished,
 } from "../db/events.ts";
-import type { EventType } from "./events.ts";
+import { ADMIN_EVENTS, type EventType } from "./events.ts";
 import { idTime, randomId } from "./ids.ts";
 
 /** What one turn published. */
@@ -37,10 +37,11 @@ export async function publishWaiting(
   if (positions.length === 0) return { events: 0, deliveries: 0 };
   const ids = idsAfter(head, positions.length);
   await markPublished(tx, positions, ids);
-  return { events: ids.length, deliveries: await insertDeliveries(tx, ids, dueAt(head, by)) };
+  const how = { at: dueAt(head, by), forAdmins: ADMIN_EVENTS };
+  return { events: ids.length, deliveries: await insertDeliveries(tx, ids, how) };
 }
 
-/** Publishes events of one type that are committed together with their ids, in their order. */
+/** Publishes events of one type, not for administrators alone, that are committed together with their ids, in their order. */
 export async function publishNow(
   tx: Tx,
   by: { at: number },

@@ -34,6 +34,12 @@ export const EVENT_TYPES = [
 /** The type of an event; a test of a webhook is sent to that webhook alone. */
 export type EventType = typeof EVENT_TYPES[number] | "webhook.test";
 
+/** Events of what the API shows to administrators of the realm alone. */
+export const ADMIN_EVENTS: readonly string[] = [
+  "solvency.drift",
+  "job.dead",
+] satisfies EventType[];
+
 /** Events that one statement adds: each may show 20 kB. */
 const EVENTS_AT_ONCE = 100;
 /** Longest payload, in bytes of UTF-8. */

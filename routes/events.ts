@@ -58,9 +58,9 @@ export const eventRoutes: readonly AnyRoute[] = [
     handle: async (call) => {
       await note(call);
       const { actor, query } = call;
-      const { viewer, types, entity } = filterOf(actor, query);
+      const { reader, types, entity } = filterOf(actor, query);
       // Without a filter the page is read by the index alone.
-      const searches = viewer !== null || types !== null || entity !== null;
+      const searches = !reader.seesAll || types !== null || entity !== null;
       const of = { ...call, query: { limit: query.limit } };
       return await search(of, (db) => listEvents(db, actor, query), searches);
     },
@@ -72,7 +72,7 @@ async function stream(call: Call<unknown, EventStream, undefined>): Promise<Repl
   const after = call.header("last-event-id") ?? query.after ?? null;
   await note(call);
   if (after !== null) await runQuery(realm!.pool, (db) => assertKept(db, actor, after));
-  const seesAll = filterOf(actor, query).viewer === null;
+  const seesAll = filterOf(actor, query).reader.seesAll;
   const opened = await openEventStream({
     ...{ pool: realm!.pool, user: actor.user, seesAll, asked: query, after, ending },
     actorNow: call.actorNow,

@@ -15,6 +15,8 @@ export interface QueueRow {
   owner: string;
   /** Whether the owner sees the whole realm now. */
   sees_all: boolean;
+  /** Whether the owner is an administrator of the realm now. */
+  is_admin: boolean;
   failures: number;
   failing_since: number | null;
 }
@@ -40,7 +42,8 @@ export async function takeQueues(
           and d.status = 'PENDING' and d.next_at <= ${by.at} limit 1)
       order by t.lease_until nulls first limit ${by.limit} for update of t skip locked))
     returning q.webhook, w.url, w.secret, w.previous_secret, w.previous_until, w.owner,
-      'realm' = any (o.scopes) as sees_all, q.failures, q.failing_since`;
+      'realm' = any (o.scopes) as sees_all,
+      'realm' = any (o.scopes) and 'admin' = any (o.roles) as is_admin, q.failures, q.failing_since`;
 }
 
 /** Prolongs the lease of a queue; null where it is lost, or nothing is to be sent any more. */
@@ -54,7 +57,8 @@ export async function keepQueue(
     where q.webhook = ${by.webhook} and q.lease_owner = ${by.process} and w.id = q.webhook
       and w.active and w.deleted_at is null and o.active and o.deleted_at is null
     returning q.webhook, w.url, w.secret, w.previous_secret, w.previous_until, w.owner,
-      'realm' = any (o.scopes) as sees_all, q.failures, q.failing_since`;
+      'realm' = any (o.scopes) as sees_all,
+      'realm' = any (o.scopes) and 'admin' = any (o.roles) as is_admin, q.failures, q.failing_since`;
   return row ?? null;
 }
 

@@ -179,7 +179,7 @@ async function announce(
       entity: row.id,
       owner: row.owner,
       others: [...parties].filter((party) => party !== null && party !== row.owner) as string[],
-      payload: payloadOf(row.id, viewTransaction(fields, (owner) => owner !== null)),
+      payload: payloadOf(row.id, viewTransaction(fields, () => true)),
       created_at: row.created_at, // the chain may have come to it late
     };
   });

@@ -186,8 +186,10 @@ function cumulative(row: Pick<UserRow, "roles" | "scopes">) {
 /**
  * Refuses changes of a user with more rights than the actor, because these would raise the actor's
  * own.
+ *
+ * @throws {DomainError} permission.role, permission.scope
  */
-function assertNotAbove(actor: Actor, row: UserRow): void {
+export function assertNotAbove(actor: Actor, row: Pick<UserRow, "roles" | "scopes">): void {
   const { roles, scopes } = cumulative(row);
   assertMayGrant(actor, roles, scopes);
 }

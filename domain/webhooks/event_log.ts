@@ -13,11 +13,11 @@ import { invalidQuery } from "../collections/filter.ts";
 import { answerable } from "../answers.ts";
 import { Id } from "../entity.ts";
 import { DomainError } from "../errors.ts";
-import { EVENT_TYPES } from "../events.ts";
+import { ADMIN_EVENTS, EVENT_TYPES } from "../events.ts";
 import { idTime, isId } from "../ids.ts";
 import { parseStoredJson } from "../json.ts";
-import { rightsOf } from "../permissions.ts";
-import { payloadFor } from "./messages.ts";
+import { isRealmAdmin, rightsOf } from "../permissions.ts";
+import { type EventReader, maySee, payloadFor } from "./messages.ts";
 
 export type { EventRow };
 
@@ -73,8 +73,7 @@ const AHEAD_MS = 60_000;
 
 /** Which events are shown to whom. */
 export interface EventAudience {
-  /** Null: to a user who sees the whole realm. */
-  viewer: string | null;
+  reader: EventReader;
   types: readonly string[] | null;
   entity: string | null;
 }
@@ -82,7 +81,11 @@ export interface EventAudience {
 /** Reads which events an actor asks for, and may see. */
 export function filterOf(actor: Actor, { type, entity }: EventStream): EventAudience {
   return {
-    viewer: rightsOf(actor).read === "all" ? null : actor.user,
+    reader: {
+      user: actor.user,
+      seesAll: rightsOf(actor).read === "all",
+      isAdmin: isRealmAdmin(actor),
+    },
     types: type === undefined ? null : [type].flat(),
     entity: entity ?? null,
   };
@@ -99,14 +102,16 @@ export async function listEvents(
   { limit = LIMIT, after, ...asked }: EventPage,
 ): Promise<Record<string, unknown>[]> {
   if (after !== undefined) await assertKept(db, actor, after);
-  const filter = filterOf(actor, asked);
-  if (filter.entity !== null && !isId(filter.entity)) return [];
+  const { reader, types, entity } = filterOf(actor, asked);
+  if (entity !== null && !isId(entity)) return [];
   const rows = await selectEvents(db, {
-    ...filter,
+    ...{ types, entity },
+    viewer: reader.seesAll ? null : reader.user,
+    hidden: reader.isAdmin ? [] : ADMIN_EVENTS,
     after: after ?? NONE,
     limit: parseInt(limit, 10),
   });
-  return answerable(rows.map((row) => viewEvent(row, filter.viewer)));
+  return answerable(rows.map((row) => viewEvent(row, reader)));
 }
 
 /**
@@ -150,21 +155,21 @@ export function firstPart(rows: readonly EventRow[]): readonly EventRow[] {
 }
 
 /** Whether an event is shown. */
-export function isShown(row: EventRow, { viewer, types, entity }: EventAudience): boolean {
+export function isShown(row: EventRow, { reader, types, entity }: EventAudience): boolean {
   if (types !== null && !types.includes(row.type)) return false;
   if (entity !== null && row.entity !== entity) return false;
-  return viewer === null || row.owner === viewer || row.others?.includes(viewer) === true;
+  return maySee(reader, row);
 }
 
 /** Shows an event. */
-export function viewEvent(row: EventRow, viewer: string | null): Record<string, unknown> {
-  return { ...headOf(row), data: parseStoredJson(payloadFor(row, viewer)), ...footOf(row) };
+export function viewEvent(row: EventRow, reader: EventReader): Record<string, unknown> {
+  return { ...headOf(row), data: parseStoredJson(payloadFor(row, reader)), ...footOf(row) };
 }
 
 /** Prints an event as {@link viewEvent} shows it. */
-export function printEvent(row: EventRow, viewer: string | null): string {
+export function printEvent(row: EventRow, reader: EventReader): string {
   const [head, foot] = [JSON.stringify(headOf(row)), JSON.stringify(footOf(row))];
-  return `${head.slice(0, -1)},"data":${payloadFor(row, viewer)},${foot.slice(1)}`;
+  return `${head.slice(0, -1)},"data":${payloadFor(row, reader)},${foot.slice(1)}`;
 }
 
 function headOf({ id, type, entity, created_at }: EventRow) {

@@ -15,6 +15,7 @@ import {
   updateWebhook,
   type WebhookRow,
 } from "../../db/webhooks/webhooks.ts";
+import { selectUser } from "../../db/identity/users.ts";
 import { type Actor, reachesRealm, type RequestActor } from "../actor.ts";
 import {
   type Collection,
@@ -27,6 +28,7 @@ import { EntityFields, Flag, FreeForm, viewEntity } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
 import { emit, EVENT_TYPES } from "../events.ts";
 import { idTime, newId } from "../ids.ts";
+import { assertNotAbove } from "../identity/user_collection.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 import { tellChange } from "./notices.ts";
 import { targetFault } from "./targets.ts";
@@ -164,6 +166,7 @@ export async function changeWebhook(
   const before = await rowFor(tx, actor, WEBHOOKS, id, "write");
   const { url, active, ...plain } = input;
   if (url !== undefined || active === true) assertTarget(actor, url ?? before.url);
+  if (url !== undefined) await assertMayRedirect(tx, actor, before);
   await updateWebhook(tx, id, {
     ...plain,
     ...(url === undefined ? {} : { url: new URL(url).href }),
@@ -207,7 +210,7 @@ export async function rotateWebhookSecret(
   { id, hours }: { id: string; hours: number },
   secrets: Secrets,
 ): Promise<Record<string, unknown>> {
-  await rowFor(tx, actor, WEBHOOKS, id, "write");
+  await assertMayRedirect(tx, actor, await rowFor(tx, actor, WEBHOOKS, id, "write"));
   const { secret, encrypted } = newSecret(actor, id, secrets);
   const until = actor.at + hours * HOUR_MS;
   await rotateSecret(tx, id, { secret: encrypted, until, at: actor.at });
@@ -281,6 +284,12 @@ async function assertRoom(tx: Tx, actor: Actor, owner: string): Promise<void> {
     "",
     `there are ${own} webhooks of this user, and ${all} of the realm: no more`,
   );
+}
+
+/** Refuses to direct elsewhere, or to sign for, what an owner with more rights than the actor may see. */
+async function assertMayRedirect(tx: Tx, actor: Actor, { owner }: WebhookRow): Promise<void> {
+  if (owner === actor.user) return;
+  assertNotAbove(actor, (await selectUser(tx, owner))!);
 }
 
 function assertTarget({ settings }: RequestActor, url: string): void {

@@ -170,8 +170,8 @@ async function pauseOf(stream: Stream): Promise<void> {
   clearTimeout(timer);
 }
 
-function blockOf(row: Parameters<typeof printEvent>[0], { viewer }: EventAudience): string {
-  return `id: ${row.id}\nevent: ${row.type}\ndata: ${printEvent(row, viewer)}\n\n`;
+function blockOf(row: Parameters<typeof printEvent>[0], { reader }: EventAudience): string {
+  return `id: ${row.id}\nevent: ${row.type}\ndata: ${printEvent(row, reader)}\n\n`;
 }
 
 /** Takes the place of a stream; the function returned gives it back. */

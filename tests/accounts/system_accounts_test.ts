@@ -2,7 +2,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
-import { openTestDeliverer } from "../support/webhook_receiver.ts";
+import { openReceiver, openTestDeliverer, PRIVATE } from "../support/webhook_receiver.ts";
 
 const test = sharing("the ledger's own accounts");
 
@@ -44,26 +44,37 @@ test("a transaction tells the balance of an account of the ledger to administrat
   }
 });
 
-Deno.test("events of transactions tell nobody the balance of an account of the ledger", async () => {
-  await using realm = await testRealm();
+Deno.test("an event of a transaction tells the balance of an account of the ledger to administrators of the realm alone", async () => {
+  await using realm = await testRealm(PRIVATE);
   await using worker = openTestDeliverer(realm);
-  const reader = await realm.user({ role: "manage", scope: "realm" });
+  await using receiver = openReceiver();
+  const readers = {
+    admin: realm.admin,
+    manage: await realm.user({ role: "manage", scope: "realm" }),
+    user: await realm.user({ role: "user", scope: "realm" }),
+    own: await realm.user({ role: "admin", scope: "own" }),
+  };
+  const told = { admin: "-100", manage: null, user: null, own: null };
+  for (const [name, { send }] of Object.entries(readers)) {
+    const input = { url: `${receiver.url}/${name}`, events: ["transaction.created"] };
+    equal((await send("POST", "/v1/webhooks", input)).status, 201, name);
+  }
   const list = "/v1/events/all?type=transaction.created";
-  deepEqual((await reader.send("GET", list)).body, [], "from now on they are written");
-  await realm.currency("100");
+  equal((await readers.own.send("GET", list)).status, 200, "from now on they are written");
+  const made = await readers.own.send("POST", "/v1/currencies", { name: "OWN-C", supply: "100" });
+  equal(made.status, 201, made.text);
   await worker.run();
-  const events = (await reader.send("GET", list)).body;
-  deepEqual(
-    events.map(({ data }: { data: Seen }) => [
-      data.type,
-      data.balances.source,
-      data.balances.destination.total,
-    ]),
-    [["issue", null, "100"]],
-  );
+  for (const [name, { send }] of Object.entries(readers)) {
+    const [event] = (await send("GET", list)).body;
+    const [heard] = receiver.received.filter(({ path }) => path === `/${name}`);
+    const one = (await send("GET", `/v1/transactions/${event.entity}`)).body;
+    for (const seen of [event.data, heard.body.data, one] as Seen[]) {
+      const { source, destination } = seen.balances;
+      deepEqual([source?.total ?? null, destination?.total], [told[name as "own"], "100"], name);
+    }
+  }
 });
 
 interface Seen {
-  type: string;
-  balances: { source: unknown; destination: { total: string } };
+  balances: { source: { total: string } | null; destination: { total: string } };
 }

@@ -48,9 +48,14 @@ export async function faultsOfEvents(pool: Pool): Promise<string[]> {
     order by position desc limit ${COMPARED_MAX}`;
   const faults = new Set<string>();
   for (const row of rows) {
-    const viewers = new Set([null, row.owner, ...row.others ?? []]);
-    for (const viewer of viewers) {
-      const fault = faultOf(row.type, JSON.parse(bodyOf({ ...row, at: row.created_at }, viewer)));
+    const users = new Set([row.owner ?? "", ...row.others ?? []]);
+    const readers = [
+      { user: "", seesAll: true, isAdmin: true },
+      { user: "", seesAll: true, isAdmin: false },
+      ...[...users].map((user) => ({ user, seesAll: false, isAdmin: false })),
+    ];
+    for (const reader of readers) {
+      const fault = faultOf(row.type, JSON.parse(bodyOf({ ...row, at: row.created_at }, reader)));
       if (fault !== null) faults.add(`${row.type}: ${fault}`);
     }
   }

@@ -2,7 +2,7 @@
 import { Webhook } from "standardwebhooks";
 import type { AttemptResult, DueRow, QueueRow } from "../../db/webhooks/queue.ts";
 import type { Secrets } from "../../domain/security/serving_secrets.ts";
-import { bodyOf } from "../../domain/webhooks/messages.ts";
+import { bodyOf, type EventReader, maySee } from "../../domain/webhooks/messages.ts";
 import { retryAt } from "../../domain/webhooks/schedule.ts";
 import { secretSubject } from "../../domain/webhooks/webhooks.ts";
 import type { WebhookClient } from "../gateways/outbound/webhook_client.ts";
@@ -54,8 +54,8 @@ export async function attempt(
   };
   const unsendable = unsendableOf(queue, due);
   if (unsendable !== null) return { ...base, status: "FAILED", failure: unsendable, taken: null };
-  const viewer = queue.sees_all ? null : queue.owner;
-  const body = bodyOf({ type: due.type, payload: due.payload!, at: due.occurred_at! }, viewer);
+  const event = { type: due.type, payload: due.payload!, at: due.occurred_at! };
+  const body = bodyOf(event, readerOf(queue));
   const start = performance.now();
   const outcome = await client.post(queue.url, {
     body,
@@ -99,8 +99,13 @@ export function unsent(due: DueRow, at: number): Attempted {
 /** Why a delivery is not sent: its event was deleted, or may not be seen any more. */
 function unsendableOf(queue: QueueRow, due: DueRow): string | null {
   if (due.payload === null) return "the event is not kept any more";
-  const sees = queue.sees_all || due.owner === queue.owner || due.others?.includes(queue.owner);
-  return sees ? null : "the owner of the webhook may not see the event any more";
+  return maySee(readerOf(queue), due)
+    ? null
+    : "the owner of the webhook may not see the event any more";
+}
+
+function readerOf({ owner, sees_all, is_admin }: QueueRow): EventReader {
+  return { user: owner, seesAll: sees_all, isAdmin: is_admin };
 }
 
 function faultOf({ status }: { status: number }): string | null {
