@@ -3576,6 +3576,15 @@ CREATE OR REPLACE FUNCTION is_plain(name text)
  IMMUTABLE PARALLEL SAFE
 RETURN ((name IS NFC NORMALIZED) AND (name !~ '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'::text));
 
+CREATE OR REPLACE FUNCTION is_repeat(p_kept uuid, p_given uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select left(p_kept::text, 35) = left(p_given::text, 35) and k.rights >> 1 <= g.rights >> 1 and k.rights & 1 <= g.rights & 1
+    from (select get_byte(uuid_send(p_kept), 15) & 15 as rights) k, (select get_byte(uuid_send(p_given), 15) & 15 as rights) g
+$function$;
+
 CREATE OR REPLACE FUNCTION is_sponsor(p_ramp uuid, p_user uuid)
  RETURNS boolean
  LANGUAGE sql
@@ -4255,7 +4264,7 @@ begin
   if claimed < n then
     keyed := cardinality(array_remove(p_key, null));
     if claimed < keyed then
-      select jsonb_object_agg(q.ord, jsonb_build_object('same', x.fingerprint = q.fingerprint,
+      select jsonb_object_agg(q.ord, jsonb_build_object('same', is_repeat(x.fingerprint, q.fingerprint),
           'status', x.status, 'body', x.body, 'transaction', x.transaction))
         into replays
         from unnest(p_key, p_fingerprint) with ordinality q(key, fingerprint, ord)
@@ -4296,7 +4305,7 @@ CREATE OR REPLACE FUNCTION ledger_replay(p_key uuid, p_fingerprint uuid)
  LANGUAGE plpgsql
 AS $function$
 begin
-  return (select jsonb_build_object('same', x.fingerprint = p_fingerprint, 'status', x.status, 'body', x.body,
+  return (select jsonb_build_object('same', is_repeat(x.fingerprint, p_fingerprint), 'status', x.status, 'body', x.body,
       'transaction', x.transaction, 'request', b.request_id, 'unresolved', b.unresolved,
       'transactions', to_jsonb(b.transactions), 'refusals', to_jsonb(b.refusals))
     from (select i.* from idempotency i where i.key = p_key
@@ -5424,6 +5433,7 @@ realm may execute on is_heard(text)
 realm may execute on is_house(users)
 realm may execute on is_paid_by_ramp(chain_orders)
 realm may execute on is_plain(text)
+realm may execute on is_repeat(uuid,uuid)
 realm may execute on is_sponsor(uuid,uuid)
 realm may execute on kept_answer(uuid)
 realm may execute on leaves_nonce(chain_orders)
