@@ -27,10 +27,10 @@ import {
   entrySlice,
   openEntryExport,
 } from "../domain/ledger/entry_export.ts";
-import { type ReadPart, sendExport } from "./http/exports.ts";
+import { mayReadAccount, notFound } from "../domain/permissions.ts";
+import { readerOf, type ReadPart, sendExport } from "./http/exports.ts";
 import { pageView } from "./http/collection_routes.ts";
 import { query, queryInSteps } from "./http/execution.ts";
-import { paging } from "./http/concurrency_limit.ts";
 import { openParts, withHeaders } from "./http/replica_reads.ts";
 import { acceptsJson } from "./http/validation.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
@@ -138,9 +138,14 @@ async function sendStatement(
   const { format = acceptsJson(call.accept) ? "json" : "csv" } = call.query;
   const csv = format === "csv";
   const parts = await openParts(call, pool);
+  const read = readerOf(call, parts.read);
   const lines = (csv ? printCsv : printJson)(
     statement,
-    (work) => paging(pool, () => parts.read(work)),
+    (work) =>
+      read(async (db, actor) => {
+        if (!mayReadAccount(actor, statement.account.owner)) throw notFound("account.not_found");
+        return await work(db);
+      }),
   );
   const stream = ReadableStream.from(lines).pipeThrough(new TextEncoderStream());
   const file = `attachment; filename="statement-${statement.account.id}.csv"`;

@@ -81,7 +81,14 @@ export const fungibleTokenRoutes: readonly AnyRoute[] = [
     status: 201,
     makes: "/v1/fungible/token/{made}",
     answer: RegisteredView,
-    errors: [...ERRORS, "token.not_found", "token.pending", "token.invalid", "address.invalid"],
+    errors: [
+      ...ERRORS,
+      "identity.not_found",
+      "token.not_found",
+      "token.pending",
+      "token.invalid",
+      "address.invalid",
+    ],
     handle: (call) =>
       commandAndWait(
         call,

@@ -30,14 +30,15 @@ export async function selectAccountSummaries(
     where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
 }
 
-/** Finds the targets of aliases; unknown ones are left out. */
+/** Finds the targets of aliases; unknown ones, and those of deleted identities, are left out. */
 export async function selectAliasTargets(
   db: Db,
   aliases: readonly string[],
 ): Promise<AliasTarget[]> {
   return await db<AliasTarget[]>`
     select alias, account, identity from aliases
-    where alias = any (${aliases as string[]}::text[]) and deleted_at is null`;
+    where alias = any (${aliases as string[]}::text[]) and deleted_at is null
+      and not exists (select from identities i where i.id = identity and i.deleted_at is not null)`;
 }
 
 /** Finds the target of an alias. */

@@ -242,7 +242,7 @@ async function moveDefault(
 ): Promise<void> {
   if (to) assertVirtual(row.type);
   const own = await selectIdentityOfUser(tx, actor.user);
-  if (own === null || own.id !== row.holder) assertMayAssign(actor);
+  if (own === null || own.id !== row.holder || own.deleted_at !== null) assertMayAssign(actor);
   if (!to) return;
   await clearDefault(tx, { holder: row.holder!, asset: row.asset, testnet: row.testnet });
 }

@@ -288,9 +288,13 @@ export async function concludeCheck(
     const counted = { ramp: token.account, contract: token.contract!, height: found.height };
     await deleteUnmatchedInSupply(tx, token, counted);
   } catch (error) {
-    // The name was taken meanwhile: the savepoint undid everything, and a retry would fail too.
-    if (!(error instanceof DomainError) || error.code !== "currency.taken") throw error;
-    await fail("currency.taken", "Currency taken", `${token.symbol}: ${error.message}`);
+    // The savepoint undid everything, and a retry would fail too.
+    if (!(error instanceof DomainError)) throw error;
+    if (error.code === "currency.taken") { // meanwhile
+      await fail("currency.taken", "Currency taken", `${token.symbol}: ${error.message}`);
+    } else if (error.code === "identity.not_found") {
+      await fail("token.invalid", "Token invalid", "the identity of its owner was deleted");
+    } else throw error;
   }
   return true;
 }

@@ -76,7 +76,8 @@ async function noteExport<P, Q extends object>(
   });
 }
 
-function readerOf<P, Q>(call: Call<P, Q, undefined>, read: PartReader): ReadPart {
+/** Reads parts of an answer that may take long, each with the rights that the caller has by then. @throws {DomainError} auth.revoked */
+export function readerOf<P, Q>(call: Call<P, Q, undefined>, read: PartReader): ReadPart {
   const { pool } = call.realm!;
   return async (work) => {
     const actor = await call.actorNow();

@@ -248,6 +248,32 @@ test("customers that hold all places of theirs leave some to those who work for 
   for (const answer of held) await answer.body!.cancel();
 });
 
+test("a statement ends with its key, or with the right to read its account", async (realm) => {
+  const { account } = await moved(realm, 6000);
+  for (const change of ["logout", "narrow"]) {
+    const user = await realm.user({ role: "user", scope: "realm" });
+    const { key } = (await user.send("POST", "/v1/keys", { name: "statements" })).body;
+    await using process = realm.another();
+    const [login, machine] = [process.send(user.key), process.send(key)];
+    const headers = { "x-api-key": change === "logout" ? user.key : key };
+    const path = `http://purser.test/v1/accounts/${account}/statement`;
+    const response = await process.app(new Request(path, { headers }), "127.0.0.1");
+    const reader = response.body!.getReader();
+    ok((await reader.read()).value!.length > 0);
+    if (change === "logout") {
+      equal((await user.send("POST", "/v1/auth/logout")).status, 200);
+      await until(async () => (await login("GET", "/v1/auth/me")).status === 401);
+    } else {
+      const scopes = { scopes: "own" };
+      equal((await realm.admin.send("PATCH", `/v1/users/${user.id}`, scopes)).status, 200);
+      await until(async () => (await machine("GET", `/v1/accounts/${account}`)).status === 404);
+    }
+    await rejects(async () => {
+      while (!(await reader.read()).done);
+    }, change);
+  }
+});
+
 test("an export ends with its key, broken off and not as if it were whole", async (realm) => {
   const start = Date.now();
   await moved(realm, 300, (i) => ({ text: `${i}`.padEnd(3000, "x") }));

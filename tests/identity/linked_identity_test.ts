@@ -72,6 +72,31 @@ test("an identity that was deleted holds no new account, also of the user that i
   for (const [path, body] of paths) equal((await send("POST", path, body)).status, 201, path);
 });
 
+test("an identity that was deleted is paid by no alias, and its user moves no default mark", async (realm) => {
+  const { name, account } = await realm.currency("9");
+  const { identity, send } = await linkedUser(realm);
+  const named = { alias: `paid-${identity}`, type: "identity", identity };
+  equal((await realm.admin.send("POST", "/v1/aliases", named)).status, 201);
+  const made = await send("POST", "/v1/accounts", { type: "virtual", asset: name, default: true });
+  await realm.drain();
+  const pay = () =>
+    realm.admin.send("POST", "/v1/transactions", {
+      source: { account },
+      destination: { alias: named.alias },
+      value: "1",
+    });
+  equal((await pay()).status, 201);
+  equal((await realm.admin.send("DELETE", `/v1/identities/${identity}`)).status, 200);
+  deepEqual([(await pay()).body.code, (await realm.balance(made.body.id)).total], [
+    "alias.not_found",
+    "1",
+  ]);
+  const mark = await send("PATCH", `/v1/accounts/${made.body.id}`, { default: false });
+  deepEqual([mark.status, mark.body.code], [403, "permission.role"]);
+  equal((await realm.admin.send("POST", `/v1/identities/${identity}/undelete`)).status, 200);
+  equal((await pay()).status, 201);
+});
+
 /** A customer whose identity an administrator made, and owns. */
 async function linkedUser(realm: TestRealm): Promise<{ identity: string; send: Send }> {
   const { id: identity } =
