@@ -112,7 +112,7 @@ export async function makeRealm(
     requestId: newId(at),
     address: null,
   };
-  const verifier = await hashPassword(input.admin.password);
+  const verifier = await hashPassword(input.admin.password, "");
   const prepared = await prepareRealm(provisioning, actor, input, verifier);
   const answer = await runCommand(
     database.builder,

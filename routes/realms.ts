@@ -66,7 +66,7 @@ export const realmRoutes: readonly AnyRoute[] = [
       // The answer of a repeat is stored, so nothing is built for it.
       const again = await isKept(call.services.platform, call.idempotency);
       const input = call.body;
-      const verifier = again ? null : await hashPassword(input.admin.password);
+      const verifier = again ? null : await hashPassword(input.admin.password, "");
       const prepared = await prepareRealm(provisioning, call.actor, input, verifier);
       try {
         const reply = await command(
@@ -280,7 +280,7 @@ export const realmRoutes: readonly AnyRoute[] = [
       if (realm === null) throw notFound("realm.not_found");
       const actor = { ...call.actor, realm: realm.defaults() };
       assertMayCreateUser(actor); // before the slow work on the password
-      const prepared = { ...rest, verifier: await hashPassword(password) };
+      const prepared = { ...rest, verifier: await hashPassword(password, realm.id) };
       return await command(
         { ...call, realm, actor },
         async (tx) => viewUser(await createUser(tx, actor, prepared)),

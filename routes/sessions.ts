@@ -155,6 +155,7 @@ async function enter<P, Q, B>(
       realm.pool,
       {
         ...login,
+        realm: realm.id,
         action,
         at,
         address,

@@ -49,7 +49,7 @@ export const userRoutes: readonly AnyRoute[] = [
     handle: async (call) => {
       assertMayCreateUser(call.actor); // before the slow work on the password
       const { password, ...rest } = call.body;
-      const prepared = { ...rest, verifier: await hashPassword(password) };
+      const prepared = { ...rest, verifier: await hashPassword(password, call.realm!.id) };
       return await command(
         call,
         async (tx) => viewUser(await createUser(tx, call.actor, prepared)),
@@ -88,7 +88,9 @@ export const userRoutes: readonly AnyRoute[] = [
         assertNotOwnPassword(call.actor.user, call.params.id);
         await runQuery(call.realm!.pool, (db) => assertMayChange(db, call.actor, call.params.id));
       }
-      const verifier = password === undefined ? undefined : await hashPassword(password);
+      const verifier = password === undefined
+        ? undefined
+        : await hashPassword(password, call.realm!.id);
       const { userKeyTtlS } = call.services.config;
       const reply = await command(call, async (tx) => {
         const change = { ...rest, verifier };
@@ -124,7 +126,10 @@ export const userRoutes: readonly AnyRoute[] = [
         { realm: call.realm!.id, network: given.network, signal: call.signal() },
         () => provePassword(pool, actor, given, rest),
       );
-      const prepared = { was: verifier, verifier: await hashPassword(body.new_password) };
+      const prepared = {
+        was: verifier,
+        verifier: await hashPassword(body.new_password, call.realm!.id),
+      };
       const { userKeyTtlS } = services.config;
       const reply = await command(
         call,

@@ -32,7 +32,7 @@ export async function provePassword(
   const user = await reading(pool, (db) => findUser(db, actor, given.user));
   assertPersonal(actor, user.id);
   const attempt = await beginAttempt(pool, { ...given, name: user.username }, rest);
-  const right = await checkPassword(given.password, user.verifier);
+  const right = await checkPassword(given.password, user.verifier, actor.realm.id);
   await endAttempt(pool, attempt, !right);
   if (!right) throw wrongPassword();
   return user;

@@ -22,28 +22,48 @@ const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Z
 const NOBODY =
   "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/** Makes the verifier to store for a password. */
-export async function hashPassword(password: string): Promise<string> {
+/**
+ * Makes the verifier to store for a password.
+ *
+ * @param realm whose turn it is: realms take turns
+ * @throws {DomainError} service.overloaded
+ */
+export async function hashPassword(password: string, realm: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(16));
-  const hash = await argon2id(password, salt, MEMORY_KIB, PASSES, LANES);
+  const work = {
+    secret: secretOf(password),
+    salt,
+    memory: MEMORY_KIB,
+    passes: PASSES,
+    lanes: LANES,
+  };
+  const hash = await argon2id(work, realm);
   return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${base64(salt)}$${base64(hash)}`;
 }
 
 /**
  * Checks a password against a verifier in constant time. With no verifier (an unknown user) it does
  * the same work and answers false.
+ *
+ * @param realm whose turn it is: realms take turns
+ * @throws {DomainError} service.overloaded
  */
-export async function checkPassword(password: string, verifier: string | null): Promise<boolean> {
+export async function checkPassword(
+  password: string,
+  verifier: string | null,
+  realm: string,
+): Promise<boolean> {
   const match = PHC.exec(verifier ?? NOBODY);
   if (match === null) throw new TypeError("a stored verifier is not a PHC string of argon2id");
   const [, memory, passes, lanes, salt, expected] = match;
-  const hash = await argon2id(
-    password,
-    unbase64(salt),
-    parseInt(memory),
-    parseInt(passes),
-    parseInt(lanes),
-  );
+  const work = {
+    secret: secretOf(password),
+    salt: unbase64(salt),
+    memory: parseInt(memory),
+    passes: parseInt(passes),
+    lanes: parseInt(lanes),
+  };
+  const hash = await argon2id(work, realm);
   return equalBytes(hash, unbase64(expected)) && verifier !== null;
 }
 
@@ -66,43 +86,55 @@ export interface Derivation {
   lanes: number;
 }
 
-async function argon2id(
-  password: string,
-  salt: Uint8Array,
-  memory: number,
-  passes: number,
-  lanes: number,
-): Promise<Uint8Array> {
-  const secret = new TextEncoder().encode(password.normalize("NFKC"));
-  const work = { secret, salt, memory, passes, lanes };
-  await takeTurn();
+function secretOf(password: string): Uint8Array {
+  return new TextEncoder().encode(password.normalize("NFKC"));
+}
+
+async function argon2id(work: Derivation, realm: string): Promise<Uint8Array> {
+  await takeTurn(realm);
   try {
     return await deriveByPlatform(work) ?? await deriveByWasm(work);
   } finally {
-    const next = waiting.shift();
-    if (next === undefined) running--;
-    else next();
+    handOn();
   }
 }
 
 /** Derivations at once: each takes 19 MiB and a core. */
 const RUNNING_MAX = 4;
+/** Of one realm: a flood of its own passwords delays the logins of others by a turn each, and refuses none of them. */
 const WAITING_MAX = 200;
-const waiting: (() => void)[] = [];
+/** By realm, the next one to be served first. */
+const waiting = new Map<string, (() => void)[]>();
 let running = 0;
 
 /** @throws {DomainError} service.overloaded */
-async function takeTurn(): Promise<void> {
+async function takeTurn(realm: string): Promise<void> {
   if (running < RUNNING_MAX) {
     running++;
     return;
   }
-  if (waiting.length >= WAITING_MAX) {
+  const mine = waiting.get(realm) ?? [];
+  if (mine.length >= WAITING_MAX) {
     throw new DomainError("service.overloaded", "too many passwords are being checked", {
       retryAfterS: 2,
     });
   }
-  await new Promise<void>((resolve) => waiting.push(resolve)); // a turn is handed on
+  waiting.set(realm, mine);
+  await new Promise<void>((resolve) => mine.push(resolve)); // a turn is handed on
+}
+
+/** Hands a turn on to the realm that has waited longest for one. */
+function handOn(): void {
+  const [next] = waiting;
+  if (next === undefined) {
+    running--;
+    return;
+  }
+  const [realm, mine] = next;
+  waiting.delete(realm);
+  const resolve = mine.shift()!;
+  if (mine.length > 0) waiting.set(realm, mine); // behind the others
+  resolve();
 }
 
 /** Derives by the platform's WebCrypto; null where it has no argon2id. */

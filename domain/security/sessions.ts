@@ -58,6 +58,8 @@ export interface Login {
   code?: string;
   /** Decrypts a user's second factor. */
   openFactor: (user: string, ciphertext: Uint8Array) => string | null;
+  /** Id of the realm. */
+  realm: string;
   /** Whether only realm administrators may log in. */
   admin: boolean;
   /** The action in the audit trail. */
@@ -112,7 +114,7 @@ export async function logIn(
       })
       : selectUserByName(db, name));
   const attempt = await beginAttempt(pool, { name, network: login.network }, rest);
-  const right = await checkPassword(login.password, user?.verifier ?? null);
+  const right = await checkPassword(login.password, user?.verifier ?? null, login.realm);
   const outcome = await serializable(pool, (tx) => admit(tx, login, user, right));
   const welcome = typeof outcome === "object";
   await endAttempt(pool, attempt, !welcome);

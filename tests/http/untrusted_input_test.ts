@@ -5,9 +5,12 @@ import { checkPassword } from "../../domain/security/passwords.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { openEnding } from "../../routes/http/shutdown.ts";
 import { readBody } from "../../routes/http/validation.ts";
-import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
+/** The verifier of no password, which costs little. */
+const QUICK = "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" +
+  "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 const UNKNOWN = "01a1fb9d-f797-7000-8000-f205583ab8e1";
 
 function app(realm: TestRealm) {
@@ -222,13 +225,30 @@ function heldDerivations(): { open: () => void } & Disposable {
   return { open, [Symbol.dispose]: () => Reflect.deleteProperty(subtle, "deriveBits") };
 }
 
+test("passwords without number of one realm refuse no login of another", async (realm) => {
+  const neighbour = await realm.neighbour();
+  const { realm: { realm_key }, applicationKey, admin } = neighbour.made;
+  using derivations = heldDerivations();
+  // All turns are taken, and all places that the realm has in the queue.
+  const busy = Promise.all(
+    Array.from({ length: 204 }, () => checkPassword("x", QUICK, realm.id)),
+  );
+  const asked = { realm_key, username: admin.username, password: PASSWORD };
+  const login = neighbour.nobody("POST", "/v1/auth/login", asked, { "x-api-key": applicationKey });
+  const change = { password: "correct horse battery" };
+  const user = await realm.user();
+  const own = await realm.admin.send("PATCH", `/v1/users/${user.id}`, change);
+  deepEqual([own.status, own.body.code], [503, "service.overloaded"]);
+  derivations.open();
+  equal((await login).status, 200);
+  await busy;
+});
+
 test("rights are asked for before a password is worked on, and that work has a bound", async (realm) => {
   const user = await realm.user();
   using derivations = heldDerivations();
-  const quick = "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" +
-    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
   // All turns are taken, and all places in the queue.
-  const busy = Promise.all(Array.from({ length: 204 }, () => checkPassword("x", quick)));
+  const busy = Promise.all(Array.from({ length: 204 }, () => checkPassword("x", QUICK, realm.id)));
   const password = "correct horse battery";
   const refused = await user.send("PATCH", `/v1/users/${UNKNOWN}`, { password });
   deepEqual([refused.status, refused.body.code], [404, "user.not_found"]);

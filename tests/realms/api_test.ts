@@ -216,7 +216,7 @@ Deno.test("a process that dies between the two phases leaves nothing visible", a
   const { provisioning } = realm.services;
   const input = NewRealm.parse(asked({ database_url: elsewhere.url }));
   const actor = { ...realm.admin.actor, kind: "operator" as const, at: Date.now() };
-  const left = await prepareRealm(provisioning, actor, input, await hashPassword(PASSWORD));
+  const left = await prepareRealm(provisioning, actor, input, await hashPassword(PASSWORD, ""));
   const { location } = left.provisioned!;
   const owner = provisioning.database.owner(location);
   const schemas = async () =>
@@ -263,7 +263,7 @@ Deno.test("a record of an old dump drops no realm that is in use, and nothing be
   equal((await logInTo(realm, used)).status, 200);
   const input = NewRealm.parse(asked({ database_url: elsewhere.url }));
   const actor = { ...realm.admin.actor, kind: "operator" as const, at: Date.now() };
-  const left = await prepareRealm(provisioning, actor, input, await hashPassword(PASSWORD));
+  const left = await prepareRealm(provisioning, actor, input, await hashPassword(PASSWORD, ""));
   const { location } = left.provisioned!;
   // As a dump has it that was taken while both were being made.
   await onPlatform(

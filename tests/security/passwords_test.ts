@@ -16,18 +16,18 @@ Deno.test("the platform's argon2id and the one in WebAssembly give the same", as
 });
 
 Deno.test("hashPassword() salts each verifier, and checkPassword() knows it", async () => {
-  const [one, two] = await Promise.all([1, 2].map(() => hashPassword("correct horse battery")));
+  const [one, two] = await Promise.all([1, 2].map(() => hashPassword("correct horse battery", "")));
   notEqual(one, two);
   equal(one.startsWith("$argon2id$v=19$m=19456,t=2,p=1$"), true);
-  equal(await checkPassword("correct horse battery", one), true);
-  equal(await checkPassword("correct horse batterx", one), false);
-  equal(await checkPassword("correct horse battery", null), false);
+  equal(await checkPassword("correct horse battery", one, ""), true);
+  equal(await checkPassword("correct horse batterx", one, ""), false);
+  equal(await checkPassword("correct horse battery", null, ""), false);
 });
 
 Deno.test("checkPassword() does the same work for an unknown user as for a wrong password", async () => {
-  const verifier = await hashPassword("correct horse battery");
-  const known = await derivationsOf(() => checkPassword("wrong password", verifier));
-  const unknown = await derivationsOf(() => checkPassword("wrong password", null));
+  const verifier = await hashPassword("correct horse battery", "");
+  const known = await derivationsOf(() => checkPassword("wrong password", verifier, ""));
+  const unknown = await derivationsOf(() => checkPassword("wrong password", null, ""));
   deepEqual(unknown, known);
   deepEqual(known, [{ name: "Argon2id", memory: 19456, passes: 2, parallelism: 1, salt: 16 }]);
 });
