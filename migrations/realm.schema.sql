@@ -3244,6 +3244,9 @@ AS $function$
     when 'users' then array['verifier']
     when 'api_keys' then array['digest']
     when 'second_factors' then array['secret', 'recovery']
+    when 'ramps' then array['xpub']
+    when 'addresses' then array['xpub']
+    when 'reserved_addresses' then array['address']
     else '{}' end
 $function$;
 
@@ -5300,8 +5303,9 @@ CREATE OR REPLACE FUNCTION subject_of(p_table text, p_row jsonb)
  LANGUAGE sql
  IMMUTABLE
 AS $function$
-  select p_row ->> case p_table when 'ramps' then 'account' when 'reserved_addresses' then 'address'
-    when 'second_factors' then 'user_id' when 'archived_parts' then 'bound' else 'id' end
+  select case p_table when 'reserved_addresses' then encode(sha256(convert_to(p_row ->> 'address', 'UTF8')), 'hex')
+    else p_row ->> case p_table when 'ramps' then 'account' when 'second_factors' then 'user_id'
+      when 'archived_parts' then 'bound' else 'id' end end
 $function$;
 
 CREATE OR REPLACE FUNCTION tell_of(VARIADIC p_tables text[])

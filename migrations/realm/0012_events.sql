@@ -34,12 +34,16 @@ create function untold_columns(p_table text) returns text[] language sql immutab
     else '{}' end
 $$;
 
--- Columns of which events hold a digest: secrets, although they are stored encrypted or hashed.
+-- Columns of which events hold a digest: secrets, although they are stored encrypted or hashed, and what fewer users may
+-- know than may read the chain: keys from which all addresses of a ramp derive, and addresses that nobody was given yet.
 create function digested_columns(p_table text) returns text[] language sql immutable as $$
   select case p_table
     when 'users' then array['verifier']
     when 'api_keys' then array['digest']
     when 'second_factors' then array['secret', 'recovery']
+    when 'ramps' then array['xpub']
+    when 'addresses' then array['xpub']
+    when 'reserved_addresses' then array['address']
     else '{}' end
 $$;
 
@@ -51,8 +55,9 @@ create function facts_of(p_table text, p_row jsonb) returns jsonb language sql i
 $$;
 
 create function subject_of(p_table text, p_row jsonb) returns text language sql immutable as $$
-  select p_row ->> case p_table when 'ramps' then 'account' when 'reserved_addresses' then 'address'
-    when 'second_factors' then 'user_id' when 'archived_parts' then 'bound' else 'id' end
+  select case p_table when 'reserved_addresses' then encode(sha256(convert_to(p_row ->> 'address', 'UTF8')), 'hex')
+    else p_row ->> case p_table when 'ramps' then 'account' when 'second_factors' then 'user_id'
+      when 'archived_parts' then 'bound' else 'id' end end
 $$;
 
 -- Notes events and queues them for their links in the hash chain.
