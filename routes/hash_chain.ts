@@ -49,7 +49,8 @@ export const hashChainRoutes: readonly AnyRoute[] = [
     errors: ["permission.scope"],
     handle: (call) => {
       const verify = () => query(call, (db) => verifyChain(db, call.actor, call.query));
-      return recomputing(call.realm!.pool, verify, call.signal());
+      const caller = { user: call.actor.user, signal: call.signal() };
+      return recomputing(call.realm!.pool, verify, caller);
     },
   }),
   route({

@@ -54,10 +54,23 @@ export async function withConcurrencyLimit<T>(pool: object, work: () => Promise<
   }
 }
 
-/** A queue of work of which a limited part runs at once. */
+/** A queue of work of which a limited part runs at once. Users take turns. */
 interface Line {
   running: number;
-  waiting: (() => void)[];
+  /** By user, the one to be served next first. */
+  waiting: Map<string, Waiting[]>;
+}
+
+/** Work that waits for its turn. */
+interface Waiting {
+  resolve: () => void;
+  reject: (reason: unknown) => void;
+}
+
+/** Whose work it is, and when its caller leaves. */
+export interface Caller {
+  user?: string;
+  signal?: AbortSignal;
 }
 
 const searches = new WeakMap<object, Line>();
@@ -65,42 +78,40 @@ const lists = new WeakMap<object, Line>();
 const bodies = new WeakMap<object, Line>();
 const pages = new WeakMap<object, Line>();
 const chains = new WeakMap<object, Line>();
-const chainsEverywhere: Line = { running: 0, waiting: [] };
-const largeEverywhere: Line = { running: 0, waiting: [] };
+const chainsEverywhere: Line = { running: 0, waiting: new Map() };
+const largeEverywhere: Line = { running: 0, waiting: new Map() };
 /** Slots of large bodies in use, by user. */
 const largeBodies = new WeakMap<object, Map<string, number>>();
 let largeBodiesEverywhere = 0;
 
 /**
- * Does a search, in its turn, unless its caller leaves before.
+ * Does a search, in its turn among those of other users, unless its caller leaves before.
  *
  * @throws {DomainError} service.overloaded
  */
 export async function searching<T>(
   pool: object,
   work: () => Promise<T>,
-  signal?: AbortSignal,
+  caller: Caller = {},
 ): Promise<T> {
   const line = lineOf(searches, pool);
-  if (line.waiting.length >= SEARCHES_WAITING_MAX) {
-    throw busy("too many searches are waiting in this realm");
-  }
-  return await inTurn(line, SEARCHES_MAX, () => withConcurrencyLimit(pool, work), signal);
+  makeRoom(line, caller, SEARCHES_WAITING_MAX, "too many searches are waiting in this realm");
+  return await inTurn(line, SEARCHES_MAX, () => withConcurrencyLimit(pool, work), caller);
 }
 
 /**
- * Reads a long list, in its turn, unless its caller leaves before.
+ * Reads a long list, in its turn among those of other users, unless its caller leaves before.
  *
  * @throws {DomainError} service.overloaded
  */
 export async function listing<T>(
   pool: object,
   work: () => Promise<T>,
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<T> {
   const line = lineOf(lists, pool);
-  if (line.waiting.length >= REQUESTS_MAX) throw busy("too many lists are waiting in this realm");
-  return await inTurn(line, LISTS_MAX, work, signal);
+  makeRoom(line, caller, REQUESTS_MAX, "too many lists are waiting in this realm");
+  return await inTurn(line, LISTS_MAX, work, caller);
 }
 
 /** The slot of a request with a large body, from before the body is read until the request has ended. */
@@ -155,12 +166,12 @@ export function reserveLargeBody(pool: object, user: string): LargeBodySlot {
  */
 export async function turnOfLarge(pool: object, signal: AbortSignal): Promise<() => void> {
   const line = lineOf(bodies, pool);
-  if (line.waiting.length >= LARGE_WAITING_MAX) {
+  if (waitingIn(line) >= LARGE_WAITING_MAX) {
     throw busy("too many large requests are waiting in this realm");
   }
-  const leave = await enter(line, LARGE_MAX, signal);
+  const leave = await enter(line, LARGE_MAX, { signal });
   try {
-    const leaveAll = await enter(largeEverywhere, LARGE_EVERYWHERE_MAX, signal);
+    const leaveAll = await enter(largeEverywhere, LARGE_EVERYWHERE_MAX, { signal });
     return () => {
       leaveAll();
       leave();
@@ -172,37 +183,41 @@ export async function turnOfLarge(pool: object, signal: AbortSignal): Promise<()
 }
 
 /**
- * Recomputes a part of a chain of hashes, in its turn, unless its caller leaves before.
+ * Recomputes a part of a chain of hashes, in its turn among those of other users, unless its caller leaves before.
  *
  * @throws {DomainError} service.overloaded
  */
 export async function recomputing<T>(
   pool: object,
   work: () => Promise<T>,
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<T> {
   const line = lineOf(chains, pool);
-  if (line.waiting.length >= CHAINS_WAITING_MAX) {
-    throw busy("too many parts of the chain are waiting to be recomputed in this realm");
-  }
-  const inAll = () => inTurn(chainsEverywhere, CHAINS_EVERYWHERE_MAX, work, signal);
-  return await inTurn(line, CHAINS_MAX, inAll, signal);
+  const why = "too many parts of the chain are waiting to be recomputed in this realm";
+  makeRoom(line, caller, CHAINS_WAITING_MAX, why);
+  const { signal } = caller;
+  const inAll = () => inTurn(chainsEverywhere, CHAINS_EVERYWHERE_MAX, work, { signal });
+  return await inTurn(line, CHAINS_MAX, inAll, caller);
 }
 
-/** Reads one page of an answer that is sent while it is read, in its turn. */
-export async function paging<T>(pool: object, work: () => Promise<T>): Promise<T> {
-  return await inTurn(lineOf(pages, pool), PAGES_MAX, work);
+/** Reads one page of an answer that is sent while it is read, in its turn among those of other users. */
+export async function paging<T>(
+  pool: object,
+  work: () => Promise<T>,
+  caller: Caller = {},
+): Promise<T> {
+  return await inTurn(lineOf(pages, pool), PAGES_MAX, work, caller);
 }
 
 async function inTurn<T>(
   line: Line,
   most: number,
   work: () => Promise<T>,
-  signal?: AbortSignal,
+  caller: Caller,
 ): Promise<T> {
-  const leave = await enter(line, most, signal);
+  const leave = await enter(line, most, caller);
   try {
-    signal?.throwIfAborted();
+    caller.signal?.throwIfAborted();
     return await work();
   } finally {
     leave();
@@ -210,25 +225,36 @@ async function inTurn<T>(
 }
 
 /** Waits for a turn; returns a function that hands it on. */
-async function enter(line: Line, most: number, signal?: AbortSignal): Promise<() => void> {
+async function enter(line: Line, most: number, caller: Caller): Promise<() => void> {
   if (line.running < most) line.running++;
-  else await turn(line, signal);
+  else await turn(line, caller);
   return () => {
-    const next = line.waiting.shift();
-    if (next === undefined) line.running--;
-    else next();
+    const next = takeNext(line);
+    if (next === null) line.running--;
+    else next.resolve();
   };
 }
 
+/** Takes the oldest work of the user who has waited longest for a turn. */
+function takeNext({ waiting }: Line): Waiting | null {
+  const [first] = waiting;
+  if (first === undefined) return null;
+  const [user, [next, ...rest]] = first;
+  waiting.delete(user);
+  if (rest.length > 0) waiting.set(user, rest); // behind the others
+  return next;
+}
+
 /** Waits for a turn that is handed on; a caller that leaves before is removed. */
-async function turn(line: Line, signal?: AbortSignal): Promise<void> {
+async function turn({ waiting }: Line, { user = "", signal }: Caller): Promise<void> {
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const mine: Waiting = { resolve, reject };
   const leave = () => {
-    line.waiting = line.waiting.filter((one) => one !== resolve);
+    remove(waiting, user, mine);
     reject(signal!.reason);
   };
-  line.waiting.push(resolve);
+  waiting.set(user, [...waiting.get(user) ?? [], mine]);
   signal?.addEventListener("abort", leave);
   try {
     await promise;
@@ -237,10 +263,37 @@ async function turn(line: Line, signal?: AbortSignal): Promise<void> {
   }
 }
 
+function remove(waiting: Line["waiting"], user: string, one: Waiting): void {
+  const left = (waiting.get(user) ?? []).filter((other) => other !== one);
+  if (left.length > 0) waiting.set(user, left);
+  else waiting.delete(user);
+}
+
+function waitingIn({ waiting }: Line): number {
+  return waiting.values().reduce((sum, some) => sum + some.length, 0);
+}
+
+/**
+ * Sees that there is room to wait. Where a queue is full, the last of whoever has most in it gives way to those who have
+ * less: nobody keeps others out.
+ *
+ * @throws {DomainError} service.overloaded
+ */
+function makeRoom(line: Line, { user = "" }: Caller, most: number, why: string): void {
+  const { waiting } = line;
+  if (waitingIn(line) < most) return;
+  const mine = waiting.get(user)?.length ?? 0;
+  const [greatest, theirs] = [...waiting].reduce((a, b) => b[1].length > a[1].length ? b : a);
+  if (theirs.length <= mine + 1) throw busy(why);
+  const last = theirs.at(-1)!;
+  remove(waiting, greatest, last);
+  last.reject(busy(why));
+}
+
 function lineOf(lines: WeakMap<object, Line>, pool: object): Line {
   const known = lines.get(pool);
   if (known !== undefined) return known;
-  const line = { running: 0, waiting: [] };
+  const line: Line = { running: 0, waiting: new Map() };
   lines.set(pool, line);
   return line;
 }

@@ -226,7 +226,7 @@ export async function search<P, Q extends Asked, B>(
     const read = () => query(call, work);
     const { limit, pageSize = usual } = call.query;
     if (!(Number(limit ?? pageSize) > ROWS_FEW)) return await read();
-    return await listing(pool, read, call.signal());
+    return await listing(pool, read, { user: call.actor.user, signal: call.signal() });
   }
   return await readMany(call, work);
 }
@@ -248,7 +248,8 @@ export async function readMany<P, Q, B>(
     headers = lagHeader(found);
     return found.result;
   };
-  const view = await searching(pool, find, signal).catch((error) => {
+  const { user } = call.actor;
+  const view = await searching(pool, find, { user, signal }).catch((error) => {
     throw signal.aborted ? signal.reason : error;
   });
   return replyWith(call, view, headers);

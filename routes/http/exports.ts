@@ -82,7 +82,7 @@ export function readerOf<P, Q>(call: Call<P, Q, undefined>, read: PartReader): R
   return async (work) => {
     const actor = await call.actorNow();
     if (actor === null) throw new DomainError("auth.revoked", "the key has ended");
-    return await paging(pool, () => read((db) => work(db, actor)));
+    return await paging(pool, () => read((db) => work(db, actor)), { user: actor.user });
   };
 }
 

@@ -3,8 +3,6 @@ import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/stri
 import { applyMoves } from "../../db/ledger/posting.ts";
 import { insertBlock } from "../../db/ledger/blocks.ts";
 import { counterparty, type MoveType } from "../../domain/ledger/posting.ts";
-import { createHash } from "node:crypto";
-import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { rich } from "../support/nodes/anvil.ts";
 import { bookAsOwner } from "../support/booking.ts";
 import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
@@ -55,37 +53,6 @@ Deno.test("no user makes an address for another's account, by any of its names",
     (await rowsOf(realm, "select id from addresses where target_account is not null")).length,
     1,
   );
-});
-
-Deno.test("the chain of hashes tells nobody the key of a ramp's addresses, nor those that are not given out", async () => {
-  await using fixture = await openRampFixture();
-  const { realm } = fixture;
-  const ramp = await fixture.ramp();
-  const victim = await customer(fixture, ramp.id);
-  const given = await addressOf(victim);
-  await extendHashChain(realm.pool, Date.now);
-  const [{ xpub }] = await rowsOf<{ xpub: string }>(realm, "select xpub from ramps");
-  const reserved = await rowsOf<{ address: string }>(
-    realm,
-    `select address from reserved_addresses r
-      where not exists (select from addresses a where a.address = r.address)`,
-  );
-  ok(xpub.length > 100 && reserved.length > 0);
-  const reader = await realm.user({ role: "user", scope: "realm" });
-  const [shown] = (await reader.send("GET", `/v1/account/${ramp.id}/address`)).body;
-  equal(shown.xpub, null);
-  let [text, last] = ["", 0];
-  for (;;) {
-    const page = await reader.send("GET", `/v1/transactions/chain?after=${last}`);
-    equal(page.status, 200);
-    if (page.body.length === 0) break;
-    text += page.text;
-    last = page.body.at(-1).seq;
-  }
-  ok(text.includes(given) && text.includes('"kind":"reserved_addresses"'), "it is all there");
-  ok(!text.includes(xpub), "the key");
-  ok(text.includes(createHash("sha256").update(xpub).digest("hex")), "what it was is proven");
-  for (const { address } of reserved) ok(!text.includes(address), address);
 });
 
 Deno.test("a deposit account belongs to the owner and holder of the account that it serves", async () => {

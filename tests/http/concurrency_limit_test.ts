@@ -61,6 +61,49 @@ Deno.test("of many searches of a realm two run at once, and a list without a fil
   equal(await searching(pool, () => Promise.resolve(2)), 2);
 });
 
+Deno.test("users take turns at searches, and one who fills their queue keeps nobody out of it", async () => {
+  const pool = {};
+  const held = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  const search = (user: string) =>
+    searching(pool, async () => {
+      begun.push(user);
+      await held.promise;
+    }, { user });
+  const many = Array.from({ length: 52 }, () => search("many"));
+  const ends = Promise.allSettled(many);
+  const few = [search("few"), search("few"), search("one")];
+  await rejects(search("many"), { code: "service.overloaded" });
+  const outcomes = many.map((one) => one.then(() => "done", ({ code }) => code));
+  held.resolve();
+  await Promise.all(few);
+  deepEqual(begun.slice(0, 6), ["many", "many", "many", "few", "one", "many"]);
+  const told = await Promise.all(outcomes);
+  deepEqual(told.slice(0, 49), Array(49).fill("done"));
+  deepEqual(told.slice(49), Array(3).fill("service.overloaded"), "the last of it give way");
+  await ends;
+  const full = Array.from(
+    { length: 52 },
+    (_, i) => searching(pool, () => held.promise, { user: `${i}` }),
+  );
+  await Promise.all(full);
+});
+
+Deno.test("a user who reads many statements at once delays those of others by a page each", async () => {
+  const pool = {};
+  const held = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  const page = (user: string) =>
+    paging(pool, async () => {
+      begun.push(user);
+      await held.promise;
+    }, { user });
+  const all = [...Array.from({ length: 300 }, () => page("many")), page("one")];
+  held.resolve();
+  await Promise.all(all);
+  equal(begun.indexOf("one"), 3);
+});
+
 Deno.test("a search ends when its statement has run for too long; revoked keys are seen all the while", async () => {
   await using realm = await testRealm();
   const { pool } = realm;
@@ -100,7 +143,7 @@ Deno.test("a search whose caller leaves is ended in the database, and one that w
           (db) => db.unsafe(`select '${mark}', pg_sleep(600)`),
           signal,
         ),
-      signal,
+      { signal },
     );
   const left = new DomainError("request.malformed", "left");
   const all = [gone, away].map((one) => rejects(find(one)));
@@ -125,7 +168,10 @@ Deno.test("lists that may read every row take their turn among searches, and oth
   await using realm = await testRealm();
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const over = Promise.withResolvers<void>();
-  const all = Array.from({ length: 52 }, () => searching(pool, () => over.promise));
+  const all = Array.from(
+    { length: 52 },
+    (_, i) => searching(pool, () => over.promise, { user: `${i}` }),
+  );
   for (
     const path of [
       `accounts/all?query=${encodeURIComponent('{"data.a":1}')}`,
@@ -183,7 +229,7 @@ Deno.test("of long lists two are read at once, short ones pass beside them, and 
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const over = Promise.withResolvers<void>();
   const never = new AbortController();
-  const all = [1, 2].map(() => listing(pool, () => over.promise, never.signal));
+  const all = [1, 2].map(() => listing(pool, () => over.promise, never));
   let ended = 0;
   const lists = Array.from({ length: 10 }, async (_, i) => {
     const path = i % 2 === 0 ? "accounts/all" : "transactions?scope=all&pageSize=500";
@@ -192,7 +238,7 @@ Deno.test("of long lists two are read at once, short ones pass beside them, and 
     return answer.status;
   });
   const away = new AbortController();
-  const left = listing(pool, () => Promise.reject(new TypeError("read")), away.signal);
+  const left = listing(pool, () => Promise.reject(new TypeError("read")), away);
   away.abort(new DomainError("request.malformed", "the caller has left"));
   await rejects(left, { code: "request.malformed" });
   for (const path of ["accounts/all?limit=100", "transactions", "accounts/count"]) {
@@ -321,7 +367,7 @@ Deno.test("of parts of the chain one of a realm is recomputed at once, two of al
     recomputing(of, async () => {
       running.push(name);
       await held.promise;
-    }, signal);
+    }, { user: `${name}`, signal });
   const others = [{}, {}];
   const begun = [recompute(1, pool), recompute(2, pool), recompute(3, others[0])];
   begun.push(recompute(4, others[1]));
