@@ -22,6 +22,8 @@ const FINDERS: ReadonlyMap<string, string> = new Map([
   ["/v1/deposits/explain", "explanations"],
   ["/v1/deposits/unmatched", "unmatched_deposits"],
   ["/v1/identities/persons", "persons"],
+  ["/v1/identities/companies", "companies"],
+  ["/v1/transactions/chain", "chain"],
 ]);
 /** Routes of what happened with all entities, or with one. */
 const OF_ENTITIES: ReadonlyMap<string, string> = new Map([

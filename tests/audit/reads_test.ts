@@ -137,6 +137,8 @@ test("finding, notes of all and lists without a reach are noted, whatever words 
     "search.view": ["search?q=user", "search?q=nobody"],
     "addresses.view": ["addresses/0x00000000000000000000000000000000000000aa"],
     "explanations.view": [`deposits/explain?hash=0x${"ab".repeat(32)}`],
+    "chain.view": ["transactions/chain", "transactions/chain?after=1&limit=1"],
+    "companies.view": ["identities/companies"],
     "notes.view": ["notes"],
     "aliases.view": ["aliases/all?scope=all"],
     "users.view": ["users/all?scope=-own", "users/all?scope=own,-own"],
