@@ -73,6 +73,7 @@ export const personRoutes: readonly AnyRoute[] = [
           assertPlatform(call.actor, people, "read");
           return people.persons.list(call.actor, asked);
         },
+        asked,
       );
     },
   }),

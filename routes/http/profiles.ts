@@ -12,12 +12,14 @@ import { parseStoredJson } from "../../domain/json.ts";
 import type { ProfileCommand } from "../../domain/people/commands.ts";
 import { noPlatform } from "../../domain/people/people.ts";
 import { markProfile } from "../../domain/people/erasure.ts";
-import type { PeopleProvider, Prepared } from "../../domain/people/provider.ts";
-import { command, query } from "./execution.ts";
+import type { PeopleProvider, Prepared, ProfileQuery } from "../../domain/people/provider.ts";
+import { command, query, readMany } from "./execution.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 
 /** Profiles of a list that a remote platform is asked for. */
 const REMOTE_MAX = 100;
+/** Filters that at most one profile meets, found by an index. */
+const BY_KEY = /^(contactInformation\.)?(phone(\.number)?|email(\.address)?)$/;
 
 /** The platform of the call's realm. @throws {DomainError} extension.disabled */
 export async function platformOf<P, Q, B>(call: Call<P, Q, B>): Promise<PeopleProvider> {
@@ -54,19 +56,32 @@ export async function changeProfile<P, Q, B, C, R>(
   }, { secret: true });
 }
 
-/** Reads profiles: what is asked of the platform is found first. */
+/**
+ * Reads profiles: what is asked of the platform is found first.
+ *
+ * @param asked a list: one that the own tables filter by more than a number or an e-mail address reads every profile,
+ *   with attributes of any size, and waits for its turn among searches
+ */
 export async function readProfiles<P, Q, B, F, T>(
   call: Call<P, Q, B>,
   find: (db: Db) => Promise<F>,
   ask: (people: PeopleProvider, found: F) => Promise<(db: Db) => Promise<T>>,
+  asked?: ProfileQuery,
 ): Promise<Reply> {
   const people = await platformOf(call);
   const { pool } = call.realm!;
   const read = await ask(people, await runQuery(pool, find));
-  return await query(call, async (db) => {
+  const searches = asked !== undefined && !people.remote && !isFoundByKey(asked);
+  return await (searches ? readMany : query)(call, async (db) => {
     const view = await read(db);
     return Array.isArray(view) ? await answerable(view, openAnswer()) : view;
   });
+}
+
+/** Whether a list has no filter, or one by which an index finds its profiles. */
+function isFoundByKey({ filters, filter }: ProfileQuery): boolean {
+  const names = Object.keys(filters);
+  return filter === null && (names.length === 0 || names.some((name) => BY_KEY.test(name)));
 }
 
 /** Lets routes of identities show persons and companies in place of their ids. */

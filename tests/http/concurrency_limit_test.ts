@@ -182,6 +182,10 @@ Deno.test("lists that may read every row take their turn among searches, and oth
       "accounts/count?scope=deleted",
       "transactions/all?scope=incoming",
       "audit?action=nothing",
+      "identities/persons?lastName=Novak",
+      "identities/persons?customAttributes.a=b&customAttributes.c=d",
+      `identities/persons?filter=${encodeURIComponent('{"city":"Zagreb"}')}`,
+      "identities/companies?industry=Banking",
     ]
   ) {
     const { status, body } = await realm.admin.send("GET", `/v1/${path}`);
@@ -194,6 +198,9 @@ Deno.test("lists that may read every row take their turn among searches, and oth
       "accounts/count",
       "accounts/all?sort=-created_at&limit=1",
       "transactions/count?scope=all",
+      "identities/persons",
+      "identities/persons?email=a@b.example&lastName=Novak",
+      "identities/companies",
       "withdrawals/count",
       "deposits",
       "withdrawals/all",

@@ -28,6 +28,7 @@ Deno.test("a login that began before its user was demoted gives the rights of af
     return body.id as string;
   };
   const login = (username: string, admin: boolean): Login => ({
+    realm: realm.id,
     username,
     password: PASSWORD,
     admin,
