@@ -49,7 +49,7 @@ export const companyRoutes: readonly AnyRoute[] = [
       return readProfiles(call, () => Promise.resolve(null), (people) => {
         assertPlatform(call.actor, people, "read");
         return people.companies.list(call.actor, asked);
-      }, asked);
+      }, { list: asked });
     },
   }),
   route({

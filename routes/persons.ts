@@ -73,7 +73,7 @@ export const personRoutes: readonly AnyRoute[] = [
           assertPlatform(call.actor, people, "read");
           return people.persons.list(call.actor, asked);
         },
-        asked,
+        { list: asked },
       );
     },
   }),
@@ -293,6 +293,7 @@ export const personRoutes: readonly AnyRoute[] = [
             };
           };
         },
+        { isLong: true },
       ),
   }),
 ];

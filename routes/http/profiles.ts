@@ -13,6 +13,7 @@ import type { ProfileCommand } from "../../domain/people/commands.ts";
 import { noPlatform } from "../../domain/people/people.ts";
 import { markProfile } from "../../domain/people/erasure.ts";
 import type { PeopleProvider, Prepared, ProfileQuery } from "../../domain/people/provider.ts";
+import { listing } from "./concurrency_limit.ts";
 import { command, query, readMany } from "./execution.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 
@@ -56,26 +57,46 @@ export async function changeProfile<P, Q, B, C, R>(
   }, { secret: true });
 }
 
-/**
- * Reads profiles: what is asked of the platform is found first.
- *
- * @param asked a list: one that the own tables filter by more than a number or an e-mail address reads every profile,
- *   with attributes of any size, and waits for its turn among searches
- */
+/** How many profiles a request may read. */
+export interface ProfileReading {
+  /**
+   * A list. One that the own tables filter by more than a number or an e-mail address reads every profile, with
+   * attributes of any size, and waits for its turn among searches.
+   */
+  list?: ProfileQuery;
+  /** Its answer is as long as that of a long list, and waits for its turn among those. */
+  isLong?: boolean;
+}
+
+/** Reads profiles: what is asked of the platform is found first. */
 export async function readProfiles<P, Q, B, F, T>(
   call: Call<P, Q, B>,
   find: (db: Db) => Promise<F>,
   ask: (people: PeopleProvider, found: F) => Promise<(db: Db) => Promise<T>>,
-  asked?: ProfileQuery,
+  { list, isLong = (list?.limit ?? 0) > FEW }: ProfileReading = {},
 ): Promise<Reply> {
   const people = await platformOf(call);
   const { pool } = call.realm!;
   const read = await ask(people, await runQuery(pool, find));
-  const searches = asked !== undefined && !people.remote && !isFoundByKey(asked);
-  return await (searches ? readMany : query)(call, async (db) => {
+  const show = async (db: Db) => {
     const view = await read(db);
     return Array.isArray(view) ? await answerable(view, openAnswer()) : view;
-  });
+  };
+  const searches = list !== undefined && !people.remote && !isFoundByKey(list);
+  if (searches) return await readMany(call, show);
+  return await (isLong ? inTurn : atOnce)(call, () => query(call, show));
+}
+
+/** Profiles hold hundreds of kilobytes: those of a few are read at once, more keep the process busy. */
+const FEW = 20;
+
+/** Reads many profiles, in its turn among long lists. */
+function inTurn<T, P, Q, B>(call: Call<P, Q, B>, work: () => Promise<T>): Promise<T> {
+  return listing(call.realm!.pool, work, { user: call.actor.user, signal: call.signal() });
+}
+
+function atOnce<T>(_call: unknown, work: () => Promise<T>): Promise<T> {
+  return work();
 }
 
 /** Whether a list has no filter, or one by which an index finds its profiles. */
@@ -105,7 +126,9 @@ async function populated(
   if (people === null || reply.status !== 200) return reply;
   const body = parseStoredJson(reply.body) as Record<string, unknown>;
   const list = Array.isArray(body) ? body : Array.isArray(body.rows) ? body.rows : [body];
-  await put(call, people, asked, list);
+  const some = list.filter(({ person, company }) => (person ?? company ?? null) !== null);
+  const wait = some.length > FEW ? inTurn : atOnce;
+  await wait(call, () => put(call, people, asked, list));
   const rows = await answerable(list, openAnswer());
   const whole = Array.isArray(body) ? rows : Array.isArray(body.rows) ? { ...body, rows } : rows[0];
   const { etag: _unpopulated, ...headers }: Record<string, string> = reply.headers ?? {};
