@@ -49,7 +49,7 @@ export const addressRoutes: readonly AnyRoute[] = [
     errors: ["account.not_found"],
     handle: (call) => {
       const of = { ...call.query, account: call.params.id };
-      return search(call, (db) => listAddresses(db, call.actor, of));
+      return search(call, (db) => listAddresses(db, call.actor, of), false, LIMIT_MAX);
     },
   }),
   route({

@@ -27,8 +27,8 @@ import {
   trim,
 } from "../money.ts";
 
-/** Latest issues and destructions that a currency shows. */
-export const ISSUES_SHOWN = 1000;
+/** Latest issues and destructions that a currency shows: each answer to an issue, which is stored under its key, has them. */
+export const ISSUES_SHOWN = 100;
 /** Display symbols of native coins that a currency must not be mistaken for. */
 const RESERVED = ["BNB", "TRX"];
 /** Endings of names that are reserved for tokens on a chain. */

@@ -44,9 +44,8 @@ export const CURRENCY_COLLECTION: Collection<CurrencyRow> = {
   read: selectCurrencies,
   async show(db, _actor, rows) {
     const issues = await selectIssuesOf(db, rows.map((row) => row.id), ISSUES_SHOWN);
-    return rows.map((row) =>
-      viewCurrency({ ...row, issues: issues.filter((issue) => issue.currency === row.id) })
-    );
+    const byCurrency = Map.groupBy(issues, ({ currency }) => currency);
+    return rows.map((row) => viewCurrency({ ...row, issues: byCurrency.get(row.id) ?? [] }));
   },
 };
 

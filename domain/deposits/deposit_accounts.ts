@@ -28,6 +28,7 @@ import {
   viewAccount,
 } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
+import { answerable, openAnswer } from "../answers.ts";
 import type { Network } from "../chains/addresses.ts";
 import { type ChainId, findAsset } from "../assets.ts";
 import { deriveAddress } from "../chains/derivation.ts";
@@ -337,7 +338,7 @@ export const AddressList = z.strictObject({
 /**
  * Lists the deposit addresses of an account, oldest first.
  *
- * @throws {DomainError} account.not_found
+ * @throws {DomainError} account.not_found; query.invalid for an answer too large
  */
 export async function listAddresses(
   db: Db,
@@ -345,6 +346,17 @@ export async function listAddresses(
   { account: id, after, limit }: z.infer<typeof AddressList> & { account: string },
 ): Promise<Record<string, unknown>[]> {
   const account = await findAccount(db, actor, id);
-  const rows = await selectAddresses(db, account.id, { after: after ?? null, limit });
-  return rows.map((row) => viewAddress(row, actor));
+  const shown: Record<string, unknown>[] = [];
+  const hasRoom = openAnswer();
+  for (let last = after ?? null; shown.length < limit;) {
+    const most = Math.min(READ_AT_ONCE, limit - shown.length);
+    const rows = await selectAddresses(db, account.id, { after: last, limit: most });
+    shown.push(...answerable(rows.map((row) => viewAddress(row, actor)), hasRoom));
+    if (rows.length < most) break;
+    last = rows.at(-1)!.id;
+  }
+  return shown;
 }
+
+/** Addresses that are read at once: each may come with a free-form object. */
+const READ_AT_ONCE = 200;
