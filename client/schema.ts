@@ -1511,7 +1511,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a deposit application with the ids of its deposits */
+        /** Read a deposit application with the ids of its latest deposits */
         get: operations["getDepositApplication"];
         put?: never;
         post?: never;
@@ -5430,6 +5430,7 @@ export interface components {
             } | null;
             /** @enum {string} */
             status: "PENDING" | "PROCESSING" | "DONE" | "FAILED";
+            /** @description The latest 1000, oldest first. */
             deposits?: string[];
             owner: string | null;
             created_at: number;
@@ -5468,6 +5469,7 @@ export interface components {
             } | null;
             /** @enum {string} */
             status?: "PENDING" | "PROCESSING" | "DONE" | "FAILED";
+            /** @description The latest 1000, oldest first. */
             deposits?: string[];
             owner?: string | null;
             created_at?: number;

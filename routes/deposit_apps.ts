@@ -88,7 +88,7 @@ export const depositAppRoutes: readonly AnyRoute[] = [
     method: "GET",
     path: `${LIST}/{id}`,
     tag: "Deposit application",
-    summary: "Read a deposit application with the ids of its deposits",
+    summary: "Read a deposit application with the ids of its latest deposits",
     access: "user",
     params: ById,
     status: 200,

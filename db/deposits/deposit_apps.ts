@@ -121,7 +121,12 @@ export async function selectAppParts(
 }
 
 /** Lists the deposits that an application has received, oldest first. */
-export async function selectDepositsOfApp(db: Db, id: string): Promise<string[]> {
-  const rows = await db<{ id: string }[]>`select id from deposits where app = ${id} order by id`;
+export async function selectDepositsOfApp(
+  db: Db,
+  { id, account, limit }: Pick<DepositAppRow, "id" | "account"> & { limit: number },
+): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from (select id from deposits where account = ${account} and app = ${id}
+      order by account desc, id desc limit ${limit}) latest order by id`;
   return rows.map((row) => row.id);
 }

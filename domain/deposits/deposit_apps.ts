@@ -32,7 +32,7 @@ export const DepositAppView = z.object({
   asset: z.string(),
   seal: z.record(z.string(), z.unknown()).nullable(),
   status: z.enum(["PENDING", "PROCESSING", "DONE", "FAILED"]),
-  deposits: z.array(z.string()).optional(),
+  deposits: z.array(z.string()).optional().meta({ description: "The latest 1000, oldest first." }),
   ...EntityFields,
 }).meta({ id: "DepositApplication" });
 
@@ -110,8 +110,11 @@ export async function viewWholeApp(db: Db, row: DepositAppRow): Promise<Record<s
   return (await viewWholeApps(db, [row]))[0];
 }
 
+/** Latest deposits that an application shows: all are in `GET /v1/deposits`, by its account. */
+const DEPOSITS_SHOWN = 1000;
+
 /**
- * Finds an application that the actor may see, with the ids of its deposits.
+ * Finds an application that the actor may see, with the ids of its latest deposits.
  *
  * @throws {DomainError} deposit.not_found
  */
@@ -123,5 +126,6 @@ export async function findDepositApp(
   const row = isId(id) ? await selectDepositApp(db, id) : null;
   if (row === null || row.deleted_at !== null) throw notFound("deposit.not_found");
   assertMay(actor, "read", { owner: row.owner, what: "deposit.not_found" });
-  return { ...await viewWholeApp(db, row), deposits: await selectDepositsOfApp(db, row.id) };
+  const deposits = await selectDepositsOfApp(db, { ...row, limit: DEPOSITS_SHOWN });
+  return { ...await viewWholeApp(db, row), deposits };
 }

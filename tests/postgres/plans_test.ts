@@ -77,6 +77,7 @@ async function live(fixture: RampFixture, ramp: { id: string; address: string })
   await post(blocks, { amount: "1", expires_at: Date.now() + 60_000 });
   await post("/v1/aliases", { type: "account", alias: `a-${key.slice(0, 8)}`, account });
   await (await realm.user()).send("GET", "/v1/accounts");
+  await makeRest(realm, ramp.id, { account, key });
   await post("/v1/transactions/batch", { atomic: true, transactions: new Array(1000).fill(move) });
   const { address } = await fixture.address(ramp.id);
   await anvil.pool({ to: address, value: 10n ** 18n });
@@ -91,6 +92,27 @@ async function live(fixture: RampFixture, ramp: { id: string; address: string })
     (await realm.admin.send("GET", `/v1/withdrawals/${asked.id}`)).body.status;
   await mineUntil(fixture, async () => (await status()) !== "PROCESSING");
   equal(await status(), "DONE");
+}
+
+/** Makes what has routes of its own and moves no value; profiles and messages cannot be copied. */
+async function makeRest(
+  { admin: { send }, drain }: TestRealm,
+  ramp: string,
+  { account, key }: { account: string; key: string },
+): Promise<void> {
+  const served = { type: "virtual", asset: "ETH", testnet: true, ramp };
+  const { id } = (await send("POST", "/v1/accounts", served)).body;
+  await drain();
+  const made: [string, unknown][] = [
+    ["apps/deposit", { destination: { account: id }, asset: "ETH" }],
+    ["keys", { name: "machine" }],
+    ["notes", { entity: account, text: "a note" }],
+    ["identities/companies", { name: key }],
+  ];
+  for (const [path, body] of made) {
+    const { status, text } = await send("POST", `/v1/${path}`, body);
+    equal(status, 201, `${path} ${text}`);
+  }
 }
 
 /** Does all work that repeats, once. */
