@@ -28,6 +28,7 @@ table audit (
 )
 constraint audit_api_key CHECK (((api_key IS NULL) = (api_key_name IS NULL)))
 constraint audit_pkey PRIMARY KEY (id)
+CREATE INDEX audit_entity ON audit USING btree (entity, id) WHERE (entity IS NOT NULL)
 CREATE INDEX audit_realm ON audit USING btree (realm, id)
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 

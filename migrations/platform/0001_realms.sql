@@ -120,6 +120,7 @@ create table audit (
   constraint audit_api_key check ((api_key is null) = (api_key_name is null))
 );
 create index audit_realm on audit (realm, id);
+create index audit_entity on audit (entity, id) where entity is not null;
 comment on column audit.fields is 'Names of the fields that the request gave; never their values.';
 
 create function refuse_change() returns trigger language plpgsql as $$
