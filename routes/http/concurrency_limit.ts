@@ -27,6 +27,9 @@ const LARGE_BODIES_EVERYWHERE_MAX = 32;
 const CHAINS_MAX = 1;
 const CHAINS_EVERYWHERE_MAX = 2;
 const CHAINS_WAITING_MAX = 20;
+/** Requests of a realm's users to the platform's database that run at once, and that wait. */
+const PLATFORM_MAX = 1;
+const PLATFORM_WAITING_MAX = 20;
 /** Pages of long answers that are read at once, for all callers. */
 const PAGES_MAX = 2;
 
@@ -83,6 +86,8 @@ const largeEverywhere: Line = { running: 0, waiting: new Map() };
 /** Slots of large bodies in use, by user. */
 const largeBodies = new WeakMap<object, Map<string, number>>();
 let largeBodiesEverywhere = 0;
+/** By realm, while there are some. */
+const platformTurns = new Map<string, Line>();
 
 /**
  * Does a search, in its turn among those of other users, unless its caller leaves before.
@@ -112,6 +117,27 @@ export async function listing<T>(
   const line = lineOf(lists, pool);
   makeRoom(line, caller, REQUESTS_MAX, "too many lists are waiting in this realm");
   return await inTurn(line, LISTS_MAX, work, caller);
+}
+
+/**
+ * Does work that a realm's user asks of the platform's database, in its turn, unless its caller leaves before: its
+ * connections serve all realms, and changes of one realm wait for each other while they hold them.
+ *
+ * @throws {DomainError} service.overloaded
+ */
+export async function onPlatform<T>(
+  realm: string,
+  work: () => Promise<T>,
+  caller: Caller,
+): Promise<T> {
+  const line = platformTurns.get(realm) ?? { running: 0, waiting: new Map() };
+  platformTurns.set(realm, line);
+  makeRoom(line, caller, PLATFORM_WAITING_MAX, "too many requests about this realm are waiting");
+  try {
+    return await inTurn(line, PLATFORM_MAX, work, caller);
+  } finally {
+    if (line.running === 0) platformTurns.delete(realm);
+  }
 }
 
 /** The slot of a request with a large body, from before the body is read until the request has ended. */

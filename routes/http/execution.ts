@@ -34,7 +34,7 @@ import { problemOf, PROBLEMS } from "./problems.ts";
 import { withNext } from "./next_links.ts";
 import type { Call, Reply } from "./route.ts";
 import { conditional, isKnown, readTagged } from "./preconditions.ts";
-import { listing, searching, withConcurrencyLimit } from "./concurrency_limit.ts";
+import { listing, onPlatform, searching, withConcurrencyLimit } from "./concurrency_limit.ts";
 import {
   inSteps,
   lagHeader,
@@ -101,10 +101,7 @@ async function change<P, Q, B, Locked extends boolean>(
     (tx: TxFor<Locked>) => whileStanding(call, given(tx)),
   );
   if (options.dryRun) {
-    const view = await withConcurrencyLimit(
-      pool,
-      () => runDry(pool, work, lockOf<Locked>(options)),
-    );
+    const view = await limited(call, () => runDry(pool, work, lockOf<Locked>(options)));
     return { status: call.route.status, body: JSON.stringify(view) };
   }
   const how = {
@@ -120,7 +117,7 @@ async function change<P, Q, B, Locked extends boolean>(
         ? { status: call.route.status, body: JSON.stringify(result.view) }
         : refusalOf(call, result.refused),
   };
-  const answer = await withConcurrencyLimit(pool, () => runCommand(pool, call.actor, work, how));
+  const answer = await limited(call, () => runCommand(pool, call.actor, work, how));
   if (call.realm !== null) call.services.wake(call.realm.id);
   const reply = tagged(
     replyOf(answer),
@@ -163,8 +160,8 @@ export async function query<P, Q, B>(
     if (found !== null) return replyWith(call, found.result, lagHeader(found));
   }
   let view: unknown;
-  const { body, tag } = await withConcurrencyLimit(
-    pool,
+  const { body, tag } = await limited(
+    call,
     () => runQuery(pool, (db) => readTagged(db, call, async (db) => view = await work(db))),
   );
   const status = isKnown(call.conditions, tag) ? 304 : call.route.status;
@@ -315,6 +312,15 @@ function cipherOf<P, Q, B>(call: Call<P, Q, B>): AnswerCipher {
 
 function poolOf<P, Q, B>(call: Call<P, Q, B>): Pool {
   return call.realm?.pool ?? call.services.platform;
+}
+
+/** Runs work of a request within the limits of its pool; users of a realm take turns at the platform's. */
+function limited<P, Q, B, T>(call: Call<P, Q, B>, work: () => Promise<T>): Promise<T> {
+  const { actor } = call;
+  const run = () => withConcurrencyLimit(poolOf(call), work);
+  const isUsers = call.realm === null && actor.kind === "user" && actor.realm.id !== "";
+  if (!isUsers) return run();
+  return onPlatform(actor.realm.id, run, { user: actor.user, signal: call.signal() });
 }
 
 function refusalOf<P, Q, B>(
