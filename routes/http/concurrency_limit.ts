@@ -136,7 +136,7 @@ export async function onPlatform<T>(
   try {
     return await inTurn(line, PLATFORM_MAX, work, caller);
   } finally {
-    if (line.running === 0) platformTurns.delete(realm);
+    if (line.running === 0 && platformTurns.get(realm) === line) platformTurns.delete(realm);
   }
 }
 
