@@ -9,7 +9,7 @@ import type { Draft, SendRequest } from "./outgoing.ts";
 import { type Heard, unconfirmed } from "./quorum.ts";
 
 /** Message of an order that waits because nodes disagree. */
-const DISAGREED =
+export const DISAGREED: string =
   "nodes do not agree on whether it would work: it continues once they do, or is canceled";
 
 /**

@@ -56,8 +56,10 @@ export async function sweepJob(
     testnet: sweepable.network !== "main",
   });
   const step = await decide(context, chain, sweepable).catch((error): SweepStep => {
+    if (!(error instanceof ChainError)) throw error;
+    if (error.fault === "held") return { do: "wait" }; // nodes disagree on it
     // The node simulated the transfer: it would fail and cost its fee.
-    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+    if (error.fault !== "refused") throw error;
     return { do: "give up", why: error.message.slice(0, 500) };
   });
   const turn = { sweepable, step };
@@ -134,9 +136,30 @@ async function decide(
   }
   // The coins may be deposits of others: the sweep of an own token takes no more than its likely
   // cost.
-  const most = sweepable.token === null ? held.coin : smaller(held.coin, likely * GAS_FACTOR);
-  if (held.coin >= likely) return { ...moved, gas: most };
-  return { do: "top up", amount: likely * MARGIN.over / MARGIN.of - held.coin };
+  const coin = held.coin >= likely ? held.coin : await agreedCoin(context, chain, sweepable);
+  if (coin === null) return { do: "wait" };
+  const most = sweepable.token === null ? coin : smaller(coin, likely * GAS_FACTOR);
+  if (coin >= likely) return { ...moved, gas: most };
+  return { do: "top up", amount: likely * MARGIN.over / MARGIN.of - coin };
+}
+
+/**
+ * The coins at an address before gas is sent there: a node that denies what was sent ahead would have it sent again and
+ * again. Null while nodes contradict each other.
+ */
+async function agreedCoin(
+  context: WorkerContext,
+  chain: Chain,
+  { account, from_address: address }: SweepableRow,
+): Promise<bigint | null> {
+  const { height } = await chain.head();
+  try {
+    return await chain.balance({ address, contract: null }, height);
+  } catch (error) {
+    if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+    context.log("warn", "a sweep waits: nodes contradict each other", { account, error });
+    return null;
+  }
 }
 
 function orderOf(
@@ -196,7 +219,8 @@ async function holdingOf(
     return { asset: BigInt(at.sum), coin: BigInt(at.sum), inputs: Math.max(1, at.count) };
   }
   const holdings = [{ address, contract }, { address, contract: null }];
-  const [asset, coin] = (await chain.balances(holdings, null)).amounts;
+  // As the quorum confirms at least: one node that tells too much would have a sweep signed that nobody can pay for.
+  const [asset, coin] = (await chain.funds(holdings)).amounts;
   return { asset, coin, inputs: 1 };
 }
 

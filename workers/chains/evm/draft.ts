@@ -8,21 +8,13 @@ import { agreedDryRun } from "../dry_run.ts";
 import { allOf, type Peer } from "../node_pool.ts";
 import type { Speed } from "../../../domain/speeds.ts";
 import type { Budget, Draft, NewToken, Plan, Redraft, SendRequest } from "../outgoing.ts";
-import { RpcError } from "../rpc.ts";
 import type { Contract } from "../observations.ts";
+import { reachedBy } from "../quorum.ts";
 import type { Evm } from "./context.ts";
-import { readNumber, saidYes, transferCall } from "./erc20.ts";
-import {
-  agreedFeeToken,
-  agreedPrices,
-  ceilingOf,
-  feeFor,
-  GAS_FEE_TOKEN,
-  GAS_NATIVE,
-  type GasPrice,
-  largest,
-} from "./fees.ts";
-import { big, bytes, toHex } from "./node_answers.ts";
+import { readNumber, transferCall } from "./erc20.ts";
+import { agreedFeeToken, agreedPrices, ceilingOf, feeFor, type GasPrice, largest } from "./fees.ts";
+import { agreedGas, gasFor, gasForNothing, type TriedCall } from "./gas.ts";
+import { big, bytes } from "./node_answers.ts";
 import { balanceQuestion } from "./search.ts";
 import artefact from "./token/Token.json" with { type: "json" };
 
@@ -57,14 +49,9 @@ export interface Body {
 }
 
 /** The call of a transaction, before its price. */
-interface UnpricedCall {
-  readonly to: string | null;
-  readonly value: bigint;
-  readonly data: string;
+interface UnpricedCall extends TriedCall {
   /** Base units of the order's coin or token that leave, before the fee is deducted. */
   readonly amount: bigint;
-  /** Whether everything leaves; in the asset of the fee, everything less the fee. */
-  readonly all: boolean;
 }
 
 /** Balances of the sender: coins, and the token of the order. */
@@ -72,11 +59,6 @@ interface Held {
   readonly coin: bigint;
   readonly token: bigint;
 }
-
-const GAS_PAY_MAX = 1_000_000n;
-const GAS_DEPLOY_MAX = 6_000_000n;
-/** Per cent of the node's estimate, because state may change before the block. */
-const GAS_MARGIN = 110n;
 
 /** Terms of a draft that do not come from its node. */
 interface Terms {
@@ -101,7 +83,38 @@ export async function draftOrder(
   const feeToken = await agreedFeeToken(evm, contract);
   const prices = await agreedPrices(evm, feeToken);
   const terms = { order, speed, budget, chainId, feeToken, prices };
-  return await agreedDryRun(evm.nodes, order, (peer) => draftThrough(evm, peer, terms));
+  const draft = await agreedDryRun(evm.nodes, order, (peer) => draftThrough(evm, peer, terms));
+  return await confirmedGas(evm, terms, draft);
+}
+
+/**
+ * Prices a draft by the gas that the quorum counts: the node that tried it may count too little, so that it fails in its
+ * block and costs its fee all the same, or far too much, which is sent ahead to an address that pays for itself.
+ *
+ * @throws {ChainError} `held` where nodes disagree
+ */
+async function confirmedGas(evm: Evm, terms: Terms, draft: Draft): Promise<Draft> {
+  const { order, feeToken } = terms;
+  const { quorum } = evm.nodes;
+  if (quorum === 1 || order.kind === "noop") return draft;
+  const { to, value, data, all, gas }: Body = JSON.parse(draft.body);
+  const call = { to, value: BigInt(value), data, all: all !== null };
+  const contract = order.kind === "pay" ? order.contract : null;
+  const told = await agreedGas(evm.nodes, async (peer) => ({
+    gas: await gasFor(peer, order, call, feeToken),
+    held: await heldBy(peer, order.from, contract ?? feeToken),
+  }));
+  if (told[0].gas === BigInt(gas)) return draft;
+  const paying = told.map(({ held: { coin, token } }) => feeToken === null ? coin : token);
+  const amount = all === null ? amountOf(order) : BigInt(all);
+  const held = reachedBy(paying, quorum);
+  return priceOf(evm, terms, { ...call, amount, contract, gas: told[0].gas, held });
+}
+
+/** The amount of an order that does not pay everything. */
+function amountOf(order: SendRequest): bigint {
+  const [amount] = order.kind === "pay" ? order.payments.map((one) => one.amount) : [0n];
+  return amount === "all" ? 0n : amount;
 }
 
 /**
@@ -250,53 +263,6 @@ function callOf(evm: Evm, order: SendRequest, held: Held): UnpricedCall {
   if (amount <= 0n) throw refused("nothing is to be paid");
   if (order.contract === null) return { to, value: amount, data: "0x", amount, all };
   return { to: order.contract, value: 0n, data: transferCall(to, amount), amount, all };
-}
-
-function gasForNothing(feeToken: Contract): bigint {
-  return GAS_NATIVE + (feeToken === null ? 0n : GAS_FEE_TOKEN);
-}
-
-async function gasFor(
-  peer: Peer,
-  order: SendRequest,
-  unpriced: UnpricedCall,
-  feeToken: Contract,
-): Promise<bigint> {
-  if (order.kind === "noop") return gasForNothing(feeToken);
-  const { to, data } = unpriced;
-  if (data === "0x" && bytes(await peer.call("eth_getCode", [to, "latest"])) === "0x") {
-    return GAS_NATIVE;
-  }
-  // The fee of a sweep is deducted later, so the dry run carries 1 base unit.
-  const value = unpriced.all && unpriced.value > 0n ? 1n : unpriced.value;
-  const call = { from: order.from, to: to ?? undefined, data, value: toHex(value) };
-  if (order.kind === "pay" && order.contract !== null) await tryTransfer(peer, call);
-  const estimate = big(await attempted(() => peer.call("eth_estimateGas", [call])), "gas");
-  const gas = (estimate * GAS_MARGIN) / 100n + (feeToken === null ? 0n : GAS_FEE_TOKEN);
-  const most = order.kind === "deploy" ? GAS_DEPLOY_MAX : GAS_PAY_MAX;
-  if (gas > most) throw refused(`it would take ${gas} gas, at most ${most} is spent`);
-  return gas;
-}
-
-/** A token may refuse without reverting; the transaction would then cost a fee and move nothing. */
-async function tryTransfer(peer: Peer, call: unknown): Promise<void> {
-  const answer = bytes(await attempted(() => peer.call("eth_call", [call, "latest"])));
-  if (!saidYes(answer)) throw refused("the token refuses the transfer");
-}
-
-async function attempted(ask: () => Promise<unknown>): Promise<unknown> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (!(error instanceof RpcError)) throw error;
-    if (/insufficient (funds|balance)/i.test(error.message)) {
-      throw new ChainError("insufficient", error.message);
-    }
-    if (error.code === 3 || /revert|invalid opcode|out of gas|outofgas/i.test(error.message)) {
-      throw refused(error.message);
-    }
-    throw error;
-  }
 }
 
 const TOKEN_TYPES = ["string", "string", "uint8", "uint256"];
