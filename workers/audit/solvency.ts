@@ -91,10 +91,12 @@ async function checkAsset(context: WorkerContext, chain: Chain, ramped: RampedRo
   const of = { asset: code, testnet, ...place, contract, height, decimals };
   const subject = { context, chain, of };
   const block = await chain.block(height);
-  const balances = chain.traits.coins ? null : await heldBy(subject);
+  const balances = chain.traits.coins ? null : await heldBy(subject, height);
   let found = await foundBy(subject, balances);
   if (compareFigures(context.actor, found).drift !== "0") {
     found = await explain(subject, found);
+    const differs = compareFigures(context.actor, found).drift !== "0";
+    if (differs && balances !== null) await assertHeld(subject, balances);
     if (block === null || (await chain.block(height))?.hash !== block.hash) {
       throw new ChainError("unavailable", "the chain reorganised during the comparison");
     }
@@ -136,13 +138,22 @@ async function foundBy(
   });
 }
 
-async function heldBy({ context, chain, of }: Subject): Promise<Map<string, bigint>> {
+/**
+ * Reads the balances from one node, and each time from another: one that hides a loss is found out by the next.
+ *
+ * @param turn which node is asked first
+ */
+async function heldBy(
+  { context, chain, of }: Subject,
+  turn: number,
+): Promise<Map<string, bigint>> {
   const held = new Map<string, bigint>();
+  const reader = chain.through(turn);
   const holders = await reading(context.pool, (db) => selectHolders(db, of));
   for (let from = 0; from < holders.length; from += AT_ONCE) {
     const some = holders.slice(from, from + AT_ONCE);
     const asked = some.map(({ address }) => ({ address, contract: of.contract || null }));
-    const { amounts, height } = await chain.balances(asked, of.height);
+    const { amounts, height } = await reader.balances(asked, of.height);
     if (height !== of.height) {
       throw new ChainError("unavailable", `the balances at block ${of.height} are gone`);
     }
@@ -151,6 +162,21 @@ async function heldBy({ context, chain, of }: Subject): Promise<Map<string, bigi
     }
   }
   return held;
+}
+
+/**
+ * Makes sure that as many nodes as the quorum tell the balances that differ from the ledger: one alone would stop all
+ * withdrawals.
+ *
+ * @throws {ChainError} `unavailable` where they contradict each other; the last comparison then stays
+ */
+async function assertHeld(subject: Subject, told: ReadonlyMap<string, bigint>): Promise<void> {
+  const { chain, of } = subject;
+  for (let turn = 1; turn < chain.quorum; turn++) {
+    const again = await heldBy(subject, of.height + turn);
+    if ([...told].every(([ramp, units]) => again.get(ramp) === units)) continue;
+    throw new ChainError("unavailable", `nodes contradict each other on balances of ${of.asset}`);
+  }
 }
 
 /** Asks the nodes for every possible cause of a difference. */
