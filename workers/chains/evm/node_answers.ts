@@ -54,6 +54,8 @@ export interface EvmLog {
   readonly blockHash: string;
   /** The transaction that wrote it. */
   readonly hash: string;
+  /** Its number in the block; null where a node does not tell it. */
+  readonly index: number | null;
 }
 
 /** Result of a mined transaction. */
@@ -215,12 +217,22 @@ export function readReceipt(answer: unknown): EvmReceipt | null {
     success: status === 1,
     fee: gas * price + onOtherLayer + blobs,
     gasFee: gas * price,
-    logs: readList(fields.logs).map(readLog),
+    logs: readLogs(fields.logs),
   };
 }
 
-/** Reads a log. */
-export function readLog(answer: unknown): EvmLog {
+/** Reads logs in the order in which they were written, each once: a node may repeat some, or list them otherwise. */
+export function readLogs(answer: unknown): EvmLog[] {
+  const distinct = new Map(
+    readList(answer).map(readLog).map((log, at) => [
+      JSON.stringify([log.hash, log.index ?? `at ${at}`, log.address, log.topics, log.data]),
+      log,
+    ]),
+  );
+  return [...distinct.values()].toSorted((one, other) => (one.index ?? 0) - (other.index ?? 0));
+}
+
+function readLog(answer: unknown): EvmLog {
   const fields = readRecord(answer, "a log");
   return {
     address: address(fields.address),
@@ -228,6 +240,9 @@ export function readLog(answer: unknown): EvmLog {
     data: bytes(fields.data),
     blockHash: hash(fields.blockHash),
     hash: hash(fields.transactionHash),
+    index: fields.logIndex === undefined || fields.logIndex === null
+      ? null
+      : number(fields.logIndex, "the number of a log"),
   };
 }
 

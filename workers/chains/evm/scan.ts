@@ -19,7 +19,7 @@ import {
   type EvmTransaction,
   isMissingMethod,
   readBlock,
-  readLog,
+  readLogs,
   readReceipt,
   toHex,
 } from "./node_answers.ts";
@@ -252,7 +252,7 @@ export async function loggedIn(
     }))),
   );
   return blocks.map((block, at) => {
-    const logs = readList(answers[at]).map(readLog);
+    const logs = readLogs(answers[at]);
     const wrong = logs.find((log) => log.blockHash !== block.hash);
     if (wrong) throw new ChainError("unavailable", `${peer.name} gave logs of another block`);
     return new Set(logs.filter((log) => arrives(log.topics, index)).map(hashOf));

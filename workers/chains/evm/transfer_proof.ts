@@ -3,7 +3,6 @@
  * report the same transfer and the same gain of the receiver's balance.
  * @module
  */
-import { readList } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { allOf } from "../peer.ts";
@@ -11,7 +10,7 @@ import { type Call, RpcError } from "../rpc.ts";
 import type { Block, Checked, Evidence, Transfer } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { readNumber, readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
-import { big, bytes, isMissingState, isRefusal, number, readLog, toHex } from "./node_answers.ts";
+import { big, bytes, isMissingState, isRefusal, number, readLogs, toHex } from "./node_answers.ts";
 import { balanceQuestion, findTransaction, INSIDE, mute } from "./search.ts";
 import { spentIn } from "./outflow.ts";
 
@@ -97,7 +96,10 @@ async function witness(
     one.index === transfer.index && one.to === transfer.to && one.contract === transfer.contract
   );
   if (!again) return null;
-  if (again.contract !== null) return await measured(peer, again);
+  if (again.contract !== null) {
+    const beside = found.transfers.filter(({ contract }) => contract === again.contract);
+    return await measured(peer, again, beside);
+  }
   const covered = await isCovered(evm, peer, again, evidence);
   if (covered === false) throw uncovered(again);
   return { transfer: again, received: again.amount, proven: true };
@@ -163,7 +165,16 @@ function uncovered({ to, hash }: Transfer): ChainError {
   return new ChainError("refused", `the balance of ${to} does not bear out ${hash}`);
 }
 
-async function measured(peer: Peer, transfer: Transfer): Promise<Checked> {
+/**
+ * Measures what a token's transfer brought.
+ *
+ * @param beside the transfers of the same token to the same address by its transaction, itself included
+ */
+async function measured(
+  peer: Peer,
+  transfer: Transfer,
+  beside: readonly Transfer[],
+): Promise<Checked> {
   const { block, contract, to, amount } = transfer;
   if (block === null) return { transfer, received: 0n, proven: false };
   const holding = { address: to, contract };
@@ -174,14 +185,20 @@ async function measured(peer: Peer, transfer: Transfer): Promise<Checked> {
     balanceQuestion(holding, { blockHash: block.hash }),
     balanceQuestion(holding, { blockHash: block.parentHash }),
   ]);
-  for (const answer of [into, out, after, before]) {
-    if (!(answer instanceof RpcError)) continue;
-    // Only old balances can be gone for good; then the log is the only evidence.
-    const gone = answer === after || answer === before;
-    if (gone && isMissingState(answer)) return { transfer, received: amount, proven: false };
-    throw gone && isRefusal(answer) ? mute(contract) : answer;
+  for (const answer of [into, out]) if (answer instanceof RpcError) throw answer;
+  const logged = transfersIn(into);
+  const same = logged.filter(({ hash }) => hash === transfer.hash);
+  // What a receipt alone tells, or twice, the address did not get.
+  if (same.map(({ amount }) => amount).join() !== beside.map(({ amount: told }) => told).join()) {
+    throw new ChainError("refused", `the logs of its block do not bear out ${transfer.hash}`);
   }
-  const [income, spent] = [sumOf(into), sumOf(out)];
+  for (const answer of [after, before]) {
+    if (!(answer instanceof RpcError)) continue;
+    // Only old balances can be gone for good; then the logs are the only evidence.
+    if (isMissingState(answer)) return { transfer, received: amount, proven: false };
+    throw isRefusal(answer) ? mute(contract) : answer;
+  }
+  const [income, spent] = [sumOf(logged), sumOf(transfersIn(out))];
   const gained = (readNumber(bytes(after)) ?? 0n) - (readNumber(bytes(before)) ?? 0n);
   const short = income - spent - gained;
   if (short <= 0n) return { transfer, received: amount, proven: true };
@@ -194,7 +211,16 @@ function logQuestion(block: Block, contract: string | null, topics: (string | nu
   return { method: "eth_getLogs", params: [{ address: contract, topics, blockHash: block.hash }] };
 }
 
-function sumOf(answer: unknown): bigint {
-  const said = readList(answer).map(readLog).map((log) => readTransferLog(log.topics, log.data));
-  return said.reduce((sum, one) => sum + (one?.amount ?? 0n), 0n);
+/** Reads the transfers that logs of a block tell, but those of nothing and to the payer. */
+function transfersIn(answer: unknown): { hash: string; amount: bigint }[] {
+  return readLogs(answer).flatMap(({ hash, topics, data }) => {
+    const said = readTransferLog(topics, data);
+    return said === null || said.amount === 0n || said.from === said.to
+      ? []
+      : { hash, amount: said.amount };
+  });
+}
+
+function sumOf(transfers: readonly { amount: bigint }[]): bigint {
+  return transfers.reduce((sum, { amount }) => sum + amount, 0n);
 }
