@@ -33,7 +33,7 @@ async function compareAtEach(
 }
 
 for (const units of [4n * ETHER, 6n * ETHER]) {
-  Deno.test(`a balance that one node of three tells alone stops no withdrawals, and is no surplus · ${units / ETHER} of 5`, async () => {
+  Deno.test(`a balance that one node of three tells alone stops no withdrawals, and is no surplus (${units / ETHER} of 5)`, async () => {
     const witnessed = await among("lhh");
     try {
       const address = await openRamp(witnessed);

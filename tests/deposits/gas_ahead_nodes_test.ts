@@ -38,7 +38,7 @@ async function ordersOf({ fixture }: Witnessed): Promise<[purpose: string, state
 }
 
 for (const nodes of ["lhh", "hlh", "lh"]) {
-  Deno.test(`a node that denies the gas sent ahead has it sent once · ${nodes}`, async () => {
+  Deno.test(`a node that denies the gas sent ahead has it sent once (nodes ${nodes})`, async () => {
     const witnessed = await among(nodes, { testnet: false });
     try {
       const { address } = await openTokenDeposit(witnessed);

@@ -45,7 +45,7 @@ async function ended(witnessed: Witnessed, id: string): Promise<string> {
   return (await read(witnessed, id)).status;
 }
 
-Deno.test("one node of three that counts too little gas makes no payment fail: of a token", async () => {
+Deno.test("one node of three that counts too little gas makes no token payment fail", async () => {
   const witnessed = await among("lhh", { testnet: false });
   try {
     const ramp = await openRamp(witnessed, "USDC");
@@ -57,7 +57,7 @@ Deno.test("one node of three that counts too little gas makes no payment fail: o
   }
 });
 
-Deno.test("one node of three that counts too little gas makes no payment fail: of coins to a contract that it hides", async () => {
+Deno.test("one node of three that counts too little gas makes no payment of coins fail to a contract that it hides", async () => {
   const witnessed = await among("lhh", { testnet: false });
   try {
     const ramp = await openRamp(witnessed, "ETH");
