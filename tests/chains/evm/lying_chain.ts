@@ -150,9 +150,7 @@ function heldProbes(
 }
 
 function receivedAtMost(answer: Checked | null, amount: bigint): string | null {
-  if (answer === null || (answer.received >= 0n && answer.received <= answer.transfer.amount)) {
-    return null;
-  }
+  if (answer === null || (answer.received >= 0n && answer.received <= amount)) return null;
   return `received ${answer.received} of ${amount}`;
 }
 
@@ -170,6 +168,11 @@ function priceProbes({ payer, payee, token, to, most, plan }: EvmScene): Probe[]
       ask: async (chain) => (await chain.draft(order, "fast", budget)).fee.base,
       between: (fee) => (fee as bigint) <= budget.units ? null : `costs ${fee}`,
       alone: (fee) => (fee as bigint) <= budget.units ? null : `costs ${fee}`,
+    })),
+    ...Object.entries(orders).map(([what, order]): Probe => ({
+      name: `gas for ${what}`,
+      ask: async (chain) => BigInt(JSON.parse((await chain.draft(order, "fast")).body).gas),
+      between: (gas, truth) => (gas as bigint) >= (truth as bigint) ? null : `${gas} gas`,
     })),
     ...[false, true].map((cancels): Probe => ({
       name: `another price of what was signed${cancels ? ", for nothing" : ""}`,
