@@ -160,11 +160,48 @@ export async function deleteGain(
       and address = ${gain.address} and contract = ${gain.contract} and height = ${gain.height}`;
 }
 
-/** Deletes the gains of chain blocks above a height, which a reorganisation removed. */
-export async function deleteGainsAbove(tx: Tx, place: NetworkKey, height: number): Promise<void> {
+/** Reads the balances of addresses that were stored above a height. */
+export async function selectBalancesAbove(
+  db: Db,
+  place: NetworkKey,
+  height: number,
+): Promise<Pick<OnchainBalanceRow, "address" | "contract">[]> {
+  return await db<Pick<OnchainBalanceRow, "address" | "contract">[]>`
+    select address, contract from onchain_balances
+    where chain = ${place.chain} and network = ${place.network} and height > ${height}
+    order by contract, address`;
+}
+
+/** Stores balances as of a lower height in place of those above it, whose blocks a reorganisation removed. */
+export async function lowerOnchainBalances(
+  tx: Tx,
+  place: NetworkKey,
+  seen: { height: number; at: number },
+  rows: readonly Omit<OnchainBalanceRow, "height">[],
+): Promise<void> {
   await tx`
-    delete from unexplained_gains where chain = ${place.chain} and network = ${place.network}
-      and height > ${height}`;
+    update onchain_balances b set amount = h.amount, nonce = h.nonce, height = ${seen.height},
+      seen_at = ${seen.at}
+    from jsonb_to_recordset(${tx.json(rows as never)})
+      h(address text, contract text, amount numeric, nonce bigint)
+    where b.chain = ${place.chain} and b.network = ${place.network} and b.address = h.address
+      and b.contract = h.contract and b.height > ${seen.height}`;
+}
+
+/**
+ * Cuts the gains that reach above a height to it: a reorganisation removed the blocks above. What rose below is still
+ * searched, from the beginning.
+ */
+export async function cutGainsAbove(tx: Tx, place: NetworkKey, height: number): Promise<void> {
+  await tx`
+    delete from unexplained_gains g
+    where chain = ${place.chain} and network = ${place.network} and height > ${height}
+      and (above >= ${height} or exists (select from unexplained_gains o
+        where (o.chain, o.network, o.address, o.contract) = (g.chain, g.network, g.address, g.contract)
+          and (o.height = ${height} or (o.height > ${height} and (o.above, o.height) < (g.above, g.height)))))`;
+  await tx`
+    update unexplained_gains set height = ${height}, searched = above, found = 0
+    where chain = ${place.chain} and network = ${place.network} and height > ${height}`;
 }
 
 /** Counts the unexplained gains by chain and network. */

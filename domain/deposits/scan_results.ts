@@ -20,7 +20,11 @@ import {
   markDepositErrors,
   upsertDeposits,
 } from "../../db/deposits/deposits.ts";
-import { deleteGainsAbove } from "../../db/accounts/onchain_balances.ts";
+import {
+  cutGainsAbove,
+  lowerOnchainBalances,
+  type OnchainBalanceRow,
+} from "../../db/accounts/onchain_balances.ts";
 import { freezeRamps } from "../../db/accounts/ramps.ts";
 import { forgetAbove, markConsumed, upsertCoins } from "../../db/chains/scan_results.ts";
 import {
@@ -130,13 +134,19 @@ export async function rollBack(
   to: {
     from: { height: number; hash: string };
     ancestor: { height: number; hash: string };
+    /** As of the ancestor, those that were read above it: what rises again from there is a gain again. */
+    balances: readonly Omit<OnchainBalanceRow, "height">[];
   },
 ): Promise<DepositRow[]> {
   if (!await moveCursor(tx, place, to.from, to.ancestor)) return [];
   await deleteChainBlocks(tx, place, { from: 0, to: to.ancestor.height });
   await forgetAbove(tx, place, to.ancestor.height);
   await deleteUnmatchedAbove(tx, place, to.ancestor.height);
-  await deleteGainsAbove(tx, place, to.ancestor.height);
+  await cutGainsAbove(tx, place, to.ancestor.height);
+  const { height } = to.ancestor;
+  if (to.balances.length > 0) {
+    await lowerOnchainBalances(tx, place, { height, at: actor.at }, to.balances);
+  }
   const detached = await detachAbove(tx, place, to.ancestor.height);
   const lost = detached.filter((row) => row.status === "CONFIRMED");
   if (lost.length > 0) {

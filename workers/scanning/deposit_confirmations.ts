@@ -34,6 +34,7 @@ import {
   type Evidence,
   type Head,
   settledHeight,
+  type Transfer,
   type WatchList,
 } from "../chains/observations.ts";
 import { askAgain, DENIED, denied, recordAnew, transferOf, wasDenied } from "./denied_deposits.ts";
@@ -265,7 +266,23 @@ async function showWaiting(context: WorkerContext, chain: Chain, scan: ScanResul
       throw error;
     });
     if (checked === null) await context.step((tx) => orphanDeposit(tx, context.actor, row));
+    else if (!(checked instanceof ChainError)) await attach(context, chain, scan, checked.transfer);
   }
+}
+
+/**
+ * Records a deposit that lost its block in the block that has it now: the scan does not see what calls inside a
+ * transaction pay.
+ */
+async function attach(
+  context: WorkerContext,
+  chain: Chain,
+  { place, reached }: ScanResult,
+  transfer: Transfer,
+): Promise<void> {
+  if (transfer.block === null || transfer.block.height > reached) return;
+  const seen = { transfers: [transfer], coins: chain.traits.coins };
+  await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
 }
 
 function keyOf(one: { hash: string; index: number }): string {

@@ -16,6 +16,7 @@ import { recordTransfers, resume } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError, type ChainFault } from "../chains/chain.ts";
 import { verifyCoins } from "../sending/utxos.ts";
+import { balancesBelow } from "./lowered_balances.ts";
 import { recoverPaid } from "./passed_addresses.ts";
 import { loadWatch } from "./scanner.ts";
 
@@ -134,6 +135,7 @@ async function resumeAt(
   if (at.askedAt < Number(cursor.halted.at)) return;
   const ancestor = await chain.block(Math.min(cursor.height, Math.max(0, at.from - 1)));
   if (ancestor === null) throw new NoBlock("the chain does not have the block to begin at");
-  const to = { from: cursor, ancestor };
+  const balances = await balancesBelow(context, chain, at, ancestor.height);
+  const to = { from: cursor, ancestor, balances };
   await context.step((tx) => resume(tx, context.actor, cursor, to), { lockLedger: true });
 }

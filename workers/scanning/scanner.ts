@@ -24,6 +24,7 @@ import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Head, Scanned, WatchList } from "../chains/observations.ts";
 import { settleDeposits, UNCONFIRMED } from "./deposit_confirmations.ts";
+import { balancesBelow } from "./lowered_balances.ts";
 import { refreshOnchainBalances } from "./onchain_balances.ts";
 import { recoverPaid } from "./passed_addresses.ts";
 import { beginCursor } from "./ramp_opening.ts";
@@ -275,8 +276,10 @@ async function findCommonBlock(
     await context.step((tx) => halt(tx, context.actor, cursor, detail));
     return null;
   }
+  const place = networkFields(cursor) as ChainNetwork;
+  const balances = await balancesBelow(context, chain, place, ancestor.height);
   const lost = await context.step(
-    (tx) => rollBack(tx, context.actor, cursor, { from: cursor, ancestor }),
+    (tx) => rollBack(tx, context.actor, cursor, { from: cursor, ancestor, balances }),
     { lockLedger: true },
   );
   const depth = cursor.height - ancestor.height;

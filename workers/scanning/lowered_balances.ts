@@ -1,0 +1,54 @@
+/**
+ * Balances as of the block at which a reorganisation began. Those that were read above it count what came in blocks that
+ * are gone: the same payment in another block would rise above nothing, and be no gain.
+ * @module
+ */
+import { type OnchainBalanceRow, selectBalancesAbove } from "../../db/accounts/onchain_balances.ts";
+import { reading } from "../../db/transaction.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+import type { WorkerContext } from "../worker_context.ts";
+
+/** Balances asked for at once. */
+const AT_ONCE = 200;
+
+/**
+ * Reads the balances again, as of a height, that were read above it. Those that no node tells any more are left out; on
+ * chains that tell final balances only, none are read above a final block.
+ */
+export async function balancesBelow(
+  context: WorkerContext,
+  chain: Chain,
+  place: ChainNetwork,
+  height: number,
+): Promise<Omit<OnchainBalanceRow, "height">[]> {
+  if (chain.traits.coins || chain.traits.finalOnly) return [];
+  const rows = await reading(context.pool, (db) => selectBalancesAbove(db, place, height));
+  const reader = chain.through(height);
+  const found: Omit<OnchainBalanceRow, "height">[] = [];
+  for (const some of Map.groupBy(rows, ({ contract }) => contract).values()) {
+    for (let at = 0; at < some.length; at += AT_ONCE) {
+      try {
+        found.push(...await readSome(reader, some.slice(at, at + AT_ONCE), height));
+      } catch (error) {
+        if (!(error instanceof ChainError)) throw error;
+        context.log("warn", "balances below a reorganisation are not told", { ...place, error });
+      }
+    }
+  }
+  return found;
+}
+
+async function readSome(
+  reader: ReturnType<Chain["through"]>,
+  rows: readonly Pick<OnchainBalanceRow, "address" | "contract">[],
+  height: number,
+): Promise<Omit<OnchainBalanceRow, "height">[]> {
+  const holdings = rows.map(({ address, contract }) => ({ address, contract: contract || null }));
+  const told = await reader.balances(holdings, height);
+  if (told.height !== height) return [];
+  const nonces = await reader.nonces?.countAt(rows.map(({ address }) => address), height);
+  return rows.map(({ address, contract }, at) => ({
+    ...{ address, contract, amount: `${told.amounts[at]}`, nonce: nonces?.[at] ?? null },
+  }));
+}
