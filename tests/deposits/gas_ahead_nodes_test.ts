@@ -89,3 +89,19 @@ Deno.test("a node that counts far too much gas for a sweep has no more sent ahea
     await witnessed.end();
   }
 });
+
+Deno.test("a node that tells of more coins than a deposit address holds has no sweep signed that nobody could pay for", async () => {
+  const witnessed = await among("lhh", { testnet: false });
+  try {
+    const { fixture, lying } = witnessed;
+    const ramp = await fixture.ramp();
+    const { address } = await fixture.address(ramp.id);
+    await fixture.anvil.pool({ to: address, value: ETHER });
+    lying.trick = ({ method, params }) =>
+      method === "eth_getBalance" && params[0] === address ? "0x8ac7230489e80000" : undefined;
+    await work(witnessed);
+    deepEqual(await ordersOf(witnessed), [["sweep", "done"]]);
+  } finally {
+    await witnessed.end();
+  }
+});

@@ -23,8 +23,8 @@ async function openPayee(witnessed: Witnessed) {
   return { address, pay };
 }
 
-async function open(): Promise<Witnessed> {
-  return await among("l", { env: { ETHEREUM_TESTNET_CONFIRMATIONS: "5" } });
+async function open(nodes = "l"): Promise<Witnessed> {
+  return await among(nodes, { env: { ETHEREUM_TESTNET_CONFIRMATIONS: "5" } });
 }
 
 /** Follows until the depth is reached; gives the deposits, and what chain and ledger differ by. */
@@ -91,6 +91,34 @@ Deno.test("coins of a call that come instead of as many which a reorganisation r
     await witnessed.end();
   }
 });
+
+for (const nodes of ["lhh", "hlh", "hhl"]) {
+  Deno.test(`coins of a call are found although one node tells too much of the block below them (nodes ${nodes})`, async () => {
+    const witnessed = await open(nodes);
+    try {
+      const { fixture: { anvil, poller }, lying } = witnessed;
+      const { address, pay } = await openPayee(witnessed);
+      const below = await anvil.rpc<string>("eth_blockNumber");
+      await pay();
+      await poller.follow();
+      await anvil.rpc("anvil_reorg", 1, []);
+      await anvil.mine();
+      await pay();
+      lying.trick = ({ method, params }) =>
+        method === "eth_getBalance" && params[0] === address && params[1] === below
+          ? "0x8ac7230489e80000"
+          : undefined;
+      await poller.follow();
+      lying.trick = () => undefined;
+      deepEqual(await settled(witnessed), {
+        deposits: [["ORPHANED", "0.5"], ["CONFIRMED", "0.5"]],
+        drifts: [["ETH", "0"]],
+      });
+    } finally {
+      await witnessed.end();
+    }
+  });
+}
 
 Deno.test("a rise that is not explained yet is searched below a reorganisation as well", async () => {
   const witnessed = await open();

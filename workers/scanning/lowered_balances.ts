@@ -13,23 +13,26 @@ import type { WorkerContext } from "../worker_context.ts";
 const AT_ONCE = 200;
 
 /**
- * Reads the balances again, as of a height, that were read above it. Those that no node tells any more are left out; on
- * chains that tell final balances only, none are read above a final block.
+ * Reads the balances again, as of a height, that were read above it: the lowest that as many nodes as the quorum tell,
+ * because a higher one would hide what comes after. Those that no node tells any more are left out; on chains that tell
+ * final balances only, none are read above a final block.
  */
 export async function balancesBelow(
   context: WorkerContext,
   chain: Chain,
   place: ChainNetwork,
   height: number,
-): Promise<Omit<OnchainBalanceRow, "height">[]> {
+): Promise<Lowered[]> {
   if (chain.traits.coins || chain.traits.finalOnly) return [];
   const rows = await reading(context.pool, (db) => selectBalancesAbove(db, place, height));
-  const reader = chain.through(height);
-  const found: Omit<OnchainBalanceRow, "height">[] = [];
+  const readers = Array.from({ length: chain.quorum }, (_, turn) => chain.through(height + turn));
+  const found: Lowered[] = [];
   for (const some of Map.groupBy(rows, ({ contract }) => contract).values()) {
     for (let at = 0; at < some.length; at += AT_ONCE) {
       try {
-        found.push(...await readSome(reader, some.slice(at, at + AT_ONCE), height));
+        const part = some.slice(at, at + AT_ONCE);
+        const told = await Promise.all(readers.map((one) => readSome(one, part, height)));
+        found.push(...told.reduce(lowestOf));
       } catch (error) {
         if (!(error instanceof ChainError)) throw error;
         context.log("warn", "balances below a reorganisation are not told", { ...place, error });
@@ -39,11 +42,25 @@ export async function balancesBelow(
   return found;
 }
 
+type Lowered = Omit<OnchainBalanceRow, "height">;
+
+function lowestOf(some: readonly Lowered[], others: readonly Lowered[]): Lowered[] {
+  if (some.length !== others.length) return []; // one node tells those of another block
+  return some.map((one, at) => {
+    const other = others[at];
+    const least = BigInt(other.amount) < BigInt(one.amount) ? other.amount : one.amount;
+    const nonce = one.nonce === null || other.nonce === null
+      ? null
+      : Math.min(one.nonce, other.nonce);
+    return { ...one, amount: least, nonce };
+  });
+}
+
 async function readSome(
   reader: ReturnType<Chain["through"]>,
   rows: readonly Pick<OnchainBalanceRow, "address" | "contract">[],
   height: number,
-): Promise<Omit<OnchainBalanceRow, "height">[]> {
+): Promise<Lowered[]> {
   const holdings = rows.map(({ address, contract }) => ({ address, contract: contract || null }));
   const told = await reader.balances(holdings, height);
   if (told.height !== height) return [];

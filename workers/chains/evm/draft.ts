@@ -104,11 +104,15 @@ async function confirmedGas(evm: Evm, terms: Terms, draft: Draft): Promise<Draft
     gas: await gasFor(peer, order, call, feeToken),
     held: await heldBy(peer, order.from, contract ?? feeToken),
   }));
-  if (told[0].gas === BigInt(gas)) return draft;
-  const paying = told.map(({ held: { coin, token } }) => feeToken === null ? coin : token);
+  const heldOf = (paid: Contract) =>
+    reachedBy(told.map(({ held: { coin, token } }) => paid === null ? coin : token), quorum);
+  const source = all === null ? null : heldOf(contract);
+  // One node that tells too much would have everything paid, and more: nobody could mine that.
+  const isAll = source === null || BigInt(all!) <= source;
+  if (told[0].gas === BigInt(gas) && isAll) return draft;
   const amount = all === null ? amountOf(order) : BigInt(all);
-  const held = reachedBy(paying, quorum);
-  return priceOf(evm, terms, { ...call, amount, contract, gas: told[0].gas, held });
+  const moved = isAll ? { ...call, amount } : callOf(evm, order, { coin: source, token: source });
+  return priceOf(evm, terms, { ...moved, contract, gas: told[0].gas, held: heldOf(feeToken) });
 }
 
 /** The amount of an order that does not pay everything. */
