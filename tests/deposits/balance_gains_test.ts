@@ -101,6 +101,44 @@ Deno.test("more blocks with payments from inside contracts than one pass searche
   }
 });
 
+for (const nodes of ["lhh", "hlh", "hhl"]) {
+  for (const lie of ["more", "less"]) {
+    Deno.test(`coins from inside a contract are found although one node tells ${lie} of the blocks below (nodes ${nodes})`, async () => {
+      const staged = await among(nodes);
+      const { fixture, lying } = staged;
+      try {
+        const { anvil, poller } = fixture;
+        const ramp = await fixture.ramp();
+        const one = await fixture.address(ramp.id);
+        const batcher = await anvil.deploy("Batcher");
+        await anvil.pool({ to: one.address, value: ETHER });
+        await fixture.mine(2);
+        const data = CALLS.encodeFunctionData("payCoin", [[one.address], ETHER]);
+        await anvil.pool({ to: batcher, value: ETHER, data });
+        await anvil.mine(5);
+        const head = await anvil.rpc<string>("eth_blockNumber");
+        lying.trick = async ({ method, params }) => {
+          const old = method === "eth_getBalance" && params[1] !== "latest" && params[1] !== head;
+          if (!old || params[0] !== one.address) return undefined;
+          const told = BigInt(await anvil.rpc<string>(method, ...params));
+          const wrong = lie === "more" ? told + 9n * ETHER : told / 2n;
+          return `0x${wrong.toString(16)}`;
+        };
+        await poller.follow();
+        lying.trick = () => undefined;
+        for (let round = 0; round < 6; round++) {
+          await retryDepositsNow(fixture);
+          await fixture.mine();
+        }
+        equal((await fixture.account(one.id)).balance.total, "2");
+        equal((await chainOf(fixture)).unexplained, 0);
+      } finally {
+        await staged.end();
+      }
+    });
+  }
+}
+
 Deno.test("coins from inside a contract that come in the block in which a sweep leaves are found", async () => {
   const staged = await among("l");
   const { fixture } = staged;

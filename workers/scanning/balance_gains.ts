@@ -25,6 +25,8 @@ export interface GainWork {
   place: ChainNetwork;
   watch: WatchList;
   reader: ReturnType<Chain["through"]>;
+  /** As many nodes as the quorum, the one that is asked first among them. */
+  readers: readonly ReturnType<Chain["through"]>[];
   /** The scale of a token that is known, or of the coin. */
   decimals(contract: string | null): number | null;
   /** The requests that are left to this pass. */
@@ -39,6 +41,12 @@ export interface Gain {
   above: number;
   height: number;
   gained: bigint;
+}
+
+/** A gain as a node tells it. */
+interface ToldGain {
+  gain: Gain;
+  reader: GainWork["reader"];
 }
 
 /** An unexplained part of a gain, with the reason. */
@@ -70,8 +78,8 @@ export async function explainGain(
   given: Gain,
   disputed: boolean,
 ): Promise<void> {
-  const gain = await asOneNodeTells(work, given);
-  const rests = await restsOf(work, gain);
+  const { gain, reader } = await asNodesTell(work, given);
+  const rests = await restsOf(work, gain, reader);
   if (rests.length === 0 || disputed) return;
   const { context, place } = work;
   context.log("warn", "unexplained gain of a balance", {
@@ -87,13 +95,12 @@ export async function explainGain(
 }
 
 /**
- * Reads a gain again from one node. The earlier balance may come from a node that withheld a
- * transfer; the balance then rose earlier than it seems.
+ * Reads a gain again. The earlier balance may come from a node that withheld a transfer; the
+ * balance then rose earlier than it seems.
  */
-async function asOneNodeTells(work: GainWork, gain: Gain): Promise<Gain> {
+async function asNodesTell(work: GainWork, gain: Gain): Promise<ToldGain> {
   const wider = { ...gain, above: Math.max(0, gain.above - LOOKBACK) };
-  const gained = await gainedNow(work, wider);
-  return gained === null ? gain : { ...wider, gained };
+  return await gainedNow(work, wider) ?? { gain, reader: work.reader };
 }
 
 /** Records a gain that could not be searched. */
@@ -127,8 +134,8 @@ export async function explainAgain(work: GainWork): Promise<void> {
     if (decimals === null) continue;
     const { address, above, height } = row;
     const known = { address, contract, decimals, above, height, gained: BigInt(row.gained) };
-    const gain = { ...known, gained: await gainedNow(work, known) ?? known.gained };
-    const rests = await restsOf(work, gain);
+    const { gain, reader } = await gainedNow(work, known) ?? { gain: known, reader: work.reader };
+    const rests = await restsOf(work, gain, reader);
     const stuck = rests.length === 1 && height - above > 1 && rests[0].above === above &&
       rests[0].height === height;
     if (stuck) {
@@ -143,8 +150,20 @@ export async function explainAgain(work: GainWork): Promise<void> {
   }
 }
 
-/** Reads the gain again from the node whose turn it is; null if the node cannot tell it now. */
-async function gainedNow({ reader }: GainWork, gain: Gain): Promise<bigint | null> {
+/**
+ * Reads the gain again from as many nodes as the quorum. The largest counts: a single node must not
+ * hide one. Null if none can tell it now.
+ */
+async function gainedNow({ readers }: GainWork, gain: Gain): Promise<ToldGain | null> {
+  const told = await Promise.all(readers.map(async (reader) => {
+    const gained = await gainedBy(reader, gain);
+    return gained === null ? [] : [{ gain: { ...gain, gained }, reader }];
+  }));
+  return told.flat().sort((one, other) => one.gain.gained < other.gain.gained ? 1 : -1)[0] ?? null;
+}
+
+/** Reads the gain again from one node; null if it cannot tell it now. */
+async function gainedBy(reader: GainWork["reader"], gain: Gain): Promise<bigint | null> {
   const holding = { address: gain.address, contract: gain.contract };
   try {
     const before = await amountAt(reader, holding, gain.above);
@@ -171,9 +190,16 @@ async function amountAt(
   throw new ChainError("unavailable", `no node has the balance at block ${at} any more`);
 }
 
-/** Halves the range down to the blocks in which the balance rose, and searches those. */
-async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
-  const { context, reader, budget } = work;
+/**
+ * Halves the range down to the blocks in which the balance rose, and searches those. Where another
+ * node may know a different block, the whole range is left to be searched again.
+ */
+async function restsOf(
+  work: GainWork,
+  gain: Gain,
+  reader: GainWork["reader"],
+): Promise<Rest[]> {
+  const { context, budget } = work;
   const holding = { address: gain.address, contract: gain.contract };
   const balances = new Map<number, bigint>();
   async function balanceAt(height: number): Promise<bigint> {
@@ -182,6 +208,7 @@ async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
     return known;
   }
   const rests: Rest[] = [];
+  let doubted = false;
   async function explain(above: number, height: number, gained: bigint): Promise<void> {
     if (gained <= await arrivedIn(work, { ...gain, above, height })) return;
     const rest = (error: string) => void rests.push({ above, height, gained, error });
@@ -190,11 +217,14 @@ async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
       if (height - above === 1) {
         if (budget.blocks-- <= 0) return rest("not searched yet");
         if (await searchAt(work, gain, height, gained) >= gained) return;
+        doubted ||= await isDoubted(work, { ...gain, above, height, gained });
         return rest("the nodes report no transfer that explains it");
       }
       const middle = Math.floor((above + height) / 2);
       const first = await balanceAt(middle) - await balanceAt(above) +
         await reader.spent(holding, above, middle);
+      // A half that lost value hides as much in the other.
+      doubted ||= first < 0n || first > gained;
       await explain(above, middle, first);
       await explain(middle, height, gained - first);
     } catch (error) {
@@ -203,7 +233,15 @@ async function restsOf(work: GainWork, gain: Gain): Promise<Rest[]> {
     }
   }
   await explain(gain.above, gain.height, gain.gained);
-  return rests;
+  if (!doubted || rests.length === 0) return rests;
+  const { above, height, gained } = gain;
+  return [{ above, height, gained, error: "the nodes contradict each other within these blocks" }];
+}
+
+/** Whether a node tells less of a gain. */
+async function isDoubted({ readers }: GainWork, gain: Gain): Promise<boolean> {
+  const told = await Promise.all(readers.map((reader) => gainedBy(reader, gain)));
+  return told.some((one) => one !== null && one < gain.gained);
 }
 
 /** Searches one block and records its transfers. Gives their sum for the address. */
