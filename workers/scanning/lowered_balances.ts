@@ -42,7 +42,8 @@ export async function balancesBelow(
   return found;
 }
 
-type Lowered = Omit<OnchainBalanceRow, "height">;
+/** A balance as of the lower block. */
+export type Lowered = Omit<OnchainBalanceRow, "height">;
 
 function lowestOf(some: readonly Lowered[], others: readonly Lowered[]): Lowered[] {
   if (some.length !== others.length) return []; // one node tells those of another block
