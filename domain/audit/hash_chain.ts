@@ -6,7 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
-import type { Db, Pool, Tx } from "../../db/database.ts";
+import type { Db, Tx } from "../../db/database.ts";
 import {
   type Announced,
   type HeadRow,
@@ -14,7 +14,6 @@ import {
   type Linkable,
   type LinkableTransaction,
   type LinkHash,
-  linkPlain,
   type LinkRow,
   lockHead,
   selectHash,
@@ -23,7 +22,6 @@ import {
   selectUnlinked,
 } from "../../db/audit/hash_chain.ts";
 import { addFlows } from "../../db/audit/hourly_flows.ts";
-import { locking, writing } from "../../db/transaction.ts";
 import { type Actor, reachesRealm } from "../actor.ts";
 import { openAnswer } from "../answers.ts";
 import { type ChainEnd, chainTrail } from "./trail_chain.ts";
@@ -98,25 +96,6 @@ export interface Turn {
   transactions: number;
   /** Whether rows without a link were left. */
   more: boolean;
-}
-
-/**
- * Appends links for the oldest transactions and events without one, about `limit` at most, and lines to the audit trail's
- * chain; null while another process appends. Plain transactions stay in the database, for two thirds of the cost.
- */
-export async function extendChain(
-  pool: Pool,
-  by: { at: number },
-  limit: number,
-): Promise<Turn | null> {
-  const plain = await writing(pool, (db) => linkPlain(db, limit));
-  if (plain === null) return null;
-  const { links, more, trail } = plain;
-  // Lines of the trail wait for no end of the plain transactions: under steady load there is none.
-  if (!trail && (links > 0 || !more)) return { links, transactions: links, more };
-  const rest = await locking(pool, (tx) => appendLinks(tx, by, limit));
-  if (rest === null) return { links, transactions: links, more: false };
-  return { ...rest, links: links + rest.links, transactions: links + rest.transactions };
 }
 
 /**

@@ -3,8 +3,8 @@ import { linkPlain } from "../../db/audit/hash_chain.ts";
 import { RECOMPUTED_FLOWS } from "../../db/audit/hourly_flows.ts";
 import type { Tx } from "../../db/database.ts";
 import { locking } from "../../db/transaction.ts";
-import { appendLinks, extendChain } from "../../domain/audit/hash_chain.ts";
-import { extendHashChain } from "../../workers/audit/hash_chain.ts";
+import { appendLinks } from "../../domain/audit/hash_chain.ts";
+import { extendChain, extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
 

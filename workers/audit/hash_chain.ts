@@ -1,6 +1,8 @@
 /** Extends the hash chains of realms in batches, beside the traffic. @module */
+import { linkPlain } from "../../db/audit/hash_chain.ts";
 import type { Pool } from "../../db/database.ts";
-import { extendChain } from "../../domain/audit/hash_chain.ts";
+import { locking, writing } from "../../db/transaction.ts";
+import { appendLinks, type Turn } from "../../domain/audit/hash_chain.ts";
 
 /**
  * Links appended in one database transaction: enough to share its cost, few enough to take
@@ -24,4 +26,23 @@ export async function extendHashChain(
     if (turn === null || !turn.more) return linked;
   }
   return linked;
+}
+
+/**
+ * Appends links for the oldest transactions and events without one, about `limit` at most, and lines to the audit trail's
+ * chain; null while another process appends. Plain transactions stay in the database, for two thirds of the cost.
+ */
+export async function extendChain(
+  pool: Pool,
+  by: { at: number },
+  limit: number,
+): Promise<Turn | null> {
+  const plain = await writing(pool, (db) => linkPlain(db, limit));
+  if (plain === null) return null;
+  const { links, more, trail } = plain;
+  // Lines of the trail wait for no end of the plain transactions: under steady load there is none.
+  if (!trail && (links > 0 || !more)) return { links, transactions: links, more };
+  const rest = await locking(pool, (tx) => appendLinks(tx, by, limit));
+  if (rest === null) return { links, transactions: links, more: false };
+  return { ...rest, links: links + rest.links, transactions: links + rest.transactions };
 }
