@@ -132,20 +132,21 @@ async function makeDatabases(
  */
 async function scratch(): Promise<Deno.MakeTempOptions> {
   const name = "purser-test-";
-  const room = Deno.build.os === "linux" && Deno.systemMemoryInfo().available > MEMORY_BYTES &&
-    await roomAt(MEMORY) > MEMORY_BYTES;
-  if (!room) return { prefix: name };
+  if (Deno.build.os !== "linux" || !await exists(MEMORY)) return { prefix: name };
+  // What killed runs left is removed before room is asked for: it may fill the place.
   for await (const { name: found } of Deno.readDir(MEMORY)) {
     const [, pid] = /^purser-test-(\d+)-/.exec(found) ?? [];
     if (pid === undefined || await exists(`/proc/${pid}`)) continue;
     await Deno.remove(`${MEMORY}/${found}`, { recursive: true });
   }
+  const room = Deno.systemMemoryInfo().available > MEMORY_BYTES &&
+    await roomAt(MEMORY) > MEMORY_BYTES;
+  if (!room) return { prefix: name };
   return { dir: MEMORY, prefix: `${name}${Deno.pid}-` };
 }
 
 /** The free bytes of a file system; none where they cannot be told. */
 async function roomAt(path: string): Promise<number> {
-  if (!await exists(path)) return 0;
   const args = ["--output=avail", "--block-size=1", path];
   const { success, stdout } = await new Deno.Command("df", { args, stderr: "null" }).output();
   return success ? Number(new TextDecoder().decode(stdout).split("\n")[1]) : 0;
