@@ -1,10 +1,10 @@
 /** Responses: the status, headers and body of an answer. @module */
 import type { DomainError } from "../../domain/errors.ts";
-import { type HeaderList, headersFrom, listOf } from "./header_lists.ts";
 import { problemOf } from "./problems.ts";
 import { headersOf, type LimitHeaders } from "./rate_limits.ts";
 import type { Reply } from "./route.ts";
 import type { Services } from "./services.ts";
+import { answerOf, type HeaderList, listOf } from "./underlying_response.ts";
 
 /** Headers of every answer: no caching, sniffing, framing or referrer. */
 const HEADERS = {
@@ -21,14 +21,12 @@ const PROBLEM_LIST = listOf(PROBLEM_HEADERS);
 
 /** Answers with a reply. */
 export function send(reply: Reply, requestId: string, limits?: LimitHeaders): Response {
-  if (reply.headers === undefined && reply.status !== 304) {
-    const base = reply.status >= 400 ? PROBLEM_LIST : JSON_LIST;
-    return new Response(reply.stream ?? reply.bytes ?? reply.body, {
-      status: reply.status,
-      headers: headersFrom(base, listOf(ownOf(reply, requestId)), limitList(limits)),
-    });
-  }
   const isEmpty = reply.status === 304;
+  if (reply.headers === undefined && reply.stream === undefined && !isEmpty) {
+    const base = reply.status >= 400 ? PROBLEM_LIST : JSON_LIST;
+    const own = listOf(ownOf(reply, requestId));
+    return answerOf(reply.bytes ?? reply.body, reply.status, base, own, limitList(limits));
+  }
   const base = isEmpty ? HEADERS : reply.status >= 400 ? PROBLEM_HEADERS : JSON_HEADERS;
   return new Response(isEmpty ? null : reply.stream ?? reply.bytes ?? reply.body, {
     status: reply.status,
