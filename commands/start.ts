@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { openRealmContexts } from "../domain/realms/context.ts";
 import { openSigningKeys } from "../domain/security/signing_keys.ts";
 import { createApp } from "../routes/http/app.ts";
+import { openPadding } from "../routes/http/answer_padding.ts";
 import { openLimits } from "../routes/http/rate_limits.ts";
 import { probeDelays, requestMetricsOf } from "../routes/http/request_metrics.ts";
 import type { Services } from "../routes/http/services.ts";
@@ -56,7 +57,11 @@ export async function start(
     if (fault === null) log("info", "the replica answers lists", { lag_ms: lagMs });
     else log("warn", "the primary answers lists: the replica does not", { fault });
   });
-  const server = listen(config, (request, info) => app(request, info.remoteAddr.hostname));
+  const padding = openPadding();
+  const server = listen(config, (request, { remoteAddr: { hostname, port } }) => {
+    const answer = app(request, hostname);
+    return padding.isDue(port) ? padding.add(answer) : answer;
+  });
   const endProbe = probeDelays(requestMetricsOf(services));
   const { isCrowded } = services.realms;
   if (workers !== null) runner = await workers.runWorkers(context, isCrowded);

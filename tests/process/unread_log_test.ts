@@ -1,62 +1,9 @@
 /** The service while nobody reads its log, and while the log's disk is full. @module */
 import { equal, ok } from "node:assert/strict";
-import { testDatabase, testDatabaseUrl } from "../support/database.ts";
+import { testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
-import { freePort } from "../support/ports.ts";
 import { PLATFORM_KEY } from "../support/realm.ts";
-import { taskArgs } from "../support/tasks.ts";
-
-/** A service of its own process. */
-interface Service extends AsyncDisposable {
-  url: string;
-  /** Tells it to end, and gives its exit code. */
-  end(): Promise<number>;
-}
-
-/** Starts the service by its launcher, or by other arguments; its output goes where the shell is told. */
-async function startService(
-  redirection: string,
-  { args, databaseUrl = testDatabaseUrl() }: { args?: string[]; databaseUrl?: string } = {},
-): Promise<Service> {
-  const port = `${freePort()}`;
-  const dataDir = await Deno.makeTempDir({ prefix: "purser-log-" });
-  const child = new Deno.Command("sh", {
-    args: [
-      "-c",
-      `exec "$0" "$@" ${redirection}`,
-      Deno.execPath(),
-      ...args ?? await taskArgs("start"),
-    ],
-    env: {
-      PORT: port,
-      DATA_DIR: dataDir,
-      DATABASE_URL: databaseUrl,
-      PLATFORM_KEY,
-      MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
-      WORKERS: "off",
-      LOG_FORMAT: "json",
-      LOG_LEVEL: "info",
-    },
-    stdout: "null",
-    stderr: "piped", // read by nobody
-  }).spawn();
-  let ended: Promise<number> | null = null;
-  const end = () =>
-    ended ??= (async () => {
-      child.kill("SIGTERM");
-      const { code } = await child.status;
-      await child.stderr.cancel();
-      await Deno.remove(dataDir, { recursive: true });
-      return code;
-    })();
-  const url = `http://127.0.0.1:${port}`;
-  let over = false;
-  child.status.then(() => over = true, () => {});
-  const answers = () => fetch(url).then((one) => one.body?.cancel()).then(() => true, () => false);
-  await until(async () => over || await answers());
-  ok(!over, "it ended by itself");
-  return { url, end, [Symbol.asyncDispose]: async () => void await end() };
-}
+import { startService } from "../support/started_service.ts";
 
 async function lostLines(url: string): Promise<number> {
   const { signal } = asked();
