@@ -4,7 +4,7 @@ import { problemOf } from "./problems.ts";
 import { headersOf, type LimitHeaders } from "./rate_limits.ts";
 import type { Reply } from "./route.ts";
 import type { Services } from "./services.ts";
-import { answerOf, type HeaderList, listOf } from "./underlying_response.ts";
+import { answerOf, type HeaderList, listOf, sharedListOf } from "./underlying_response.ts";
 
 /** Headers of every answer: no caching, sniffing, framing or referrer. */
 const HEADERS = {
@@ -16,8 +16,8 @@ const HEADERS = {
 };
 const JSON_HEADERS = { ...HEADERS, "content-type": "application/json" };
 const PROBLEM_HEADERS = { ...HEADERS, "content-type": "application/problem+json" };
-const JSON_LIST = listOf(JSON_HEADERS);
-const PROBLEM_LIST = listOf(PROBLEM_HEADERS);
+const JSON_LIST = sharedListOf(JSON_HEADERS);
+const PROBLEM_LIST = sharedListOf(PROBLEM_HEADERS);
 
 /** Answers with a reply. */
 export function send(reply: Reply, requestId: string, limits?: LimitHeaders): Response {
@@ -40,11 +40,11 @@ function ownOf({ location }: Reply, requestId: string): Record<string, string> {
     : { "x-request-id": requestId, location };
 }
 
-let lastLimits: { of?: LimitHeaders; list: HeaderList } = { list: listOf({}) };
+let lastLimits: { of?: LimitHeaders; list: HeaderList } = { list: sharedListOf({}) };
 
 /** The list of limits: those of realms without limits are one object. */
 function limitList(limits: LimitHeaders | undefined): HeaderList {
-  if (lastLimits.of !== limits) lastLimits = { of: limits, list: listOf(limits ?? {}) };
+  if (lastLimits.of !== limits) lastLimits = { of: limits, list: sharedListOf(limits ?? {}) };
   return lastLimits.list;
 }
 

@@ -44,11 +44,17 @@ const PLAINEST = {};
 /** Makes a list of headers. @throws {TypeError} at a value that is not printable ASCII */
 export function listOf(record: Readonly<Record<string, string>>): HeaderList {
   const pairs = Object.entries(record);
-  for (const pair of pairs) {
-    if (!PLAIN.test(pair[1])) throw new TypeError(`the header ${pair[0]} is not printable ASCII`);
-    Object.freeze(pair); // many answers have it
+  for (const [name, value] of pairs) {
+    if (!PLAIN.test(value)) throw new TypeError(`the header ${name} is not printable ASCII`);
   }
   return { pairs };
+}
+
+/** Makes a list that many answers have: none of them can change it. @throws {TypeError} as {@link listOf} does */
+export function sharedListOf(record: Readonly<Record<string, string>>): HeaderList {
+  const list = listOf(record);
+  list.pairs.forEach(Object.freeze);
+  return list;
 }
 
 /** An answer with a body of its own, whose headers come from lists in which no name comes twice. */

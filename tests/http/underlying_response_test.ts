@@ -1,6 +1,6 @@
 /** Answers, made below the platform's interface. @module */
 import { deepEqual, equal, throws } from "node:assert/strict";
-import { answerOf, listOf } from "../../routes/http/underlying_response.ts";
+import { answerOf, listOf, sharedListOf } from "../../routes/http/underlying_response.ts";
 
 const RECORD = { "cache-control": "no-store", "content-type": "application/json", "x-a": "a, b" };
 const OWN = { "x-request-id": "1" };
@@ -35,7 +35,7 @@ for (const [kind, body] of Object.entries(BODIES)) {
 }
 
 Deno.test("an answer's headers are changed without those of another that has the same", async () => {
-  const shared = listOf(RECORD);
+  const shared = sharedListOf(RECORD);
   const changed = answerOf("body", 405, shared);
   changed.headers.append("allow", "GET");
   deepEqual(given(await sent(() => changed)), [["allow", "GET"], ...Object.entries(RECORD)]);
@@ -45,7 +45,7 @@ Deno.test("an answer's headers are changed without those of another that has the
 });
 
 Deno.test("answers are made below the platform's interface: the runtime keeps the list as it is", () => {
-  const answer = answerOf("body", 200, listOf(RECORD));
+  const answer = answerOf("body", 200, sharedListOf(RECORD));
   const kept = Object.getOwnPropertySymbols(answer)
     .map((symbol): unknown => Reflect.get(answer, symbol))
     .find((part): part is { headerList: unknown[] } =>
