@@ -5,11 +5,13 @@
  */
 import postgres from "postgres";
 import type { TestDatabase } from "./database.ts";
+import { until } from "./eventually.ts";
 
 /** A node of a plan, with what it read. */
-interface PlanNode {
+export interface PlanNode {
   "Node Type": string;
   "Relation Name"?: string;
+  "Index Cond"?: string;
   Schema?: string;
   "Actual Rows"?: number;
   "Actual Loops"?: number;
@@ -73,11 +75,7 @@ export async function logPlans(
   for (const [setting, value] of Object.entries(SETTINGS)) {
     await sql.unsafe(`alter database "${name}" set ${setting} = '${value}'`);
   }
-  const endOfLog = async () => {
-    const [{ file }] = await sql<{ file: string | null }[]>`select pg_current_logfile() as file`;
-    if (file === null) throw new Error("this server writes no log: run without TEST_DATABASE_URL");
-    return { file, at: await sizeOf(sql, file) };
-  };
+  const endOfLog = () => markedEnd(sql);
   let from = await endOfLog();
   return {
     sql,
@@ -95,6 +93,46 @@ export async function logPlans(
     },
     [Symbol.asyncDispose]: () => sql.end({ timeout: 5 }),
   };
+}
+
+/** A place in the server's log. */
+interface LogPlace {
+  file: string;
+  at: number;
+}
+
+/**
+ * Writes a line to the log and gives its place. All that was written before it is complete there: the server's logger
+ * is a process of its own, which may be behind, or in the middle of a plan.
+ */
+async function markedEnd(sql: postgres.Sql): Promise<LogPlace> {
+  const file = await currentFile(sql);
+  const at = await sizeOf(sql, file);
+  const mark = crypto.randomUUID();
+  await sql.unsafe(`do $$ begin raise log 'read up to ${mark}'; end $$`);
+  let found: LogPlace | null = null;
+  await until(async () => (found = await placeOf(sql, mark, { file, at })) !== null);
+  return found!;
+}
+
+/** Finds a mark behind a place of the log: in its file, or in the next. */
+async function placeOf(
+  sql: postgres.Sql,
+  mark: string,
+  { file, at }: LogPlace,
+): Promise<LogPlace | null> {
+  const here = (await partOf(sql, file, at, await sizeOf(sql, file))).indexOf(mark);
+  if (here >= 0) return { file, at: at + here };
+  const next = await currentFile(sql);
+  if (next === file) return null;
+  const there = (await partOf(sql, next, 0, await sizeOf(sql, next))).indexOf(mark);
+  return there < 0 ? null : { file: next, at: there };
+}
+
+async function currentFile(sql: postgres.Sql): Promise<string> {
+  const [{ file }] = await sql<{ file: string | null }[]>`select pg_current_logfile() as file`;
+  if (file === null) throw new Error("this server writes no log: run without TEST_DATABASE_URL");
+  return file;
 }
 
 async function sizeOf(sql: postgres.Sql, file: string): Promise<number> {
