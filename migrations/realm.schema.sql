@@ -497,7 +497,7 @@ table coins (
   created_at timestamp with time zone not null
 )
 constraint coins_amount_check CHECK ((amount > (0)::numeric))
-constraint coins_pkey PRIMARY KEY (chain, network, hash, index)
+constraint coins_pkey PRIMARY KEY (hash, index, chain, network)
 constraint coins_spender_tries_check CHECK ((spender_tries >= 0))
 constraint coins_spent_once CHECK (((spent_by IS NULL) = (spent_height IS NULL)))
 constraint coins_unmade TRIGGER DEFERRABLE INITIALLY DEFERRED

@@ -184,8 +184,10 @@ export async function lowerOnchainBalances(
       seen_at = ${seen.at}
     from jsonb_to_recordset(${tx.json(rows as never)})
       h(address text, contract text, amount numeric, nonce bigint)
-    where b.chain = ${place.chain} and b.network = ${place.network} and b.address = h.address
-      and b.contract = h.contract and b.height > ${seen.height}`;
+    where b.address = h.address and b.contract = h.contract and b.ctid = any (array(
+      select f.ctid from unnest(${rows.map(({ address }) => address)}::text[]) k,
+        lateral (select ctid from onchain_balances where chain = ${place.chain}
+          and network = ${place.network} and address = k and height > ${seen.height} offset 0) f))`;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Statements on the search for coins that the database does not know. @module */
+import { isCoin } from "./coin_places.ts";
 import type { NetworkKey } from "./cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
@@ -58,8 +59,8 @@ export async function selectUnknownCoins(
 ): Promise<string[]> {
   const rows = await db<{ input: string }[]>`
     select k as input from unnest(${inputs as string[]}::text[]) k
-    where not exists (select 1 from coins c
-      where c.chain = ${place.chain} and c.network = ${place.network} and c.height is not null
-        and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer)`;
+    where (select c.height from (select chain, network, height from coins
+        where ${isCoin(db)} offset 0) c
+      where c.chain = ${place.chain} and c.network = ${place.network}) is null`;
   return rows.map(({ input }) => input);
 }

@@ -1,4 +1,5 @@
 /** Statements on spends of own coins and reserved inputs that blocks showed. @module */
+import { placesOfCoins } from "./coin_places.ts";
 import type { NetworkKey } from "./cursors.ts";
 import type { Tx } from "../database.ts";
 
@@ -26,8 +27,9 @@ export async function upsertCoins(
       c.matures_at, ${at}
     from jsonb_to_recordset(${tx.json(coins as never)}) c(hash text, index integer, address text,
       amount numeric, height bigint, matures_at bigint)
-    join addresses a on a.chain = ${place.chain} and a.network = ${place.network}
-      and a.address = c.address
+    cross join lateral (select o.chain, o.network, o.ramp from addresses o
+      where o.address = c.address offset 0) a
+    where a.chain = ${place.chain} and a.network = ${place.network}
     on conflict (chain, network, hash, index) do update
       set height = excluded.height, matures_at = excluded.matures_at`;
 }
@@ -38,15 +40,19 @@ export async function markConsumed(
   place: NetworkKey,
   consumed: readonly { input: string; hash: string; height: number }[],
 ): Promise<void> {
+  const inputs = consumed.map(({ input }) => input);
   await tx`
     update reserved_inputs c set consumed_by = g.hash, consumed_height = g.height
     from jsonb_to_recordset(${tx.json(consumed as never)}) g(input text, hash text, height bigint)
-    where c.chain = ${place.chain} and c.network = ${place.network} and c.input = g.input`;
+    where c.input = g.input and c.ctid = any (array(
+      select f.ctid from unnest(${inputs}::text[]) k,
+        lateral (select ctid from reserved_inputs where chain = ${place.chain}
+          and network = ${place.network} and input = k offset 0) f))`;
   await tx`
     update coins c set spent_by = g.hash, spent_height = g.height
     from jsonb_to_recordset(${tx.json(consumed as never)}) g(input text, hash text, height bigint)
-    where c.chain = ${place.chain} and c.network = ${place.network}
-      and c.hash || ':' || c.index = g.input`;
+    where c.hash || ':' || c.index = g.input
+      and c.ctid = any (array(${placesOfCoins(tx, place, inputs)}))`;
 }
 
 /**

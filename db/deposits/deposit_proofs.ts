@@ -2,6 +2,7 @@
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import { columnsOf, type PendingRow, type SeenDeposit } from "./deposits.ts";
+import { placesOfPending } from "./pending_deposits.ts";
 
 /** A deposit that nodes did not prove, with the reason. */
 export interface Deferred {
@@ -19,7 +20,9 @@ export async function deferDeposits(tx: Tx, deferred: readonly Deferred[]): Prom
       retry_at = now() + interval '5 seconds'
         * (2 ^ least(case when g.anew then 0 else tries end, 7) - 1)
     from jsonb_to_recordset(${tx.json(deferred as never)}) g(id uuid, error jsonb, anew boolean)
-    where d.id = g.id and d.status = 'PENDING'`;
+    where d.id = g.id and d.ctid = any (array(${
+    placesOfPending(tx, deferred.map(({ id }) => id))
+  }))`;
 }
 
 /** Records why the ledger refused deposits; each is due again in a minute, then after growing pauses. */
@@ -31,7 +34,9 @@ export async function putOffDeposits(
     update deposits d set error = g.error, updated_at = now(), tries = tries + 1,
       retry_at = now() + interval '1 minute' * (2 ^ least(tries, 9))
     from jsonb_to_recordset(${tx.json(refused as never)}) g(id uuid, error jsonb)
-    where d.id = g.id and d.status = 'PENDING'`;
+    where d.id = g.id and d.ctid = any (array(${
+    placesOfPending(tx, refused.map(({ id }) => id))
+  }))`;
 }
 
 /** Reads denied deposits that are due to be asked for again, longest due first. */
@@ -84,9 +89,12 @@ export async function deleteUnlike(
   await tx`
     delete from deposits d using jsonb_to_recordset(${tx.json(seen as never)})
       g(hash text, index integer, address text, asset text, contract text, amount numeric)
-    where d.chain = ${place.chain} and d.network = ${place.network} and d.hash = g.hash
-      and d.index = g.index and (d.index <> -2 or d.address = g.address)
-      and d.status <> 'CONFIRMED' and d.block is null
+    where d.hash = g.hash and d.index = g.index and (d.index <> -2 or d.address = g.address)
+      and d.ctid = any (array(
+        select f.ctid from unnest(${[...new Set(seen.map(({ hash }) => hash))]}::text[]) k,
+          lateral (select ctid, chain, network, status, block from deposits where hash = k offset 0) f
+        where f.chain = ${place.chain} and f.network = ${place.network}
+          and f.status <> 'CONFIRMED' and f.block is null))
       and (d.address, d.asset, d.amount, coalesce(d.contract, ''))
         is distinct from (g.address, g.asset, g.amount, coalesce(g.contract, ''))`;
 }

@@ -338,37 +338,6 @@ export async function deletePending(
   return rows.length > 0;
 }
 
-/** Locks pending deposits that are still in the given blocks. */
-export async function lockAllPending(
-  tx: Tx,
-  wanted: readonly { id: string; block_hash: string | null }[],
-): Promise<DepositRow[]> {
-  return await tx<DepositRow[]>`
-    select ${columns(tx)} from deposits
-    where status = 'PENDING' and (id, block_hash) in (
-      select w.id, w.block_hash
-      from jsonb_to_recordset(${tx.json(wanted as never)}) w(id uuid, block_hash text))
-    order by id for update`;
-}
-
-/** Marks deposits CONFIRMED, and gives them. */
-export async function markConfirmed(
-  tx: Tx,
-  credited: readonly { id: string; credited: string; transaction: string; app: string | null }[],
-  at: number,
-): Promise<DepositRow[]> {
-  return await tx<DepositRow[]>`
-    with given as (
-      select g.id as given_id, g.credited as sum, g.transaction as move, g.app as application
-      from jsonb_to_recordset(${tx.json(credited as never)})
-        g(id uuid, credited numeric, transaction uuid, app uuid)
-    )
-    update deposits set status = 'CONFIRMED', credited = given.sum, transaction = given.move,
-      app = given.application, error = null, retry_at = null, updated_at = ${at}
-    from given where id = given.given_id and status = 'PENDING'
-    returning ${columns(tx)}`;
-}
-
 /** Marks deposits ORPHANED; those that may come back are asked for again in an hour. */
 export async function markOrphaned(
   tx: Tx,
@@ -379,7 +348,7 @@ export async function markOrphaned(
     update deposits set status = 'ORPHANED', confirmations = 0, updated_at = ${how.at},
       error = ${how.error === null ? null : tx.json(how.error as never)},
       retry_at = case when ${how.again ?? false} then now() + interval '1 hour' end
-    where id = any (${ids}::uuid[]) and status = 'PENDING' returning ${columns(tx)}`;
+    where id = any (${ids}::uuid[]) and (status = 'PENDING') is true returning ${columns(tx)}`;
 }
 
 /** Records one error of some deposits without changing their status. */

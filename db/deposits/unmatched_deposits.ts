@@ -70,8 +70,10 @@ export async function deleteMatched(
   await tx`
     delete from unmatched_deposits s using jsonb_to_recordset(${tx.json(found as never)})
       g(hash text, index integer, address text)
-    where s.chain = ${place.chain} and s.network = ${place.network} and s.hash = g.hash
-      and s.index = g.index and s.address = g.address`;
+    where s.hash = g.hash and s.index = g.index and s.address = g.address and s.ctid = any (array(
+      select f.ctid from unnest(${[...new Set(found.map(({ hash }) => hash))]}::text[]) k,
+        lateral (select ctid, chain, network from unmatched_deposits where hash = k offset 0) f
+      where f.chain = ${place.chain} and f.network = ${place.network}))`;
 }
 
 /** Deletes unmatched deposits at a ramp's address that are part of a registered token's supply. */

@@ -49,7 +49,9 @@ export async function claimFound(
   await tx`
     update withdrawals set found_order_id = ${order}, found_payment = q.payment
     from jsonb_to_recordset(${tx.json(claims as never)}) q(withdrawal uuid, payment integer)
-    where id = q.withdrawal`;
+    where id = q.withdrawal and ctid = any (array(
+      select f.ctid from unnest(${claims.map(({ withdrawal }) => withdrawal)}::uuid[]) u(id),
+        lateral (select ctid from withdrawals where id = u.id offset 0) f))`;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Statements on ramps in quarantine, and on deposits that are held for them. @module */
+import { isCoin } from "../chains/coin_places.ts";
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import type { Quarantine } from "../accounts/ramps.ts";
@@ -96,12 +97,13 @@ export async function selectStolenCoins(
   consumed: readonly { input: string; hash: string }[],
 ): Promise<{ input: string; hash: string; ramp: string }[]> {
   return await tx<{ input: string; hash: string; ramp: string }[]>`
-    select g.input, g.hash, c.ramp
-    from jsonb_to_recordset(${tx.json(consumed as never)}) g(input text, hash text)
-      join coins c on c.chain = ${place.chain} and c.network = ${place.network}
-        and c.hash = split_part(g.input, ':', 1) and c.index::text = split_part(g.input, ':', 2)
-    where not exists (select 1 from order_attempts k where k.hash = g.hash)
-    order by g.input`;
+    select g.k as input, g.spender as hash, c.ramp
+    from (select input as k, hash as spender
+        from jsonb_to_recordset(${tx.json(consumed as never)}) r(input text, hash text)) g
+      cross join lateral (select chain, network, ramp from coins where ${isCoin(tx)} offset 0) c
+    where c.chain = ${place.chain} and c.network = ${place.network} and case when c.ramp is not null
+      then (select k.order_id from order_attempts k where k.hash = g.spender) is null end
+    order by input`;
 }
 
 /**
@@ -116,9 +118,10 @@ export async function selectStolenNonces(
   return await tx<{ input: string; hash: string; ramp: string }[]>`
     select g.input, g.hash, a.ramp
     from jsonb_to_recordset(${tx.json(consumed as never)}) g(input text, hash text)
-      join addresses a on a.chain = ${place.chain} and a.network = ${place.network}
-        and a.address = split_part(g.input, ':', 1)
-    where not exists (select 1 from order_attempts k where k.hash = g.hash)
+      cross join lateral (select o.chain, o.network, o.ramp from addresses o
+        where o.address = split_part(g.input, ':', 1) offset 0) a
+    where a.chain = ${place.chain} and a.network = ${place.network} and case when a.ramp is not null
+      then (select k.order_id from order_attempts k where k.hash = g.hash) is null end
     order by g.input`;
 }
 
@@ -129,9 +132,11 @@ export async function selectOwnSenders(
   senders: readonly string[],
 ): Promise<{ address: string; ramp: string }[]> {
   return await tx<{ address: string; ramp: string }[]>`
-    select address, ramp from addresses
-    where chain = ${place.chain} and network = ${place.network}
-      and address in (select jsonb_array_elements_text(${tx.json([...senders])}))`;
+    select a.address, a.ramp
+    from (select distinct jsonb_array_elements_text(${tx.json([...senders])}) as address) g,
+      lateral (select o.chain, o.network, o.address, o.ramp from addresses o
+        where o.address = g.address offset 0) a
+    where a.chain = ${place.chain} and a.network = ${place.network}`;
 }
 
 /** Holds pending deposits of some transactions. */

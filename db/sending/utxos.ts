@@ -1,5 +1,6 @@
 /** Statements on coins that orders spend and make. @module */
 import type postgres from "postgres";
+import { placesOfCoins } from "../chains/coin_places.ts";
 import type { Db, Tx } from "../database.ts";
 import type { AttemptRow } from "./order_attempts.ts";
 
@@ -106,8 +107,7 @@ export async function markSpent(
 ): Promise<void> {
   await tx`
     update coins set spent_by = ${of.hash}, spent_height = coalesce(spent_height, ${of.height})
-    where chain = ${of.chain} and network = ${of.network} and spent_by is null
-      and hash || ':' || index = any (${inputs as string[]}::text[])`;
+    where ctid = any (array(${placesOfCoins(tx, of, inputs)})) and (spent_by is null) is true`;
 }
 
 /**
@@ -120,10 +120,8 @@ export async function keepCoins(
   inputs: readonly string[],
 ): Promise<void> {
   await tx`
-    update coins c set kept = ${of.hash}
-    from unnest(${inputs as string[]}::text[]) k
-    where c.chain = ${of.chain} and c.network = ${of.network}
-      and c.hash = split_part(k, ':', 1) and c.index::text = split_part(k, ':', 2)`;
+    update coins set kept = ${of.hash}
+    where ctid = any (array(${placesOfCoins(tx, of, inputs)}))`;
 }
 
 /** Whether an open order spends outputs of some transactions. */
@@ -145,10 +143,8 @@ export async function selectAmounts(
   inputs: readonly string[],
 ): Promise<{ input: string; amount: string }[]> {
   return await db<{ input: string; amount: string }[]>`
-    select c.hash || ':' || c.index as input, c.amount::text as amount
-    from unnest(${inputs as string[]}::text[]) k join coins c on c.chain = ${of.chain}
-      and c.network = ${of.network} and c.address = ${of.address}
-      and c.hash = split_part(k, ':', 1) and c.index::text = split_part(k, ':', 2)`;
+    select c.hash || ':' || c.index as input, c.amount::text as amount from coins c
+    where c.ctid = any (array(${placesOfCoins(db, of, inputs)})) and c.address = ${of.address}`;
 }
 
 /** Counts how many of an address's free coins, largest first, add up to an amount; at least 1. */
@@ -212,10 +208,8 @@ export async function selectBelieved(
   return await db<BelievedCoin[]>`
     select c.hash || ':' || c.index as input, c.address, c.amount::text as amount,
       c.height::integer as height
-    from unnest(${inputs as string[]}::text[]) k join coins c
-      on c.chain = ${of.chain} and c.network = ${of.network}
-        and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer
-    where c.spent_by is null and c.height <= ${of.height}`;
+    from coins c where c.ctid = any (array(${placesOfCoins(db, of, inputs)}))
+      and (c.spent_by is null) is true and c.height <= ${of.height}`;
 }
 
 /**
@@ -230,10 +224,9 @@ export async function markSpentBy(
   return await tx<{ input: string; address: string; ramp: string; amount: string; by: string }[]>`
     update coins c set spent_by = s.by, spent_height = s.height
     from jsonb_to_recordset(${tx.json(spent as never)}) s(input text, by text, height bigint)
-    where c.chain = ${of.chain} and c.network = ${of.network}
-      and (c.spent_by is null or (c.spent_by = 'unknown' and s.by <> 'unknown'))
-      and c.hash = split_part(s.input, ':', 1)
-      and c.index = split_part(s.input, ':', 2)::integer
+    where c.ctid = any (array(${placesOfCoins(tx, of, spent.map(({ input }) => input))}))
+      and (c.spent_by is null or (c.spent_by = 'unknown' and s.by <> 'unknown')) is true
+      and c.hash || ':' || c.index = s.input
     returning s.input, c.address, c.ramp, c.amount::text as amount, c.spent_by as by`;
 }
 
@@ -244,10 +237,8 @@ export async function selectOldest(
   inputs: readonly string[],
 ): Promise<number | null> {
   const [row] = await db<{ height: number | null }[]>`
-    select min(c.height)::integer as height
-    from unnest(${inputs as string[]}::text[]) k join coins c
-      on c.chain = ${of.chain} and c.network = ${of.network}
-        and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer`;
+    select min(c.height)::integer as height from coins c
+    where c.ctid = any (array(${placesOfCoins(db, of, inputs)}))`;
   return row.height;
 }
 
@@ -333,11 +324,9 @@ export async function deferSpenders(
   inputs: readonly string[],
 ): Promise<void> {
   await tx`
-    update coins c set spender_tries = spender_tries + 1,
+    update coins set spender_tries = spender_tries + 1,
       spender_retry_at = now() + interval '1 minute' * 2 ^ least(spender_tries, 9)
-    from unnest(${inputs as string[]}::text[]) k
-    where c.chain = ${of.chain} and c.network = ${of.network} and c.spent_by = 'unknown'
-      and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer`;
+    where ctid = any (array(${placesOfCoins(tx, of, inputs)})) and (spent_by = 'unknown') is true`;
 }
 
 /** Marks coins of unknown spenders as unspent again; gives those that had been marked. */
@@ -348,8 +337,8 @@ export async function reviveCoins(
 ): Promise<{ input: string; address: string; ramp: string; amount: string }[]> {
   return await tx<{ input: string; address: string; ramp: string; amount: string }[]>`
     update coins c set spent_by = null, spent_height = null, spender_retry_at = null
-    from unnest(${inputs as string[]}::text[]) k
-    where c.chain = ${of.chain} and c.network = ${of.network} and c.spent_by = 'unknown'
-      and c.hash = split_part(k, ':', 1) and c.index = split_part(k, ':', 2)::integer
-    returning k as input, c.address, c.ramp, c.amount::text as amount`;
+    where c.ctid = any (array(${
+    placesOfCoins(tx, of, inputs)
+  })) and (c.spent_by = 'unknown') is true
+    returning c.hash || ':' || c.index as input, c.address, c.ramp, c.amount::text as amount`;
 }

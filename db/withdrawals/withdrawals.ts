@@ -221,7 +221,10 @@ const UPDATED: Readonly<Record<keyof WithdrawalUpdate["change"], string>> = {
   error: "jsonb",
 };
 
-/** Changes withdrawals as {@link updateWithdrawal} changes one. Gives them in the order of the changes. */
+/**
+ * Changes withdrawals as {@link updateWithdrawal} changes one. Gives them in the order of the changes. Each is looked
+ * up by its id: a join that was planned while there were none reads all.
+ */
 export async function updateWithdrawals(
   tx: Tx,
   updates: readonly WithdrawalUpdate[],
@@ -240,8 +243,11 @@ export async function updateWithdrawals(
         updated_at = to_timestamp($2::bigint / 1000.0)
       from jsonb_to_recordset($1::text::jsonb)
         q(${["given uuid", "added jsonb", ...types].join(", ")})
-      where w.id = q.given returning ${COLUMNS.map((name) => `w.${name}`).join(", ")}`,
-    [JSON.stringify(given), `${at}`],
+      where w.id = q.given and w.ctid = any (array(
+        select f.ctid from unnest($3::text::uuid[]) u(id),
+          lateral (select ctid from withdrawals where id = u.id offset 0) f))
+      returning ${COLUMNS.map((name) => `w.${name}`).join(", ")}`,
+    [JSON.stringify(given), `${at}`, `{${updates.map(({ id }) => id).join(",")}}`],
     { prepare: true },
   );
   const byId = new Map(rows.map((row) => [row.id, row]));

@@ -7,13 +7,8 @@
 import type { LedgerTx } from "../../db/transaction.ts";
 import { type AccountRow, selectAccounts } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
-import {
-  type DepositRow,
-  lockAllPending,
-  lockPending,
-  markConfirmed,
-  markOrphaned,
-} from "../../db/deposits/deposits.ts";
+import { type DepositRow, lockPending, markOrphaned } from "../../db/deposits/deposits.ts";
+import { lockAllPending, markConfirmed } from "../../db/deposits/pending_deposits.ts";
 import { putOffDeposits } from "../../db/deposits/deposit_proofs.ts";
 import { applyMoves } from "../../db/ledger/posting.ts";
 import type { Move } from "../../db/ledger/posting_protocol.ts";

@@ -402,7 +402,7 @@ create table coins (
   spender_tries integer not null default 0 check (spender_tries >= 0),
   spender_retry_at timestamptz,
   created_at timestamptz not null,
-  primary key (chain, network, hash, index),
+  primary key (hash, index, chain, network),
   constraint coins_spent_once check ((spent_by is null) = (spent_height is null))
 );
 create index coins_unspent on coins (chain, network, hash, index) where spent_by is null;
