@@ -47,6 +47,8 @@ const KNOWN: readonly RegExp[] = [
   /^\s*with gone as \(\s*delete from idempotency where ctid/,
   // The addresses that hold an asset are read to be listed.
   /^\s*select d\.ramp, d\.address from addresses d/,
+  // The watch list of a network is all of its addresses.
+  /^\s*select address, asset from addresses\s+where chain = \$1 and network = \$2\s+union all/,
   // Deposits that were never swept, each few minutes.
   /where d\.status = 'CONFIRMED' and d\.sweep is null/,
 ];
