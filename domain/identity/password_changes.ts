@@ -6,7 +6,7 @@ import { reading } from "../../db/transaction.ts";
 import type { UserRow } from "../../db/identity/users.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
-import { beginAttempt, endAttempt } from "../security/login_limits.ts";
+import { beginAttempt, checkAttempt, endAttempt } from "../security/login_limits.ts";
 import { checkPassword, Password } from "../security/passwords.ts";
 import { changeUser } from "./user_collection.ts";
 import { findUser } from "./users.ts";
@@ -32,7 +32,8 @@ export async function provePassword(
   const user = await reading(pool, (db) => findUser(db, actor, given.user));
   assertPersonal(actor, user.id);
   const attempt = await beginAttempt(pool, { ...given, name: user.username }, rest);
-  const right = await checkPassword(given.password, user.verifier, actor.realm.id);
+  const check = () => checkPassword(given.password, user.verifier, actor.realm.id);
+  const right = await checkAttempt(pool, attempt, check);
   await endAttempt(pool, attempt, !right);
   if (!right) throw wrongPassword();
   return user;

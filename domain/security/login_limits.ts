@@ -93,6 +93,25 @@ function assertOpen({ state, retry_after_s }: AttemptRow, everyName: boolean): v
   if (state === "busy") throw new Busy();
 }
 
+/**
+ * Checks the password of an attempt. Where it could not be checked, the attempt is undone: who sends it again is not kept
+ * waiting by it.
+ */
+export async function checkAttempt(
+  pool: Pool,
+  { places }: LoginAttempt,
+  check: () => Promise<boolean>,
+): Promise<boolean> {
+  try {
+    return await check();
+  } catch (error) {
+    await locking(pool, async (tx) => {
+      for (const place of places) await closeAttempt(tx, { ...place, wrong: false, right: false });
+    });
+    throw error;
+  }
+}
+
 /** Closes the attempt; only a wrong login continues to count, and a right one makes the pair known. */
 export async function endAttempt(
   pool: Pool,

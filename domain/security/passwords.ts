@@ -37,7 +37,7 @@ export async function hashPassword(password: string, realm: string): Promise<str
     passes: PASSES,
     lanes: LANES,
   };
-  const hash = await argon2id(work, realm);
+  const hash = await argon2id(work, { realm, kind: "set" });
   return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${base64(salt)}$${base64(hash)}`;
 }
 
@@ -63,7 +63,7 @@ export async function checkPassword(
     passes: parseInt(passes),
     lanes: parseInt(lanes),
   };
-  const hash = await argon2id(work, realm);
+  const hash = await argon2id(work, { realm, kind: "check" });
   return equalBytes(hash, unbase64(expected)) && verifier !== null;
 }
 
@@ -90,8 +90,8 @@ function secretOf(password: string): Uint8Array {
   return new TextEncoder().encode(password.normalize("NFKC"));
 }
 
-async function argon2id(work: Derivation, realm: string): Promise<Uint8Array> {
-  await takeTurn(realm);
+async function argon2id(work: Derivation, turn: Turn): Promise<Uint8Array> {
+  await takeTurn(turn);
   try {
     return await deriveByPlatform(work) ?? await deriveByWasm(work);
   } finally {
@@ -99,27 +99,37 @@ async function argon2id(work: Derivation, realm: string): Promise<Uint8Array> {
   }
 }
 
+/** Whose turn a derivation waits for, and whether for a login or for a password that is set. */
+interface Turn {
+  realm: string;
+  kind: "check" | "set";
+}
+
 /** Derivations at once: each takes 19 MiB and a core. */
 const RUNNING_MAX = 4;
-/** Of one realm: a flood of its own passwords delays the logins of others by a turn each, and refuses none of them. */
+/** Of one realm and kind: a flood of its own passwords delays the logins of others by a turn each, and refuses none of them. */
 const WAITING_MAX = 200;
-/** By realm, the next one to be served first. */
-const waiting = new Map<string, (() => void)[]>();
+/**
+ * By realm, the next one to be served first. Of a realm logins come first, of which few are checked at a time: who sets
+ * passwords without number keeps nobody of the same realm from logging in.
+ */
+const waiting = new Map<string, Record<Turn["kind"], (() => void)[]>>();
 let running = 0;
 
 /** @throws {DomainError} service.overloaded */
-async function takeTurn(realm: string): Promise<void> {
+async function takeTurn({ realm, kind }: Turn): Promise<void> {
   if (running < RUNNING_MAX) {
     running++;
     return;
   }
-  const mine = waiting.get(realm) ?? [];
+  const own = waiting.get(realm) ?? { check: [], set: [] };
+  const mine = own[kind];
   if (mine.length >= WAITING_MAX) {
     throw new DomainError("service.overloaded", "too many passwords are being checked", {
       retryAfterS: 2,
     });
   }
-  waiting.set(realm, mine);
+  waiting.set(realm, own);
   await new Promise<void>((resolve) => mine.push(resolve)); // a turn is handed on
 }
 
@@ -130,10 +140,10 @@ function handOn(): void {
     running--;
     return;
   }
-  const [realm, mine] = next;
+  const [realm, own] = next;
   waiting.delete(realm);
-  const resolve = mine.shift()!;
-  if (mine.length > 0) waiting.set(realm, mine); // behind the others
+  const resolve = (own.check.shift() ?? own.set.shift())!;
+  if (own.check.length + own.set.length > 0) waiting.set(realm, own); // behind the others
   resolve();
 }
 

@@ -15,7 +15,7 @@ import { text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { idTime, newId, randomId } from "../ids.ts";
 import { checkPassword } from "./passwords.ts";
-import { beginAttempt, endAttempt } from "./login_limits.ts";
+import { beginAttempt, checkAttempt, endAttempt } from "./login_limits.ts";
 import { type LoginMethod, passesSecondFactor, wrongCode } from "./second_factors.ts";
 import type { Claims } from "./user_keys.ts";
 
@@ -114,7 +114,8 @@ export async function logIn(
       })
       : selectUserByName(db, name));
   const attempt = await beginAttempt(pool, { name, network: login.network }, rest);
-  const right = await checkPassword(login.password, user?.verifier ?? null, login.realm);
+  const check = () => checkPassword(login.password, user?.verifier ?? null, login.realm);
+  const right = await checkAttempt(pool, attempt, check);
   const outcome = await serializable(pool, (tx) => admit(tx, login, user, right));
   const welcome = typeof outcome === "object";
   await endAttempt(pool, attempt, !welcome);

@@ -1,16 +1,13 @@
 /** Input of anonymous callers: refused with a precise answer, before any costly work. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { digits, writtenOutLength } from "../../domain/json.ts";
-import { checkPassword } from "../../domain/security/passwords.ts";
+import { checkPassword, hashPassword } from "../../domain/security/passwords.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { openEnding } from "../../routes/http/shutdown.ts";
 import { readBody } from "../../routes/http/validation.ts";
 import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
-/** The verifier of no password, which costs little. */
-const QUICK = "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" +
-  "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 const UNKNOWN = "01a1fb9d-f797-7000-8000-f205583ab8e1";
 
 function app(realm: TestRealm) {
@@ -213,42 +210,69 @@ test("a query of very many parameters is refused before they are put together", 
   equal((await get(`/v1/accounts/all?${"fields=id&".repeat(50)}limit=1`)).status, 200);
 });
 
-/** Derivations begin and do not end before `open` is called: they hold their turns. */
+/**
+ * Derivations begin and do not end before `open` is called: they hold their turns. Those of passwords of one letter, which
+ * nobody has, cost nothing.
+ */
 function heldDerivations(): { open: () => void } & Disposable {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   const { subtle } = crypto;
   const derive = subtle.deriveBits.bind(subtle);
-  subtle.deriveBits = async (...args: Parameters<SubtleCrypto["deriveBits"]>) => {
-    await opened;
-    return await derive(...args);
+  const read = subtle.importKey.bind(subtle) as (...args: unknown[]) => Promise<CryptoKey>;
+  const short = new WeakSet<CryptoKey>();
+  const importKey = async (...args: unknown[]) => {
+    const key = await read(...args);
+    if ((args[1] as Uint8Array).length === 1) short.add(key);
+    return key;
   };
-  return { open, [Symbol.dispose]: () => Reflect.deleteProperty(subtle, "deriveBits") };
+  const deriveBits = async (...args: Parameters<SubtleCrypto["deriveBits"]>) => {
+    await opened;
+    return short.has(args[1]) ? new ArrayBuffer(32) : await derive(...args);
+  };
+  Object.assign(subtle, { importKey, deriveBits });
+  const restore = () =>
+    ["importKey", "deriveBits"].forEach((name) => Reflect.deleteProperty(subtle, name));
+  return { open, [Symbol.dispose]: restore };
 }
 
-test("passwords without number of one realm refuse no login of another", async (realm) => {
+function logIn({ made, nobody }: TestRealm) {
+  const { realm: { realm_key }, applicationKey, admin: { username } } = made;
+  const asked = { realm_key, username, password: PASSWORD };
+  return nobody("POST", "/v1/auth/login", asked, { "x-api-key": applicationKey });
+}
+
+test("passwords that are set in one realm without number refuse no login of it, nor of another", async (realm) => {
   const neighbour = await realm.neighbour();
-  const { realm: { realm_key }, applicationKey, admin } = neighbour.made;
   using derivations = heldDerivations();
   // All turns are taken, and all places that the realm has in the queue.
-  const busy = Promise.all(
-    Array.from({ length: 204 }, () => checkPassword("x", QUICK, realm.id)),
-  );
-  const asked = { realm_key, username: admin.username, password: PASSWORD };
-  const login = neighbour.nobody("POST", "/v1/auth/login", asked, { "x-api-key": applicationKey });
+  const busy = Promise.all(Array.from({ length: 204 }, () => hashPassword("x", realm.id)));
+  const logins = Promise.all([logIn(neighbour), logIn(realm)]);
   const change = { password: "correct horse battery" };
   const user = await realm.user();
   const own = await realm.admin.send("PATCH", `/v1/users/${user.id}`, change);
   deepEqual([own.status, own.body.code], [503, "service.overloaded"]);
   derivations.open();
-  equal((await login).status, 200);
+  deepEqual((await logins).map(({ status }) => status), [200, 200]);
   await busy;
+});
+
+test("a login that could not be checked keeps the next of the same user waiting for nothing", async (realm) => {
+  using derivations = heldDerivations();
+  const busy = Promise.all(Array.from({ length: 204 }, () => checkPassword("x", null, realm.id)));
+  for (let i = 0; i < 5; i++) {
+    const { status, body } = await logIn(realm);
+    deepEqual([status, body.code], [503, "service.overloaded"]);
+  }
+  derivations.open();
+  await busy;
+  equal((await logIn(realm)).status, 200);
 });
 
 test("rights are asked for before a password is worked on, and that work has a bound", async (realm) => {
   const user = await realm.user();
   using derivations = heldDerivations();
   // All turns are taken, and all places in the queue.
-  const busy = Promise.all(Array.from({ length: 204 }, () => checkPassword("x", QUICK, realm.id)));
+  const busy = Promise.all(Array.from({ length: 204 }, () => hashPassword("x", realm.id)));
   const password = "correct horse battery";
   const refused = await user.send("PATCH", `/v1/users/${UNKNOWN}`, { password });
   deepEqual([refused.status, refused.body.code], [404, "user.not_found"]);
