@@ -95,7 +95,7 @@ function inTurn<T, P, Q, B>(call: Call<P, Q, B>, work: () => Promise<T>): Promis
   return listing(call.realm!.pool, work, { user: call.actor.user, signal: call.signal() });
 }
 
-function atOnce<T>(_call: unknown, work: () => Promise<T>): Promise<T> {
+function atOnce<T, P, Q, B>(_call: Call<P, Q, B>, work: () => Promise<T>): Promise<T> {
   return work();
 }
 
@@ -127,8 +127,7 @@ async function populated(
   const body = parseStoredJson(reply.body) as Record<string, unknown>;
   const list = Array.isArray(body) ? body : Array.isArray(body.rows) ? body.rows : [body];
   const some = list.filter(({ person, company }) => (person ?? company ?? null) !== null);
-  const wait = some.length > FEW ? inTurn : atOnce;
-  await wait(call, () => put(call, people, asked, list));
+  await put(call, people, asked, { list, wait: some.length > FEW ? inTurn : atOnce });
   const rows = await answerable(list, openAnswer());
   const whole = Array.isArray(body) ? rows : Array.isArray(body.rows) ? { ...body, rows } : rows[0];
   const { etag: _unpopulated, ...headers }: Record<string, string> = reply.headers ?? {};
@@ -139,7 +138,7 @@ async function put(
   call: Call<unknown, unknown, unknown>,
   people: PeopleProvider,
   asked: { person: boolean; company: boolean },
-  rows: Record<string, unknown>[],
+  { list: rows, wait }: { list: Record<string, unknown>[]; wait: typeof atOnce },
 ): Promise<void> {
   const persons = asked.person
     ? rows.flatMap(({ person }) => typeof person === "string" ? [person] : [])
@@ -152,12 +151,11 @@ async function put(
     throw invalidQuery("/populate", message);
   }
   const { actor, realm } = call;
+  // A remote platform is asked before it is its turn, which others would wait for with it.
   const readPersons = await people.persons.read(actor, persons);
   const readCompanies = await people.companies.read(actor, [...new Set(companies)]);
-  const [wholePersons, wholeCompanies] = await runQuery(
-    realm!.pool,
-    async (db) => [await readPersons(db), await readCompanies(db)] as const,
-  );
+  const read = async (db: Db) => [await readPersons(db), await readCompanies(db)] as const;
+  const [wholePersons, wholeCompanies] = await wait(call, () => runQuery(realm!.pool, read));
   for (const row of rows) {
     if (asked.person) row.person = wholePersons.get(row.person as string) ?? row.person;
     if (asked.company) row.company = wholeCompanies.get(row.company as number) ?? row.company;

@@ -10,6 +10,7 @@ import {
   type TestRealm,
   testRealm,
 } from "../support/realm.ts";
+import { until } from "../support/eventually.ts";
 import { INFOBIP_KEY, type InfobipServer, startInfobip } from "./infobip_server.ts";
 
 const codeOf = ({ status, body }: Answer) => [status, body.code];
@@ -233,6 +234,33 @@ step(
     deepEqual(codeOf(again), [404, "person.not_found"]);
   },
 );
+
+step("a provider that does not answer for one list holds up no other", async ({ server, send }) => {
+  for (let i = 0; i < 21; i++) {
+    const made = await send("POST", "/v1/identities/person", { person: { firstName: `P${i}` } });
+    equal(made.status, 201, made.text);
+  }
+  const over = Promise.withResolvers<void>();
+  let hanging = 0;
+  const hang = async () => {
+    server.next = hang;
+    hanging++;
+    await over.promise;
+    return Response.json({ requestError: {} }, { status: 404 });
+  };
+  server.next = hang;
+  const lists = [1, 2].map(async () => {
+    await send("GET", "/v1/identities/all?populate=person&scope=all&limit=30");
+    return "populated";
+  });
+  await until(() => hanging >= 2);
+  const other = send("GET", "/v1/identities/all?scope=all&limit=1000");
+  const first = await Promise.race([other.then(() => "other"), ...lists]);
+  over.resolve();
+  server.next = null;
+  await Promise.all(lists);
+  deepEqual([first, (await other).status], ["other", 200]);
+});
 
 step("a provider that answers with another's profile is not believed", async (fixture) => {
   const { server, send } = fixture;
