@@ -28,9 +28,10 @@ import {
   openEntryExport,
 } from "../domain/ledger/entry_export.ts";
 import { mayReadAccount, notFound } from "../domain/permissions.ts";
-import { readerOf, type ReadPart, sendExport } from "./http/exports.ts";
+import { withConcurrencyLimit } from "./http/concurrency_limit.ts";
+import { readerOf, type ReadPart, sendExport, streamOf } from "./http/exports.ts";
 import { pageView } from "./http/collection_routes.ts";
-import { query, queryInSteps } from "./http/execution.ts";
+import { inListTurn, query, queryInSteps } from "./http/execution.ts";
 import { openParts, withHeaders } from "./http/replica_reads.ts";
 import { acceptsJson } from "./http/validation.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
@@ -62,7 +63,10 @@ export const entryRoutes: readonly AnyRoute[] = [
       const asked = { ...given, account: call.params.id };
       if (format === "json") {
         const check = (db: Db) => findAccount(db, call.actor, asked.account);
-        return await query(call, (db) => listEntries(db, call.actor, asked), check);
+        return await inListTurn(
+          call,
+          () => query(call, (db) => listEntries(db, call.actor, asked), check),
+        );
       }
       return await sendExport(call, {
         what: "entries",
@@ -131,10 +135,9 @@ async function sendStatement(
   call: Call<{ id: string }, StatementOf, undefined>,
 ): Promise<Reply> {
   const { pool } = call.realm!;
-  const statement = await runQuery(
-    pool,
-    (db) => openStatement(db, call.actor, { ...call.query, account: call.params.id }),
-  );
+  const asked = { ...call.query, account: call.params.id };
+  const begin = () => runQuery(pool, (db) => openStatement(db, call.actor, asked));
+  const statement = await withConcurrencyLimit(pool, begin, call.actor.user);
   const { format = acceptsJson(call.accept) ? "json" : "csv" } = call.query;
   const csv = format === "csv";
   const parts = await openParts(call, pool);
@@ -147,7 +150,7 @@ async function sendStatement(
         return await work(db);
       }),
   );
-  const stream = ReadableStream.from(lines).pipeThrough(new TextEncoderStream());
+  const stream = streamOf(lines);
   const file = `attachment; filename="statement-${statement.account.id}.csv"`;
   const type = { "content-type": "text/csv; charset=utf-8", "content-disposition": file };
   return withHeaders({ status: 200, body: "", stream }, { ...(csv ? type : {}), ...parts.headers });

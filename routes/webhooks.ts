@@ -25,7 +25,8 @@ import {
   WebhookWithSecretView,
 } from "../domain/webhooks/webhooks.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
-import { command, query } from "./http/execution.ts";
+import type { Db } from "../domain/command.ts";
+import { command, search } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
@@ -142,7 +143,10 @@ export const webhookRoutes: readonly AnyRoute[] = [
     errors: ["webhook.not_found", "delivery.not_found"],
     handle: (call) => {
       const list = { ...call.query, webhook: call.params.id };
-      return query(call, (db) => listDeliveries(db, call.actor, list));
+      // There may be none of a status among very many.
+      const searches = call.query.status !== undefined;
+      const read = (db: Db) => listDeliveries(db, call.actor, list);
+      return search(call, read, searches, DELIVERIES_USUAL);
     },
   }),
   route({

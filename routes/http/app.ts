@@ -4,6 +4,7 @@
  * @module
  */
 import { Hono } from "hono";
+import { reachesRealm } from "../../domain/actor.ts";
 import { assertFreshLogin } from "../../domain/identity/api_keys.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { failureOf } from "../../domain/failures.ts";
@@ -189,7 +190,7 @@ function createServer(
       limits = left instanceof Promise ? await left : left;
       const bare = route.body === undefined && request.method === "GET";
       const max = route.bodyMax ?? BODY_MAX;
-      const onLarge = () => slot = reserveLargeBody(first.realm!.pool, first.actor.user);
+      const onLarge = () => slot = slotOf(first);
       const reading = { ending: services.ending, onLarge, headers };
       const text = bare ? "" : await readBody(uncoverBody(request), max, reading);
       if (route.access === "provider") assertSigned(services, headers, text, meta);
@@ -220,6 +221,11 @@ function createServer(
     }
   }
   return inTraces(route, answer);
+}
+
+/** @throws {DomainError} service.overloaded */
+function slotOf({ realm, actor }: Caller): LargeBodySlot {
+  return reserveLargeBody(realm!.pool, actor.user, reachesRealm(actor));
 }
 
 /** Answers the requests of a route, each as a span where traces are on. */

@@ -7,6 +7,8 @@
 import { DomainError } from "../../domain/errors.ts";
 
 const REQUESTS_MAX = 1000;
+/** One user has at most so many times as many of them as are free: of a thousand 800, and the next user 160 more. */
+const USER_SHARE = 4;
 /** Longer than any statement may run, so that the database's own answer comes first. */
 const DATABASE_TIMEOUT_MS = 60_000;
 /** Searches of a realm that run at once: they may be slow, and transfers must pass beside them. */
@@ -22,6 +24,8 @@ const LARGE_WAITING_MAX = 10;
 /** Large bodies in memory, also those still coming in: in a realm, of one user, and in all realms. */
 const LARGE_BODIES_MAX = LARGE_MAX + LARGE_WAITING_MAX;
 const LARGE_BODIES_PER_USER = 8;
+/** Of those of a realm, slots that customers leave to those who work for it. */
+const LARGE_BODIES_OF_HOUSE = 4;
 const LARGE_BODIES_EVERYWHERE_MAX = 32;
 /** Chains of hashes that are recomputed at once, in a realm and in all: each keeps a processor busy for seconds. */
 const CHAINS_MAX = 1;
@@ -33,17 +37,27 @@ const PLATFORM_WAITING_MAX = 20;
 /** Pages of long answers that are read at once, for all callers. */
 const PAGES_MAX = 2;
 
-const taken = new WeakMap<object, number>();
+/** Requests that use a pool: all, and those of each user. */
+interface Taken {
+  all: number;
+  users: Map<string, number>;
+}
+
+const taken = new WeakMap<object, Taken>();
 
 /**
- * Does work that uses a pool, unless too many requests use it already.
+ * Does work that uses a pool, unless too many requests use it already. Of one user there are never so many that those of
+ * others find no place.
  *
+ * @param user whose work it is; without, it is nobody's
  * @throws {DomainError} service.overloaded
  */
-export async function withConcurrencyLimit<T>(pool: object, work: () => Promise<T>): Promise<T> {
-  const before = taken.get(pool) ?? 0;
-  if (before >= REQUESTS_MAX) throw busy("too many requests are waiting in this realm");
-  taken.set(pool, before + 1);
+export async function withConcurrencyLimit<T>(
+  pool: object,
+  work: () => Promise<T>,
+  user = "",
+): Promise<T> {
+  const leave = take(pool, user);
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
     () => reject(busy("the database did not answer in time")),
@@ -53,8 +67,30 @@ export async function withConcurrencyLimit<T>(pool: object, work: () => Promise<
     return await Promise.race([work(), late]);
   } finally {
     clearTimeout(timer);
-    taken.set(pool, taken.get(pool)! - 1);
+    leave();
   }
+}
+
+/** Takes the place of a request; the function returned gives it back. @throws {DomainError} service.overloaded */
+function take(pool: object, user: string): () => void {
+  const places = taken.get(pool) ?? { all: 0, users: new Map<string, number>() };
+  taken.set(pool, places);
+  const free = REQUESTS_MAX - places.all;
+  if (free <= 0) throw busy("too many requests are waiting in this realm");
+  if (user === "") {
+    places.all++;
+    return () => void places.all--;
+  }
+  const mine = places.users.get(user) ?? 0;
+  if (mine >= USER_SHARE * free) throw busy("too many requests of this user are waiting");
+  places.all++;
+  places.users.set(user, mine + 1);
+  return () => {
+    places.all--;
+    const left = places.users.get(user)! - 1;
+    if (left > 0) places.users.set(user, left);
+    else places.users.delete(user);
+  };
 }
 
 /** A queue of work of which a limited part runs at once. Users take turns. */
@@ -156,15 +192,21 @@ export interface LargeBodySlot {
  * Reserves a slot for a large body of a user, before it is read: bodies that come in slowly, or wait,
  * use as much memory as those that are handled.
  *
+ * @param isHouse whether the user works for the realm: customers leave some slots to those who do
  * @throws {DomainError} service.overloaded
  */
-export function reserveLargeBody(pool: object, user: string): LargeBodySlot {
+export function reserveLargeBody(
+  pool: object,
+  user: string,
+  isHouse: boolean,
+): LargeBodySlot {
   const taken = largeBodies.get(pool) ?? new Map<string, number>();
   largeBodies.set(pool, taken);
   const mine = taken.get(user) ?? 0;
   if (mine >= LARGE_BODIES_PER_USER) throw busy("this user has too many large requests at once");
   const all = taken.values().reduce((sum, count) => sum + count, 0);
-  if (all >= LARGE_BODIES_MAX || largeBodiesEverywhere >= LARGE_BODIES_EVERYWHERE_MAX) {
+  const most = LARGE_BODIES_MAX - (isHouse ? 0 : LARGE_BODIES_OF_HOUSE);
+  if (all >= most || largeBodiesEverywhere >= LARGE_BODIES_EVERYWHERE_MAX) {
     throw busy("there are too many large requests at once");
   }
   taken.set(user, mine + 1);

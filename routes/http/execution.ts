@@ -156,7 +156,7 @@ export async function query<P, Q, B>(
     const found = await withConcurrencyLimit(pool, async () => {
       if (check !== undefined) await runQuery(pool, check);
       return await readQuickly(call, replica, work);
-    });
+    }, call.actor.user);
     if (found !== null) return replyWith(call, found.result, lagHeader(found));
   }
   let view: unknown;
@@ -218,14 +218,21 @@ export async function search<P, Q extends Asked, B>(
   counts = false,
   usual = ROWS_USUAL,
 ): Promise<Reply> {
-  const pool = poolOf(call);
   if (!counts && isQuick(call.query)) {
-    const read = () => query(call, work);
-    const { limit, pageSize = usual } = call.query;
-    if (!(Number(limit ?? pageSize) > ROWS_FEW)) return await read();
-    return await listing(pool, read, { user: call.actor.user, signal: call.signal() });
+    return await inListTurn(call, () => query(call, work), usual);
   }
   return await readMany(call, work);
+}
+
+/** Reads a list: one of many rows in its turn among long lists. */
+export async function inListTurn<P, Q extends Asked, B>(
+  call: Call<P, Q, B>,
+  read: () => Promise<Reply>,
+  usual = ROWS_USUAL,
+): Promise<Reply> {
+  const { limit, pageSize = usual } = call.query;
+  if (!(Number(limit ?? pageSize) > ROWS_FEW)) return await read();
+  return await listing(poolOf(call), read, { user: call.actor.user, signal: call.signal() });
 }
 
 /** Runs reads of very many rows: each waits for its turn among others of its kind, and ends after seconds. */
@@ -277,7 +284,7 @@ function transferRequest<P, B>(call: Call<P, DryRunQuery, B>, status: number): T
     idempotency: call.query.dry_run ? null : call.idempotency,
     status,
     problem: (refused, requestId) => refusalOf(call, refused, requestId),
-    limited: (work) => withConcurrencyLimit(call.realm!.pool, work),
+    limited: (work) => withConcurrencyLimit(call.realm!.pool, work, call.actor.user),
     lostStanding: call.lostStanding,
   };
 }
@@ -317,7 +324,7 @@ function poolOf<P, Q, B>(call: Call<P, Q, B>): Pool {
 /** Runs work of a request within the limits of its pool; users of a realm take turns at the platform's. */
 function limited<P, Q, B, T>(call: Call<P, Q, B>, work: () => Promise<T>): Promise<T> {
   const { actor } = call;
-  const run = () => withConcurrencyLimit(poolOf(call), work);
+  const run = () => withConcurrencyLimit(poolOf(call), work, actor.user);
   const isUsers = call.realm === null && actor.kind === "user" && actor.realm.id !== "";
   if (!isUsers) return run();
   return onPlatform(actor.realm.id, run, { user: actor.user, signal: call.signal() });

@@ -86,23 +86,29 @@ export function readerOf<P, Q>(call: Call<P, Q, undefined>, read: PartReader): R
   };
 }
 
-function streamOf(
+/** How an answer ends that is sent while it is read. */
+interface Ends {
+  /** Called at its end. */
+  leave?: () => void;
+  /** It breaks off when the process ends; unless given it goes on until the process has ended. */
+  ending?: { add(leave: (reason: unknown) => void): () => void };
+}
+
+/** Sends text while it is read: of an answer that its caller does not read nothing is held for long. */
+export function streamOf(
   pieces: AsyncGenerator<string>,
-  { leave, ending }: {
-    leave: () => void;
-    ending: { add(leave: (reason: unknown) => void): () => void };
-  },
+  { leave = () => {}, ending }: Ends = {},
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let unread: ReturnType<typeof setTimeout> | undefined;
   let ended = false;
   let fail = (_reason: unknown) => {};
-  const forget = ending.add((reason) => fail(reason));
+  const forget = ending?.add((reason) => fail(reason));
   const end = () => {
     if (ended) return;
     ended = true;
     clearTimeout(unread);
-    forget();
+    forget?.();
     leave();
     void pieces.return(undefined).catch(() => {});
   };

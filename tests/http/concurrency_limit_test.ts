@@ -342,10 +342,10 @@ Deno.test("large requests of all realms together have a limit, and released slot
   const realms = Array.from({ length: 4 }, () => ({}));
   const { signal } = new AbortController();
   const places = realms.slice(0, 3).flatMap((pool) =>
-    Array.from({ length: 10 }, (_, i) => reserveLargeBody(pool, `user ${i % 2}`))
+    Array.from({ length: 10 }, (_, i) => reserveLargeBody(pool, `user ${i % 2}`, true))
   );
-  places.push(reserveLargeBody(realms[3], "a"), reserveLargeBody(realms[3], "b"));
-  throws(() => reserveLargeBody(realms[3], "c"), { code: "service.overloaded" });
+  places.push(reserveLargeBody(realms[3], "a", true), reserveLargeBody(realms[3], "b", true));
+  throws(() => reserveLargeBody(realms[3], "c", true), { code: "service.overloaded" });
   const turns = realms.slice(0, 3).map((
     pool,
   ) => [turnOfLarge(pool, signal), turnOfLarge(pool, signal)]);
@@ -361,7 +361,7 @@ Deno.test("large requests of all realms together have a limit, and released slot
   for (const leave of first) leave();
   for (const leave of await third) leave();
   for (const place of places) place.leave();
-  reserveLargeBody(realms[3], "c").leave();
+  reserveLargeBody(realms[3], "c", true).leave();
 });
 
 Deno.test("of parts of the chain one of a realm is recomputed at once, two of all, and other reads pass beside them", async () => {

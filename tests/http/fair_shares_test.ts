@@ -1,0 +1,151 @@
+/** What one user, or the customers of a realm together, may take of what all of its users share. */
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
+import {
+  listing,
+  reserveLargeBody,
+  searching,
+  withConcurrencyLimit,
+} from "../../routes/http/concurrency_limit.ts";
+import { streamOf } from "../../routes/http/exports.ts";
+import { testRealm } from "../support/realm.ts";
+import { until } from "../support/eventually.ts";
+
+Deno.test("withConcurrencyLimit() leaves places to others, however many requests one user or several have", async () => {
+  const pool = {};
+  const held = Promise.withResolvers<void>();
+  const request = (user: string) => withConcurrencyLimit(pool, () => held.promise, user);
+  const all: Promise<void>[] = [];
+  for (const [user, most] of [["one", 800], ["two", 160], ["three", 32], ["four", 7]] as const) {
+    all.push(...Array.from({ length: most }, () => request(user)));
+    await rejects(request(user), { code: "service.overloaded" }, user);
+  }
+  all.push(request("five"));
+  await rejects(request("six"), { code: "service.overloaded" }, "a thousand are the most");
+  held.resolve();
+  await Promise.all(all);
+  equal(await withConcurrencyLimit(pool, () => Promise.resolve(1), "one"), 1);
+});
+
+Deno.test("a customer whose requests without number wait for each other keeps nobody out of its realm", async () => {
+  await using realm = await testRealm();
+  const customer = await realm.user();
+  const { name } = await realm.currency("1000");
+  const account = await realm.account({ asset: name, by: customer });
+  const path = `/v1/accounts/${account}`;
+  const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = realm.command(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
+    await tx`select from accounts where id = ${account} for update`;
+    locked.resolve();
+    await over.promise;
+  });
+  await locked.promise;
+  let refused = 0;
+  const flood = Array.from({ length: 1001 }, async (_, i) => {
+    const { status } = await customer.send("PATCH", path, { data: { i } });
+    if (status === 503) refused++;
+  });
+  await until(() => refused > 0);
+  const others = realm.admin.send("GET", path);
+  over.resolve();
+  await holding;
+  await Promise.all(flood);
+  equal((await others).status, 200);
+});
+
+Deno.test("customers leave slots of large bodies to those who work for the realm", () => {
+  const pool = {};
+  const theirs = Array.from({ length: 8 }, (_, i) => reserveLargeBody(pool, `${i % 4}`, false));
+  throws(() => reserveLargeBody(pool, "another", false), { code: "service.overloaded" });
+  const own = Array.from({ length: 4 }, () => reserveLargeBody(pool, "house", true));
+  throws(() => reserveLargeBody(pool, "house", true), { code: "service.overloaded" });
+  for (const slot of [...theirs, ...own]) slot.leave();
+  reserveLargeBody(pool, "another", false).leave();
+});
+
+Deno.test("long lists of entries and of deliveries take their turn, and deliveries of one status among searches", async () => {
+  await using realm = await testRealm();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const { account } = await realm.currency("1000");
+  const webhook = await realm.admin.send("POST", "/v1/webhooks", {
+    url: "https://example.com/hook",
+    events: ["deposit.confirmed"],
+  });
+  equal(webhook.status, 201, webhook.text);
+  const deliveries = `webhooks/${webhook.body.id}/deliveries`;
+  const over = Promise.withResolvers<void>();
+  const held = [1, 2].flatMap((i) => [
+    listing(pool, () => over.promise, { user: `${i}` }),
+    searching(pool, () => over.promise, { user: `${i}` }),
+  ]);
+  const get = (path: string) => realm.admin.send("GET", `/v1/${path}`);
+  let ended = 0;
+  const long = [
+    `accounts/${account}/entries?pageSize=101`,
+    `${deliveries}?limit=101`,
+    `${deliveries}?status=DELIVERED`,
+  ].map(async (path) => {
+    const { status } = await get(path);
+    ended++;
+    return status;
+  });
+  for (const path of [`accounts/${account}/entries?pageSize=100`, deliveries]) {
+    equal((await get(path)).status, 200, path);
+  }
+  const before = ended;
+  over.resolve();
+  await Promise.all(held);
+  deepEqual(await Promise.all(long), [200, 200, 200]);
+  equal(before, 0);
+});
+
+Deno.test("a statement that its caller does not read ends, and holds nothing", async () => {
+  await using realm = await testRealm();
+  const { account } = await realm.currency("1000");
+  const path = `/v1/accounts/${account}/statement`;
+  await using process = realm.another();
+  const get = async () => {
+    const headers = { "x-api-key": realm.admin.key };
+    return await process.app(new Request(`http://purser.test${path}`, { headers }), "127.0.0.1");
+  };
+  const whole = await (await get()).json();
+  equal(whole.entries.length, 1);
+  const minute = heldMinutes();
+  const unread = await get().finally(() => minute.release());
+  deepEqual([unread.status, minute.waiting()], [200, 1]);
+  minute.pass();
+  await rejects(unread.text(), { message: "nobody reads" });
+  equal((await (await get()).json()).closing.total, whole.closing.total);
+});
+
+Deno.test("streamOf() gives back what it reads from where its caller leaves", async () => {
+  let returned = false;
+  const stream = streamOf(async function* () {
+    try {
+      for (;;) yield await Promise.resolve("x".repeat(64 * 1024));
+    } finally {
+      returned = true;
+    }
+  }());
+  const reader = stream.getReader();
+  ok(!(await reader.read()).done);
+  await reader.cancel();
+  await until(() => returned);
+});
+
+/** Keeps timers of a minute that answers set, until it is released; they run when they are told to. */
+function heldMinutes(): { pass(): void; waiting(): number; release(): void } {
+  const real = globalThis.setTimeout;
+  const held: (() => void)[] = [];
+  const set = (...args: Parameters<typeof real>) => {
+    const [work, ms] = args;
+    const isOfAnswer = ms === 60_000 && `${new Error().stack}`.includes("exports.ts");
+    return isOfAnswer ? held.push(work as () => void) : real.call(globalThis, ...args);
+  };
+  globalThis.setTimeout = set as typeof real;
+  return {
+    pass: () => held.forEach((work) => work()),
+    waiting: () => held.length,
+    release: () => void (globalThis.setTimeout = real),
+  };
+}
