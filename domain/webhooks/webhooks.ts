@@ -166,7 +166,7 @@ export async function changeWebhook(
   const before = await rowFor(tx, actor, WEBHOOKS, id, "write");
   const { url, active, ...plain } = input;
   if (url !== undefined || active === true) assertTarget(actor, url ?? before.url);
-  if (url !== undefined) await assertMayRedirect(tx, actor, before);
+  if (url !== undefined || hearsMore(before, input)) await assertMayRedirect(tx, actor, before);
   await updateWebhook(tx, id, {
     ...plain,
     ...(url === undefined ? {} : { url: new URL(url).href }),
@@ -286,7 +286,12 @@ async function assertRoom(tx: Tx, actor: Actor, owner: string): Promise<void> {
   );
 }
 
-/** Refuses to direct elsewhere, or to sign for, what an owner with more rights than the actor may see. */
+/** Whether a webhook hears types of events after a change that it did not hear before. */
+function hearsMore(before: WebhookRow, { events = [] }: WebhookChange): boolean {
+  return !before.events.includes("*") && events.some((type) => !before.events.includes(type));
+}
+
+/** Refuses to direct elsewhere, to have tell more, or to sign for, what an owner with more rights than the actor may see. */
 async function assertMayRedirect(tx: Tx, actor: Actor, { owner }: WebhookRow): Promise<void> {
   if (owner === actor.user) return;
   assertNotAbove(actor, (await selectUser(tx, owner))!);

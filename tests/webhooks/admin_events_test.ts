@@ -75,7 +75,7 @@ Deno.test("solvency and dead jobs, of which the API tells administrators of the 
   }
 });
 
-Deno.test("who may see less than a webhook's owner neither leads it elsewhere nor learns its secret", async () => {
+Deno.test("who may see less than a webhook's owner neither leads it elsewhere, nor has it tell more, nor learns its secret", async () => {
   await using realm = await testRealm();
   const manager = await realm.user({ role: "manage", scope: "realm" });
   const input = { url: "https://hooks.example.com/purser", events: ["*"] };
@@ -90,6 +90,13 @@ Deno.test("who may see less than a webhook's owner neither leads it elsewhere no
     deepEqual([status, problem.code], [403, "permission.role"], `${method} ${where}`);
   }
   equal((await realm.admin.send("GET", path)).body.url, input.url);
+  const few = ["deposit.confirmed", "job.dead"];
+  equal((await manager.send("PATCH", path, { events: few })).status, 200, "to have it tell less");
+  for (const events of [["*"], ["solvency.drift"], [...few, "stop.set"]]) {
+    const { status, body: problem } = await manager.send("PATCH", path, { events });
+    deepEqual([status, problem.code], [403, "permission.role"], `${events}`);
+  }
+  deepEqual((await realm.admin.send("GET", path)).body.events, few);
   equal((await manager.send("PATCH", path, { active: false })).status, 200, "to end it it may");
   const customer = await realm.user({ role: "manage", scope: "own" });
   const theirs = (await customer.send("POST", "/v1/webhooks", input)).body.id;
