@@ -1,6 +1,7 @@
 /** Statements on deposits that nodes must prove before they are credited. @module */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
+import type { Fragment } from "../collections/filter.ts";
 import { columnsOf, type PendingRow, type SeenDeposit } from "./deposits.ts";
 import { placesOfPending } from "./pending_deposits.ts";
 
@@ -113,6 +114,8 @@ export interface ReportedRow {
   id: string;
   /** In the block of the deposit. */
   in_block: string;
+  /** Of these, what calls brought and what is credited, without the deposit itself. */
+  called: string;
   /** Up to that block; null for deposits that do not come out of calls. */
   ever: string | null;
 }
@@ -129,6 +132,7 @@ export async function sumReported(
           where o.address = d.address and o.block = d.block offset 0) o
         where o.chain = d.chain and o.network = d.network and o.contract is null
           and o.status <> 'ORPHANED') as in_block,
+      ${calledOf(db)} as called,
       case when d.index = -2 then (select sum(o.amount) from deposits o
         where o.account = d.account and o.address = d.address and o.contract is null
         and o.status <> 'ORPHANED') end as ever
@@ -137,6 +141,25 @@ export async function sumReported(
     where d.contract is null and d.chain = ${place.chain} and d.network = ${place.network}
       and exists (select 1 from addresses a where a.chain = d.chain and a.network = d.network
         and a.address = d.address offset 0)`;
+}
+
+/** The amount of other credited deposits of calls in the block of a deposit `d`. */
+function calledOf(db: Db): Fragment {
+  return db`(select coalesce(sum(o.amount), 0) from (select * from deposits o
+      where o.address = d.address and o.block = d.block offset 0) o
+    where o.chain = d.chain and o.network = d.network and o.contract is null
+      and o.status = 'CONFIRMED' and o.index = -2 and o.id <> d.id)`;
+}
+
+/** Adds up what other deposits of calls in the same block were credited, in whole units. */
+export async function selectCalled(
+  db: Db,
+  ids: readonly string[],
+): Promise<Pick<ReportedRow, "id" | "called">[]> {
+  return await db<Pick<ReportedRow, "id" | "called">[]>`
+    select d.id, ${calledOf(db)} as called
+    from unnest(${`{${ids.join(",")}}`}::text::uuid[]) u(id),
+      lateral (select * from deposits d where d.id = u.id offset 0) d`;
 }
 
 /** An address, an asset and a range of blocks. */

@@ -9,14 +9,14 @@ import { type AccountRow, selectAccounts } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
 import { type DepositRow, lockPending, markOrphaned } from "../../db/deposits/deposits.ts";
 import { lockAllPending, markConfirmed } from "../../db/deposits/pending_deposits.ts";
-import { putOffDeposits } from "../../db/deposits/deposit_proofs.ts";
+import { putOffDeposits, selectCalled } from "../../db/deposits/deposit_proofs.ts";
 import { applyMoves } from "../../db/ledger/posting.ts";
 import type { Move } from "../../db/ledger/posting_protocol.ts";
 import type { Actor } from "../actor.ts";
 import { noteDeposits } from "./deposit_apps.ts";
 import { tellDeposits } from "./deposit_views.ts";
 import { counterparty, refusal } from "../ledger/posting.ts";
-import { fromUnits } from "../money.ts";
+import { compare, fromUnits } from "../money.ts";
 import { scheduleSweeps } from "./sweeps.ts";
 import { errorField } from "../errors.ts";
 
@@ -29,6 +29,8 @@ export { type DepositRow } from "../../db/deposits/deposits.ts";
 export interface Proof {
   deposit: DepositRow;
   received: bigint;
+  /** What calls brought the address in its block and was credited when nodes proved it; null where that is not known. */
+  called: string | null;
 }
 
 /** A deposit with the posting that credits it. */
@@ -58,10 +60,11 @@ export async function creditDeposits(
   proofs: readonly Proof[],
 ): Promise<void> {
   const received = new Map(proofs.map((proof) => [proof.deposit.id, proof.received]));
-  const pending = await lockAllPending(
+  const locked = await lockAllPending(
     tx,
     proofs.map(({ deposit }) => ({ id: deposit.id, block_hash: deposit.block_hash })),
   );
+  const pending = await withoutOvertaken(tx, locked, proofs);
   const rows = pending.filter((row) => received.get(row.id)! > 0n);
   const vain = pending.filter((one) => received.get(one.id) === 0n);
   const why = "the address gained nothing: the token kept the amount, or reported a false transfer";
@@ -83,6 +86,37 @@ export async function creditDeposits(
   }
   if (refused.length > 0) await putOffDeposits(tx, refused);
   await confirm(tx, actor, booked);
+}
+
+/**
+ * Leaves out deposits of calls whose proof does not count another of their block: one balance may prove each of them, and
+ * not all together. They are proven anew by the next pass.
+ */
+async function withoutOvertaken(
+  tx: Tx,
+  rows: readonly DepositRow[],
+  proofs: readonly Proof[],
+): Promise<DepositRow[]> {
+  const calls = rows.filter(isOfCalls);
+  if (calls.length === 0) return [...rows];
+  const called = new Map(proofs.map((proof) => [proof.deposit.id, proof.called]));
+  const now = new Map(
+    (await selectCalled(tx, calls.map(({ id }) => id))).map((one) => [one.id, one.called]),
+  );
+  const taken = new Set<string>();
+  return rows.filter((row) => {
+    if (!isOfCalls(row)) return true;
+    const key = `${row.address} ${row.block_hash}`;
+    const told = called.get(row.id) ?? null;
+    if (taken.has(key) || (told !== null && compare(told, now.get(row.id)!) !== 0)) return false;
+    taken.add(key);
+    return true;
+  });
+}
+
+/** Whether a deposit stands for the coins that calls inside a transaction brought. */
+export function isOfCalls({ index, contract }: Pick<DepositRow, "index" | "contract">): boolean {
+  return index === -2 && contract === null;
 }
 
 async function bookingsOf(

@@ -118,6 +118,8 @@ export interface Evidence {
    * transfer included: the balance must have risen by as much, apart from the address's own spending.
    */
   readonly inBlock?: bigint;
+  /** Base units of the chain's coin that calls brought the address in the block, as far as they are credited. */
+  readonly called?: bigint;
   /** Base units of the chain's coin that came to the address so far, by our records. */
   readonly ever?: bigint;
 }

@@ -4,11 +4,16 @@
  * for it ever more rarely, so a deposit that nodes lost, or lied about, comes back by itself.
  * @module
  */
-import { type DeniedEnd, putOffDenied, selectDenied } from "../../db/deposits/deposit_proofs.ts";
+import {
+  type DeniedEnd,
+  putOffDenied,
+  selectCalled,
+  selectDenied,
+} from "../../db/deposits/deposit_proofs.ts";
 import { deletePending, type PendingRow } from "../../db/deposits/deposits.ts";
 import { reading } from "../../db/transaction.ts";
 import { transferKey } from "../../domain/deposits/incoming_transfers.ts";
-import { orphanDeposit } from "../../domain/deposits/deposits.ts";
+import { isOfCalls, orphanDeposit } from "../../domain/deposits/deposits.ts";
 import { toUnits } from "../../domain/money.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
@@ -55,7 +60,10 @@ export async function askAgain(context: WorkerContext, chain: Chain, scan: Asked
   for (const row of due) {
     let unclear = false;
     try {
-      const checked = await chain.recheck(transferOf(row), { depth });
+      const checked = await chain.recheck(transferOf(row), {
+        depth,
+        ...await calledOf(context, row),
+      });
       const told = checked?.transfer ?? await toldOtherwise(chain, watch, row);
       if (told !== null) {
         const seen = { transfers: [told], coins: chain.traits.coins };
@@ -72,7 +80,14 @@ export async function askAgain(context: WorkerContext, chain: Chain, scan: Asked
   }
 }
 
-/** Finds the transfer that the quorum reports under a deposit's key; null if there is none. */
+/** What other calls brought in the block of a deposit of calls, as far as it is credited. */
+async function calledOf(context: WorkerContext, row: PendingRow): Promise<{ called?: bigint }> {
+  if (!isOfCalls(row)) return {};
+  const [{ called }] = await reading(context.pool, (db) => selectCalled(db, [row.id]));
+  return { called: toUnits(called, row.decimals) };
+}
+
+/** Finds another transfer that the quorum reports under a deposit's key; null if there is none. */
 async function toldOtherwise(
   chain: Chain,
   watch: WatchList,
@@ -80,10 +95,17 @@ async function toldOtherwise(
 ): Promise<Transfer | null> {
   for (const one of await chain.search({ hash: row.hash }, watch)) {
     if (transferKey({ ...one, address: one.to }) !== transferKey(row)) continue;
+    if (isOfCalls(row) && isSame(one, transferOf(row))) continue;
     const checked = await chain.recheck(one);
     if (checked !== null) return checked.transfer;
   }
   return null;
+}
+
+/** Whether a transfer is the one that was denied: what calls brought may be credited as another's. */
+function isSame(one: Transfer, other: Transfer): boolean {
+  return one.amount === other.amount && one.to === other.to && one.contract === other.contract &&
+    one.block?.hash === other.block?.hash;
 }
 
 /** Records a deposit as the quorum reports it, in place of one node's report from the scan. */

@@ -206,7 +206,8 @@ async function prove(
         if (transfer.amount !== seen.amount || transfer.from !== seen.from) {
           await recordAnew(context, place, some[at], transfer);
         } else if (transfer.block?.hash === block_hash) {
-          found.proofs.push({ deposit: some[at], received });
+          const sums = reported.find((one) => one.id === id);
+          found.proofs.push({ deposit: some[at], received, called: sums?.called ?? null });
         }
       }
     }
@@ -225,10 +226,11 @@ function faultOf(check: PromiseSettledResult<Checked | null>): Error | null {
 
 function evidenceOf(row: PendingRow, depth: number, sums: ReportedRow | undefined): Evidence {
   if (sums === undefined) return { depth };
-  const { in_block, ever } = sums;
+  const { in_block, called, ever } = sums;
   return {
     depth,
     inBlock: toUnits(in_block, row.decimals),
+    called: toUnits(called, row.decimals),
     ...(ever === null ? {} : { ever: toUnits(ever, row.decimals) }),
   };
 }

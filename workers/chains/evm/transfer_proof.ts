@@ -11,6 +11,7 @@ import type { Block, Checked, Evidence, Transfer } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { readNumber, readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
 import { big, bytes, isMissingState, isRefusal, number, readLogs, toHex } from "./node_answers.ts";
+import { scanPart } from "./scan.ts";
 import { balanceQuestion, findTransaction, INSIDE, mute } from "./search.ts";
 import { spentIn } from "./outflow.ts";
 
@@ -102,21 +103,28 @@ async function witness(
   }
   const covered = await isCovered(evm, peer, again, evidence);
   if (covered === false) throw uncovered(again);
+  // Calls that were credited by balances alone may have been those of this transaction.
+  const taken = calls && (evidence.called ?? 0n) > 0n;
+  if (taken && await areCallsCovered(evm, peer, again, evidence) === false) return null;
   return { transfer: again, received: again.amount, proven: true };
 }
 
-/** Proves by balances alone the transfers of a transaction's inner calls, where its trace is gone. */
+/**
+ * Proves by balances alone the transfers of a transaction's inner calls, where its trace is gone; null where they deny
+ * that calls brought as much.
+ */
 async function untraced(
   evm: Evm,
   peer: Peer,
   transfer: Transfer,
   block: Block,
   evidence: Evidence,
-): Promise<Checked> {
+): Promise<Checked | null> {
   const again = { ...transfer, block };
   const checked = { transfer: again, received: again.amount, proven: true };
-  const covered = await isCovered(evm, peer, again, evidence);
-  if (covered === false) throw uncovered(again);
+  if (await isCovered(evm, peer, again, evidence) === false) throw uncovered(again);
+  const covered = await areCallsCovered(evm, peer, again, evidence);
+  if (covered === false) return null;
   if (covered || await isHeld(peer, again, evidence)) return checked;
   throw new ChainError("unavailable", `${peer.name} has neither traces nor balances of that block`);
 }
@@ -147,6 +155,42 @@ async function isCovered(
   const claimed = evm.nodes.quorum > 1 || inBlock < amount ? amount : inBlock;
   if (after - before >= claimed) return true;
   return after - before + await spentIn(evm, peer, holding, block.height) >= claimed;
+}
+
+/**
+ * Tells whether calls brought the receiver as much in the block as is recorded of them: what transactions themselves
+ * paid counts for those, or one node that invents a call beside a payment would have it credited twice. Null where no
+ * balances can be compared.
+ */
+async function areCallsCovered(
+  evm: Evm,
+  peer: Peer,
+  { to, block, amount }: Transfer,
+  { called = 0n }: Evidence,
+): Promise<boolean | null> {
+  if (block === null || block.height === 0) return null;
+  const { height } = block;
+  const holding = { address: to, contract: null };
+  const answers = await peer.batch(
+    [height, height - 1].map((at) => balanceQuestion(holding, toHex(at))),
+  );
+  for (const answer of answers) {
+    if (!(answer instanceof RpcError)) continue;
+    if (isMissingState(answer)) return null;
+    throw answer;
+  }
+  const [after, before] = answers.map((answer) => big(answer, "a balance"));
+  const watch = {
+    addresses: new Set([to]),
+    inputs: new Set<string>(),
+    contracts: new Set<string>(),
+  };
+  const [scanned] = await scanPart(evm, peer, height, height, watch);
+  if (scanned.block.hash !== block.hash) {
+    throw new ChainError("unavailable", `${peer.name} is changing its chain`);
+  }
+  const paid = sumOf(scanned.transfers);
+  return after - before - paid + await spentIn(evm, peer, holding, height) >= amount + called;
 }
 
 /** Tells whether an address that never spent anything holds the sum of its recorded transfers. */
