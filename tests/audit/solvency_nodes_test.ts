@@ -48,6 +48,24 @@ for (const units of [4n * ETHER, 6n * ETHER]) {
   });
 }
 
+for (const nodes of ["lh", "hl", "lhh", "hlh"]) {
+  Deno.test(`a balance that one node tells while another is away stops no withdrawals (nodes ${nodes})`, async () => {
+    const witnessed = await among(nodes);
+    try {
+      const address = await openRamp(witnessed);
+      witnessed.lying.trick = ({ method, params }) =>
+        method === "eth_getBalance" && params[0] === address ? toHex(4n * ETHER) : undefined;
+      // Blocks are read: only balances are not told.
+      witnessed.nodes.find((one) => one !== witnessed.lying)!.trick = ({ method }) =>
+        method === "eth_getBalance" ? new Response("busy", { status: 503 }) : undefined;
+      const told = await compareAtEach(witnessed);
+      deepEqual(told.filter(({ stopped }) => stopped), []);
+    } finally {
+      await witnessed.end();
+    }
+  });
+}
+
 Deno.test("a loss that one node of three hides is seen by the others", async () => {
   const witnessed = await among("lhh");
   try {

@@ -50,16 +50,34 @@ export async function agreedBalance(
   height: number,
   balancesOf: BalancesOf,
 ): Promise<bigint> {
-  const what = `the balance of ${holding.address} at block ${height}`;
-  const { heard, failures } = await nodes.hear(async (peer) =>
-    (await balancesOf(peer, [holding], height)).amounts[0]
-  );
-  const groups = groupsOf(heard, String);
-  const group = agreedGroupOf(groups, nodes.quorum);
+  return (await agreedBalances(nodes, [holding], height, balancesOf))[0];
+}
+
+/**
+ * Reads balances, on each of which as many nodes as the quorum agree.
+ *
+ * @throws {ChainError} `refused` if the nodes contradict each other, `unavailable` if too few answer
+ */
+export async function agreedBalances(
+  nodes: Nodes,
+  holdings: readonly Holding[],
+  height: number,
+  balancesOf: BalancesOf,
+): Promise<bigint[]> {
+  const { heard, failures } = await nodes.hear(async (peer) => {
+    const told = await balancesOf(peer, holdings, height);
+    if (told.height === height) return told.amounts;
+    throw new ChainError("unavailable", `${peer.name} has no balances at block ${height} any more`);
+  });
   const names = heard.map(({ peer }) => peer.name).join(", ");
-  if (groups.length > 1) nodes.report(`${names} contradict each other on ${what}`);
-  if (group !== null) return group[0].answer;
-  if (groups.length > 1) throw new ChainError("refused", `${names} contradict each other`);
-  const count = { confirm: heard.length, nodes: nodes.peers.length, quorum: nodes.quorum };
-  throw unconfirmed(count, what, failures);
+  return holdings.map(({ address }, at) => {
+    const what = `the balance of ${address} at block ${height}`;
+    const groups = groupsOf(heard, (amounts) => `${amounts[at]}`);
+    const group = agreedGroupOf(groups, nodes.quorum);
+    if (groups.length > 1) nodes.report(`${names} contradict each other on ${what}`);
+    if (group !== null) return group[0].answer[at];
+    if (groups.length > 1) throw new ChainError("refused", `${names} contradict each other`);
+    const count = { confirm: heard.length, nodes: nodes.peers.length, quorum: nodes.quorum };
+    throw unconfirmed(count, what, failures);
+  });
 }

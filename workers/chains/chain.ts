@@ -142,6 +142,8 @@ export interface Chain {
    * @throws {ChainError} `refused` if they contradict each other, `unavailable` if too few answer
    */
   balance(holding: Holding, height: number): Promise<bigint>;
+  /** Reads balances at a height, each as {@link balance} does; the amounts in the order asked. */
+  agreedBalances(holdings: readonly Holding[], height: number): Promise<readonly bigint[]>;
   /**
    * Adds up the value that left an address by its own transactions in the blocks above `from` up to
    * `to`.

@@ -85,6 +85,7 @@ export async function openCoins(
     recheck: (transfer, evidence) => recheck(chain, transfer, evidence),
     reports: () => chain.nodes.reports(),
     balance: async (holding) => (await balancesAt(chain, [holding])).amounts[0],
+    agreedBalances: async (all) => (await balancesAt(chain, all)).amounts,
     ...reader,
     through: () => reader,
     quote: (contract) => quote(chain, contract),

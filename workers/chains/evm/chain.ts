@@ -4,7 +4,7 @@
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
-import { agreedBalance, agreedFunds } from "../agreed_balances.ts";
+import { agreedBalance, agreedBalances, agreedFunds } from "../agreed_balances.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import { allOf, type NodeOptions, type Peer } from "../node_pool.ts";
 import { reachedBy } from "../quorum.ts";
@@ -69,6 +69,7 @@ export async function openEvm(
     locate: (hash) => locateTransaction(evm, hash),
     mempool: () => Promise.resolve([]),
     balance: (holding, height) => agreedBalance(evm.nodes, holding, height, balancesOf),
+    agreedBalances: (all, height) => agreedBalances(evm.nodes, all, height, balancesOf),
     funds: (holdings) => agreedFunds(evm.nodes, holdings, balancesOf),
     recheck: (transfer, evidence) => recheck(evm, transfer, evidence),
     quote: (contract) => quote(evm, contract),

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
-import { agreedBalance, agreedFunds, type BalancesOf } from "../agreed_balances.ts";
+import { agreedBalance, agreedBalances, agreedFunds, type BalancesOf } from "../agreed_balances.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { followedBlock } from "../head.ts";
 import type { NodeOptions, Nodes } from "../node_pool.ts";
@@ -77,6 +77,7 @@ export async function openSolana(
     recheck: (transfer, evidence) => recheck(solana, transfer, evidence),
     funds: (holdings) => agreedFunds(nodes, holdings, read),
     balance: (holding, height) => agreedBalance(nodes, holding, height, read),
+    agreedBalances: (all, height) => agreedBalances(nodes, all, height, read),
     token: (contract, height) => tokenDetails(solana, contract, height),
     ...sending(solana),
   };

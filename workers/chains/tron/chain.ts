@@ -3,7 +3,7 @@
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
-import { agreedBalance, agreedFunds, type BalancesOf } from "../agreed_balances.ts";
+import { agreedBalance, agreedBalances, agreedFunds, type BalancesOf } from "../agreed_balances.ts";
 import { type Chain, ChainError, type Traits } from "../chain.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import type { NodeOptions, Peer } from "../node_pool.ts";
@@ -64,6 +64,7 @@ export async function openTron(
     ...readerOf(tron),
     through: (turn) => readerOf({ ...tron, nodes: tron.nodes.from(turn) }),
     balance: (holding, height) => agreedBalance(tron.nodes, holding, height, readAt),
+    agreedBalances: (all, height) => agreedBalances(tron.nodes, all, height, readBalances),
     funds: (holdings) => agreedFunds(tron.nodes, holdings, readBalances),
     recheck: (transfer, evidence) => recheck(tron, transfer, evidence),
     token: (contract, height) => tokenDetails(tron, contract, height),
