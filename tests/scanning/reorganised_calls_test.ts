@@ -1,7 +1,7 @@
 /** Coins that contracts pay inside calls, which balances alone show, while their blocks are reorganised away. */
 import { deepEqual } from "node:assert/strict";
 import { CALLS } from "../support/nodes/anvil.ts";
-import { NodeError } from "../support/nodes/faulty_node.ts";
+import { NodeError, passOn } from "../support/nodes/faulty_node.ts";
 import { driftsOf } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { among, retryDepositsNow, type Witnessed } from "../support/witnesses.ts";
@@ -71,6 +71,44 @@ for (const told of [true, false]) {
     }
   });
 }
+
+Deno.test("coins of a call are credited although its new block was told wrong for a moment", async () => {
+  const witnessed = await open();
+  try {
+    const { fixture: { anvil, poller }, lying, url } = witnessed;
+    const { pay } = await openPayee(witnessed);
+    const hash = await pay();
+    await poller.follow();
+    const raw = await anvil.rpc<string>("eth_getRawTransactionByHash", hash);
+    await anvil.mine();
+    await anvil.rpc("anvil_reorg", 2, [[raw, 1]]);
+    const head = await anvil.rpc<string>("eth_blockNumber");
+    const { blockNumber } = await anvil.rpc<{ blockNumber: string }>(
+      "eth_getTransactionReceipt",
+      hash,
+    );
+    const gone = `0x${"f".repeat(64)}`;
+    lying.trick = async (question) => {
+      const { method, params } = question;
+      const old = method === "eth_getBalance" && params[1] !== "latest" && params[1] !== head;
+      if (old) throw new NodeError(-32000, "missing trie node");
+      const receipt = method === "eth_getTransactionReceipt" && params[0] === hash;
+      const block = method === "eth_getBlockByNumber" && params[0] === blockNumber && !params[1];
+      if (!receipt && !block) return undefined;
+      // deno-lint-ignore no-explicit-any
+      const { result } = await passOn(url, question) as any;
+      return receipt ? { ...result, blockHash: gone } : { ...result, hash: gone };
+    };
+    await poller.follow();
+    lying.trick = () => undefined;
+    deepEqual(await settled(witnessed), {
+      deposits: [["CONFIRMED", "0.5"]],
+      drifts: [["ETH", "0"]],
+    });
+  } finally {
+    await witnessed.end();
+  }
+});
 
 Deno.test("coins of a call that come instead of as many which a reorganisation removed are found", async () => {
   const witnessed = await open();

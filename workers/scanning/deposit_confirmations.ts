@@ -165,7 +165,7 @@ export async function isOurs(context: WorkerContext, row: UnprovenRow): Promise<
 }
 
 /**
- * Reads transfers again before they are credited. One in another block waits for the next pass. One
+ * Reads transfers again before they are credited. One in another block moves there, and waits for the next pass. One
  * that too few nodes confirm is deferred with an error. Neither delays the others.
  */
 async function prove(
@@ -208,7 +208,7 @@ async function prove(
         } else if (transfer.block?.hash === block_hash) {
           const sums = reported.find((one) => one.id === id);
           found.proofs.push({ deposit: some[at], received, called: sums?.called ?? null });
-        }
+        } else await attach(context, chain, scan, transfer);
       }
     }
   }
@@ -273,8 +273,8 @@ async function showWaiting(context: WorkerContext, chain: Chain, scan: ScanResul
 }
 
 /**
- * Records a deposit that lost its block in the block that has it now: the scan does not see what calls inside a
- * transaction pay.
+ * Records a deposit in the block that has it now: the scan does not see what calls inside a transaction pay, and does not
+ * go back where nodes told of another block for a moment.
  */
 async function attach(
   context: WorkerContext,
