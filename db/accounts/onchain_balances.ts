@@ -192,18 +192,27 @@ export async function lowerOnchainBalances(
 
 /**
  * Cuts the gains that reach above a height to it: a reorganisation removed the blocks above. What rose below is still
- * searched, from the beginning.
+ * searched, from the beginning: of several gains of a balance that end there, in the blocks of all of them.
  */
 export async function cutGainsAbove(tx: Tx, place: NetworkKey, height: number): Promise<void> {
-  await tx`
-    delete from unexplained_gains g
+  const cut = await tx`
+    delete from unexplained_gains
     where chain = ${place.chain} and network = ${place.network} and height > ${height}
-      and (above >= ${height} or exists (select from unexplained_gains o
-        where (o.chain, o.network, o.address, o.contract) = (g.chain, g.network, g.address, g.contract)
-          and (o.height = ${height} or (o.height > ${height} and (o.above, o.height) < (g.above, g.height)))))`;
+    returning address, contract, above::float8 as above, gained::text as gained, tries, error, created_at::text as created_at`;
+  const below = cut.filter(({ above }) => above < height);
+  if (below.length === 0) return;
   await tx`
-    update unexplained_gains set height = ${height}, searched = above, found = 0
-    where chain = ${place.chain} and network = ${place.network} and height > ${height}`;
+    insert into unexplained_gains (chain, network, address, contract, above, height, gained, searched,
+      tries, error, retry_at, created_at)
+    select ${place.chain}, ${place.network}, g.address, g.contract, min(g.above), ${height},
+      max(g.gained), min(g.above), min(g.tries), min(g.error), now(), min(g.created_at)
+    from jsonb_to_recordset(${tx.json(below as never)}) g(address text, contract text, above bigint,
+      gained numeric, tries integer, error text, created_at timestamptz)
+    group by g.address, g.contract
+    on conflict (chain, network, address, contract, height) do update
+      set above = least(unexplained_gains.above, excluded.above),
+        gained = greatest(unexplained_gains.gained, excluded.gained),
+        searched = least(unexplained_gains.above, excluded.above), found = 0, retry_at = now()`;
 }
 
 /** Counts the unexplained gains by chain and network. */

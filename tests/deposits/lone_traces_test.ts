@@ -120,7 +120,7 @@ for (const nodes of ["lhh", "hlh", "hhl"]) {
       const hash = await pay();
       const other = await anvil.pool({ to: PAYER, value: 1n });
       const told = [hash, other].map((txHash) => ({ txHash, result: callTo(one.address) }));
-      lying.trick = ({ method, params }) => {
+      lying.trick = ({ method }) => {
         if (method === "debug_traceTransaction") return callTo(one.address);
         return method === "debug_traceBlockByHash" ? told : undefined;
       };
