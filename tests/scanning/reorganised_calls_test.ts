@@ -130,8 +130,10 @@ Deno.test("coins of a call that come instead of as many which a reorganisation r
   }
 });
 
-for (const nodes of ["lhh", "hlh", "hhl"]) {
-  Deno.test(`coins of a call are found although one node tells too much of the block below them (nodes ${nodes})`, async () => {
+for (const nodes of ["lhh", "hlh", "hhl", "lha", "lah", "hla", "ahl", "alh", "hal"]) {
+  const away = nodes.indexOf("a");
+  const which = away < 0 ? "" : ", and another tells none";
+  Deno.test(`coins of a call are found although one node tells too much of the block below them${which} (nodes ${nodes})`, async () => {
     const witnessed = await open(nodes);
     try {
       const { fixture: { anvil, poller }, lying } = witnessed;
@@ -146,8 +148,11 @@ for (const nodes of ["lhh", "hlh", "hhl"]) {
         method === "eth_getBalance" && params[0] === address && params[1] === below
           ? "0x8ac7230489e80000"
           : undefined;
+      const tell = ({ method }: { method: string }) =>
+        method === "eth_getBalance" ? new Response("busy", { status: 503 }) : undefined;
+      if (away >= 0) witnessed.nodes[away].trick = tell;
       await poller.follow();
-      lying.trick = () => undefined;
+      for (const one of witnessed.nodes) one.trick = () => undefined;
       deepEqual(await settled(witnessed), {
         deposits: [["ORPHANED", "0.5"], ["CONFIRMED", "0.5"]],
         drifts: [["ETH", "0"]],

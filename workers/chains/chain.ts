@@ -89,6 +89,9 @@ export interface Validity {
   readonly minedWithinMs: number;
 }
 
+/** Questions to a chain whose answers are compared between its nodes. */
+export type Reader = Pick<Chain, "balances" | "nonces" | "search" | "spent">;
+
 /** One chain on one network, behind one or more nodes that have proven to be of that network. */
 export interface Chain {
   /** Which chain. */
@@ -150,7 +153,9 @@ export interface Chain {
    */
   spent(holding: Holding, from: number, to: number): Promise<bigint>;
   /** The same chain through its nodes in another order, to compare their answers. */
-  through(turn: number): Pick<Chain, "balances" | "nonces" | "search" | "spent">;
+  through(turn: number): Reader;
+  /** The same chain through as many different nodes as the quorum, each by itself, those at rest last. */
+  apart(turn: number): readonly Reader[];
   /** Tells where nodes contradicted each other in the last ten minutes. */
   reports(): string[];
   /** Prices a typical payment of a coin or token at each speed, without knowing the parties. */

@@ -23,6 +23,7 @@ import {
   unconfirmed,
   type Witness,
 } from "./quorum.ts";
+import { openReports } from "./node_reports.ts";
 import { type Endpoint, endpointOf, RpcError, type RpcLimits } from "./rpc.ts";
 
 export { allOf, type Peer } from "./peer.ts";
@@ -98,6 +99,11 @@ export interface Nodes {
   trail(nodes: readonly Witness[]): void;
   /** The same nodes, but work begins with another of them. */
   from(turn: number): Nodes;
+  /**
+   * As many different nodes as the quorum, each by itself: work of each is done by that node alone, while work that merely
+   * begins with another may end at the same. Those that neither rest nor trail come first.
+   */
+  apart(turn: number): Pick<Nodes, "ask">[];
   /** Reports that nodes contradict each other. */
   report(what: string): void;
   /** Lists the reports of the last ten minutes, newest first. */
@@ -109,9 +115,6 @@ export interface Nodes {
 const LIMITS: RpcLimits = { timeoutMs: 15_000, bytesMax: 64 * 2 ** 20, exactNumbers: false };
 /** Least wait for one node before the next is asked; a third of its time-out where that is longer. */
 const NEXT_NODE_AFTER_MS = 5_000;
-/** Reports that are kept, and for how many milliseconds. */
-const REPORTS_MAX = 20;
-const REPORTED_MS = 600_000;
 
 /** The nodes, and how they are asked. */
 interface Pool {
@@ -135,9 +138,12 @@ export function openNodes(settings: NodeSettings): Nodes {
     Math.max(NEXT_NODE_AFTER_MS, limits.timeoutMs / 3);
   const { report, recent } = openReports();
   const pool: Pool = { singles, settings, quorum, nextNodeAfterMs, report };
-  function starting(turn: number): Nodes {
+  function turned(turn: number): Single[] {
     const first = turn % singles.length;
-    const ordered = [...singles.slice(first), ...singles.slice(0, first)];
+    return [...singles.slice(first), ...singles.slice(0, first)];
+  }
+  function starting(turn: number): Nodes {
+    const ordered = turned(turn);
     return {
       peers: singles,
       quorum,
@@ -148,6 +154,10 @@ export function openNodes(settings: NodeSettings): Nodes {
       others: (asked, work) => othersOf(pool, asked, work),
       trail: (nodes) => trail(pool, nodes),
       from: starting,
+      apart: (of) =>
+        inRanks(turned(of)).flat().slice(0, quorum).map((one) => ({
+          ask: (work) => firstAnswer(pool, [one], work),
+        })),
       report,
       reports: recent,
       close: () => closing.abort(),
@@ -165,23 +175,6 @@ function endpointsOf({ urls, keyHeader }: NodeSettings): Endpoint[] {
     seen.set(endpoint.name, before + 1);
     return before === 0 ? endpoint : { ...endpoint, name: `${endpoint.name} (${before + 1})` };
   });
-}
-
-function openReports(): { report(what: string): void; recent(): string[] } {
-  const reports = new Map<string, number>();
-  function recent(): string[] {
-    for (const [what, until] of reports) if (until < performance.now()) reports.delete(what);
-    return [...reports.keys()].toReversed();
-  }
-  return {
-    recent,
-    report(what) {
-      const oldest = recent().at(-1);
-      // The newest are kept: a node that causes many reports hides none that come later.
-      if (!reports.has(what) && reports.size >= REPORTS_MAX) reports.delete(oldest!);
-      reports.set(what, performance.now() + REPORTED_MS);
-    },
-  };
 }
 
 /**
@@ -309,6 +302,7 @@ export function plainRefusals(nodes: Nodes): Nodes {
     ...nodes,
     ask: (work) => asked(nodes.ask(work)),
     from: (turn) => plainRefusals(nodes.from(turn)),
+    apart: (turn) => nodes.apart(turn).map(({ ask }) => ({ ask: (work) => asked(ask(work)) })),
   };
 }
 

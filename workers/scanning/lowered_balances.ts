@@ -6,7 +6,7 @@
 import { type OnchainBalanceRow, selectBalancesAbove } from "../../db/accounts/onchain_balances.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
-import { type Chain, ChainError } from "../chains/chain.ts";
+import { type Chain, ChainError, type Reader } from "../chains/chain.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
 /** Balances asked for at once. */
@@ -25,14 +25,12 @@ export async function balancesBelow(
 ): Promise<Lowered[]> {
   if (chain.traits.coins || chain.traits.finalOnly) return [];
   const rows = await reading(context.pool, (db) => selectBalancesAbove(db, place, height));
-  const readers = Array.from({ length: chain.quorum }, (_, turn) => chain.through(height + turn));
   const found: Lowered[] = [];
   for (const some of Map.groupBy(rows, ({ contract }) => contract).values()) {
     for (let at = 0; at < some.length; at += AT_ONCE) {
       try {
         const part = some.slice(at, at + AT_ONCE);
-        const told = await Promise.all(readers.map((one) => readSome(one, part, height)));
-        found.push(...told.reduce(lowestOf));
+        found.push(...await lowestTold(chain, part, height));
       } catch (error) {
         if (!(error instanceof ChainError)) throw error;
         context.log("warn", "balances below a reorganisation are not told", { ...place, error });
@@ -43,7 +41,24 @@ export async function balancesBelow(
 }
 
 /** A balance as of the lower block. */
-export type Lowered = Omit<OnchainBalanceRow, "height">;
+export /** Takes the lowest of what different nodes tell; where one fails, another is asked in its place. */
+async function lowestTold(
+  chain: Chain,
+  part: readonly Pick<OnchainBalanceRow, "address" | "contract">[],
+  height: number,
+): Promise<Lowered[]> {
+  for (let again = false;; again = true) {
+    const asked = chain.apart(height).map((reader) => readSome(reader, part, height));
+    const answers = await Promise.allSettled(asked);
+    const told = answers.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
+    const failed = answers.find((one) => one.status === "rejected");
+    if (failed !== undefined && !(failed.reason instanceof ChainError)) throw failed.reason;
+    if (told.length > 0 && (again || failed === undefined)) return told.reduce(lowestOf);
+    if (again) throw failed!.reason;
+  }
+}
+
+type Lowered = Omit<OnchainBalanceRow, "height">;
 
 function lowestOf(some: readonly Lowered[], others: readonly Lowered[]): Lowered[] {
   if (some.length !== others.length) return []; // one node tells those of another block
@@ -58,7 +73,7 @@ function lowestOf(some: readonly Lowered[], others: readonly Lowered[]): Lowered
 }
 
 async function readSome(
-  reader: ReturnType<Chain["through"]>,
+  reader: Reader,
   rows: readonly Pick<OnchainBalanceRow, "address" | "contract">[],
   height: number,
 ): Promise<Lowered[]> {

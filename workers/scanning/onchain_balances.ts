@@ -69,10 +69,10 @@ export async function refreshOnchainBalances(
   const of = { since: height - WINDOW, stale: STALE, native: native.code };
   const targets = await reading(context.pool, (db) => selectBalanceTargets(db, place, of));
   const kept = await reading(context.pool, (db) => selectKeptTokens(db, place));
-  const readers = Array.from({ length: chain.quorum }, (_, turn) => chain.through(height + turn));
+  const readers = chain.apart(height);
   const pass: Pass = {
     ...{ context, place, watch, chain, height, reached, kept, readers },
-    reader: readers[0],
+    reader: chain.through(height),
     budget: gainBudget(),
     decimals(contract) {
       if (contract === null) return native.decimals;

@@ -98,6 +98,12 @@ Deno.test("without traces a search still finds values and logs, and recheck() of
   const without = await fixture.open(poor.url);
   deepEqual(await without.search({ hash }, watch), []);
   deepEqual(await without.search({ height: (await chain.head()).height }, watch), []);
+  // Its balances show what came by calls.
+  equal((await without.recheck(call))?.received, 10n);
+  poor.trick = ({ method, params }) => {
+    const old = method === "eth_getBalance" && params[1] !== "latest";
+    if (old || method.startsWith("debug_")) throw new NodeError(-32000, "missing trie node");
+  };
   // Gone it must not be called, for it is there.
   await failsAs("unavailable", without.recheck(call));
 });

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
-import { type Chain, ChainError, type Traits } from "../chain.ts";
+import { type Chain, ChainError, type Reader, type Traits } from "../chain.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import type { NodeOptions } from "../node_pool.ts";
 import type { Head } from "../observations.ts";
@@ -61,7 +61,7 @@ export async function openCoins(
   };
   const limits = { ...how.limits, timeoutMs: LIST_TIMEOUT_MS };
   const patient = openCoinNodes(id, network, urls, { ...how, limits });
-  const reader: Pick<Chain, "balances" | "nonces" | "search" | "spent"> = {
+  const reader: Reader = {
     search: (where, watch) =>
       "hash" in where
         ? searchTransaction(chain, where.hash, watch)
@@ -88,6 +88,7 @@ export async function openCoins(
     agreedBalances: async (all) => (await balancesAt(chain, all)).amounts,
     ...reader,
     through: () => reader,
+    apart: () => [reader],
     quote: (contract) => quote(chain, contract),
     draft: (order, speed, budget) => draftOrder(chain, order, speed, budget),
     redraft: ({ order }, { speed, budget, cancels }) =>

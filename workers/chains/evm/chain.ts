@@ -3,7 +3,7 @@
  * @module
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
-import { type Chain, ChainError, type Traits } from "../chain.ts";
+import { type Chain, ChainError, type Reader, type Traits } from "../chain.ts";
 import { agreedBalance, agreedBalances, agreedFunds } from "../agreed_balances.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import { allOf, type NodeOptions, type Peer } from "../node_pool.ts";
@@ -65,6 +65,8 @@ export async function openEvm(
     scan: (from, to, watch) => scanRange(evm, from, to, watch),
     ...reader(evm),
     through: (turn) => reader({ ...evm, nodes: { ...evm.nodes, ...evm.nodes.from(turn) } }),
+    apart: (turn) =>
+      evm.nodes.apart(turn).map((one) => reader({ ...evm, nodes: { ...evm.nodes, ...one } })),
     reports: () => evm.nodes.reports(),
     locate: (hash) => locateTransaction(evm, hash),
     mempool: () => Promise.resolve([]),
@@ -89,7 +91,7 @@ export async function openEvm(
 }
 
 /** Queries that compare nodes: each `turn` asks another node first. */
-function reader(evm: Evm): Pick<Chain, "balances" | "nonces" | "search" | "spent"> {
+function reader(evm: Evm): Reader {
   return {
     search: (where, watch, enough) =>
       "hash" in where

@@ -5,7 +5,7 @@
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { agreedBalance, agreedBalances, agreedFunds, type BalancesOf } from "../agreed_balances.ts";
-import { type Chain, ChainError, type Traits } from "../chain.ts";
+import { type Chain, ChainError, type Reader, type Traits } from "../chain.ts";
 import { followedBlock } from "../head.ts";
 import type { NodeOptions, Nodes } from "../node_pool.ts";
 import { balancesOf, spentBetween } from "./balances.ts";
@@ -73,6 +73,7 @@ export async function openSolana(
     close: () => nodes.close(),
     ...reader(solana, nodes),
     through: (turn) => reader(solana, nodes.from(turn)),
+    apart: (turn) => nodes.apart(turn).map((one) => reader(solana, { ...nodes, ...one })),
     scan: (from, to, watch) => scanRange(solana, from, to, watch),
     recheck: (transfer, evidence) => recheck(solana, transfer, evidence),
     funds: (holdings) => agreedFunds(nodes, holdings, read),
@@ -84,10 +85,7 @@ export async function openSolana(
 }
 
 /** Questions that compare nodes: each `turn` asks another node first. */
-function reader(
-  solana: Solana,
-  nodes: Nodes,
-): Pick<Chain, "balances" | "nonces" | "search" | "spent"> {
+function reader(solana: Solana, nodes: Nodes): Reader {
   const asked = { ...solana, nodes };
   return {
     nonces: null,

@@ -4,7 +4,7 @@
  */
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { agreedBalance, agreedBalances, agreedFunds, type BalancesOf } from "../agreed_balances.ts";
-import { type Chain, ChainError, type Traits } from "../chain.ts";
+import { type Chain, ChainError, type Reader, type Traits } from "../chain.ts";
 import { agreedHead, followedBlock, presentBlock } from "../head.ts";
 import type { NodeOptions, Peer } from "../node_pool.ts";
 import type { Block, Head } from "../observations.ts";
@@ -63,6 +63,8 @@ export async function openTron(
     scan: (from, to, watch) => scanRange(tron, from, to, watch),
     ...readerOf(tron),
     through: (turn) => readerOf({ ...tron, nodes: tron.nodes.from(turn) }),
+    apart: (turn) =>
+      tron.nodes.apart(turn).map((one) => readerOf({ ...tron, nodes: { ...tron.nodes, ...one } })),
     balance: (holding, height) => agreedBalance(tron.nodes, holding, height, readAt),
     agreedBalances: (all, height) => agreedBalances(tron.nodes, all, height, readBalances),
     funds: (holdings) => agreedFunds(tron.nodes, holdings, readBalances),
@@ -107,7 +109,7 @@ function bare({ height, hash, parentHash, time }: TronBlock): Block {
 }
 
 /** Queries that compare nodes: each `turn` asks another node first. */
-function readerOf(tron: Tron): Pick<Chain, "balances" | "nonces" | "search" | "spent"> {
+function readerOf(tron: Tron): Reader {
   return {
     nonces: null,
     search: (where, watch) => search(tron, where, watch),
