@@ -116,7 +116,11 @@ async function calledIn(
         const key = `${one.hash} ${one.to}`;
         if (found.has(key)) continue;
         const { transfer, sure } = await judgedCall(evm, one);
-        if (transfer === null) continue;
+        if (transfer === null) {
+          evm.nodes.report(`${peer.name} reports calls in block ${block.height} that do not exist`);
+          evm.nodes.trail([peer]);
+          break; // it may have invented any number of them
+        }
         found.set(key, transfer);
         if (sure) explained += transfer.amount;
       }
