@@ -45,9 +45,9 @@ import {
   acceptsJson,
   BODY_MAX,
   check,
+  faultyParameter,
   isHost,
   parseBody,
-  pointer,
   preferWait,
   queryOf,
   readBody,
@@ -326,10 +326,7 @@ function checkQuery(route: AnyRoute, url: string): unknown {
   if (route.query !== undefined) return check(route.query, given, "query.invalid");
   const [unknown] = Object.keys(given);
   if (unknown === undefined) return {};
-  const message = "unknown parameter";
-  throw new DomainError("query.invalid", `${unknown.slice(0, 100)}: ${message}`, {
-    errors: [{ path: pointer([unknown]), message }],
-  });
+  throw faultyParameter(unknown, "unknown parameter");
 }
 
 function refuseBody(text: string): undefined {

@@ -280,17 +280,22 @@ export function queryOf(url: string): Record<string, string | string[]> {
     throw new DomainError("query.invalid", `more than ${PARAMETERS_MAX} parameters`);
   }
   for (const [name, value] of parameters) {
-    if (name === "__proto__") continue;
+    // An object has no member of this name to keep it in, where a schema would find it.
+    if (name === "__proto__") throw faultyParameter(name, "unknown parameter");
     if (value.includes("\0") || !value.isWellFormed()) {
-      const message = "NUL and bytes that are not UTF-8 are not allowed";
-      throw new DomainError("query.invalid", `${name.slice(0, 100)}: ${message}`, {
-        errors: [{ path: pointer([name]), message }],
-      });
+      throw faultyParameter(name, "NUL and bytes that are not UTF-8 are not allowed");
     }
     const before = Object.hasOwn(found, name) ? found[name] : undefined;
     found[name] = before === undefined ? value : [before, value].flat();
   }
   return found;
+}
+
+/** Refuses a query parameter. */
+export function faultyParameter(name: string, message: string): DomainError {
+  return new DomainError("query.invalid", `${name.slice(0, 100)}: ${message}`, {
+    errors: [{ path: pointer([name]), message }],
+  });
 }
 
 /**

@@ -9,6 +9,9 @@ type Bad = [
   code: string,
 ];
 
+/** Names of members that every object has, and of its prototype. */
+const MEMBERS = ["__proto__", "%5F_proto__", "constructor", "prototype", "toString", "valueOf"];
+
 const JSON_TYPE = { "content-type": "application/json" };
 
 /** Sends what tests' own sender would put right. */
@@ -110,12 +113,22 @@ function badRequests(realm: TestRealm): Bad[] {
     ["a wrong method", ["PUT", "/v1/transactions"], 405, "method.not_allowed"],
     ["a body to none", ["POST", "/v1/auth/logout", '{"x":1}', JSON_TYPE], 400, "request.invalid"],
     ["an unknown parameter", ["GET", "/v1/auth/me?x=1"], 400, "query.invalid"],
+    ...MEMBERS.flatMap((name): Bad[] =>
+      ["/v1/auth/me", "/v1/accounts", "/v1/accounts/all", "/v1/transactions/count"].map((path) => [
+        `the parameter ${name} of ${path}`,
+        ["GET", `${path}?${name}=1`],
+        400,
+        "query.invalid",
+      ])
+    ),
     ["NUL in a parameter", ["GET", "/v1/accounts?search=%00"], 400, "query.invalid"],
     ["NUL in a name", users(user({ username: "a\u0000b" })), 400, "request.invalid"],
     ["an unknown role", users(user({ roles: "king" })), 400, "request.invalid"],
     ["a short password", users(user({ password: "short" })), 400, "request.invalid"],
     ["a wrong address", users(user({ channel: { email: "x" } })), 400, "request.invalid"],
-    ...["x", "%00", "%ff", "..%2f..", "0", "a".repeat(3000), "'%20or%201=1"].map((id): Bad => [
+    ...["x", "%00", "%ff", "..%2f..", "0", ...MEMBERS, "a".repeat(3000), "'%20or%201=1"].map((
+      id,
+    ): Bad => [
       `the id ${id.slice(0, 20)}`,
       ["GET", `/v1/accounts/${id}`],
       404,
@@ -189,6 +202,10 @@ Deno.test("input that looks odd and is valid is accepted", async () => {
   equal(made.status, 201);
   match(made.text, /"n":1.10,"ok":"\ufffd ✓ 😀"/);
   equal(made.headers.get("x-request-id"), "mine-1");
+  const members = '{"constructor":{"prototype":{"a":1}},"hasOwnProperty":null,"toString":"x"}';
+  const odd = await raw(realm, ["POST", "/v1/identities", `{"data":${members}}`, JSON_TYPE]);
+  equal(odd.status, 201, odd.text);
+  deepEqual(JSON.parse(odd.text).data, JSON.parse(members));
 });
 
 Deno.test("over a real socket bodies without a length, without a type, or none, and huge headers", async () => {
