@@ -107,8 +107,8 @@ export async function measureRounds(
   return found;
 }
 
-/** Nobody is always the first. */
-function rotated<T>(all: readonly T[], by: number): T[] {
+/** Puts another one first in each round, so that nobody is always the first. */
+export function rotated<T>(all: readonly T[], by: number): T[] {
   const first = by % all.length;
   return [...all.slice(first), ...all.slice(0, first)];
 }

@@ -20,7 +20,7 @@ import { ALL_OFF, HASHED_LATER, startFormance } from "./formance.ts";
 import { startPgledger } from "./pgledger.ts";
 import { startPurser } from "./purser.ts";
 import { measureRounds, type Peer } from "./rounds.ts";
-import { printTables } from "./tables.ts";
+import { tablesOf } from "./tables.ts";
 
 const ACCOUNTS = 1000;
 /** Of the database, for all that are measured together: a peer keeps its connections between two of its turns. */
@@ -121,11 +121,11 @@ export async function main(args: readonly string[]): Promise<number> {
     };
     const found = await measureRounds(options, [PURSER, ...peers], yardstick, how);
     const [{ version }] = await stand.sql`select current_setting('server_version') as version`;
-    printTables(found, {
+    console.log(tablesOf(found, {
       ...how,
       accounts: ACCOUNTS,
       conditions: `PostgreSQL ${version}, ${generator.name}, yardstick by ${yardstick.name}`,
-    });
+    }));
     return found.unbalanced === 0 ? 0 : 1;
   } finally {
     await Deno.remove(work, { recursive: true });

@@ -9,30 +9,35 @@ const MEMORY_HEAD =
   "| MiB resident, without PostgreSQL | before its first load | after a load | at most |\n" +
   "|---|--:|--:|--:|";
 
-/** Prints medians of all rounds, with the least and the greatest where rounds differ most. */
-export function printTables(
-  { cells, memory, yardstick, rounds }: Found,
-  { seconds, connections, accounts, conditions }: How & { accounts: number; conditions: string },
-): void {
-  console.log(
-    `Medians of ${rounds} rounds of ${seconds} s, ${connections} connections, ${accounts} accounts; ${conditions}, ` +
-      `${spread(yardstick, (value) => value.toFixed(0))}/s.\n\n${HEAD}`,
-  );
-  for (const [row, all] of cells) console.log(`| ${row} | ${cellsOf(all).join(" | ")} |`);
+/** Gives medians of all rounds, with the least and the greatest where rounds differ most. */
+export function tablesOf(
+  { cells, memory, yardstick, rounds }: Omit<Found, "unbalanced">,
+  { seconds, connections, accounts, conditions }: Pick<How, "seconds" | "connections"> & {
+    accounts: number;
+    conditions: string;
+  },
+): string {
+  const base = spread(yardstick, (value) => value.toFixed(0));
+  const lines = [
+    `Medians of ${rounds} rounds of ${seconds} s, ${connections} connections, ${accounts} accounts; ${conditions}, ${base}/s.`,
+    ...["", HEAD],
+    ...[...cells].map(([row, all]) => `| ${row} | ${cellsOf(all).join(" | ")} |`),
+  ];
   for (const [row, all] of cells) {
     const acknowledged = median(all.map((cell) => cell.acknowledged));
     if (acknowledged > 0) {
-      console.log(`\n${row.replace(" | ", ", ")}: ${acknowledged.toFixed(0)}/s acknowledged`);
+      lines.push("", `${row.replace(" | ", ", ")}: ${acknowledged.toFixed(0)}/s acknowledged`);
     }
   }
-  console.log(`\n${MEMORY_HEAD}`);
+  lines.push("", MEMORY_HEAD);
   for (const [name, turns] of memory) {
     const after = median(turns.map((turn) => turn.after));
     if (after === 0) continue; // it has no process
     const peak = Math.max(...turns.map((turn) => turn.peak));
     const shown = [turns[0].before, after, peak].map((mib) => mib.toFixed(0));
-    console.log(`| ${name} | ${shown.join(" | ")} |`);
+    lines.push(`| ${name} | ${shown.join(" | ")} |`);
   }
+  return lines.join("\n");
 }
 
 function cellsOf(all: readonly Cell[]): (string | number)[] {
