@@ -15,7 +15,7 @@ import { locationOf } from "./realm_locations.ts";
 import { openLoginUses } from "./login_uses.ts";
 import { openReadNotes, type ReadSubject } from "./read_notes.ts";
 import { openRealmReplica, type RealmReplica } from "./replica_reads.ts";
-import { openRevocationCache } from "./revocation_cache.ts";
+import { openRevocationCache, type RevocationCache } from "./revocation_cache.ts";
 import type { Claims } from "../security/user_keys.ts";
 import type { AccountCache } from "../ledger/transactions.ts";
 import { linkedPerDay } from "../chain_settings.ts";
@@ -40,6 +40,8 @@ export interface RealmContext {
   isRevoked(claims: Claims): boolean | Promise<boolean>;
   /** The grants of a machine key, as of at most a second ago; null if there is none. */
   grantOf(key: string): ApiKeyGrant | null | Promise<ApiKeyGrant | null>;
+  /** Answers the same, and asks the realm's own database alone. */
+  readonly own: Pick<RealmContext, "isRevoked" | "grantOf">;
   /** Whether the grants of a key are cached. */
   knowsKey(key: string): boolean;
   /** Records that a key was used. */
@@ -139,17 +141,28 @@ function createContext(
     },
     accountCache: openAccountCache(),
     time: cache.time,
-    isRevoked: (claims) => cache.whenFresh(() => cache.isRevoked(claims)),
-    grantOf(key) {
-      const grant = cache.whenFresh(() => cache.apiKeys.known(key));
-      if (grant instanceof Promise) return grant.then((read) => read ?? cache.apiKeys.load(key));
-      return grant ?? cache.apiKeys.load(key);
-    },
+    ...answersOf(cache, cache.whenFresh),
+    own: answersOf(cache, cache.whenOwnFresh),
     knowsKey: (key) => cache.apiKeys.known(key) !== undefined,
     noteUse: (grant, at) => cache.apiKeys.used(grant, at),
     noteLogin: ({ jti }, at) => noteLogin(jti, at),
     noteRead: openReadNotes(() => database.realm(locate())),
     refresh: () => cache.invalidate(),
+  };
+}
+
+/** What a realm tells of keys, once `fresh` says that it is known. */
+function answersOf(
+  cache: RevocationCache,
+  fresh: RevocationCache["whenFresh"],
+): RealmContext["own"] {
+  return {
+    isRevoked: (claims) => fresh(() => cache.isRevoked(claims)),
+    grantOf(key) {
+      const grant = fresh(() => cache.apiKeys.known(key));
+      if (grant instanceof Promise) return grant.then((read) => read ?? cache.apiKeys.load(key));
+      return grant ?? cache.apiKeys.load(key);
+    },
   };
 }
 

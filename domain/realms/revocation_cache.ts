@@ -3,7 +3,7 @@
  * most a second ago. One refresh of the process serves all requests that need one.
  * @module
  */
-import type { Database } from "../../db/database.ts";
+import type { Database, Pool } from "../../db/database.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import { selectRevocations } from "../../db/security/sessions.ts";
 import { reading } from "../../db/transaction.ts";
@@ -23,6 +23,11 @@ export interface RevocationCache {
   isRevoked(claims: Claims): boolean;
   /** Gives the result of `read` once the cache is at most a second old. */
   whenFresh<T>(read: () => T): T | Promise<T>;
+  /**
+   * Gives it once revocations and grants are at most a second old. The realm's own database is asked alone: a
+   * transaction may wait for that, and not for the platform's, which may be away.
+   */
+  whenOwnFresh<T>(read: () => T): T | Promise<T>;
   /** Reads row, revocations and grants again; joins the refresh that runs. */
   refresh(): Promise<void>;
   /** Makes the next use wait for a refresh that begins after this call. */
@@ -54,69 +59,105 @@ export function openRevocationCache(
   first: RealmRow,
   now: () => number,
 ): RevocationCache {
-  const revoked: Revoked = { keys: new Map(), users: new Map(), horizon: null, place: -1 };
-  const known = { row: first, clockLagMs: 0, refreshedAt: 0 };
-  const refreshing: { current: Promise<void> | null; generation: number } = {
-    current: null,
-    generation: 0,
-  };
+  const known = { row: first, refreshedAt: 0, generation: 0 };
   // Shared connections, because the realm's own may be busy with slow statements.
   const shared = () => database.sharedPool(locationOf(known.row));
   const pool = () => database.realm(locationOf(known.row));
   const apiKeys = openApiKeyCache({ watch: shared, pool });
+  const own = openOwn(shared, apiKeys, now);
+
+  const all = sharedReading(async () => {
+    const startedAt = now();
+    const { generation } = known;
+    own.forget(); // what runs began before this
+    const reads = own.refresh();
+    const row = await reading(database.platform, (db) => selectRealm(db, first.id));
+    if (row !== null) known.row = row; // also where the realm's own database is away
+    await reads;
+    if (own.isElsewhere()) await own.refresh(); // the realm has moved meanwhile
+    // A refresh that began before an invalidation may have missed its cause.
+    if (generation === known.generation) known.refreshedAt = startedAt;
+  });
+  return {
+    ...{ apiKeys, refresh: all.run },
+    row: () => known.row,
+    time: (at) => at + own.clockLagMs(),
+    isRevoked: own.isRevoked,
+    whenFresh: (read) => whenFresh(now() - known.refreshedAt, all.run, read),
+    whenOwnFresh: (read) => whenFresh(now() - own.readAt(), own.refresh, read),
+    invalidate() {
+      known.generation++;
+      known.refreshedAt = 0;
+      all.forget();
+      own.invalidate();
+    },
+  };
+}
+
+/** What the realm's own database knows: revocations, grants and its time. */
+function openOwn(shared: () => Pool, apiKeys: ApiKeyCache, now: () => number) {
+  const revoked: Revoked = { keys: new Map(), users: new Map(), horizon: null, place: -1 };
+  const known = { clockLagMs: 0, readAt: 0, generation: 0 };
+  const placeNow = () => shared().place ?? 0;
 
   /** Reads the revocations where the realm lives: all of them, in a place that was not read before. */
-  function readHere(): [place: number, Promise<News>] {
+  async function readHere(): Promise<{ place: number; news: News }> {
     const pool = shared();
     const place = pool.place ?? 0;
     const horizon = place === revoked.place ? revoked.horizon : null;
-    const reads = reading(pool, (db) => selectRevocations(db, horizon));
-    reads.catch(() => {}); // awaited after the row
-    return [place, reads];
+    return { place, news: await reading(pool, (db) => selectRevocations(db, horizon)) };
   }
-  async function read(): Promise<void> {
+  const { run, forget } = sharedReading(async () => {
     const startedAt = now();
-    const { generation } = refreshing;
-    let [place, reads] = readHere();
-    const row = await reading(database.platform, (db) => selectRealm(db, first.id));
-    if (row !== null) known.row = row; // also where the realm's own database is away
-    let news = await reads;
-    while ((shared().place ?? 0) !== place) { // the realm has moved meanwhile
-      [place, reads] = readHere();
-      news = await reads;
-    }
+    const { generation } = known;
+    let { place, news } = await readHere();
+    while (placeNow() !== place) ({ place, news } = await readHere()); // the realm has moved meanwhile
     await apiKeys.refresh();
     known.clockLagMs = Math.max(0, news.at - now());
     addRevocations(revoked, news);
     revoked.place = place;
-    // A refresh that began before an invalidation may have missed its cause.
-    if (generation === refreshing.generation) known.refreshedAt = startedAt;
-  }
-  function refresh(): Promise<void> {
-    if (refreshing.current !== null) return refreshing.current;
-    const current: Promise<void> = read().finally(() => {
-      if (refreshing.current === current) refreshing.current = null;
-    });
-    current.catch(() => {}); // a caller that waits for it sees the failure
-    return refreshing.current = current;
-  }
+    if (generation === known.generation) known.readAt = startedAt;
+  });
   return {
-    ...{ apiKeys, refresh },
-    row: () => known.row,
-    time: (at) => at + known.clockLagMs,
-    isRevoked: (claims) => isRevoked(revoked, claims),
-    whenFresh(read) {
-      const freshness = freshnessOf(now() - known.refreshedAt);
-      if (freshness === "fresh") return read();
-      const refreshed = refresh();
-      return freshness === "stale" ? read() : refreshed.then(read);
-    },
+    ...{ refresh: run, forget },
+    isRevoked: (claims: Claims) => isRevoked(revoked, claims),
+    isElsewhere: () => placeNow() !== revoked.place,
+    readAt: () => known.readAt,
+    clockLagMs: () => known.clockLagMs,
     invalidate() {
-      refreshing.generation++;
-      refreshing.current = null;
-      known.refreshedAt = 0;
+      known.generation++;
+      known.readAt = 0;
+      forget();
     },
   };
+}
+
+/** A reading that its callers join while it runs, unless it is forgotten. */
+function sharedReading(read: () => Promise<void>): { run(): Promise<void>; forget(): void } {
+  let current: Promise<void> | null = null;
+  return {
+    run() {
+      if (current !== null) return current;
+      const running: Promise<void> = read().finally(() => {
+        if (current === running) current = null;
+      });
+      running.catch(() => {}); // a caller that waits for it sees the failure
+      return current = running;
+    },
+    forget: () => void (current = null),
+  };
+}
+
+/** Gives the result of `read`: at once, beside a refresh, or after it. */
+function whenFresh<T>(
+  ageMs: number,
+  refresh: () => Promise<void>,
+  read: () => T,
+): T | Promise<T> {
+  const freshness = freshnessOf(ageMs);
+  if (freshness === "fresh") return read();
+  const refreshed = refresh();
+  return freshness === "stale" ? read() : refreshed.then(read);
 }
 
 /** A negative age means that the clock was set back; it counts as too old. */

@@ -12,6 +12,7 @@ import { encodeLong, isLong } from "../../domain/slices.ts";
 import {
   type Authenticator,
   type Caller,
+  confirmCaller,
   openAuthenticator,
   type RequestMeta,
 } from "./authentication.ts";
@@ -179,10 +180,10 @@ function createServer(
       }
       assertAcceptable(headers.get("accept"), types);
       const meta = { at: services.now(), requestId, address };
-      const standing = openStanding(
-        services.now,
-        (at) => authenticator.authenticate(headers, route.access, { ...meta, at }),
-      );
+      const standing = openStanding(services.now, {
+        read: (at) => authenticator.authenticate(headers, route.access, { ...meta, at }),
+        confirm: (caller, at) => confirmCaller(caller, headers, { ...meta, at }),
+      });
       const given = standing.admit();
       const first = given instanceof Promise ? await given : given;
       who = first.actor.user || first.actor.kind;

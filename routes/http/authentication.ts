@@ -134,8 +134,9 @@ function admitUnlessRevoked(
   claims: Claims,
   realm: RealmContext,
   meta: RequestMeta,
+  asked: RealmContext["own"] = realm,
 ): Promise<Caller> | Caller {
-  const revoked = realm.isRevoked(claims);
+  const revoked = asked.isRevoked(claims);
   if (typeof revoked === "boolean") return admit(claims, realm, revoked, meta);
   return revoked.then((yes) => admit(claims, realm, yes, meta));
 }
@@ -182,6 +183,32 @@ async function asMachine(
   assertGranted(found.grant, found.realm.time(meta.at), meta.address);
   found.realm.noteUse(found.grant, meta.at);
   return admitMachine(found.grant, found.realm, meta);
+}
+
+/**
+ * Reads a caller again, inside of the transaction that works for it: only the realm's own database is asked, since a
+ * platform that is away would keep the transaction's locks from others.
+ */
+export function confirmCaller(
+  caller: Caller,
+  headers: RequestHeaders,
+  meta: RequestMeta,
+): Promise<Caller> | Caller {
+  const { claims, realm } = caller;
+  if (realm === null) return caller;
+  if (claims === null) return confirmMachine(realm, keyOf(headers)!, meta);
+  return admitUnlessRevoked(claims, realm, meta, realm.own);
+}
+
+async function confirmMachine(
+  realm: RealmContext,
+  key: string,
+  meta: RequestMeta,
+): Promise<Caller> {
+  const grant = await realm.own.grantOf(key);
+  if (grant === null) throw new DomainError("auth.invalid", "the key is not one of ours");
+  assertGranted(grant, realm.time(meta.at), meta.address);
+  return admitMachine(grant, realm, meta);
 }
 
 /** A key that is not cached, and the network that sent it. */

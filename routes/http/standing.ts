@@ -21,9 +21,18 @@ export interface Standing {
   actorNow(): Promise<Actor | null>;
   /**
    * Asks whether the caller may still do what it was admitted for: null where that was asked just now, else the reason
-   * why it may not, if there is one. Rejected where nobody can tell.
+   * why it may not, if there is one. Asked inside of transactions, so of the realm's own database alone. Rejected where
+   * nobody can tell.
    */
   lost(): Promise<DomainError | null> | null;
+}
+
+/** How the caller of a request is read, at a time. */
+export interface CallerReading {
+  /** Authenticates the request. */
+  read(at: number): Promise<Caller> | Caller;
+  /** Asks the realm's own database alone about a caller that was read before. */
+  confirm(caller: Caller, at: number): Promise<Caller> | Caller;
 }
 
 /** So long a request goes on without another question. Most requests are answered sooner, and ask nothing. */
@@ -31,12 +40,10 @@ const ASKED_MS = 100;
 
 /**
  * Opens the standing of a caller. Only keys of a realm end while the process runs.
- *
- * @param read authenticates the request at a time
  */
 export function openStanding(
   now: () => number,
-  read: (at: number) => Promise<Caller> | Caller,
+  { read, confirm }: CallerReading,
 ): Standing {
   let caller: Caller | null = null;
   let askedAt = 0;
@@ -52,12 +59,12 @@ export function openStanding(
   const isKnown = () => caller!.realm === null || Math.abs(now() - askedAt) < ASKED_MS;
   async function compare(then: Caller): Promise<DomainError | null> {
     try {
-      return narrowed(then, await ask());
+      const found = await confirm(then, now());
+      askedAt = now();
+      return narrowed(then, found);
     } catch (error) {
       if (error instanceof DomainError && error.code.startsWith("auth.")) return error;
       throw error;
-    } finally {
-      caller = then; // what it was admitted for stays what it is asked for
     }
   }
   return {

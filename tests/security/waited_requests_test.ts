@@ -3,10 +3,13 @@ import { deepEqual, equal } from "node:assert/strict";
 import { openRealmContexts } from "../../domain/realms/context.ts";
 import { claimsOf, revokeKey } from "../../domain/security/sessions.ts";
 import { until } from "../support/eventually.ts";
-import { holdLedgerLock, waitForWaiter } from "../support/held_queues.ts";
+import { testDatabaseUrl } from "../support/database.ts";
+import { holdLedgerLock, openProxy, waitForWaiter } from "../support/held_queues.ts";
 import {
   type Answer,
+  reach,
   type Send,
+  testConfig,
   type TestProcess,
   type TestRealm,
   type TestUser,
@@ -194,6 +197,45 @@ test("a change that waits for the ledger lock is taken back where its caller's k
   equal((await user.send("GET", `/v1/accounts/${user.from}`)).body.frozen, false);
   // Its key was not claimed either.
   equal((await user.send("POST", path, undefined, idempotent)).status, 200);
+});
+
+test("a change that waits for the ledger lock is done, or taken back, while the platform's database hangs", async (realm) => {
+  await using process = waitingProcess(realm);
+  const proxy = openProxy(new URL(testDatabaseUrl()));
+  const away = reach(testConfig({ DATABASE_URL: proxy.url }));
+  try {
+    // As for a realm with a database server of its own, whose platform's is another.
+    const { now } = process.services;
+    const database = { ...process.database, platform: away.platform };
+    Object.assign(process.services, { realms: openRealmContexts(database, now) });
+    const user = await holder(realm);
+    const manager = await realm.user({ role: "manage", scope: "realm" });
+    const made = await manager.send("POST", "/v1/keys", { name: "importer" });
+    equal(made.status, 201, made.text);
+    const ended = await loginOf(realm, user);
+    for (const key of [user.key, ended, made.body.key]) {
+      equal((await process.send(key)("GET", "/v1/auth/me")).status, 200);
+    }
+    const lock = await holdLedgerLock(realm);
+    const path = (account: string) => `/v1/accounts/${account}/freeze`;
+    const changes = [
+      process.send(ended)("POST", path(user.to)),
+      process.send(user.key)("POST", path(user.from)),
+      process.send(made.body.key)("POST", path(user.from)),
+    ];
+    await waitForWaiter(realm, 3);
+    await endLogin(realm, ended);
+    process.wait();
+    proxy.mute();
+    await lock.release();
+    const answers = await Promise.all(changes);
+    deepEqual(answers.map(({ status }) => status), [401, 200, 200]);
+    equal((await user.send("GET", `/v1/accounts/${user.to}`)).body.frozen, false);
+  } finally {
+    proxy.cut();
+    await away.close();
+    await proxy.close();
+  }
 });
 
 test("two hundred changes that wait for the ledger lock are all done: their callers' keys are asked for by connections that none of them holds", async (realm) => {
