@@ -1,5 +1,6 @@
 /** The ledger's own accounts: administrators of the realm alone see them, on whatever way. @module */
 import { deepEqual, equal } from "node:assert/strict";
+import { openEventReaders } from "../support/event_readers.ts";
 import { testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 import { openReceiver, openTestDeliverer, PRIVATE } from "../support/webhook_receiver.ts";
@@ -48,17 +49,11 @@ Deno.test("an event of a transaction tells the balance of an account of the ledg
   await using realm = await testRealm(PRIVATE);
   await using worker = openTestDeliverer(realm);
   await using receiver = openReceiver();
-  const readers = {
-    admin: realm.admin,
-    manage: await realm.user({ role: "manage", scope: "realm" }),
-    user: await realm.user({ role: "user", scope: "realm" }),
-    own: await realm.user({ role: "admin", scope: "own" }),
-  };
+  const readers = await openEventReaders(realm, {
+    url: receiver.url,
+    events: ["transaction.created"],
+  });
   const told = { admin: "-100", manage: null, user: null, own: null };
-  for (const [name, { send }] of Object.entries(readers)) {
-    const input = { url: `${receiver.url}/${name}`, events: ["transaction.created"] };
-    equal((await send("POST", "/v1/webhooks", input)).status, 201, name);
-  }
   const list = "/v1/events/all?type=transaction.created";
   equal((await readers.own.send("GET", list)).status, 200, "from now on they are written");
   const made = await readers.own.send("POST", "/v1/currencies", { name: "OWN-C", supply: "100" });

@@ -3,6 +3,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import { concludeSolvency } from "../../domain/audit/solvency.ts";
 import { ADMIN_EVENTS } from "../../domain/events.ts";
 import { newId } from "../../domain/ids.ts";
+import { openEventReaders } from "../support/event_readers.ts";
 import { openStream } from "../support/event_stream.ts";
 import { until } from "../support/eventually.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
@@ -34,16 +35,7 @@ Deno.test("solvency and dead jobs, of which the API tells administrators of the 
   await using realm = await testRealm(PRIVATE);
   await using worker = openTestDeliverer(realm);
   await using receiver = openReceiver();
-  const readers = {
-    admin: realm.admin,
-    manage: await realm.user({ role: "manage", scope: "realm" }),
-    user: await realm.user({ role: "user", scope: "realm" }),
-    own: await realm.user({ role: "admin", scope: "own" }),
-  };
-  for (const [name, { send }] of Object.entries(readers)) {
-    const input = { url: `${receiver.url}/${name}`, events: ["*"] };
-    equal((await send("POST", "/v1/webhooks", input)).status, 201, name);
-  }
+  const readers = await openEventReaders(realm, { url: receiver.url, events: ["*"] });
   const list = `/v1/events/all?after=${AFTER}`;
   equal((await readers.own.send("GET", list)).status, 200, "from now on they are written");
   await cause(realm);
