@@ -15,7 +15,6 @@ import { markLoginsUsed } from "../../db/identity/logins.ts";
 import { insertPerson, updateExternalIds } from "../../db/people/persons.ts";
 import { claimFound } from "../../db/recovery/found_payments.ts";
 import { nextScheduleVersions } from "../../db/sending/chain_orders.ts";
-import { updateShares } from "../../db/sending/order_states.ts";
 import {
   selectOwnSenders,
   selectStolenCoins,
@@ -61,10 +60,6 @@ const GIVEN: Record<
   claimFound: [
     (tx) => claimFound(tx, ids[0], ids.map((withdrawal) => ({ withdrawal, payment: 0 }))),
     { withdrawals: "id" },
-  ],
-  updateShares: [
-    (tx) => updateShares(tx, ids.map((id) => ({ id, fee: "1" })), { confirmations: 1 }),
-    { chain_orders: "id" },
   ],
   nextScheduleVersions: [(tx) => nextScheduleVersions(tx, ids), { chain_orders: "id" }],
   markConfirmed: [

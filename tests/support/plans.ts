@@ -111,12 +111,12 @@ async function markedEnd(sql: postgres.Sql): Promise<LogPlace> {
   const mark = crypto.randomUUID();
   await sql.unsafe(`do $$ begin raise log 'read up to ${mark}'; end $$`);
   let found: LogPlace | null = null;
-  await until(async () => (found = await placeOf(sql, mark, { file, at })) !== null);
+  await until(async () => (found = await findMark(sql, mark, { file, at })) !== null);
   return found!;
 }
 
 /** Finds a mark behind a place of the log: in its file, or in the next. */
-async function placeOf(
+async function findMark(
   sql: postgres.Sql,
   mark: string,
   { file, at }: LogPlace,
