@@ -1,4 +1,5 @@
 /** Statements on ramps and the addresses below them. @module */
+import { rowsOfAddresses } from "./address_rows.ts";
 import type { LedgerTx } from "../transaction.ts";
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
@@ -240,9 +241,7 @@ export async function freezeRamps(
   await tx`
     update accounts set frozen = true, frozen_by = null, frozen_by_realm = true, updated_at = now()
     where not frozen_by_realm and type = 'ramp' and id in (
-      select a.ramp from addresses a
-      where a.chain = ${place.chain} and a.network = ${place.network}
-        and a.address in (select jsonb_array_elements_text(${tx.json([...addresses])})))`;
+      select a.ramp from (${rowsOfAddresses(tx, place, addresses)}) a)`;
 }
 
 /** Position of an address in the tree of keys. */
@@ -260,7 +259,5 @@ export async function selectKeyPositions(
 ): Promise<KeyPositionRow[]> {
   return await db<KeyPositionRow[]>`
     select r.number, a.derivation_key as index, a.address
-    from addresses a join ramps r on r.account = a.ramp
-    where a.chain = ${place.chain} and a.network = ${place.network}
-      and a.address = any (${addresses as string[]}::text[])`;
+    from (${rowsOfAddresses(db, place, addresses)}) a join ramps r on r.account = a.ramp`;
 }

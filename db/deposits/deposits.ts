@@ -1,4 +1,5 @@
 /** Statements on deposits. @module */
+import { rowsOfAddresses } from "../accounts/address_rows.ts";
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import type { Fragment } from "../collections/filter.ts";
@@ -169,9 +170,7 @@ export async function selectTargets(
 ): Promise<TargetRow[]> {
   return await tx<TargetRow[]>`
     select address, account, asset, owner, data, derivation_key = 0 as ramp, null::float8 as since
-    from addresses
-    where chain = ${place.chain} and network = ${place.network}
-      and address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
+    from (${rowsOfAddresses(tx, place, addresses)}) own
     union all
     select e.address, e.account, a.asset, a.owner, '{}'::jsonb, false, e.since::float8
     from external_addresses e join accounts a on a.id = e.account

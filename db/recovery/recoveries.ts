@@ -1,4 +1,5 @@
 /** Statements of reconciliations: own transactions that the database had lost. @module */
+import { rowsOfAddresses } from "../accounts/address_rows.ts";
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 import { ORDER_COLUMNS, type OrderRow } from "../sending/chain_orders.ts";
@@ -339,9 +340,8 @@ export async function selectOwnPlaces(
   addresses: readonly string[],
 ): Promise<OwnPlace[]> {
   return await db<OwnPlace[]>`
-    select address, ramp, account, derivation_key from addresses
-    where chain = ${place.chain} and network = ${place.network}
-      and address = any (${addresses as string[]}::text[])`;
+    select address, ramp, account, derivation_key
+    from (${rowsOfAddresses(db, place, addresses)}) own`;
 }
 
 /** Lists all own addresses of a network. */
