@@ -87,7 +87,7 @@ export function readerOf<P, Q>(call: Call<P, Q, undefined>, read: PartReader): R
 }
 
 /** How an answer ends that is sent while it is read. */
-interface Ends {
+export interface Ends {
   /** Called at its end. */
   leave?: () => void;
   /** It breaks off when the process ends; unless given it goes on until the process has ended. */

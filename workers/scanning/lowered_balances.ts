@@ -40,8 +40,7 @@ export async function balancesBelow(
   return found;
 }
 
-/** A balance as of the lower block. */
-export /** Takes the lowest of what different nodes tell; where one fails, another is asked in its place. */
+/** Takes the lowest of what different nodes tell; where one fails, another is asked in its place. */
 async function lowestTold(
   chain: Chain,
   part: readonly Pick<OnchainBalanceRow, "address" | "contract">[],
@@ -58,7 +57,8 @@ async function lowestTold(
   }
 }
 
-type Lowered = Omit<OnchainBalanceRow, "height">;
+/** A balance as of the lower block. */
+export type Lowered = Omit<OnchainBalanceRow, "height">;
 
 function lowestOf(some: readonly Lowered[], others: readonly Lowered[]): Lowered[] {
   if (some.length !== others.length) return []; // one node tells those of another block
