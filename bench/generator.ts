@@ -190,7 +190,8 @@ let lengthAt = 0;
 
 /** Where an answer ends; -1 as long as its headers have not come whole. */
 function endOf(bytes: Uint8Array, have: number): number {
-  if (!isLength(bytes, lengthAt)) {
+  // Behind what has come lie answers before it, which may be longer.
+  if (lengthAt >= have || !isLength(bytes, lengthAt)) {
     lengthAt = 0;
     while (lengthAt < have && !isLength(bytes, lengthAt)) lengthAt++;
   }
