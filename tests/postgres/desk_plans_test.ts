@@ -44,7 +44,8 @@ Deno.test("a filter of a desk reads the few rows that it finds", async () => {
   const asked = { source: { account: ramp.id }, destination: { address: OUTSIDE }, value: "0.5" };
   equal((await realm.admin.send("POST", "/v1/withdrawals", asked)).status, 201);
   await plans.sql.unsafe(`update ${schema}.withdrawals set status = 'FAILED'`);
-  const grown = await grow(plans, schema);
+  // Nodes would be asked about copies of addresses, which are none.
+  const grown = await grow(plans, schema, ASKED.filter((table) => table !== "addresses"));
   ok(grown.has("deposits") && grown.has("withdrawals"));
   await anvil.pool({ to: address, value: ETHER });
   await fixture.mine();
@@ -135,10 +136,14 @@ async function farAndNear({ sql }: PlanLog, schema: string): Promise<void> {
     analyze ${schema}.deposits`);
 }
 
-async function grow({ sql }: PlanLog, schema: string): Promise<Set<string>> {
+async function grow(
+  { sql }: PlanLog,
+  schema: string,
+  asked: readonly string[] = ASKED,
+): Promise<Set<string>> {
   const others = await sql<{ name: string }[]>`
     select relname as name from pg_class where relnamespace = ${schema}::regnamespace
-      and relkind = 'r' and relname <> all (${ASKED})`;
+      and relkind = 'r' and relname <> all (${asked as string[]})`;
   return await copyRows(sql, schema, ROWS, others.map(({ name }) => name));
 }
 

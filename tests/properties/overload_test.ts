@@ -9,7 +9,7 @@ import { assertInvariants } from "./invariants.ts";
 const WAITING_MAX = 100;
 const ASKED = 400;
 /** Requests of one realm that may wait for the database. */
-const WAITING = 1000;
+const WAITING = 800;
 
 Deno.test("more moves than may wait are answered 503 with retry-after, and the rest as ever", async () => {
   await using realm = await testRealm();

@@ -65,16 +65,16 @@ async function copyTable(
   return made.count >= rows / 2;
 }
 
-/** One column of each unique index: an id or an address where there is one, or else a number, or else a text. */
+/** One column of each unique index: an id where there is one, or else a number, an address or another text. */
 async function uniqueColumns(sql: postgres.Sql, table: string): Promise<Set<string>> {
   const rows = await sql<{ name: string }[]>`
     select distinct on (i.indexrelid) quote_ident(a.attname) as name
     from pg_index i, unnest(i.indkey::smallint[]) k(number), pg_attribute a
     where i.indrelid = ${table}::regclass and i.indisunique
       and a.attrelid = i.indrelid and a.attnum = k.number
-    order by i.indexrelid, a.attname <> 'id', a.attname <> 'address',
+    order by i.indexrelid, a.attname <> 'id',
       array_position(array['uuid', 'bigint', 'integer', 'text'], a.atttypid::regtype::text),
-      a.attnum`;
+      a.attname <> 'address', a.attnum`;
   return new Set(rows.map(({ name }) => name));
 }
 
