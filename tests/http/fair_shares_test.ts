@@ -80,6 +80,35 @@ Deno.test("customers who fill their places together keep out neither those who w
   equal((await customer.send("GET", "/v1/accounts")).status, 200);
 });
 
+Deno.test("streams of events and questions about profiles take places like all requests", async () => {
+  await using realm = await testRealm();
+  const statements: string[] = [];
+  await using process = realm.another({}, (text) => statements.push(text));
+  const { pool } = (await process.services.realms.find(realm.id))!;
+  const { id, identity, key } = await realm.user();
+  const own = `/v1/identities/${identity}`;
+  equal((await process.send(key)("GET", "/v1/auth/me")).status, 200);
+  const over = Promise.withResolvers<void>();
+  const all = Array.from(
+    { length: 950 },
+    (_, i) => withConcurrencyLimit(pool, () => over.promise, { user: `${id} ${i}`, scopes: [] }),
+  );
+  statements.length = 0;
+  const statuses: number[] = [];
+  for (const [method, path] of [["GET", "/v1/events"], ["GET", `${own}/person`], ["PATCH", own]]) {
+    const body = method === "PATCH" ? '{"company":1}' : undefined;
+    const headers = { "x-api-key": key, "content-type": "application/json" };
+    const request = new Request(`http://purser.test${path}`, { method, headers, body });
+    const answer = await process.app(request, "127.0.0.1");
+    statuses.push(answer.status);
+    await answer.body?.cancel();
+  }
+  over.resolve();
+  await Promise.all(all);
+  const asked = statements.filter((text) => /identities|event_readers|events/.test(text));
+  deepEqual([statuses, asked], [[503, 503, 503], []]);
+});
+
 Deno.test("customers leave slots of large bodies to those who work for the realm", () => {
   const pool = {};
   const theirs = Array.from({ length: 8 }, (_, i) => reserveLargeBody(pool, `${i % 4}`, false));
