@@ -47,7 +47,7 @@ interface Taken {
 }
 
 /** Whose work it is: of a user, or of nobody, with the scopes of its key. */
-type Whose = Pick<Actor, "user" | "scopes">;
+export type Whose = Pick<Actor, "user" | "scopes">;
 
 const taken = new WeakMap<object, Taken>();
 
