@@ -137,7 +137,7 @@ async function sendStatement(
   const { pool } = call.realm!;
   const asked = { ...call.query, account: call.params.id };
   const begin = () => runQuery(pool, (db) => openStatement(db, call.actor, asked));
-  const statement = await withConcurrencyLimit(pool, begin, call.actor.user);
+  const statement = await withConcurrencyLimit(pool, begin, call.actor);
   const { format = acceptsJson(call.accept) ? "json" : "csv" } = call.query;
   const csv = format === "csv";
   const parts = await openParts(call, pool);

@@ -11,6 +11,7 @@ import {
   keptMs,
   listEvents,
 } from "../domain/webhooks/event_log.ts";
+import { withConcurrencyLimit } from "./http/concurrency_limit.ts";
 import { search } from "./http/execution.ts";
 import { openEventStream } from "./http/event_stream.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
@@ -70,8 +71,10 @@ export const eventRoutes: readonly AnyRoute[] = [
 async function stream(call: Call<unknown, EventStream, undefined>): Promise<Reply> {
   const { actor, realm, query, services: { ending } } = call;
   const after = call.header("last-event-id") ?? query.after ?? null;
-  await note(call);
-  if (after !== null) await runQuery(realm!.pool, (db) => assertKept(db, actor, after));
+  await withConcurrencyLimit(realm!.pool, async () => {
+    await note(call);
+    if (after !== null) await runQuery(realm!.pool, (db) => assertKept(db, actor, after));
+  }, actor);
   const seesAll = filterOf(actor, query).reader.seesAll;
   const opened = await openEventStream({
     ...{ pool: realm!.pool, user: actor.user, seesAll, asked: query, after, ending },

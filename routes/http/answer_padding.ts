@@ -11,8 +11,11 @@
 
 /** The header, which clients ignore. */
 const NAME = "x-padding";
-/** So long that head and body of a usual answer fit behind it, and that proxies with heads of 4 KiB take it. */
-const VALUE = "x".repeat(2048);
+/**
+ * Characters of the headers of a padded answer: head and body of a usual answer fit behind them. Proxies that take
+ * heads of 4 KiB refuse longer ones, so an answer with long headers of its own, such as a link, is padded by less.
+ */
+const HEADERS = 2560;
 /** Connections are told apart by their ports; after so many requests they are begun anew. */
 const REQUESTS = 65_536;
 const PORTS = 65_536;
@@ -44,8 +47,16 @@ export function openPadding(): Padding {
     },
     async add(answer) {
       const padded = await answer;
-      padded.headers.append(NAME, VALUE);
+      const { headers } = padded;
+      const own = [...headers].reduce((sum, pair) => sum + lengthOf(pair), 0);
+      const missing = HEADERS - own - lengthOf([NAME, ""]);
+      if (missing > 0) headers.append(NAME, "x".repeat(missing));
       return padded;
     },
   };
+}
+
+/** Characters of a header as it is sent. */
+function lengthOf([name, value]: readonly [name: string, value: string]): number {
+  return name.length + ": ".length + value.length + "\r\n".length;
 }

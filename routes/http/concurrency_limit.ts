@@ -4,10 +4,13 @@
  * requests whose connection was lost without the driver noticing.
  * @module
  */
+import { type Actor, reachesRealm } from "../../domain/actor.ts";
 import { DomainError } from "../../domain/errors.ts";
 
 const REQUESTS_MAX = 1000;
-/** One user has at most so many times as many of them as are free: of a thousand 800, and the next user 160 more. */
+/** Of these, places that customers, and callers without a key, leave to those who work for the realm or run the service. */
+const REQUESTS_OF_HOUSE = 50;
+/** One user has at most so many times as many of them as are free: of 950 760, and the next user 152 more. */
 const USER_SHARE = 4;
 /** Longer than any statement may run, so that the database's own answer comes first. */
 const DATABASE_TIMEOUT_MS = 60_000;
@@ -43,21 +46,24 @@ interface Taken {
   users: Map<string, number>;
 }
 
+/** Whose work it is: of a user, or of nobody, with the scopes of its key. */
+export type Whose = Pick<Actor, "user" | "scopes">;
+
 const taken = new WeakMap<object, Taken>();
 
 /**
  * Does work that uses a pool, unless too many requests use it already. Of one user there are never so many that those of
- * others find no place.
+ * others find no place, and of customers never so many that those who work for the realm find none.
  *
- * @param user whose work it is; without, it is nobody's
+ * @param whose whose work it is; without, it is the service's own
  * @throws {DomainError} service.overloaded
  */
 export async function withConcurrencyLimit<T>(
   pool: object,
   work: () => Promise<T>,
-  user = "",
+  whose?: Whose,
 ): Promise<T> {
-  const leave = take(pool, user);
+  const leave = take(pool, whose);
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
     () => reject(busy("the database did not answer in time")),
@@ -72,10 +78,12 @@ export async function withConcurrencyLimit<T>(
 }
 
 /** Takes the place of a request; the function returned gives it back. @throws {DomainError} service.overloaded */
-function take(pool: object, user: string): () => void {
+function take(pool: object, whose?: Whose): () => void {
+  const { user } = whose ?? { user: "" };
+  const isHouse = whose === undefined || reachesRealm(whose);
   const places = taken.get(pool) ?? { all: 0, users: new Map<string, number>() };
   taken.set(pool, places);
-  const free = REQUESTS_MAX - places.all;
+  const free = REQUESTS_MAX - (isHouse ? 0 : REQUESTS_OF_HOUSE) - places.all;
   if (free <= 0) throw busy("too many requests are waiting in this realm");
   if (user === "") {
     places.all++;

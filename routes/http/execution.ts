@@ -156,7 +156,7 @@ export async function query<P, Q, B>(
     const found = await withConcurrencyLimit(pool, async () => {
       if (check !== undefined) await runQuery(pool, check);
       return await readQuickly(call, replica, work);
-    }, call.actor.user);
+    }, call.actor);
     if (found !== null) return replyWith(call, found.result, lagHeader(found));
   }
   let view: unknown;
@@ -284,7 +284,7 @@ function transferRequest<P, B>(call: Call<P, DryRunQuery, B>, status: number): T
     idempotency: call.query.dry_run ? null : call.idempotency,
     status,
     problem: (refused, requestId) => refusalOf(call, refused, requestId),
-    limited: (work) => withConcurrencyLimit(call.realm!.pool, work, call.actor.user),
+    limited: (work) => withConcurrencyLimit(call.realm!.pool, work, call.actor),
     lostStanding: call.lostStanding,
   };
 }
@@ -324,7 +324,7 @@ function poolOf<P, Q, B>(call: Call<P, Q, B>): Pool {
 /** Runs work of a request within the limits of its pool; users of a realm take turns at the platform's. */
 function limited<P, Q, B, T>(call: Call<P, Q, B>, work: () => Promise<T>): Promise<T> {
   const { actor } = call;
-  const run = () => withConcurrencyLimit(poolOf(call), work, actor.user);
+  const run = () => withConcurrencyLimit(poolOf(call), work, actor);
   const isUsers = call.realm === null && actor.kind === "user" && actor.realm.id !== "";
   if (!isUsers) return run();
   return onPlatform(actor.realm.id, run, { user: actor.user, signal: call.signal() });

@@ -13,7 +13,7 @@ import type { ProfileCommand } from "../../domain/people/commands.ts";
 import { noPlatform } from "../../domain/people/people.ts";
 import { markProfile } from "../../domain/people/erasure.ts";
 import type { PeopleProvider, Prepared, ProfileQuery } from "../../domain/people/provider.ts";
-import { listing } from "./concurrency_limit.ts";
+import { listing, withConcurrencyLimit } from "./concurrency_limit.ts";
 import { command, query, readMany } from "./execution.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 
@@ -77,7 +77,8 @@ export async function readProfiles<P, Q, B, F, T>(
 ): Promise<Reply> {
   const people = await platformOf(call);
   const { pool } = call.realm!;
-  const read = await ask(people, await runQuery(pool, find));
+  const found = await withConcurrencyLimit(pool, () => runQuery(pool, find), call.actor);
+  const read = await ask(people, found);
   const show = async (db: Db) => {
     const view = await read(db);
     return Array.isArray(view) ? await answerable(view, openAnswer()) : view;

@@ -112,7 +112,7 @@ export async function inSteps<P, Q, B, Plan, T>(
     const plan = await runQuery(pool, decide);
     const parts = await openParts(call, pool);
     return { view: await parts.read((db) => read(db, plan)), headers: parts.headers };
-  }, call.actor.user);
+  }, call.actor);
 }
 
 /** Adds headers to an answer. */

@@ -59,9 +59,9 @@ export function openStanding(
   const isKnown = () => caller!.realm === null || Math.abs(now() - askedAt) < ASKED_MS;
   async function compare(then: Caller): Promise<DomainError | null> {
     try {
-      const found = await confirm(then, now());
-      askedAt = now();
-      return narrowed(then, found);
+      const lost = narrowed(then, await confirm(then, now()));
+      if (lost === null) askedAt = now(); // who has lost it is not known to have it when asked again
+      return lost;
     } catch (error) {
       if (error instanceof DomainError && error.code.startsWith("auth.")) return error;
       throw error;

@@ -1,5 +1,5 @@
 /** Answers in one packet. @module */
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import { openPadding } from "../../routes/http/answer_padding.ts";
 import { testRealm } from "../support/realm.ts";
 import { startService } from "../support/started_service.ts";
@@ -51,4 +51,35 @@ Deno.test("a connection is taken for a new one after 65 536 requests; a port tha
   deepEqual(due.flatMap((one, i) => one ? i : []), [1]);
   deepEqual([isDue(8000), isDue(8000), isDue(8001), isDue(8001)], [false, true, false, true]);
   deepEqual([isDue(65_536), isDue(65_536)], [false, false]);
+});
+
+Deno.test("an answer with a long link is padded by less: no head grows beyond what proxies take", async () => {
+  await using realm = await testRealm();
+  await realm.currency("5");
+  await realm.currency("5");
+  await using service = await startService("");
+  const { hostname, port } = new URL(service.url);
+  const names = Array.from({ length: 70 }, (_, i) => `"account number ${i}"`);
+  const query = encodeURIComponent(`{"reference":{"$nin":[${names}]}}`);
+  const path = `/v1/accounts/all?scope=all&limit=1&query=${query}`;
+  using connection = await Deno.connect({ hostname, port: Number(port) });
+  const [plain, padded] = [
+    await ask(connection, path, realm.admin.key),
+    await ask(connection, path, realm.admin.key),
+  ];
+  equal(/^link: /m.test(plain.head), true, plain.head);
+  ok(plain.head.length > 2048 && plain.head.length < 4096, `${plain.head.length}`);
+  ok(padded.head.length < 4096, `${padded.head.length}`);
+});
+
+Deno.test("headers of any length that are padded have one length; longer ones stay", async () => {
+  const { add } = openPadding();
+  const lengths = [];
+  for (const length of [1, 500, 2000, 3000]) {
+    const { headers } = await add(new Response(null, { headers: { link: "x".repeat(length) } }));
+    lengths.push(
+      [...headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0),
+    );
+  }
+  deepEqual(lengths, [2560, 2560, 2560, 3008]);
 });

@@ -7,23 +7,31 @@ import {
   withConcurrencyLimit,
 } from "../../routes/http/concurrency_limit.ts";
 import { streamOf } from "../../routes/http/exports.ts";
+import type { Scope } from "../../domain/actor.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
 Deno.test("withConcurrencyLimit() leaves places to others, however many requests one user or several have", async () => {
   const pool = {};
   const held = Promise.withResolvers<void>();
-  const request = (user: string) => withConcurrencyLimit(pool, () => held.promise, user);
+  const request = (user: string, ...scopes: Scope[]) =>
+    withConcurrencyLimit(pool, () => held.promise, { user, scopes });
   const all: Promise<void>[] = [];
-  for (const [user, most] of [["one", 800], ["two", 160], ["three", 32], ["four", 7]] as const) {
+  for (const [user, most] of [["one", 760], ["two", 152], ["three", 31], ["four", 6]] as const) {
     all.push(...Array.from({ length: most }, () => request(user)));
     await rejects(request(user), { code: "service.overloaded" }, user);
   }
   all.push(request("five"));
-  await rejects(request("six"), { code: "service.overloaded" }, "a thousand are the most");
+  for (const nobody of ["six", ""]) await rejects(request(nobody), { code: "service.overloaded" });
+  all.push(...Array.from({ length: 50 }, (_, i) => request(`house ${i}`, "own", "realm")));
+  await rejects(
+    request("house", "realm"),
+    { code: "service.overloaded" },
+    "a thousand are the most",
+  );
   held.resolve();
   await Promise.all(all);
-  equal(await withConcurrencyLimit(pool, () => Promise.resolve(1), "one"), 1);
+  equal(await withConcurrencyLimit(pool, () => Promise.resolve(1), { user: "one", scopes: [] }), 1);
 });
 
 Deno.test("a customer whose requests without number wait for each other keeps nobody out of its realm", async () => {
@@ -51,6 +59,54 @@ Deno.test("a customer whose requests without number wait for each other keeps no
   await holding;
   await Promise.all(flood);
   equal((await others).status, 200);
+});
+
+Deno.test("customers who fill their places together keep out neither those who work for the realm nor the operator", async () => {
+  await using realm = await testRealm();
+  const customer = await realm.user();
+  const { pool } = (await realm.services.realms.find(realm.id))!;
+  const over = Promise.withResolvers<void>();
+  const all = [pool, realm.services.platform].flatMap((one) =>
+    Array.from({ length: 1000 }, async (_, i) => {
+      const whose = { user: `${i}`, scopes: [] };
+      await withConcurrencyLimit(one, () => over.promise, whose).catch(() => {});
+    })
+  );
+  equal((await customer.send("GET", "/v1/accounts")).status, 503);
+  equal((await realm.admin.send("GET", "/v1/accounts")).status, 200);
+  equal((await realm.operator("GET", "/v1/realms")).status, 200);
+  over.resolve();
+  await Promise.all(all);
+  equal((await customer.send("GET", "/v1/accounts")).status, 200);
+});
+
+Deno.test("streams of events and questions about profiles take places like all requests", async () => {
+  await using realm = await testRealm();
+  const statements: string[] = [];
+  await using process = realm.another({}, (text) => statements.push(text));
+  const { pool } = (await process.services.realms.find(realm.id))!;
+  const { id, identity, key } = await realm.user();
+  const own = `/v1/identities/${identity}`;
+  equal((await process.send(key)("GET", "/v1/auth/me")).status, 200);
+  const over = Promise.withResolvers<void>();
+  const all = Array.from(
+    { length: 950 },
+    (_, i) => withConcurrencyLimit(pool, () => over.promise, { user: `${id} ${i}`, scopes: [] }),
+  );
+  statements.length = 0;
+  const statuses: number[] = [];
+  for (const [method, path] of [["GET", "/v1/events"], ["GET", `${own}/person`], ["PATCH", own]]) {
+    const body = method === "PATCH" ? '{"company":1}' : undefined;
+    const headers = { "x-api-key": key, "content-type": "application/json" };
+    const request = new Request(`http://purser.test${path}`, { method, headers, body });
+    const answer = await process.app(request, "127.0.0.1");
+    statuses.push(answer.status);
+    await answer.body?.cancel();
+  }
+  over.resolve();
+  await Promise.all(all);
+  const asked = statements.filter((text) => /identities|event_readers|events/.test(text));
+  deepEqual([statuses, asked], [[503, 503, 503], []]);
 });
 
 Deno.test("customers leave slots of large bodies to those who work for the realm", () => {
