@@ -4,8 +4,7 @@
  */
 import postgres from "postgres";
 import { placingRows } from "./answer_rows.ts";
-import { silenceLost } from "./lost_connections.ts";
-import { oneCallerEach } from "./one_caller.ts";
+import { oneCallerEach, sharedByAll } from "./one_caller.ts";
 import { passwordFor } from "./server_password.ts";
 import { parametersOf, type Session } from "./session_settings.ts";
 import { tracingStatements } from "./statement_spans.ts";
@@ -51,8 +50,8 @@ export function connect(
   login: Login | null,
 ): postgres.Sql {
   const open = (closed: () => void) => openOne(options, url, as, login, closed);
-  const sql = as.name === "posting" && max === 1 ? open(() => {}) : oneCallerEach(open, max);
-  return tracingStatements(silenceLost(sql));
+  const sql = as.name === "posting" && max === 1 ? sharedByAll(open) : oneCallerEach(open, max);
+  return tracingStatements(sql);
 }
 
 /** Opens one connection on its first use. */

@@ -8,15 +8,27 @@
  * caller after the reconnection. Here each connection is a pool of the driver of its own, and one of which it is not
  * certain that it is free is ended. The queue of postings alone sends batches behind one another, with guards of its own.
  *
+ * Where a connection closes, what was sent over it fails at once, and nothing more is sent for its transaction. Between the
+ * error of a socket and its end the driver takes what it is given, and tells nobody that it is lost; later it would end the
+ * process, or leave the statement in a buffer for the next connection.
+ *
  * It reaches below the driver's interface: a statement is given to the pool that its function `handler` belongs to.
  *
  * @module
  */
 import type postgres from "postgres";
 import { codeOf, isDisconnect, isOfServer, isStatementLost, noteUnsent } from "./errors.ts";
-import { handlerOf, onHandled, renewStatement, type Statement } from "./statements.ts";
+import {
+  cancellerOf,
+  handlerOf,
+  onHandled,
+  refuseFurther,
+  renewStatement,
+  type Statement,
+} from "./statements.ts";
 
 type Begin = (...args: unknown[]) => Promise<unknown>;
+type Work = (tx: postgres.TransactionSql) => unknown;
 
 /** Opens a pool of the driver with one connection; its function is called when the connection has closed. */
 export type Open = (closed: () => void) => postgres.Sql;
@@ -26,8 +38,12 @@ interface Connection {
   handler: Statement["handler"];
   /** Whether it closed; it may have been opened anew since. */
   isClosed: boolean;
+  /** Whether it closed in use: what its transaction still sends is refused. */
+  isLost: boolean;
   /** What its user sent last by itself: a statement, or the beginning of a transaction. */
   last: Statement | null;
+  /** What was given to the driver and is not answered, but {@link run}'s statements. */
+  sent: Set<Statement>;
 }
 
 interface Waiter {
@@ -49,7 +65,7 @@ interface State {
 }
 
 const pools = new WeakMap<Statement["handler"], State>();
-const connections = new WeakMap<Statement["handler"], Connection>();
+const connections = new WeakMap<object, Connection>();
 const urgent = new WeakSet<Statement>();
 
 /** Opens a pool of so many connections at most. */
@@ -67,6 +83,11 @@ export function oneCallerEach(open: Open, max: number): postgres.Sql {
   });
 }
 
+/** Opens one connection that all callers share: the queue of postings alone may, and it begins no transactions of the driver. */
+export function sharedByAll(open: Open): postgres.Sql {
+  return watched(open, () => {}).sql;
+}
+
 /** Has a statement wait for nobody: where all connections are in use, it gets one more. */
 export function atOnce<S>(statement: S): S {
   urgent.add(statement as Statement);
@@ -75,14 +96,34 @@ export function atOnce<S>(statement: S): S {
 
 onHandled((statement) => {
   const state = pools.get(statement.handler);
-  if (state === undefined) {
-    const connection = connections.get(statement.handler);
-    if (connection !== undefined) connection.last = statement;
-    return false;
+  if (state !== undefined) {
+    run(state, statement);
+    return true;
   }
-  run(state, statement);
-  return true;
+  const connection = connections.get(statement.canceller!);
+  if (connection === undefined) return false;
+  if (statement.handler === connection.handler) connection.last = statement;
+  else if (connection.isLost) {
+    statement.reject(refusal("CONNECTION_CLOSED"));
+    return true;
+  }
+  keep(connection.sent, statement);
+  return false;
 });
+
+/** Keeps a statement until it is answered. */
+function keep(sent: Set<Statement>, statement: Statement): void {
+  const { resolve, reject } = statement;
+  sent.add(statement);
+  statement.resolve = (answer) => {
+    sent.delete(statement);
+    resolve(answer);
+  };
+  statement.reject = (error) => {
+    sent.delete(statement);
+    reject(error);
+  };
+}
 
 /** Runs a statement on a connection of its own; on another one where its plan was lost there, and nothing done. */
 function run(state: State, statement: Statement, isAgain = false): void {
@@ -108,17 +149,17 @@ function run(state: State, statement: Statement, isAgain = false): void {
 
 /** Runs a transaction on a connection of its own. */
 async function begin(state: State, args: unknown[]): Promise<unknown> {
-  const work = args.pop() as (tx: unknown) => unknown;
+  const work = args.pop() as Work;
   const connection = await take(state);
   let [isBegun, isFree] = [false, false];
   let failure: unknown = null;
   try {
     const result = await (connection.sql.begin as unknown as Begin)(
       ...args,
-      async (tx: unknown) => {
+      async (tx: postgres.TransactionSql) => {
         isBegun = true;
         try {
-          return await work(tx);
+          return await untilEnd(tx, work);
         } catch (error) {
           failure = error;
           throw error;
@@ -135,6 +176,20 @@ async function begin(state: State, args: unknown[]): Promise<unknown> {
     throw error;
   } finally {
     leave(state, connection, isFree);
+  }
+}
+
+/** Runs the work of a transaction or savepoint, which sends nothing more when it has ended. */
+async function untilEnd(tx: postgres.TransactionSql, work: Work): Promise<unknown> {
+  const savepoint = tx.savepoint as unknown as Begin;
+  const inner: Begin = (...args) => {
+    const rest = args.pop() as Work;
+    return savepoint(...args, (sp: postgres.TransactionSql) => untilEnd(sp, rest));
+  };
+  try {
+    return await work(Object.assign(tx, { savepoint: inner }));
+  } finally {
+    refuseFurther(tx);
   }
 }
 
@@ -172,17 +227,38 @@ function take(state: State, isUrgent = false): Promise<Connection> {
 }
 
 function opened(state: State): Connection {
-  const sql = state.open(() => {
+  const connection = watched(state.open, () => {
     connection.isClosed = true;
-    // Between the error and the end of its socket the driver takes what is sent, and tells nobody that it is lost.
-    if (isInUse(connection)) connection.last!.reject(refusal("CONNECTION_CLOSED"));
     const at = state.free.indexOf(connection);
     if (at >= 0) drop(state, state.free.splice(at, 1)[0]);
   });
-  const connection: Connection = { sql, handler: handlerOf(sql), isClosed: false, last: null };
-  connections.set(connection.handler, connection);
   state.all.add(connection);
   return connection;
+}
+
+/** Opens a connection; when it closes, what was sent over it fails, and then the function is called. */
+function watched(open: Open, closed: () => void): Connection {
+  const sql = open(() => {
+    lose(connection);
+    closed();
+  });
+  const connection: Connection = {
+    ...{ sql, handler: handlerOf(sql), isClosed: false, isLost: false, last: null },
+    sent: new Set(),
+  };
+  connections.set(cancellerOf(sql), connection);
+  return connection;
+}
+
+/** Fails what was sent. What waits for an unused connection that closes is sent over its next one by the driver. */
+function lose(connection: Connection): void {
+  const { last, sent, handler } = connection;
+  connection.isLost = isInUse(connection);
+  if (connection.isLost) last!.reject(refusal("CONNECTION_CLOSED"));
+  for (const statement of [...sent]) {
+    if (statement.state === null && statement.handler === handler) continue;
+    statement.reject(refusal("CONNECTION_CLOSED"));
+  }
 }
 
 /** Gives a connection to who waits for one; ends it where it may not be free. */

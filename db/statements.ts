@@ -92,6 +92,11 @@ export function handlerOf(sql: postgres.Sql | postgres.TransactionSql): Statemen
   return (sql.unsafe("") as unknown as Statement).handler; // which nobody sends
 }
 
+/** Gives what the statements of a pool have in common, those of its transactions and savepoints too. */
+export function cancellerOf(sql: postgres.Sql): object {
+  return (sql.unsafe("") as unknown as Statement).canceller!; // which nobody sends
+}
+
 /**
  * Ends a transaction or savepoint for its work: the driver would send what the work asks later, on a connection that is
  * another caller's by then, or for no transaction at all.

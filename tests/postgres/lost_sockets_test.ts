@@ -10,6 +10,7 @@ import { makeCertificates } from "../support/certificates.ts";
 import { superuserUrl, testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { openProxy } from "../support/held_queues.ts";
+import { openWay, whenFailed } from "../support/reset_sockets.ts";
 
 async function withPool(url: string, work: (pool: Pool) => Promise<void>): Promise<void> {
   const database = openDatabase({ url, prepare: true, parseJson: JSON.parse, platformMax: 1 });
@@ -112,41 +113,16 @@ for (const [what, ask] of Object.entries(ASKS)) {
   });
 
   Deno.test(`what comes between the failure of an unused connection and its end is told at once: ${what}`, async () => {
-    const target = new URL(superuserUrl());
-    const clients: net.Socket[] = [];
-    const proxy = net.createServer((client) => {
-      const server = net.connect(Number(target.port), target.hostname);
-      for (const one of [client, server]) one.on("error", () => {});
-      client.pipe(server).pipe(client);
-      clients.push(client);
-    });
-    await using way = await listening(proxy, target.href);
+    await using way = await openWay(superuserUrl());
     await withPool(way.url, async (pool) => {
       await ask(pool);
       const asked = whenFailed(() => ask(pool));
-      clients[0].resetAndDestroy();
+      way.reset();
       const error = await failureIn(asked);
       equal(error?.code, "CONNECTION_CLOSED", `${error}`);
       await ask(pool);
     });
-    for (const client of clients) client.destroy();
   });
-}
-
-/** Does something right behind the next error that a socket of this process tells its owner. */
-function whenFailed<T>(work: () => Promise<T>): Promise<T> {
-  const { promise, resolve } = Promise.withResolvers<T>();
-  const sockets: { emit: (name: string, ...args: unknown[]) => boolean } = net.Socket.prototype;
-  const { emit } = sockets;
-  sockets.emit = function (name, ...args) {
-    const isHeard = emit.call(this, name, ...args);
-    if (name === "error") {
-      sockets.emit = emit;
-      resolve(work());
-    }
-    return isHeard;
-  };
-  return promise;
 }
 
 Deno.test("a transaction whose connection is lost before it begins was not done; at its commit it may be", async () => {
