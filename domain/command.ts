@@ -36,9 +36,9 @@ export type { Db, LedgerTx, LockOption, OptionsFor, Pool, Tx, TxFor };
 
 /** The key under which an answer is stored, and the fingerprint of its request. */
 export interface IdempotencyClaim {
-  /** First 128 bits of the SHA-256 of user and key, as a UUID. */
+  /** First 128 bits of the SHA-256 of user and key, as a UUID without hyphens. */
   key: string;
-  /** First 124 bits of the SHA-256 of method, path and body, and the caller's rights, as a UUID. */
+  /** First 124 bits of the SHA-256 of method, path and body, and the caller's rights, as a UUID without hyphens. */
   fingerprint: string;
 }
 
@@ -167,9 +167,10 @@ export function keyReused(): DomainError {
 
 /** Whether a request repeats the one whose answer is kept, with rights that are no narrower. */
 function isRepeat(
-  { fingerprint: kept }: Pick<IdempotencyClaim, "fingerprint">,
+  { fingerprint: read }: Pick<IdempotencyClaim, "fingerprint">,
   { fingerprint: given }: Pick<IdempotencyClaim, "fingerprint">,
 ): boolean {
+  const kept = read.replaceAll("-", ""); // as PostgreSQL writes it
   const [then, now] = [kept, given].map((text) => parseInt(text.slice(-1), 16));
   return kept.slice(0, -1) === given.slice(0, -1) && then >> 1 <= now >> 1 &&
     (then & 1) <= (now & 1);

@@ -14,6 +14,8 @@ let lastMs = 0;
 let counter = 0;
 const random = new Uint8Array(6 * 256);
 let used = random.length;
+/** The beginning of the ids of a millisecond, which share its text. */
+let [beginningMs, beginning] = [-1, ""];
 
 /** Makes `count` ids that all carry the millisecond `at` (or the process's last one, if later). */
 export function newIds(at: number, count: number): { ids: string[]; at: number } {
@@ -67,11 +69,17 @@ function format(ms: number, n: number): string {
   }
   const r = used;
   used += 6;
-  const time = ms.toString(16).padStart(12, "0");
+  if (ms !== beginningMs) [beginningMs, beginning] = [ms, begin(ms)];
   const high = (n >>> 14).toString(16).padStart(3, "0");
   const low = n & 0x3fff;
-  return time.slice(0, 8) + "-" + time.slice(8) + "-7" + high + "-" +
+  return beginning + high + "-" +
     HEX[0x80 | (low >>> 8)] + HEX[low & 0xff] + "-" +
     HEX[random[r]] + HEX[random[r + 1]] + HEX[random[r + 2]] +
     HEX[random[r + 3]] + HEX[random[r + 4]] + HEX[random[r + 5]];
+}
+
+/** Time and version of an id. */
+function begin(ms: number): string {
+  const time = ms.toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7`;
 }

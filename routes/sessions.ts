@@ -160,7 +160,7 @@ async function enter<P, Q, B>(
         at,
         address,
         network,
-        agent: agentOf(call.agent),
+        agent: agentOf(call.header("user-agent")),
         ttlS: services.config.userKeyTtlS,
         requestId: call.requestId,
         openFactor: (user, ciphertext) =>

@@ -178,7 +178,8 @@ function createServer(
       if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) {
         throw noRoute();
       }
-      assertAcceptable(headers.get("accept"), types);
+      const accept = headers.get("accept");
+      assertAcceptable(accept, types);
       const meta = { at: services.now(), requestId, address };
       const standing = openStanding(services.now, {
         read: (at) => authenticator.authenticate(headers, route.access, { ...meta, at }),
@@ -200,10 +201,11 @@ function createServer(
       const known = standing.again(); // its key may have ended while the body came
       const caller = known instanceof Promise ? await known : known;
       const whole = { ...meta, at: timeOf(services, caller) };
-      const parts = { headers, params, text, long, standing, signal: leaving.signal };
+      const parts = { headers, accept, params, text, long, standing, signal: leaving.signal };
       const call = callOf({ services, route }, request, whole, caller, parts);
       assertFresh(call);
-      const reply = await finished(await handle(call), call);
+      const finish = finished(await handle(call), call);
+      const reply = finish instanceof Promise ? await finish : finish;
       status = reply.status;
       return send(reply, requestId, limits);
     } catch (error) {
@@ -267,7 +269,7 @@ function assertFresh({ route, actor, claims, body, at }: Call<unknown, unknown, 
 }
 
 /** The parts of a request that are known already. */
-type Read = Pick<Call<Record<string, string>, 0, 0>, "params" | "signal"> & {
+type Read = Pick<Call<Record<string, string>, 0, 0>, "params" | "signal" | "accept"> & {
   headers: RequestHeaders;
   standing: Standing;
   text: string;
@@ -281,7 +283,7 @@ function callOf(
   request: Request,
   meta: RequestMeta,
   caller: Caller,
-  { headers, params, text, long, signal, standing }: Read,
+  { headers, accept, params, text, long, signal, standing }: Read,
 ): Call<unknown, unknown, unknown> {
   const { chains, hotFeeMaxFactor, webhooks } = services.config;
   const settings = { chains, hotFeeMaxFactor, webhooks };
@@ -292,7 +294,6 @@ function callOf(
     route,
     requestId: meta.requestId,
     address: meta.address,
-    agent: headers.get("user-agent"),
     at: meta.at,
     applicationKey: caller.applicationKey,
     actor,
@@ -309,9 +310,9 @@ function callOf(
       })
       : null,
     target: () => request.url.slice(pathStart(request.url)),
-    accept: headers.get("accept"),
+    accept,
     header: (name) => headers.get(name),
-    preferWaitS: preferWait(headers.get("prefer")),
+    preferWaitS: route.waits ? preferWait(headers.get("prefer")) : 0,
     signal,
     conditions: conditionsOf(route, headers),
     params: route.params === undefined ? {} : check(route.params, params, "query.invalid", "path"),

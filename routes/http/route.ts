@@ -34,8 +34,6 @@ export interface Call<P, Q, B> {
   requestId: string;
   /** Network address of the caller. */
   address: string;
-  /** The user-agent header. */
-  agent: string | null;
   /** When the request arrived, in milliseconds since the epoch. */
   at: number;
   /** The application key, on routes that take one. */
@@ -59,6 +57,7 @@ export interface Call<P, Q, B> {
   accept: string | null;
   /** Reads any other header. */
   header: (name: string) => string | null;
+  /** The seconds of `Prefer: wait`, where its route honours it; else 0. */
   preferWaitS: number;
   /** Aborted when the caller has gone or the process ends; read only where the handler waits. */
   signal: () => AbortSignal;

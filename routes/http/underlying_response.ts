@@ -63,7 +63,9 @@ export function answerOf(
   status: number,
   ...lists: readonly HeaderList[]
 ): Response {
-  return answer(body, status, lists.flatMap(({ pairs }) => pairs));
+  const all: HeaderPair[] = []; // `flatMap` takes half of a microsecond
+  for (const { pairs } of lists) all.push(...pairs);
+  return answer(body, status, all);
 }
 
 type Answer = typeof byInterface;
