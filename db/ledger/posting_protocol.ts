@@ -177,10 +177,20 @@ export function bulkParameters(
  * @param position the move's in its posting, from 0
  */
 export function stampedId(stamp: string, position: number): { id: string; at: number } {
+  if (stamp !== stamped.stamp) stamped = partsOf(stamp);
+  const { beginning, tail, at } = stamped;
+  return { id: `${beginning}${(0x8000 + position).toString(16)}${tail}`, at };
+}
+
+/** What the ids of a posting have in common: those of its moves are read one after the other. */
+let stamped = partsOf("");
+
+function partsOf(stamp: string): { stamp: string; beginning: string; tail: string; at: number } {
   const [high, low, number] = [stamp.slice(0, 8), stamp.slice(8, 12), stamp.slice(12, 16)];
-  const place = (0x8000 + position).toString(16);
   return {
-    id: `${high}-${low}-${number}-${place}-${stamp.slice(16)}`,
+    stamp,
+    beginning: `${high}-${low}-${number}-`,
+    tail: `-${stamp.slice(16)}`,
     at: parseInt(high + low, 16),
   };
 }

@@ -44,6 +44,7 @@ import { conditionsOf } from "./preconditions.ts";
 import {
   accepts,
   acceptsJson,
+  arrivedText,
   BODY_MAX,
   check,
   faultyParameter,
@@ -52,6 +53,7 @@ import {
   preferWait,
   queryOf,
   readBody,
+  type Reading,
   readLong,
 } from "./validation.ts";
 
@@ -121,7 +123,7 @@ export function createApp(services: Services, platformKey: string): App {
     // target that names a host must name the same one.
     const authority = authorityOf(request.url);
     const host = headers.get("host") ?? authority;
-    if (!isHost(host) || withoutPort(host) !== withoutPort(authority)) {
+    if (!isHost(host) || host !== authority && withoutPort(host) !== withoutPort(authority)) {
       const refused = new DomainError("request.malformed", "Host is not a host, or another one");
       return unrouted(request, address, refused);
     }
@@ -178,8 +180,7 @@ function createServer(
       if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) {
         throw noRoute();
       }
-      const accept = headers.get("accept");
-      assertAcceptable(accept, types);
+      const accept = acceptable(headers.get("accept"), types);
       const meta = { at: services.now(), requestId, address };
       const standing = openStanding(services.now, {
         read: (at) => authenticator.authenticate(headers, route.access, { ...meta, at }),
@@ -190,13 +191,12 @@ function createServer(
       who = first.actor.user || first.actor.kind;
       const left = first.realm === null ? undefined : services.limits.admit(first.realm, cost);
       limits = left instanceof Promise ? await left : left;
-      const bare = route.body === undefined && request.method === "GET";
-      const max = route.bodyMax ?? BODY_MAX;
       const onLarge = () => slot = slotOf(first);
-      const reading = { ending: services.ending, onLarge, headers };
-      const text = bare ? "" : await readBody(uncoverBody(request), max, reading);
+      const body = textOf(route, request, { ending: services.ending, onLarge, headers });
+      const text = body instanceof Promise ? await body : body;
       if (route.access === "provider") assertSigned(services, headers, text, meta);
-      await slot?.turn(leaving.signal());
+      const turn = slot?.turn(leaving.signal());
+      if (turn !== undefined) await turn;
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
       const known = standing.again(); // its key may have ended while the body came
       const caller = known instanceof Promise ? await known : known;
@@ -204,8 +204,8 @@ function createServer(
       const parts = { headers, accept, params, text, long, standing, signal: leaving.signal };
       const call = callOf({ services, route }, request, whole, caller, parts);
       assertFresh(call);
-      const finish = finished(await handle(call), call);
-      const reply = finish instanceof Promise ? await finish : finish;
+      const made = finished(await handle(call), call);
+      const reply = made instanceof Promise ? await made : made;
       status = reply.status;
       return send(reply, requestId, limits);
     } catch (error) {
@@ -247,14 +247,23 @@ function inTraces(
       : answer(request, address, params);
 }
 
+/** Reads the body of a request; one that came with its headers without a wait. */
+function textOf(route: AnyRoute, request: Request, reading: Reading): Promise<string> | string {
+  if (route.body === undefined && request.method === "GET") return "";
+  const max = route.bodyMax ?? BODY_MAX;
+  const asked = uncoverBody(request);
+  return arrivedText(asked, max, reading) ?? readBody(asked, max, reading);
+}
+
 /** The time of a request whose body has come: some take long. */
 function timeOf({ now }: Services, { realm }: Caller): number {
   const at = now();
   return realm?.time(at) ?? at;
 }
 
-function assertAcceptable(accept: string | null, types: readonly string[]): void {
-  if (acceptsJson(accept) || accepts(accept, types)) return;
+/** @throws {DomainError} request.not_acceptable */
+function acceptable(accept: string | null, types: readonly string[]): string | null {
+  if (acceptsJson(accept) || accepts(accept, types)) return accept;
   throw new DomainError(
     "request.not_acceptable",
     `answers are ${types.join(", ") || "application/json"}`,

@@ -3,21 +3,21 @@ import { annotate, traceparent } from "../../tracing.ts";
 import type { Services } from "./services.ts";
 
 /** What is logged of each request. */
-export interface RequestLine {
+export type RequestLine = {
   request_id: string;
   actor: string;
   route: string;
   status: number;
   code: string | null;
   duration_ms: number;
-}
+};
 
 /** Writes the line of a request, which has the id of its trace, and ends the request's span as it ended. */
 export function logRequest({ log }: Services, fields: RequestLine): void {
   const { request_id, status, code } = fields;
   const trace = traceparent();
   const line = trace === null ? fields : { ...fields, trace_id: trace.slice(3, 35) };
-  log(levelOf(status, code), "request", { ...line });
+  log(levelOf(status, code), "request", line);
   annotate(
     { "http.response.status_code": status, "purser.request_id": request_id },
     status >= 500 ? code : null,

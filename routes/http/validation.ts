@@ -119,6 +119,25 @@ export interface Reading {
 }
 
 /**
+ * Reads a body that came whole with its headers, as most do: at once, and without a limit of time, which costs a timer.
+ * Null where {@link readBody} must read or refuse it.
+ *
+ * @throws {DomainError} request.malformed
+ */
+export function arrivedText(
+  request: Request,
+  max: number,
+  { ending, headers = requestHeaders(request) }: Reading = {},
+): string | null {
+  const size = Number(headers.get("content-length") ?? 0);
+  if (!(size > 0 && size <= Math.min(max, WHOLE_MAX)) || ending?.hasBegun()) return null;
+  if (!JSON_TYPE.test(headers.get("content-type") ?? "")) return null;
+  if ((headers.get("content-encoding") ?? "") !== "") return null;
+  const bytes = arrivedBody(request);
+  return bytes === null ? null : textOf(bytes);
+}
+
+/**
  * Reads a body as text; a body that is too large is refused before it is read.
  *
  * @throws {DomainError} request.too_large, request.media_type
@@ -145,19 +164,25 @@ export async function readBody(
   }
   if (Number(declared) > BODY_MAX) onLarge();
   const isShort = declared !== null && Number(declared) <= WHOLE_MAX;
-  // Most bodies come together with their headers: those need no limit of time, which costs a timer.
-  const atOnce = isShort && !ending?.hasBegun() ? arrivedBody(request) : null;
-  const bytes = atOnce ?? await arrived(inTime(
+  const bytes = await arrived(inTime(
     isShort
       ? { bytes: request.bytes(), stop: () => {} }
       : openStream(request.body!, max, declared === null ? onLarge : null),
     ending,
   ));
+  return bytes.length <= SLICE_SIZE ? textOf(bytes) : await decodeLong(bytes).catch(notUtf8);
+}
+
+function textOf(bytes: Uint8Array): string {
   try {
-    return bytes.length <= SLICE_SIZE ? UTF8.decode(bytes) : await decodeLong(bytes);
+    return UTF8.decode(bytes);
   } catch {
-    throw new DomainError("request.malformed", "the body is not UTF-8");
+    return notUtf8();
   }
+}
+
+function notUtf8(): never {
+  throw new DomainError("request.malformed", "the body is not UTF-8");
 }
 
 /** A body that is being read. */
