@@ -69,12 +69,28 @@ async function openScene(): Promise<Scene> {
   };
 }
 
-/** Has every node claim another end of the newest block hash. */
-async function withEnd({ node, nodes }: Scene, end: number): Promise<void> {
-  const answer = await node.rpc<{ value: object }>("getLatestBlockhash");
-  const told = { ...answer, value: { ...answer.value, lastValidBlockHeight: end } };
-  for (const each of nodes) lie(each, { getLatestBlockhash: () => told });
+/** Has a node call all executed blocks final, and the newest of them one that ends with the next. */
+async function runAhead({ node, nodes, height }: Scene): Promise<void> {
+  const end = await height() + 1;
+  const ahead = (one: unknown) =>
+    typeof one === "object" && one !== null && "commitment" in one
+      ? { ...one, commitment: "confirmed" }
+      : one;
+  nodes[0].trick = async ({ method, params }) => {
+    // deno-lint-ignore no-explicit-any
+    const told = await node.rpc<any>(method, ...params.map(ahead));
+    if (method === "getLatestBlockhash") told.value.lastValidBlockHeight = end;
+    if (method === "getBlock") told.blockHeight = end - 150;
+    return told;
+  };
 }
+
+/** What a node tells of the newest block in place of the truth. */
+const OTHER_BLOCKS: Readonly<Record<string, Record<string, unknown>>> = {
+  "another height": { blockHeight: FAR },
+  "no height": { blockHeight: undefined },
+  "another hash": { blockhash: Keypair.generate().publicKey.toBase58() },
+};
 
 /** Answers by which two nodes prove nothing. */
 const NO_PROOF: readonly Lies[] = [
@@ -96,32 +112,43 @@ const STEPS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     lie(nodes[0], ALL_EXPIRED);
     statusIs(await ask(unsent), "unseen");
   },
-  "a node that claims too early an end makes nothing that can be paid twice": async (scene) => {
-    const { node, nodes, chain, ask, height } = scene;
-    const early = await height() + 1;
-    await withEnd(scene, early);
-    const short = await scene.sign();
-    for (const each of nodes) lie(each, {});
-    deepEqual(short.expires, { height: early });
-    const payer = node.payer.publicKey.toBase58();
-    for (let amount = 1n; await height() <= early; amount++) {
-      await node.pay(payer, amount);
+  "a node that tells a block which is not final yet, and too early an end of it, makes nothing that can be paid twice":
+    async (scene) => {
+      const { node, nodes, chain, ask, height } = scene;
+      const payer = node.payer.publicKey.toBase58();
+      for (let amount = 1n; amount <= 6n; amount++) await node.pay(payer, amount);
+      await runAhead(scene);
+      const early = await height() + 1;
+      const short = await scene.sign();
+      for (const each of nodes) lie(each, {});
+      while (await height() <= early) await node.settle(1);
+      // No honest node knows a block above the final ones, and what names one can still be mined.
+      statusIs(await ask(short), "unseen");
+      equal((await chain.broadcast(short)).outcome, "accepted");
       await node.mine();
+      statusIs(await ask(short), "mined");
+    },
+  "a node that tells another height or hash of the newest block is outvoted": async (scene) => {
+    const { node, nodes, sign } = scene;
+    const how = { commitment: "finalized", transactionDetails: "none", rewards: false };
+    const slot = await node.rpc<number>("getSlot", { commitment: "finalized" });
+    const { blockHeight } = await node.rpc<{ blockHeight: number }>("getBlock", slot, how);
+    for (const told of Object.values(OTHER_BLOCKS)) {
+      const getBlock = async ([at]: readonly unknown[]) => ({
+        ...await node.rpc<object>("getBlock", at, how),
+        ...told,
+      });
+      lie(nodes[0], { getBlock });
+      const { expires, body } = await sign();
+      deepEqual([expires, JSON.parse(body!).slot], [{ height: blockHeight + 150 }, slot]);
+      lie(nodes[1], { getBlock: () => null });
+      await failsAs("unavailable", sign());
+      lie(nodes[1], {});
     }
-    // It is beyond the end that the node told, and can still be mined.
-    statusIs(await ask(short), "unseen");
-    equal((await chain.broadcast(short)).outcome, "accepted");
-    await node.mine();
-    statusIs(await ask(short), "mined");
   },
-  "a node that claims no end at all is not asked for a block hash": async (scene) => {
-    await withEnd(scene, FAR);
-    await failsAs("unavailable", scene.sign());
-  },
-  "a node that dates a block hash ahead has no proof read from later blocks": async (scene) => {
+  "a node that dates the newest block ahead has no proof read from later blocks": async (scene) => {
     const { node, nodes } = scene;
-    const answer = await node.rpc<object>("getLatestBlockhash");
-    lie(nodes[0], { getLatestBlockhash: () => ({ ...answer, context: { slot: FAR } }) });
+    lie(nodes[0], { getSlot: () => FAR });
     const { slot } = JSON.parse((await scene.sign()).body!);
     equal(slot, await node.rpc<number>("getSlot", { commitment: "finalized" }));
   },

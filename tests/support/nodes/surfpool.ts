@@ -18,6 +18,15 @@ import surfpoolPackage from "@solana/surfpool-linux-x64-gnu/package.json" with {
 import { GENESIS_HASHES } from "../../../workers/chains/solana/networks.ts";
 import { until } from "../eventually.ts";
 import type { Question } from "./faulty_node.ts";
+import {
+  type Asker,
+  type BlockPlaces,
+  type Executed,
+  FIRST,
+  hasTransactions,
+  openBlockPlaces,
+  withoutClosed,
+} from "./surfpool_blocks.ts";
 
 /** A running node. */
 export interface Surfpool extends AsyncDisposable {
@@ -31,6 +40,8 @@ export interface Surfpool extends AsyncDisposable {
   raw<T = unknown>(method: string, ...params: unknown[]): Promise<T>;
   /** Makes all executed blocks final, or one empty one where there are none, and so many in all. */
   mine(blocks?: number): Promise<void>;
+  /** Makes so many executed blocks final, and leaves those above as they are. */
+  settle(blocks: number): Promise<void>;
   /** Sends lamports from the payer, or executes instructions that it pays for. Gives the signature. */
   pay(to: string, lamports: bigint): Promise<string>;
   send(instructions: readonly TransactionInstruction[], signers?: Signer[]): Promise<string>;
@@ -54,8 +65,6 @@ interface Surfnet {
 /** Slots go by only when a transaction is executed or a test says so. */
 const CONFIG = { offline: true, blockProductionMode: "transaction", slotTimeMs: 3_600_000 };
 const PUMP_MS = 50;
-/** The first slot that surfpool keeps. */
-const FIRST = 31;
 /** Hash of the first block of the test network that the proxy shows. */
 const LOCAL_GENESIS = "GEnSELRyrEKW9d8H4xra8WkRL5xvPshJpr9BjrGrrxQd";
 const PROCESSED = { commitment: "processed" } as const;
@@ -99,7 +108,8 @@ export async function startSurfpool(network: "main" | "testnet" = "testnet"): Pr
     net.stop();
   }
   return {
-    ...{ url, payer, rpc, raw, send, sendRaw, stop, mine: view.mine, skip: view.skip },
+    ...{ url, payer, rpc, raw, send, sendRaw, stop },
+    ...{ mine: view.mine, settle: view.settle, skip: view.skip },
     pay: (to, lamports) =>
       send([SystemProgram.transfer({
         fromPubkey: payer.publicKey,
@@ -109,8 +119,6 @@ export async function startSurfpool(network: "main" | "testnet" = "testnet"): Pr
     [Symbol.asyncDispose]: stop,
   };
 }
-
-type Asker = <T = unknown>(method: string, ...params: unknown[]) => Promise<T>;
 
 function asker(url: string): Asker {
   return async <T>(method: string, ...params: unknown[]) => {
@@ -131,6 +139,7 @@ class Refusal extends Error {
 /** The proxy: which slots are final, which are skipped, and how the answers are mended. */
 interface View {
   mine(blocks?: number): Promise<void>;
+  settle(blocks: number): Promise<void>;
   skip(slots: number): Promise<void>;
   serve(request: Request): Promise<Response>;
 }
@@ -140,6 +149,7 @@ interface Slots {
   readonly network: "main" | "testnet";
   readonly skipped: Set<number>;
   readonly startedAt: number;
+  readonly places: BlockPlaces;
   /** The newest final one. */
   final: number;
   /** The slot that is being filled. */
@@ -151,13 +161,18 @@ interface Slots {
 }
 
 async function openView(raw: Asker, network: "main" | "testnet"): Promise<View> {
+  const places = openBlockPlaces(raw);
   const slots: Slots = {
     network,
+    places,
     skipped: new Set(),
     startedAt: Math.floor(Date.now() / 1000),
     final: FIRST,
     open: async () => await raw<number>("getSlot", PROCESSED),
-    travel: async (slot) => void await raw("surfnet_timeTravel", { absoluteSlot: slot }),
+    async travel(slot) {
+      await raw("surfnet_timeTravel", { absoluteSlot: slot });
+      await places.noteNewest();
+    },
     top: async (commitment) =>
       commitment === undefined || commitment === "finalized" ? slots.final : await slots.open() - 1,
   };
@@ -180,9 +195,14 @@ async function openView(raw: Asker, network: "main" | "testnet"): Promise<View> 
       let next = tip;
       // A transaction that was sent twice leaves an empty slot above its own.
       while (next > slots.final && !await hasTransactions(raw, next)) next--;
-      const final = Math.max(next, slots.final + 1) + blocks - 1;
+      let final = Math.max(next, slots.final + 1) + blocks - 1;
+      // Transactions name a final block: surfpool takes the hash of no empty one.
+      if (final <= tip && !await slots.places.isNamed(final)) final = tip + 1;
       if (final > tip) await slots.travel(final + 1);
       slots.final = final;
+    },
+    async settle(blocks) {
+      slots.final = Math.min(slots.final + blocks, await slots.open() - 1);
     },
     async skip(count) {
       const from = await slots.open();
@@ -200,15 +220,6 @@ async function openView(raw: Asker, network: "main" | "testnet"): Promise<View> 
   };
 }
 
-async function hasTransactions(raw: Asker, slot: number): Promise<boolean> {
-  const asked = { transactionDetails: "signatures", commitment: "confirmed", rewards: false };
-  const block = await raw<{ signatures?: string[] } | null>("getBlock", slot, {
-    ...asked,
-    maxSupportedTransactionVersion: 0,
-  });
-  return (block?.signatures?.length ?? 0) > 0;
-}
-
 /** Answers that the proxy makes or mends. */
 type Answers = Readonly<Record<string, (params: readonly unknown[]) => Promise<unknown>>>;
 
@@ -218,9 +229,16 @@ function answersOfBlocks(raw: Asker, slots: Slots): Answers {
       Promise.resolve(slots.network === "main" ? GENESIS_HASHES.main : LOCAL_GENESIS),
     getSlot: ([config]) => slots.top(commitmentOf(config)),
     async getBlockHeight([config]) {
-      const height = await raw<number>("getBlockHeight", PROCESSED);
-      if (commitmentOf(config) === "processed") return height;
-      return Math.max(0, height - (await slots.open() - await slots.top(commitmentOf(config))));
+      if (commitmentOf(config) === "processed") return await raw("getBlockHeight", PROCESSED);
+      return await slots.places.heightOf(await slots.top(commitmentOf(config)));
+    },
+    async isBlockhashValid([hash, config]) {
+      const answer = await raw<{ value: boolean }>("isBlockhashValid", hash, PROCESSED);
+      const top = await slots.top(commitmentOf(config));
+      return {
+        ...answer,
+        value: answer.value && !await slots.places.isAbove(top, String(hash)),
+      };
     },
     async getBlocks([from, to, config]) {
       const top = await slots.top(commitmentOf(config));
@@ -240,7 +258,7 @@ function answersOfBlocks(raw: Asker, slots: Slots): Answers {
       const block = await raw<{ transactions?: Executed[] } | null>("getBlock", at, asked);
       const transactions = block?.transactions?.map(withoutClosed);
       return {
-        ...{ ...emptyBlock(config), ...block, ...linksOf(slots, at) },
+        ...{ ...emptyBlock(config), ...block, ...await linksOf(slots, at) },
         ...transactions === undefined ? {} : { transactions },
       };
     },
@@ -269,14 +287,14 @@ function answersOfTransactions(raw: Asker, slots: Slots): Answers {
         asked,
       );
       if (found === null || found.slot > await slots.top(commitmentOf(config))) return null;
-      return { ...withoutClosed(found), blockTime: linksOf(slots, found.slot).blockTime };
+      return { ...withoutClosed(found), blockTime: timeOf(slots, found.slot) };
     },
     async getSignaturesForAddress([address, config]) {
       const top = await slots.top(commitmentOf(config));
       const asked = { ...config as object, commitment: "confirmed" };
       const found = await raw<{ slot: number }[]>("getSignaturesForAddress", address, asked);
       return found.filter(({ slot }) => slot <= top)
-        .map((one) => ({ ...one, blockTime: linksOf(slots, one.slot).blockTime }));
+        .map((one) => ({ ...one, blockTime: timeOf(slots, one.slot) }));
     },
     async getSignatureStatuses([signatures, config]) {
       const answer = await raw<{ value: ({ slot: number } | null)[] }>(
@@ -294,24 +312,6 @@ function answersOfTransactions(raw: Asker, slots: Slots): Answers {
   };
 }
 
-/** A transaction with its result, as far as it is mended. */
-interface Executed {
-  readonly meta: {
-    readonly postBalances: number[];
-    readonly postTokenBalances: { accountIndex: number }[];
-  };
-}
-
-/** Leaves out the tokens of accounts that are not there any more. */
-function withoutClosed<T extends Executed>(transaction: T): T {
-  const { meta } = transaction;
-  if (meta?.postTokenBalances === undefined) return transaction;
-  const isThere = ({ accountIndex }: { accountIndex: number }) =>
-    meta.postBalances[accountIndex] > 0;
-  const postTokenBalances = meta.postTokenBalances.filter(isThere);
-  return { ...transaction, meta: { ...meta, postTokenBalances } };
-}
-
 /** Surfpool reads the newest state whatever the commitment, and tells its slot. */
 async function withSlot(
   slots: Slots,
@@ -323,22 +323,21 @@ async function withSlot(
   return { ...result, context: { ...result.context as object, slot } };
 }
 
-function linksOf({ skipped, startedAt }: Slots, slot: number) {
+async function linksOf(slots: Slots, slot: number) {
+  const { skipped, places } = slots;
   let parentSlot = slot - 1;
   while (skipped.has(parentSlot)) parentSlot--;
   return {
-    blockhash: hashOf(slot),
-    previousBlockhash: hashOf(parentSlot),
+    blockhash: await places.hashOf(slot),
+    previousBlockhash: await places.hashOf(parentSlot),
     parentSlot,
-    blockTime: startedAt + Math.floor((slot - FIRST) * 0.4),
+    blockTime: timeOf(slots, slot),
+    blockHeight: await places.heightOf(slot),
   };
 }
 
-/** A hash of its own for each slot. */
-function hashOf(slot: number): string {
-  const bytes = new Uint8Array(32).fill(7);
-  new DataView(bytes.buffer).setUint32(0, slot);
-  return new PublicKey(bytes).toBase58();
+function timeOf({ startedAt }: Slots, slot: number): number {
+  return startedAt + Math.floor((slot - FIRST) * 0.4);
 }
 
 function commitmentOf(config: unknown): unknown {

@@ -9,10 +9,10 @@ import type { Solana } from "./context.ts";
 import { FINALIZED, isAbove, isSkipped, readBlock, readNumber } from "./node_answers.ts";
 
 /** Slots below the newest final one that are searched for a block; leaders fail four slots at a time. */
-const SKIPPED_MAX = 128;
+export const SKIPPED_MAX = 128;
 
 /** Asks for a block without its transactions. */
-const BARE = { ...FINALIZED, transactionDetails: "none", rewards: false } as const;
+export const BARE = { ...FINALIZED, transactionDetails: "none", rewards: false } as const;
 /**
  * Transactions of every version are read: of a block with a single one of a later version a node shows nothing, and
  * anybody may send one. What is read here, accounts and balances, is the same in all of them; 255 is the most that
@@ -36,6 +36,11 @@ async function readHead(peer: Peer): Promise<Head> {
 /** Reads the newest final slot of a node. */
 export async function finalSlot(peer: Peer): Promise<number> {
   return readNumber(await peer.call("getSlot", [FINALIZED]), "a slot");
+}
+
+/** Reads the height of the newest final block: the unit in which transactions expire. */
+export async function readFinalHeight(peer: Peer): Promise<number> {
+  return readNumber(await peer.call("getBlockHeight", [FINALIZED]), "a height");
 }
 
 /** Reads the block at a slot, or the next one below it where the slot was skipped. */

@@ -9,7 +9,6 @@ import { agreedDryRun } from "../dry_run.ts";
 import type { Peer } from "../node_pool.ts";
 import type { Budget, Draft, SendRequest } from "../outgoing.ts";
 import type { Speed } from "../../../domain/speeds.ts";
-import { reachedBy } from "../quorum.ts";
 import {
   type Account,
   EXTENSIONS,
@@ -22,12 +21,11 @@ import {
   tokenAddress,
   transferHookOf,
 } from "./accounts.ts";
-import { finalSlot } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { assertDeployable, deploymentRent, type DeployOrder, newMint } from "./deployment.ts";
 import { agreedPrices, feeFor, PRICE_SALT, type Prices } from "./fees.ts";
 import { WALLET_RENT } from "./networks.ts";
-import { FINALIZED, hasFailed, readKey, readNumber } from "./node_answers.ts";
+import { hasFailed, readNumber } from "./node_answers.ts";
 import {
   amountsOf,
   type Body,
@@ -38,6 +36,7 @@ import {
   toBytes,
   transactionOf,
 } from "./payment.ts";
+import { type RecentBlock, recentBlock } from "./recent_block.ts";
 import { whyRefused } from "./refusals.ts";
 import { isSweep, sourcesOf } from "./sweep_sources.ts";
 
@@ -47,13 +46,7 @@ interface Terms {
   readonly prices: Prices;
   readonly speed: Speed;
   readonly budget: Budget | null;
-  readonly newest: Newest;
-}
-
-/** The newest final block, by the quorum. */
-interface Newest {
-  readonly slot: number;
-  readonly height: number;
+  readonly recent: RecentBlock;
 }
 
 /** The holdings of a sender, and what its receivers lack. Base units, and lamports. */
@@ -70,15 +63,6 @@ interface Standing {
   readonly sources: readonly Source[] | null;
 }
 
-/** The recent block that a transaction names, by which it expires. */
-interface Recent {
-  readonly blockhash: string;
-  readonly lastValid: number;
-  readonly slot: number;
-}
-
-/** Blocks from the newest final one to the last that takes a transaction: 150, and some for nodes ahead. */
-const VALID_MAX = 300;
 /** Compute units of a dry run; then a third more than it took is asked for, because state may change. */
 const COMPUTE_TRIED = 400_000;
 const COMPUTE_MARGIN = { times: 4, of: 3, more: 2_000 };
@@ -102,7 +86,7 @@ export async function draftOrder(
   const { nodes } = solana;
   const payer = payerOf(order);
   const prices = await agreedPrices(solana, [payer]);
-  const terms = { order, prices, speed, budget, newest: await newestOf(solana) };
+  const terms = { order, prices, speed, budget, recent: await recentBlock(solana) };
   return await agreedDryRun(nodes, order, (peer) => draftThrough(solana, peer, terms));
 }
 
@@ -119,32 +103,11 @@ function assertPayments({ payments }: PayOrder): void {
   }
 }
 
-/** Reads the height of the newest final block: the unit in which transactions expire. */
-export async function readFinalHeight(peer: Peer): Promise<number> {
-  return readNumber(await peer.call("getBlockHeight", [FINALIZED]), "a height");
-}
-
-async function newestOf({ nodes }: Solana): Promise<Newest> {
-  const { heard } = await nodes.hear(async (peer) => ({
-    slot: await finalSlot(peer),
-    height: await readFinalHeight(peer),
-  }));
-  if (heard.length < nodes.quorum) {
-    throw new ChainError("unavailable", `${heard.length} nodes tell the newest block`);
-  }
-  const told = heard.map(({ answer }) => answer);
-  return {
-    slot: reachedBy(told.map(({ slot }) => slot), nodes.quorum),
-    height: reachedBy(told.map(({ height }) => height), nodes.quorum),
-  };
-}
-
 async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<Draft> {
-  const { order, prices, speed } = terms;
+  const { order, prices, speed, recent } = terms;
   const standing = order.kind === "pay"
     ? await standingOf(solana, peer, order)
     : await deployerOf(peer, order.from);
-  const recent = await recentOf(peer, terms.newest);
   const { mint, creates } = standing;
   const body: Body = {
     ...recent,
@@ -330,22 +293,6 @@ function isMissing(
   if (holding.isFrozen) throw refused(`the issuer has frozen the token account of ${wallet}`);
   if (!holding.wantsMemo) return false;
   throw refused(`${wallet} takes only payments with a memo, and withdrawals carry none`);
-}
-
-/**
- * Asks for the newest final block hash. Its end is checked against the quorum's height, so a node cannot
- * make a transaction that never expires; that the hash is no longer valid is asked again before the
- * transaction counts as expired. The slot from which a proof of that reads blocks is the quorum's: a node that
- * told a later one would have nodes prove it that have forgotten the block.
- */
-async function recentOf(peer: Peer, { slot, height }: Newest): Promise<Recent> {
-  const answer = readRecord(await peer.call("getLatestBlockhash", [FINALIZED]), "a block hash");
-  const value = readRecord(answer.value, "a block hash");
-  const lastValid = readNumber(value.lastValidBlockHeight, "a height");
-  if (lastValid <= height || lastValid > height + VALID_MAX) {
-    throw new ChainError("unavailable", `${peer.name} gave a block hash valid to ${lastValid}`);
-  }
-  return { blockhash: readKey(value.blockhash), lastValid, slot };
 }
 
 /** Has a node run a transaction. Gives the compute units to ask for. */
