@@ -21,6 +21,7 @@ import {
   tokenAddress,
   transferHookOf,
 } from "./accounts.ts";
+import { agreedUnits } from "./compute_units.ts";
 import type { Solana } from "./context.ts";
 import { assertDeployable, deploymentRent, type DeployOrder, newMint } from "./deployment.ts";
 import { agreedPrices, feeFor, PRICE_SALT, type Prices } from "./fees.ts";
@@ -128,7 +129,7 @@ async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<D
   if (cheapest.lacking > 0n) return cheapest;
   const tried = await tryClosing(
     body,
-    (one) => computeFor(solana, peer, order, { body: one, standing }),
+    (one) => computeFor(solana, peer, order, one),
   );
   return draftOf(terms, standing, tried);
 }
@@ -295,14 +296,37 @@ function isMissing(
   throw refused(`${wallet} takes only payments with a memo, and withdrawals carry none`);
 }
 
-/** Has a node run a transaction. Gives the compute units to ask for. */
+/**
+ * Has as many nodes as the quorum run a transaction, each after it looked at the receivers itself. Gives the compute
+ * units to ask for.
+ */
 async function computeFor(
   solana: Solana,
   peer: Peer,
   order: PayOrder | DeployOrder,
-  { body: priced, standing }: { body: Body; standing: Standing },
+  body: Body,
 ): Promise<number> {
-  const body = withoutBid(priced);
+  const { times, of, more } = COMPUTE_MARGIN;
+  const used = await agreedUnits(solana.nodes, peer, async (one) => {
+    if (one.name !== peer.name && order.kind === "pay") {
+      const { held } = await standingOf(solana, one, order);
+      // Dust of a stranger makes nodes differ for a moment: it does not double what is there.
+      if (body.all !== null && held > 2n * BigInt(body.all)) {
+        throw refused(`${order.from} holds more than twice what ${peer.name} tells`);
+      }
+    }
+    return await unitsOf(solana, one, order, withoutBid(body));
+  });
+  return Math.ceil(used * times / of) + more + randomBelow(COMPUTE_SALT);
+}
+
+/** Has a node run a transaction. Gives the compute units that it took. */
+async function unitsOf(
+  solana: Solana,
+  peer: Peer,
+  order: PayOrder | DeployOrder,
+  body: Body,
+): Promise<number> {
   const amounts = order.kind === "pay" ? amountsOf(order, body, costOf(order, body)) : [];
   const transaction = transactionOf(solana, { order, amounts }, body);
   const how = { encoding: "base64", sigVerify: false, commitment: "confirmed" };
@@ -313,11 +337,11 @@ async function computeFor(
   const result = readRecord(answer.value, "a dry run");
   const { err, logs, unitsConsumed } = result;
   if (hasFailed(result)) {
-    throw whyRefused(err, logs === null ? [] : readList(logs), standing.mint !== null);
+    throw whyRefused(err, logs === null ? [] : readList(logs), body.token !== null);
   }
-  const { times, of, more } = COMPUTE_MARGIN;
   const used = readNumber(unitsConsumed, "compute units");
-  return Math.ceil(used * times / of) + more + randomBelow(COMPUTE_SALT);
+  if (used <= body.computeLimit) return used;
+  throw new ChainError("unavailable", `${peer.name} took more compute units than it was given`);
 }
 
 function refused(why: string): ChainError {

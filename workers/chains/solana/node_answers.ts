@@ -3,6 +3,7 @@
  * answer counts as none. Only raw JSON-RPC, and only the commitment `finalized` counts as a block.
  * @module
  */
+import { base58 } from "@scure/base";
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { malformedAnswer, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
@@ -16,6 +17,7 @@ export const FINALIZED = { commitment: "finalized" } as const;
 
 /** Text of 32 bytes in base58: a key, or the hash of a block. */
 const KEY = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
+const KEY_BYTES = 32;
 /** Text of 64 bytes in base58: a signature, which is a transaction's id. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
@@ -145,7 +147,14 @@ export function readAmount(answer: unknown): bigint {
   return BigInt(text);
 }
 
-/** Reads 32 bytes in base58. */
+/** Reads a key that goes into a transaction: other than 32 bytes fit none. */
+export function readAddress(answer: unknown): string {
+  const key = readKey(answer);
+  if (base58.decode(key).length === KEY_BYTES) return key;
+  throw malformedAnswer("a key", answer);
+}
+
+/** Reads about 32 bytes in base58: text that is compared, and needs no decoding. */
 export function readKey(answer: unknown): string {
   if (typeof answer === "string" && KEY.test(answer)) return answer;
   throw malformedAnswer("a key", answer);

@@ -10,7 +10,7 @@ import { type Call, RpcError } from "../rpc.ts";
 import type { Address } from "../observations.ts";
 import { readAccount, type TokenAccount, tokenAccountIn } from "./accounts.ts";
 import type { Web3 } from "./context.ts";
-import { FINALIZED, readKey, readNumber } from "./node_answers.ts";
+import { FINALIZED, readAddress, readNumber } from "./node_answers.ts";
 
 /** A token account as the chain holds it. */
 export interface OwnedAccount extends TokenAccount {
@@ -62,7 +62,7 @@ export function readTokenAccounts(
   const slot = readNumber(readRecord(context, "a slot").slot, "a slot");
   const accounts = readList(value).map((one) => {
     const { pubkey, account } = readRecord(one, "a token account");
-    return readOwned(web3, readKey(pubkey), account);
+    return readOwned(web3, readAddress(pubkey), account);
   });
   const others = accounts.some(({ owner, mint }) =>
     owner !== of.owner || (of.mint !== undefined && mint !== of.mint)
