@@ -5,7 +5,7 @@
  */
 import type { Speed } from "../../../domain/speeds.ts";
 import { ChainError } from "../chain.ts";
-import { agreedDryRun } from "../dry_run.ts";
+import { agreedDryRun, DISAGREED } from "../dry_run.ts";
 import { transferCall } from "../evm/erc20.ts";
 import artefact from "../evm/token/Token.json" with { type: "json" };
 import type { Peer } from "../node_pool.ts";
@@ -88,86 +88,154 @@ export async function draftOrder(
   const draft = await agreedDryRun(
     tron.nodes,
     order,
-    (peer) =>
-      order.kind === "deploy" ? deploy(tron, peer, terms, order.token) : pay(tron, peer, terms),
+    async (peer) => draftBy(tron, terms, await examine(tron, peer, order)),
   );
-  return await confirmedEnergy(tron, terms, draft);
+  // What lacks was compared.
+  if (tron.nodes.quorum === 1 || draft.lacking > 0n) return draft;
+  return draftBy(tron, terms, await agreedFacts(tron, order));
+}
+
+/** What a node tells of an order that it would take. */
+interface Facts {
+  /** Base units that leave, all that is held where everything does; null where none do. */
+  readonly amount: bigint | null;
+  /** Sun that the sender holds. */
+  readonly held: bigint;
+  /** Whether the payment makes its receiver's account. */
+  readonly isNew: boolean;
+  /** The run of its contract; null for a payment of TRX. */
+  readonly tried: TriedCall | null;
 }
 
 /**
- * Prices a contract's run by the energy that the quorum counts. One node that counts too little would cause a
- * transaction that fails and burns TRX all the same, so of two counts the higher one holds, of three the middle.
+ * Reads what as many nodes as the quorum tell of an order. One node alone must not decide it: a transaction fails, and
+ * burns TRX all the same, that it counted too little energy for; one to a receiver that it calls activated costs
+ * several times its plan; and what it hides of a receiver would be lost. Of two counts of energy the higher one holds,
+ * of three the middle.
+ *
+ * @throws {ChainError} the quorum's verdict, and `held` where nodes disagree
  */
-async function confirmedEnergy(tron: Tron, terms: Terms, draft: Draft): Promise<Draft> {
-  const { raw: { contract }, amount } = readBody(draft.body);
-  if (contract.type === "TransferContract" || tron.nodes.quorum === 1) return draft;
-  const call = contract.type === "CreateSmartContract"
-    ? { from: contract.owner, contract: null, data: contract.bytecode }
-    : { from: contract.owner, contract: contract.contract, data: contract.data };
-  const { heard } = await tron.nodes.hear(async (peer) => ({
-    tried: await tryCall(peer, call),
-    balance: (await accountOf(peer, contract.owner)).balance,
-  }));
-  const works = heard.map(({ answer }) => answer).filter(({ tried }) => tried.fault === null)
-    .toSorted((one, other) => one.tried.energy < other.tried.energy ? 1 : -1);
-  if (works.length < tron.nodes.quorum) {
-    throw new ChainError("held", "too few nodes say that it would work: it waits until they do");
+async function agreedFacts(tron: Tron, order: SendRequest): Promise<Facts> {
+  const { nodes } = tron;
+  const { heard } = await nodes.hear(
+    (peer) => examine(tron, peer, order).catch(verdictIn),
+    (some) => {
+      const against = some.filter(({ answer }) => answer instanceof ChainError).length;
+      return Math.max(against, some.length - against) >= nodes.quorum;
+    },
+  );
+  const facts = heard.flatMap(({ answer }) => answer instanceof ChainError ? [] : answer);
+  const against = heard.flatMap(({ answer }) => answer instanceof ChainError ? answer : []);
+  if (facts.length > 0 && against.length > 0) {
+    nodes.report(`nodes do not agree whether a transaction of ${order.from} would work`);
   }
-  const { tried } = works[Math.floor((works.length - 1) / 2)];
-  return runContract(terms, {
-    contract,
-    tried,
-    amount,
-    held: reachedBy(works.map(({ balance }) => balance), tron.nodes.quorum),
-    feeLimitMax: contract.type === "CreateSmartContract" ? FEE_LIMIT_DEPLOY_MAX : FEE_LIMIT_MAX,
-  });
+  if (against.length >= nodes.quorum) throw against[0];
+  if (facts.length < nodes.quorum && against.length > 0) throw new ChainError("held", DISAGREED);
+  if (facts.length < nodes.quorum) {
+    throw new ChainError("unavailable", `only ${facts.length} nodes tell whether it would work`);
+  }
+  const triedBy = facts.flatMap(({ tried }) => tried ?? [])
+    .toSorted((one, other) => one.energy < other.energy ? 1 : -1);
+  const amounts = facts.flatMap(({ amount }) => amount ?? []);
+  return {
+    amount: amounts.length === 0 ? null : reachedBy(amounts, nodes.quorum),
+    held: reachedBy(facts.map(({ held }) => held), nodes.quorum),
+    isNew: facts.filter(({ isNew }) => !isNew).length < nodes.quorum,
+    tried: triedBy[Math.floor((triedBy.length - 1) / 2)] ?? null,
+  };
 }
 
-async function pay(tron: Tron, peer: Peer, terms: Terms): Promise<Draft> {
-  const { order } = terms;
-  if (order.kind !== "pay" || order.payments.length !== 1) {
-    throw new ChainError("refused", "one payment fits a transaction");
+function verdictIn(error: unknown): ChainError {
+  const isVerdict = error instanceof ChainError &&
+    (error.fault === "refused" || error.fault === "insufficient");
+  if (isVerdict) return error;
+  throw error;
+}
+
+/** Asks a node whether it would take an order. */
+async function examine(tron: Tron, peer: Peer, order: SendRequest): Promise<Facts> {
+  if (order.kind === "deploy") {
+    const owner = toHexAddress(tron.ethers, order.from);
+    const { balance } = await accountOf(peer, owner);
+    const data = deployData(tron.ethers, order.token);
+    const tried = await tryCall(peer, { from: owner, contract: null, data });
+    if (tried.fault !== null) throw new ChainError("refused", tried.fault);
+    return { amount: null, held: balance, isNew: false, tried };
   }
-  const [payment] = order.payments;
-  const parties: Parties = {
-    from: { address: order.from, hex: toHexAddress(tron.ethers, order.from) },
-    to: { address: payment.to, hex: toHexAddress(tron.ethers, payment.to) },
-    contract: order.contract === null
-      ? null
-      : { address: order.contract, hex: toHexAddress(tron.ethers, order.contract) },
-  };
+  const parties = partiesOf(tron, order);
+  const [{ amount: asked }] = payOf(order).payments;
   const recipient = await assertPayable(peer, parties);
   const { balance } = await accountOf(peer, parties.from.hex);
   if (parties.contract === null) {
-    return payCoins(terms, { parties, isNew: !recipient.exists, held: balance });
+    const amount = amountOf(order, asked, balance);
+    return { amount, held: balance, isNew: !recipient.exists, tried: null };
   }
   const held = await tokenBalance(peer, parties.contract.hex, parties.from.hex);
-  const amount = amountOf(order, payment.amount, held);
-  const { hex } = parties.contract;
-  const data = transferCall(toContractForm(parties.to.hex), amount).slice(2);
-  const tried = await tryCall(peer, { from: parties.from.hex, contract: hex, data });
+  const amount = amountOf(order, asked, held);
+  const { contract, data } = transferOf(parties, amount);
+  const tried = await tryCall(peer, { from: parties.from.hex, contract, data });
   assertTransfers(parties, tried);
+  return { amount, held: balance, isNew: false, tried };
+}
+
+/** Prices an order by what nodes tell of it. */
+function draftBy(tron: Tron, terms: Terms, { amount, held, isNew, tried }: Facts): Draft {
+  const { order } = terms;
+  if (order.kind === "deploy") {
+    const owner = toHexAddress(tron.ethers, order.from);
+    const bytecode = deployData(tron.ethers, order.token);
+    return runContract(terms, {
+      contract: { type: "CreateSmartContract", owner, bytecode, name: "Token" },
+      tried: tried!,
+      amount: null,
+      held,
+      feeLimitMax: FEE_LIMIT_DEPLOY_MAX,
+    });
+  }
+  const parties = partiesOf(tron, order);
+  if (tried === null) return payCoins(terms, { parties, isNew, held, all: amount! });
   const contract: TronContract = {
     type: "TriggerSmartContract",
     owner: parties.from.hex,
-    contract: hex,
-    data,
+    ...transferOf(parties, amount!),
   };
-  return runContract(terms, { contract, tried, amount, held: balance, feeLimitMax: FEE_LIMIT_MAX });
+  return runContract(terms, { contract, tried, amount, held, feeLimitMax: FEE_LIMIT_MAX });
+}
+
+function payOf(order: SendRequest): SendRequest & { readonly kind: "pay" } {
+  if (order.kind === "pay" && order.payments.length === 1) return order;
+  throw new ChainError("refused", "one payment fits a transaction");
+}
+
+function partiesOf(tron: Tron, order: SendRequest): Parties {
+  const { from, contract, payments: [{ to }] } = payOf(order);
+  const party = (address: string) => ({ address, hex: toHexAddress(tron.ethers, address) });
+  return {
+    from: party(from),
+    to: party(to),
+    contract: contract === null ? null : party(contract),
+  };
+}
+
+/** The call that moves a token. */
+function transferOf({ to, contract }: Parties, amount: bigint): { contract: string; data: string } {
+  const data = transferCall(toContractForm(to.hex), amount).slice(2);
+  return { contract: contract!.hex, data };
 }
 
 /** Drafts a payment of TRX, which runs no contract. */
 function payCoins(
   terms: Terms,
-  { parties, isNew, held }: {
+  { parties, isNew, held, all }: {
     readonly parties: Parties;
     readonly isNew: boolean;
     readonly held: bigint;
+    /** What leaves, with the fee where everything does. */
+    readonly all: bigint;
   },
 ): Draft {
   const { order, moment, budget } = terms;
-  if (order.kind !== "pay") throw new ChainError("refused", "it pays nothing");
-  const [{ amount: asked }] = order.payments;
+  const [{ amount: asked }] = payOf(order).payments;
   const rawOf = (amount: bigint): TronRaw => ({
     ...moment,
     memo: "",
@@ -180,7 +248,6 @@ function payCoins(
     },
   });
   const costOf = (amount: bigint) => netCost(terms, rawOf(amount), isNew);
-  const all = amountOf(order, asked, held);
   // A smaller amount may take fewer bytes, and never more.
   const amount = asked === "all" ? all - costOf(all).likely : all;
   if (amount <= 0n) {
@@ -221,21 +288,6 @@ function runContract(
   const most = feeLimit + net.most;
   const lacking = larger(most - held, 0n);
   return draftOf(order, rawOf(feeLimit), { amount, most, likely: burnt + net.likely, lacking });
-}
-
-async function deploy(tron: Tron, peer: Peer, terms: Terms, token: NewToken): Promise<Draft> {
-  const owner = toHexAddress(tron.ethers, terms.order.from);
-  const bytecode = deployData(tron.ethers, token);
-  const { balance } = await accountOf(peer, owner);
-  const tried = await tryCall(peer, { from: owner, contract: null, data: bytecode });
-  if (tried.fault !== null) throw new ChainError("refused", tried.fault);
-  return runContract(terms, {
-    contract: { type: "CreateSmartContract", owner, bytecode, name: "Token" },
-    tried,
-    amount: null,
-    held: balance,
-    feeLimitMax: FEE_LIMIT_DEPLOY_MAX,
-  });
 }
 
 function deployData(ethers: Ethers, token: NewToken): string {

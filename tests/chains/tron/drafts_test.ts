@@ -1,0 +1,91 @@
+/** What one node of Tron tells of a payment before it is signed, alone among three, neither strands nor loses it. */
+import { equal, match, ok } from "node:assert/strict";
+import type { Chain } from "../../../workers/chains/chain.ts";
+import { TRX } from "../../support/nodes/tron/client.ts";
+import type { TronSurface, TronTrick } from "../../support/nodes/tron/surface.ts";
+import { newTronParty, richTron, type TronParty } from "../../support/nodes/tron/wallet.ts";
+import { failsAs, statusIs } from "../conformance.ts";
+import { deployed, openTronPlay, pays, signed, type TronPlay } from "./fixture.ts";
+
+interface Scene {
+  readonly play: TronPlay;
+  readonly chain: Chain;
+  readonly lying: TronSurface;
+  readonly payer: TronParty;
+  /** A token, of which the payer has some. */
+  readonly usdt: string;
+}
+
+/** Tells other fields of an account. */
+function tells(hex: string, fields: Record<string, unknown>): TronTrick {
+  return async ({ path, body, honest }) => {
+    const answer = await honest();
+    if (!path.endsWith("/getaccount") || body.address !== hex) return answer;
+    return { ...answer as object, address: hex, ...fields };
+  };
+}
+
+/** A receiver that one node calls activated: its account costs more than twice what other payments may. */
+async function activated({ play: { node }, chain, lying, payer }: Scene): Promise<void> {
+  const to = newTronParty();
+  lying.trick = tells(to.hex, { balance: 1 });
+  const { bytes, plan } = await signed(chain, payer, pays(payer, to.address, TRX));
+  equal((await chain.broadcast(bytes)).outcome, "accepted");
+  await node.mine();
+  const attempts = [{ ...bytes, body: plan.body }];
+  const status = statusIs(await chain.status({ attempts, since: 0, depth: 1 }), "mined");
+  equal(status.success, true);
+  ok(status.fee > TRX && status.fee <= plan.fee, `${status.fee} of ${plan.fee}`);
+}
+
+async function hiddenContract({ chain, lying, payer, usdt }: Scene): Promise<void> {
+  lying.trick = async ({ path, honest }) => {
+    const answer = await honest();
+    return path.endsWith("/getaccount") ? { ...answer as object, type: undefined } : answer;
+  };
+  for (const contract of [null, usdt]) {
+    const order = pays(payer, usdt, contract === null ? TRX : 1n, contract);
+    const fault = await chain.draft(order, "medium").then(() => null, (error) => error as Error);
+    match(fault?.message ?? "it was drafted", /is a contract|is the contract of a token/);
+  }
+}
+
+async function smallPart({ play: { node }, chain, lying }: Scene): Promise<void> {
+  const from = newTronParty();
+  await node.fund(from.address, 100n * TRX);
+  lying.trick = tells(from.hex, { balance: 2_000_000 });
+  const order = pays(from, richTron().address, "all");
+  const [amount] = chain.plan(await chain.draft(order, "medium"), {}).amounts;
+  ok(amount > 98n * TRX, `${amount}`);
+}
+
+const STEPS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
+  "a node that calls a new receiver activated leaves no payment whose cost nobody believes":
+    activated,
+  "a node that hides that the receiver is a contract has nothing paid to it": hiddenContract,
+  "a node that tells little of what an address holds has no small part swept": smallPart,
+};
+
+Deno.test("a payment on Tron is drafted by what as many nodes as the quorum tell", async (t) => {
+  await using play = await openTronPlay();
+  const { node } = play;
+  const payer = richTron();
+  const usdt = await deployed(node, "Tether");
+  for (const [name, step] of Object.entries(STEPS)) {
+    await t.step(name, async () => {
+      const peers = Array.from({ length: 3 }, () => node.peer());
+      const chain = await play.open(peers.map(({ url }) => url), 2);
+      await step({ play, chain, lying: peers[0], payer, usdt });
+    });
+  }
+  await t.step("of two nodes that disagree none is believed", async () => {
+    const peers = Array.from({ length: 2 }, () => node.peer());
+    const chain = await play.open(peers.map(({ url }) => url), 2);
+    const scene = { play, chain, lying: peers[0], payer, usdt };
+    scene.lying.trick = async ({ path, honest }) => {
+      const answer = await honest();
+      return path.endsWith("/getaccount") ? { ...answer as object, type: undefined } : answer;
+    };
+    await failsAs("held", chain.draft(pays(payer, usdt, TRX), "medium"));
+  });
+});
