@@ -74,6 +74,32 @@ Deno.test("a contract that fails in its block is told with the TRX that it burnt
   ok(failed.fee > 0n && failed.fee <= plan.fee, `${failed.fee}`);
 });
 
+Deno.test("a payment that was planned with free bandwidth, and was charged in its block, is settled; a fee beyond belief is not", async () => {
+  await using play = await openTronPlay();
+  const { node } = play;
+  const peer = node.peer();
+  const chain = await play.open([peer.url]);
+  const from = newTronParty();
+  const other = richTron(1).address;
+  await node.fund(from.address, 10_000_000n);
+  const { plan, bytes } = await signed(chain, from, pays(from, other, "all"));
+  deepEqual([plan.fee, plan.amounts], [0n, [10_000_000n]]);
+  // What came meanwhile pays for the bytes; the free ones are used up.
+  await node.fund(from.address, 5_000_000n);
+  for (let amount = 1n; amount <= 2n; amount++) await node.pay(other, amount, { from });
+  await node.mine();
+  equal((await chain.broadcast(bytes)).outcome, "accepted");
+  await node.mine();
+  const attempt = { ...bytes, body: plan.body };
+  const { success, fee } = statusIs(await ask(chain, attempt), "mined");
+  ok(success && fee > 260_000n && fee < 280_000n, `${fee}`);
+  peer.trick = async ({ path, honest }) => {
+    const answer = await honest() as object;
+    return path.endsWith("infobyid") ? { ...answer, fee: 5_000_001 } : answer;
+  };
+  await failsAs("unavailable", ask(chain, attempt));
+});
+
 Deno.test("a node that tells two results of a transaction is not believed", async () => {
   await using play = await openTronPlay();
   const { chain, node } = play;

@@ -12,6 +12,7 @@ import { readLogs, showTransfer } from "./calls.ts";
 import type { Tron } from "./context.ts";
 import { readBody } from "./draft.ts";
 import { absenceOf } from "./expiry_proof.ts";
+import { larger } from "./fees.ts";
 import {
   askRecord,
   blockAt,
@@ -31,6 +32,11 @@ interface Standing {
 
 /** Most that a transaction costs, as a multiple of its plan: prices may change until its block. */
 const FEE_FACTOR = 4n;
+/**
+ * Sun that every transaction may cost: one that was planned with free bandwidth costs its bytes where that is used up
+ * at its block. A fee that is never believed would leave an order without an end.
+ */
+const FEE_BELIEVED = 5_000_000n;
 
 /** Reads the status of an order by all its attempts; it ends the order only by the quorum's word. */
 export async function statusOf(tron: Tron, query: StatusQuery): Promise<TransactionStatus> {
@@ -79,7 +85,7 @@ async function minedStatus(
   }
   const fee = units(info.fee, "a fee");
   const most = signed.body === undefined ? null : readBody(signed.body).fee;
-  if (most !== null && fee > FEE_FACTOR * most) {
+  if (most !== null && fee > larger(FEE_FACTOR * most, FEE_BELIEVED)) {
     throw new ChainError(
       "unavailable",
       `${peer.name} reports a higher fee than ${signed.hash} costs`,
