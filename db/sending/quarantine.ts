@@ -125,6 +125,23 @@ export async function selectStolenNonces(
     order by g.input`;
 }
 
+/** Selects the transactions in blocks that were given up as expired; with their orders and ramps. */
+export async function selectMinedLate(
+  tx: Tx,
+  place: NetworkKey,
+  consumed: readonly { hash: string }[],
+): Promise<{ hash: string; order: string; ramp: string }[]> {
+  return await tx<{ hash: string; order: string; ramp: string }[]>`
+    select g.hash, o.id as order, o.ramp
+    from (select distinct jsonb_array_elements_text(${
+    tx.json(consumed.map(({ hash }) => hash))
+  }) as hash) g,
+      lateral (select k.order_id, k.dropped, k.proof from order_attempts k where k.hash = g.hash offset 0) k,
+      lateral (select o.id, o.ramp, o.chain, o.network from chain_orders o where o.id = k.order_id offset 0) o
+    where k.dropped and k.proof = 'expired' and o.chain = ${place.chain} and o.network = ${place.network}
+    order by g.hash`;
+}
+
 /** Selects the senders that are own addresses; with their ramps. */
 export async function selectOwnSenders(
   tx: Tx,

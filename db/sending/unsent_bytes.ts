@@ -38,11 +38,15 @@ export async function selectGivenUp(
   return row?.hash ?? null;
 }
 
-/** Lists the transactions of an order that were given up because nobody here sends what they spend; oldest first. */
-export async function selectOrphanedHashes(db: Db, order: string): Promise<string[]> {
+/**
+ * Lists the transactions of an order that were given up because nobody here sends what they spend, or because they had
+ * expired; oldest first.
+ */
+export async function selectGivenUpHashes(db: Db, order: string): Promise<string[]> {
   const rows = await db<{ hash: string }[]>`
     select hash from order_attempts
-    where order_id = ${order} and proof = 'orphaned' and hash is not null order by attempt`;
+    where order_id = ${order} and proof in ('orphaned', 'expired') and hash is not null
+    order by attempt`;
   return rows.map(({ hash }) => hash);
 }
 

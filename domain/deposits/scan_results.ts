@@ -48,7 +48,7 @@ export interface BlockRange {
   /** Oldest first; at least one. */
   readonly blocks: readonly ChainBlockRow[];
   readonly transfers: readonly SeenTransfer[];
-  readonly consumed: readonly { input: string; hash: string; height: number }[];
+  readonly consumed: readonly { input: string; hash: string; height: number; few?: boolean }[];
   /** Whether the chain has coins. */
   readonly coins: boolean;
 }

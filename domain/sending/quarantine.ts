@@ -15,6 +15,7 @@ import {
   holdTransactions,
   quarantineRamps,
   renewQuarantines,
+  selectMinedLate,
   selectOwnSenders,
   selectStolenCoins,
   selectStolenNonces,
@@ -85,16 +86,22 @@ export async function doubtRestart(
   return detail;
 }
 
-/** Searches spends of own coins and nonces in chain blocks for unknown transactions; tells whether there are any. */
+/**
+ * Searches spends of own coins and nonces in chain blocks for unknown transactions, and for those that were given up
+ * because they had expired: what was mined all the same may be paid again, or was given back. Tells whether there are
+ * any. Bytes that were given up are known to every node that they were sent to: for those the word of the quorum counts.
+ */
 export async function checkConsumed(
   tx: Tx,
   actor: Actor,
   place: NetworkKey,
-  consumed: readonly { input: string; hash: string }[],
+  consumed: readonly { input: string; hash: string; few?: boolean }[],
 ): Promise<boolean> {
   if (consumed.length === 0) return false;
   const coins = await selectStolenCoins(tx, place, consumed);
   const nonces = await selectStolenNonces(tx, place, consumed);
+  const sent = consumed.filter(({ input, hash, few }) => input.endsWith(`:${hash}`) && !few);
+  const late = sent.length === 0 ? [] : await selectMinedLate(tx, place, sent);
   const evidence = [
     ...coins.map(({ input, hash, ramp }) => ({
       ramp,
@@ -109,6 +116,11 @@ export async function checkConsumed(
           input.slice(0, input.indexOf(":"))
         } signed ${hash}, and nothing here knows of it`
         : `${hash} used our nonce ${input}, and nothing here knows of it`,
+    })),
+    ...late.map(({ hash, order, ramp }) => ({
+      ramp,
+      hash,
+      detail: `${hash} of order ${order} was given up as expired, and was mined`,
     })),
   ];
   await act(tx, actor, place, evidence);

@@ -16,6 +16,7 @@ import { insertPerson, updateExternalIds } from "../../db/people/persons.ts";
 import { claimFound } from "../../db/recovery/found_payments.ts";
 import { nextScheduleVersions } from "../../db/sending/chain_orders.ts";
 import {
+  selectMinedLate,
   selectOwnSenders,
   selectStolenCoins,
   selectStolenNonces,
@@ -133,6 +134,10 @@ const GIVEN: Record<
   selectStolenNonces: [(tx) => selectStolenNonces(tx, PLACE, consumed), {
     addresses: "address",
     order_attempts: "hash",
+  }],
+  selectMinedLate: [(tx) => selectMinedLate(tx, PLACE, consumed), {
+    order_attempts: "hash",
+    chain_orders: "id",
   }],
   lowerOnchainBalances: [
     (tx) =>

@@ -97,6 +97,8 @@ export interface Consumed {
   readonly input: string;
   /** The transaction that used it up. */
   readonly hash: string;
+  /** Whether fewer nodes than the quorum show it in the block: its signature proves who made it, and not that it is there. */
+  readonly few?: true;
 }
 
 /** A transfer read again, with the gain that the address really had from it. */

@@ -236,7 +236,8 @@ function consumedOf(
     }
   }
   return [...all.values()].flatMap(({ one, tellers, proven }) => {
-    if (proven || tellers >= nodes.quorum) return [one];
+    if (tellers >= nodes.quorum) return [one];
+    if (proven) return [{ ...one, few: true as const }];
     nodes.report(`too few nodes say that ${one.hash} used up ${one.input}, and nothing proves it`);
     return [];
   });

@@ -1,7 +1,7 @@
 /** The questions of a reconciliation: whether withdrawals were paid that no chain shows. @module */
 import { selectUnmatchedLike } from "../../db/recovery/found_payments.ts";
 import { type QuarantinedRamp, selectUnsigned } from "../../db/recovery/recoveries.ts";
-import { selectOrphanedHashes } from "../../db/sending/unsent_bytes.ts";
+import { selectGivenUpHashes } from "../../db/sending/unsent_bytes.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
@@ -97,7 +97,7 @@ export async function ask(
 
 /** A transaction of an order's own that was given up, and is in a block by a node's word. */
 async function minedOf({ context, chain }: Asking, order: OrderRow): Promise<string | null> {
-  const hashes = await reading(context.pool, (db) => selectOrphanedHashes(db, order.id));
+  const hashes = await reading(context.pool, (db) => selectGivenUpHashes(db, order.id));
   for (const hash of hashes) if ((await chain.locate(hash)).state === "mined") return hash;
   return null;
 }
