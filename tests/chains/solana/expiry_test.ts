@@ -18,10 +18,23 @@ function lie(node: FaultyNode, lies: Lies): void {
 }
 
 const FAR = 1_000_000_000;
+
+/** A block of a height at any slot. */
+function blockOf(height: number): Lies {
+  const hash = Keypair.generate().publicKey.toBase58();
+  return {
+    getBlocks: ([, to]) => [Number(to)],
+    getBlock: ([slot]) => ({
+      ...{ blockhash: hash, previousBlockhash: hash, parentSlot: Number(slot) - 1 },
+      ...{ blockHeight: height, blockTime: 0 },
+    }),
+  };
+}
+
 /** The answers of a node to which every transaction has expired unseen. */
 const ALL_EXPIRED: Lies = {
+  ...blockOf(FAR),
   getSlot: () => FAR,
-  getBlockHeight: () => FAR,
   getSignatureStatuses: ([hashes]) => ({
     context: { slot: FAR },
     value: (hashes as string[]).map(() => null),
@@ -98,7 +111,7 @@ const NO_PROOF: readonly Lies[] = [
   { getSignatureStatuses: () => ({ context: { slot: 1 }, value: [null] }) },
   { isBlockhashValid: () => ({ context: { slot: 1 }, value: false }) },
   { isBlockhashValid: () => ({ context: { slot: FAR }, value: true }) },
-  { getBlockHeight: () => 1 },
+  blockOf(1),
   {
     getSignatureStatuses: () => {
       throw new NodeError(-32011, "Transaction history is not available from this node");
@@ -184,6 +197,19 @@ const STEPS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     const status = await ask(sent);
     ok(status.state === "mined" ? status.confirmations === 0 : status.state === "pending");
     ok(chain.reports().some((report) => /in a block that the others call expired/.test(report)));
+  },
+  "nor what servers of a node behind one address tell, of which one lags": async (scene) => {
+    const { node, nodes, ask, sent } = scene;
+    const { block: { height: minedAt } } = statusIs(await ask(sent), "mined");
+    const slot = minedAt - 1;
+    const { context } = await node.rpc<{ context: object }>("getLatestBlockhash");
+    for (const each of nodes) {
+      lie(each, {
+        getSlot: () => slot,
+        getSignatureStatuses: () => ({ context: { ...context, slot }, value: [null] }),
+      });
+    }
+    statusIs(await ask(sent), "unseen");
   },
   "the bytes of an expired one are refused, and never mined": async (scene) => {
     const { node, chain, ask, unsent } = scene;

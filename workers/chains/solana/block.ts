@@ -1,5 +1,5 @@
 /** Reads blocks of Solana. Heights are slots; a slot without a block was skipped. @module */
-import { readList } from "../answers.ts";
+import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import { agreedHead, presentBlock } from "../head.ts";
 import { allOf, type Peer } from "../node_pool.ts";
@@ -9,10 +9,10 @@ import type { Solana } from "./context.ts";
 import { FINALIZED, isAbove, isSkipped, readBlock, readNumber } from "./node_answers.ts";
 
 /** Slots below the newest final one that are searched for a block; leaders fail four slots at a time. */
-export const SKIPPED_MAX = 128;
+const SKIPPED_MAX = 128;
 
 /** Asks for a block without its transactions. */
-export const BARE = { ...FINALIZED, transactionDetails: "none", rewards: false } as const;
+const BARE = { ...FINALIZED, transactionDetails: "none", rewards: false } as const;
 /**
  * Transactions of every version are read: of a block with a single one of a later version a node shows nothing, and
  * anybody may send one. What is read here, accounts and balances, is the same in all of them; 255 is the most that
@@ -38,9 +38,30 @@ export async function finalSlot(peer: Peer): Promise<number> {
   return readNumber(await peer.call("getSlot", [FINALIZED]), "a slot");
 }
 
-/** Reads the height of the newest final block: the unit in which transactions expire. */
-export async function readFinalHeight(peer: Peer): Promise<number> {
-  return readNumber(await peer.call("getBlockHeight", [FINALIZED]), "a height");
+/** A block by its hash, its slot, and its height, which is the unit in which transactions expire. */
+export interface BlockPlace {
+  readonly hash: string;
+  readonly slot: number;
+  readonly height: number;
+}
+
+/**
+ * Reads the place of the block at a slot, or of the next one below it where the slot was skipped. Height and slot are
+ * of one block, whatever servers answer behind one address.
+ */
+export async function placeUpTo(peer: Peer, newest: number): Promise<BlockPlace> {
+  const slots = await slotsWithBlocks(peer, Math.max(0, newest - SKIPPED_MAX), newest);
+  const slot = slots.at(-1);
+  if (slot === undefined) {
+    throw new ChainError("unavailable", `${peer.name} has no block at ${newest}`);
+  }
+  const answer = await peer.call("getBlock", [slot, { ...BARE, ...VERSIONS }]);
+  const block = readBlock(answer, slot);
+  if (block === null) {
+    throw new ChainError("unavailable", `${peer.name} does not have block ${slot}`);
+  }
+  const { blockHeight } = readRecord(answer, "a block");
+  return { hash: block.hash, slot, height: readNumber(blockHeight, "a height") };
 }
 
 /** Reads the block at a slot, or the next one below it where the slot was skipped. */

@@ -2,13 +2,11 @@
  * The recent block that a transaction names, by which it expires: a final one, as the quorum of nodes tells it.
  * @module
  */
-import { readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { reachedBy } from "../quorum.ts";
-import { BARE, finalSlot, SKIPPED_MAX, slotsWithBlocks, VERSIONS } from "./block.ts";
+import { finalSlot, placeUpTo } from "./block.ts";
 import type { Solana } from "./context.ts";
-import { readBlock, readNumber } from "./node_answers.ts";
 
 /** A block that transactions may name. */
 export interface RecentBlock {
@@ -59,15 +57,6 @@ async function blockUpTo(peer: Peer, newest: number): Promise<RecentBlock> {
   if (await finalSlot(peer) < newest) {
     throw new ChainError("unavailable", `${peer.name} does not have block ${newest}`);
   }
-  const slots = await slotsWithBlocks(peer, Math.max(0, newest - SKIPPED_MAX), newest);
-  const slot = slots.at(-1);
-  if (slot === undefined) throw new ChainError("unavailable", `${peer.name} has no recent block`);
-  const answer = await peer.call("getBlock", [slot, { ...BARE, ...VERSIONS }]);
-  const block = readBlock(answer, slot);
-  if (block === null) {
-    throw new ChainError("unavailable", `${peer.name} does not have block ${slot}`);
-  }
-  const { blockHeight } = readRecord(answer, "a block");
-  const lastValid = readNumber(blockHeight, "a height") + VALID_BLOCKS;
-  return { blockhash: block.hash, lastValid, slot };
+  const { hash, height, slot } = await placeUpTo(peer, newest);
+  return { blockhash: hash, lastValid: height + VALID_BLOCKS, slot };
 }

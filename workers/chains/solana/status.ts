@@ -10,17 +10,17 @@ import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import type { Signed, StatusQuery, TransactionStatus } from "../outgoing.ts";
 import { type Dropped, type Mined, type NodeReport, voteOnStatus } from "../status_votes.ts";
-import { bare, finalSlot, readBlockAt, readFinalHeight } from "./block.ts";
+import { bare, type BlockPlace, finalSlot, placeUpTo, readBlockAt } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { FINALIZED, hasFailed, readNumber, readUnits } from "./node_answers.ts";
 import { accountsClosedBy, accountsMadeBy, type Body, feeOfRaw } from "./payment.ts";
 import { finalTransaction } from "./raw_transaction.ts";
 
-/** The newest final block of a node, read before anything else: the rest is asked as of that block. */
-interface Standing {
-  readonly slot: number;
-  readonly height: number;
-}
+/**
+ * The newest final block of a node, read before anything else: the rest is asked as of that block. What expires is in
+ * no block above it, where its height is beyond the expiry.
+ */
+type Standing = BlockPlace;
 
 /** The state of a transaction as a node tells it. */
 interface Told {
@@ -43,8 +43,8 @@ async function reportOf(
   peer: Peer,
   { attempts }: StatusQuery,
 ): Promise<NodeReport> {
-  const slot = await finalSlot(peer);
-  const standing = { slot, height: await readFinalHeight(peer) };
+  const standing: Standing = await placeUpTo(peer, await finalSlot(peer));
+  const { slot } = standing;
   const none = { height: slot, settled: slot, mined: null, pending: null, dropped: null };
   const told = await statesOf(peer, attempts, standing);
   const final = told.find(({ state }) => state === "final");
