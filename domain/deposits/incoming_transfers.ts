@@ -81,7 +81,11 @@ export async function classifyTransfers(
     }
   }
   // Nodes that disagree give several versions of one transfer: the first counts, a deposit before
-  // an unmatched one.
+  // an unmatched one. One at an own address counts before one at a linked address: on Solana a stranger can
+  // link the address of a token account that he makes for an own address, where coins and tokens arrive under one
+  // index.
+  const isLinked = ({ address }: SeenDeposit) => Number(targets.get(address)?.since !== null);
+  deposits.sort((one, other) => isLinked(one) - isLinked(other));
   const keys = new Set<string>();
   const isFirst = (one: SeenDeposit | SeenUnmatchedDeposit) => {
     const key = transferKey(one);
