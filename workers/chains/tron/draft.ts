@@ -127,7 +127,10 @@ async function agreedFacts(tron: Tron, order: SendRequest): Promise<Facts> {
   const facts = heard.flatMap(({ answer }) => answer instanceof ChainError ? [] : answer);
   const against = heard.flatMap(({ answer }) => answer instanceof ChainError ? answer : []);
   if (facts.length > 0 && against.length > 0) {
-    nodes.report(`nodes do not agree whether a transaction of ${order.from} would work`);
+    const names = heard.flatMap(({ peer, answer }) =>
+      answer instanceof ChainError ? peer.name : []
+    );
+    nodes.report(`${names.join(", ")} would not take a transaction of ${order.from}, others would`);
   }
   if (against.length >= nodes.quorum) throw against[0];
   if (facts.length < nodes.quorum && against.length > 0) throw new ChainError("held", DISAGREED);
