@@ -1,7 +1,8 @@
 /** Routes of an account's history: entries, balances at a time and over time, statements. @module */
 import { z } from "zod";
 import { findAccount } from "../domain/accounts/accounts.ts";
-import { type Db, runQuery } from "../domain/command.ts";
+import { reachesRealm } from "../domain/actor.ts";
+import type { Db } from "../domain/command.ts";
 import {
   BalanceAt,
   balanceAt,
@@ -28,16 +29,18 @@ import {
   openEntryExport,
 } from "../domain/ledger/entry_export.ts";
 import { mayReadAccount, notFound } from "../domain/permissions.ts";
-import { withConcurrencyLimit } from "./http/concurrency_limit.ts";
+import { readEarly } from "./http/early_reads.ts";
 import { readerOf, type ReadPart, sendExport, streamOf } from "./http/exports.ts";
 import { pageView } from "./http/collection_routes.ts";
 import { inListTurn, query, queryInSteps } from "./http/execution.ts";
 import { openParts, withHeaders } from "./http/replica_reads.ts";
+import { openPlaces } from "./http/stream_places.ts";
 import { acceptsJson } from "./http/validation.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 
 const ById = z.strictObject({ id: z.string() });
 const TAG = "Accounts";
+const takePlace = openPlaces({ kind: "statements", ofUser: 100, ofRealm: 500, ofHouse: 50 });
 
 /** The routes of an account's history. */
 export const entryRoutes: readonly AnyRoute[] = [
@@ -118,7 +121,9 @@ export const entryRoutes: readonly AnyRoute[] = [
     path: "/v1/accounts/{id}/statement",
     tag: TAG,
     summary: "Read a statement of an account, as JSON or CSV",
-    description: "`from` and `to` are milliseconds since the epoch, both included.",
+    description:
+      "`from` and `to` are milliseconds since the epoch, both included. A user has 100 statements " +
+      "at once.",
     access: "user",
     params: ById,
     query: StatementOf,
@@ -126,7 +131,7 @@ export const entryRoutes: readonly AnyRoute[] = [
     answer: StatementView,
     alternatives: ["text/csv"],
     mayLag: true,
-    errors: ["account.not_found", "time.archived"],
+    errors: ["account.not_found", "time.archived", "rate.limited"],
     handle: sendStatement,
   }),
 ];
@@ -134,13 +139,25 @@ export const entryRoutes: readonly AnyRoute[] = [
 async function sendStatement(
   call: Call<{ id: string }, StatementOf, undefined>,
 ): Promise<Reply> {
-  const { pool } = call.realm!;
+  const { actor } = call;
+  const leave = takePlace(call.realm!.pool, { user: actor.user, isHouse: reachesRealm(actor) });
+  try {
+    return await openStream(call, leave);
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+async function openStream(
+  call: Call<{ id: string }, StatementOf, undefined>,
+  leave: () => void,
+): Promise<Reply> {
   const asked = { ...call.query, account: call.params.id };
-  const begin = () => runQuery(pool, (db) => openStatement(db, call.actor, asked));
-  const statement = await withConcurrencyLimit(pool, begin, call.actor);
+  const statement = await readEarly(call, (db) => openStatement(db, call.actor, asked));
   const { format = acceptsJson(call.accept) ? "json" : "csv" } = call.query;
   const csv = format === "csv";
-  const parts = await openParts(call, pool);
+  const parts = await openParts(call, call.realm!.pool);
   const read = readerOf(call, parts.read);
   const lines = (csv ? printCsv : printJson)(
     statement,
@@ -150,7 +167,7 @@ async function sendStatement(
         return await work(db);
       }),
   );
-  const stream = streamOf(lines);
+  const stream = streamOf(lines, { leave });
   const file = `attachment; filename="statement-${statement.account.id}.csv"`;
   const type = { "content-type": "text/csv; charset=utf-8", "content-disposition": file };
   return withHeaders({ status: 200, body: "", stream }, { ...(csv ? type : {}), ...parts.headers });

@@ -57,8 +57,8 @@ export const eventRoutes: readonly AnyRoute[] = [
     continues: { cursor: "id", mayBeShort: true },
     errors: ["event.expired"],
     handle: async (call) => {
-      await note(call);
-      const { actor, query } = call;
+      const { actor, query, realm } = call;
+      await withConcurrencyLimit(realm!.pool, () => note(call), actor);
       const { reader, types, entity } = filterOf(actor, query);
       // Without a filter the page is read by the index alone.
       const searches = !reader.seesAll || types !== null || entity !== null;

@@ -9,6 +9,7 @@ import {
   listAssigned,
   unassignAddress,
 } from "../domain/accounts/external_addresses.ts";
+import { readPlatformEarly } from "./http/early_reads.ts";
 import { command, search } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 
@@ -58,11 +59,12 @@ export const externalAddressRoutes: readonly AnyRoute[] = [
     answer: ExternalAddressView,
     errors: [...ERRORS, "address.invalid", "address.assigned"],
     handle: async (call) => {
-      const { platform } = call.services;
+      const { services: { platform }, actor } = call;
       const { id: account, external_address: address } = call.params;
-      const elsewhere = await foreignForms(platform, call.actor.realm.id, address);
+      const find = () => foreignForms(platform, actor.realm.id, address);
+      const elsewhere = await readPlatformEarly(call, find);
       const input = { account, address, elsewhere };
-      return await command(call, (tx) => assignAddress(tx, call.actor, input));
+      return await command(call, (tx) => assignAddress(tx, actor, input));
     },
   }),
   route({

@@ -9,12 +9,11 @@ import {
   NewIdentityWithAlias,
   removeIdentity,
 } from "../domain/identity/identity_collection.ts";
-import { type Db, runQuery } from "../domain/command.ts";
 import type { PeopleProvider } from "../domain/people/provider.ts";
 import { notFound } from "../domain/permissions.ts";
 import { assertMaySeeCompany } from "../domain/people/companies.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
-import { withConcurrencyLimit } from "./http/concurrency_limit.ts";
+import { readEarly } from "./http/early_reads.ts";
 import { command } from "./http/execution.ts";
 import { platformOf, withProfiles } from "./http/profiles.ts";
 import { type AnyRoute, type Call, route } from "./http/route.ts";
@@ -82,8 +81,6 @@ export const identityRoutes: readonly AnyRoute[] = [
 /** Asks the platform for a company, after the checks that need no platform. */
 async function companyFinder<P, Q, B>(call: Call<P, Q, B>, people: PeopleProvider, id: number) {
   const { actor } = call;
-  const { pool } = call.realm!;
-  const check = (db: Db) => assertMaySeeCompany(db, actor, people, id);
-  await withConcurrencyLimit(pool, () => runQuery(pool, check), actor);
+  await readEarly(call, (db) => assertMaySeeCompany(db, actor, people, id));
   return await people.companies.read(actor, [id]);
 }

@@ -1,7 +1,7 @@
 /** Routes of messages. @module */
 import { z } from "zod";
 import { rowFor } from "../domain/collections/collection.ts";
-import { type Db, isKept, runQuery } from "../domain/command.ts";
+import { type Db, runQuery } from "../domain/command.ts";
 import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { IDENTITIES } from "../domain/identity/identity_collection.ts";
 import {
@@ -33,6 +33,7 @@ import {
 } from "../domain/messages/recipients.ts";
 import { markProfile } from "../domain/people/erasure.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
+import { isRepeat, readEarly, readPlatformEarly } from "./http/early_reads.ts";
 import { command } from "./http/execution.ts";
 import { platformOf } from "./http/profiles.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
@@ -173,9 +174,9 @@ async function send(call: AnyCall, channel: Channel, find: Finder): Promise<Repl
   const { services: { secrets }, actor, body, idempotency } = call;
   const message = { channel, content: body.content } as Content;
   // A repeat gets the stored answer: neither the platform of persons nor the interactions are asked.
-  const isRepeat = await isKept(call.realm!.pool, idempotency);
-  const recipient = isRepeat ? notAsked : await find(call);
-  const known = channel === "whatsapp" && !isRepeat ? await knownRecipient(call, recipient) : null;
+  const repeats = await isRepeat(call);
+  const recipient = repeats ? notAsked : await find(call);
+  const known = channel === "whatsapp" && !repeats ? await knownRecipient(call, recipient) : null;
   return await command(call, async (tx) => {
     const to = await recipient(tx);
     if (channel === "whatsapp" && to.destination !== known) throw noInteraction();
@@ -195,12 +196,14 @@ function notAsked(): Promise<Recipient> {
 /** The ways to reach the person of a call's identity; null where it has none. */
 async function contactOf(call: AnyCall): Promise<PersonContact | null> {
   const people = await platformOf(call);
-  const { actor, params, realm } = call;
-  const find = (db: Db) => rowFor(db, actor, IDENTITIES, params.id, "read");
-  const { person } = await runQuery(realm!.pool, find);
+  const { actor, params } = call;
+  const { person } = await readEarly(
+    call,
+    (db) => rowFor(db, actor, IDENTITIES, params.id, "read"),
+  );
   if (person === null) return null;
   const read = await people.persons.read(actor, [person]);
-  const found = (await runQuery(realm!.pool, read)).get(person);
+  const found = (await readEarly(call, read)).get(person);
   return readContact(person, found?.contactInformation);
 }
 
@@ -212,13 +215,15 @@ async function knownRecipient(
   call: AnyCall,
   recipient: (db: Db) => Promise<Recipient>,
 ): Promise<string | null> {
-  const { services: { platform, config }, realm } = call;
-  const to = await runQuery(realm!.pool, recipient).catch((error) => {
-    if (error instanceof DomainError) return null;
-    throw error;
-  });
+  const { platform, config } = call.services;
+  const to = await readEarly(call, (db) =>
+    recipient(db).catch((error) => {
+      if (error instanceof DomainError) return null;
+      throw error;
+    }));
   if (to === null) return null;
   const sender = config.infobip?.whatsappFrom ?? null;
-  const has = await runQuery(platform, (db) => hasInteraction(db, sender, to.destination));
+  const ask = () => runQuery(platform, (db) => hasInteraction(db, sender, to.destination));
+  const has = await readPlatformEarly(call, ask);
   return has ? to.destination : null;
 }

@@ -12,6 +12,7 @@ import {
   RecoveryView,
   TotpView,
 } from "../domain/identity/second_factor_changes.ts";
+import { readPlatformEarly } from "./http/early_reads.ts";
 import { command, query } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 
@@ -37,7 +38,8 @@ export const secondFactorRoutes: readonly AnyRoute[] = [
     errors: ["user.not_found", "permission.owner", "version.conflict"],
     handle: async (call) => {
       const { platform, secrets } = call.services;
-      await runQuery(platform, (db) => assertPlatformKey(db, secrets));
+      const check = () => runQuery(platform, (db) => assertPlatformKey(db, secrets));
+      await readPlatformEarly(call, check);
       return await command(call, (tx) => beginTotp(tx, call.actor, call.params.id, secrets), {
         secret: true,
       });

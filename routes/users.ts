@@ -1,7 +1,6 @@
 /** Routes of users. @module */
 import { z } from "zod";
 import { assertFreshLogin } from "../domain/identity/api_keys.ts";
-import { runQuery } from "../domain/command.ts";
 import { changePassword, NewPassword, provePassword } from "../domain/identity/password_changes.ts";
 import { hashPassword } from "../domain/security/passwords.ts";
 import { assertMayCreateUser } from "../domain/permissions.ts";
@@ -16,6 +15,7 @@ import {
 } from "../domain/identity/user_collection.ts";
 import { DomainError } from "../domain/errors.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
+import { readEarly } from "./http/early_reads.ts";
 import { command } from "./http/execution.ts";
 import { guardOf, networkOf, rest } from "./http/login_guard.ts";
 import { type AnyRoute, route } from "./http/route.ts";
@@ -86,7 +86,7 @@ export const userRoutes: readonly AnyRoute[] = [
       const { password, ...rest } = call.body;
       if (password !== undefined) { // before the slow work on it
         assertNotOwnPassword(call.actor.user, call.params.id);
-        await runQuery(call.realm!.pool, (db) => assertMayChange(db, call.actor, call.params.id));
+        await readEarly(call, (db) => assertMayChange(db, call.actor, call.params.id));
       }
       const verifier = password === undefined
         ? undefined

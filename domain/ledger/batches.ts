@@ -82,7 +82,7 @@ export async function transferMany(
   const { atomic, transactions } = input;
   const { pool } = context;
   const replay = (kept: BulkReplay) => answerReplay(pool, actor, { input, request }, kept);
-  const found = await endpointsOf(context, transactions);
+  const found = await endpointsOf(context, transactions, request);
   const lost = found.findIndex((endpoints) => endpoints instanceof DomainError);
   if (atomic && lost >= 0) {
     return await answerUnresolved(pool, request, at(found[lost] as DomainError, lost), replay);
@@ -137,6 +137,7 @@ function unresolvedOf(found: readonly (TransferEndpoints | DomainError)[]): Unre
 async function endpointsOf(
   context: PostingContext,
   transactions: readonly NewTransaction[],
+  { besideQueue }: TransferRequest,
 ): Promise<(TransferEndpoints | DomainError)[]> {
   const known: TransferEndpoints[] = [];
   for (const named of transactions) {
@@ -145,8 +146,8 @@ async function endpointsOf(
     known.push(endpoints);
   }
   if (known.length === transactions.length) return known;
-  const { cache } = context;
-  return await reading(context.pool, (db) => findEndpoints({ db, cache }, transactions));
+  const { cache, pool } = context;
+  return await besideQueue(() => reading(pool, (db) => findEndpoints({ db, cache }, transactions)));
 }
 
 async function print(
@@ -186,7 +187,7 @@ async function answerReplay(
     return await answerRefused(pool, request, refused, replayed);
   }
   const ids = kept.transactions.filter((_, i) => !kept.refusals?.[i]);
-  const byId = await rowsAsThen(pool, ids);
+  const byId = await rowsAsThen(pool, ids, request);
   const unresolved = new Map(
     (kept.unresolved as Unresolved[] | null ?? []).map((one) => [one.index, one]),
   );
@@ -212,11 +213,12 @@ async function answerReplay(
 async function rowsAsThen(
   pool: Pool,
   ids: readonly string[],
+  { besideQueue }: TransferRequest,
 ): Promise<Map<string, TransactionRow>> {
   const byId = new Map<string, TransactionRow>();
   for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
     const part = ids.slice(from, from + READ_AT_ONCE);
-    const rows = await reading(pool, (db) => selectTransactions(db, part));
+    const rows = await besideQueue(() => reading(pool, (db) => selectTransactions(db, part)));
     for (const row of rows) byId.set(row.id, { ...row, data: null, seal: null });
   }
   return byId;

@@ -75,7 +75,9 @@ export async function transfer(
 ): Promise<Answer> {
   const { cache, pool } = context;
   const endpoints = cachedEndpoints(cache, input) ??
-    await reading(pool, async (db) => (await findEndpoints({ db, cache }, [input]))[0]);
+    await request.besideQueue(() =>
+      reading(pool, async (db) => (await findEndpoints({ db, cache }, [input]))[0])
+    );
   const replay = (kept: Replay) => answerReplay(pool, actor, { input, request }, kept);
   if (endpoints instanceof DomainError) {
     return await answerUnresolved(pool, request, endpoints, replay);
@@ -142,7 +144,8 @@ export async function answerReplay(
     return await answerRefused(pool, request, refused, !replay.own);
   }
   const { transaction } = replay;
-  const [row] = await reading(pool, (db) => selectTransactions(db, [transaction]));
+  const read = () => reading(pool, (db) => selectTransactions(db, [transaction]));
+  const [row] = await request.besideQueue(read);
   return answerPosted(request, printAsThen(actor, input, row), !replay.own);
 }
 

@@ -19,8 +19,8 @@ export interface TransferRequest {
   status: number;
   /** Prints a refusal as a problem, of the request with this id where it is another one. */
   problem: (refused: DomainError, requestId?: string) => { status: number; body: string };
-  /** Runs a database transaction within the realm's concurrency limit. */
-  limited: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Runs statements beside the posting queue in their turn, so that one user's keep nobody else's waiting. */
+  besideQueue: <T>(work: () => Promise<T>) => Promise<T>;
   /** Asks before the transfer is sent whether the caller may still act: null where that was asked just now. */
   lostStanding: LostStanding;
 }
@@ -42,7 +42,9 @@ export async function answerRefused(
   replayed = false,
 ): Promise<Answer> {
   if (request.idempotency === null) throw refused;
-  const kept = await keepRefusal(pool, request.idempotency, request.problem(refused));
+  const { idempotency } = request;
+  const keep = () => keepRefusal(pool, idempotency, request.problem(refused));
+  const kept = await request.besideQueue(keep);
   return { ...kept, replayed };
 }
 
@@ -62,11 +64,12 @@ export async function answerUnresolved(
   const { idempotency } = request;
   if (idempotency === null) throw refused;
   const print = () => request.problem(refused);
+  const find = () => reading(pool, (db) => selectReplay(db, idempotency));
   for (let last = false;; last = true) {
-    const kept = await reading(pool, (db) => selectReplay(db, idempotency));
+    const kept = await request.besideQueue(find);
     if (kept !== null) return await replay(kept);
     try {
-      return await request.limited(() => refuseUnder(pool, idempotency, refused, print));
+      return await request.besideQueue(() => refuseUnder(pool, idempotency, refused, print));
     } catch (error) {
       // The first request under this key was posted between the two reads.
       if (last || !(error instanceof DomainError) || error.code !== "idempotency.key_reused") {

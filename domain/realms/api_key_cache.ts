@@ -35,18 +35,20 @@ export function openApiKeyCache(
     known: (key) => grants.get(apiKeyDigest(key)),
     async load(key) {
       const digest = apiKeyDigest(key);
+      const before = reads;
       const row = await reading(pools.watch(), (db) => selectGrant(db, Uint8Array.fromHex(digest)));
       if (row === null) return null;
       const grant = grantOf(row);
-      if (grant.alive) {
+      // A refresh that began meanwhile did not ask for this key: what ended it may be younger than this answer.
+      if (grant.alive && reads === before) {
         if (grants.size >= KNOWN_MAX) grants.delete(grants.keys().next().value!);
         grants.set(digest, grant);
       }
       return grant;
     },
     async refresh() {
-      if (grants.size === 0) return;
       const read = ++reads;
+      if (grants.size === 0) return;
       const asked = new Map([...grants].map(([digest, { id }]) => [id, digest]));
       const rows = await reading(pools.watch(), (db) => selectGrants(db, [...asked.keys()]));
       if (read < taken) return; // a newer reading has been stored

@@ -52,15 +52,21 @@ class Unconfirmed extends DomainError {
  * first moment on. The expected token is read before each transaction, and compared with the
  * schema's within it.
  *
+ * @param where the realm, and how the platform's database is asked about it
  * @param run calls the given check in its transaction, before anything else
  * @throws {DomainError} chain.quarantined
  */
 export async function confirmed<T>(
-  { platform, realm }: { platform: Pool; realm: string },
+  where: {
+    platform: Pool;
+    realm: string;
+    inTurn?: <R>(read: () => Promise<R>) => Promise<R>;
+  },
   run: (assertKnown: (tx: Tx) => Promise<void>) => Promise<T>,
 ): Promise<T> {
+  const { platform, realm, inTurn = (read) => read() } = where;
   for (let tries = 1;; tries++) {
-    const steps = await reading(platform, (db) => selectRealmSteps(db, realm));
+    const steps = await inTurn(() => reading(platform, (db) => selectRealmSteps(db, realm)));
     try {
       return await run(async (tx) => {
         if (!isExpected(steps, await noteToken(tx))) throw new Unconfirmed();

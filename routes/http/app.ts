@@ -35,7 +35,7 @@ import type { LimitHeaders } from "./rate_limits.ts";
 import { problem, send } from "./responses.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./route_list.ts";
-import { type LargeBodySlot, reserveLargeBody } from "./concurrency_limit.ts";
+import { type LargeBodySlot, reserveLargeBody } from "./large_bodies.ts";
 import type { Services } from "./services.ts";
 import { openStanding, type Standing } from "./standing.ts";
 import { type RequestHeaders, requestHeaders } from "./underlying_request.ts";

@@ -5,7 +5,6 @@
  */
 import type { Actor } from "../../domain/actor.ts";
 import type { Pool } from "../../domain/command.ts";
-import { DomainError } from "../../domain/errors.ts";
 import {
   type EventAudience,
   type EventStream,
@@ -16,6 +15,7 @@ import {
 } from "../../domain/webhooks/event_log.ts";
 import { type EventFeed, openEventFeed } from "./event_feed.ts";
 import type { Ending } from "./shutdown.ts";
+import { openPlaces } from "./stream_places.ts";
 
 /** What a stream is opened with. */
 export interface StreamOptions {
@@ -33,10 +33,8 @@ export interface StreamOptions {
   ending: Ending;
 }
 
-/** Streams at once: of a user, and of a realm in this process; some are left to those who read all of it. */
-const USER_MAX = 20;
-const REALM_MAX = 500;
-const KEPT_FREE = 50;
+/** Some are left to those who read all of a realm. */
+const takePlace = openPlaces({ kind: "streams", ofUser: 20, ofRealm: 500, ofHouse: 50 });
 /** A key that has ended is noticed within this time. */
 const CHECK_MS = 900;
 const HEARTBEAT_MS = 15_000;
@@ -46,8 +44,6 @@ const UNREAD_MAX_MS = 60_000;
 const RETRY_MS = 2000;
 /** Shortest pause where nothing is new. */
 const PAUSE_MS = 20;
-
-const open = new WeakMap<Pool, Map<string, number>>();
 
 interface Stream {
   options: StreamOptions;
@@ -70,8 +66,9 @@ interface Stream {
 export async function openEventStream(
   options: StreamOptions,
 ): Promise<ReadableStream<Uint8Array>> {
-  const place = takePlace(options);
-  const feed = openEventFeed(options.pool);
+  const { pool, user, seesAll } = options;
+  const place = takePlace(pool, { user, isHouse: seesAll });
+  const feed = openEventFeed(pool);
   const release = () => {
     place();
     feed.leave();
@@ -172,26 +169,4 @@ async function pauseOf(stream: Stream): Promise<void> {
 
 function blockOf(row: Parameters<typeof printEvent>[0], { reader }: EventAudience): string {
   return `id: ${row.id}\nevent: ${row.type}\ndata: ${printEvent(row, reader)}\n\n`;
-}
-
-/** Takes the place of a stream; the function returned gives it back. */
-function takePlace({ pool, user, seesAll }: StreamOptions): () => void {
-  const places = open.get(pool) ?? new Map<string, number>();
-  open.set(pool, places);
-  const mine = places.get(user) ?? 0;
-  if (mine >= USER_MAX) {
-    const message = `${USER_MAX} streams of this user are open: end one of them`;
-    throw new DomainError("rate.limited", message, { retryAfterS: 10 });
-  }
-  const most = REALM_MAX - (seesAll ? 0 : KEPT_FREE);
-  if (places.values().reduce((sum, count) => sum + count, 0) >= most) {
-    const message = "too many streams are open in this realm";
-    throw new DomainError("service.overloaded", message, { retryAfterS: 10 });
-  }
-  places.set(user, mine + 1);
-  return () => {
-    const left = places.get(user)! - 1;
-    if (left > 0) places.set(user, left);
-    else places.delete(user);
-  };
 }

@@ -19,7 +19,6 @@ import {
   runSearch,
   type TxFor,
 } from "../../domain/command.ts";
-import type { Actor } from "../../domain/actor.ts";
 import { confirmed } from "../../domain/realms/attestations.ts";
 import { type NewBatch, transferMany } from "../../domain/ledger/batches.ts";
 import { DomainError } from "../../domain/errors.ts";
@@ -34,7 +33,14 @@ import { problemOf, PROBLEMS } from "./problems.ts";
 import { withNext } from "./next_links.ts";
 import type { Call, Reply } from "./route.ts";
 import { conditional, isKnown, readTagged } from "./preconditions.ts";
-import { listing, onPlatform, searching, withConcurrencyLimit } from "./concurrency_limit.ts";
+import {
+  besideQueue,
+  listing,
+  onPlatform,
+  searching,
+  withConcurrencyLimit,
+} from "./concurrency_limit.ts";
+import { readPlatformEarly } from "./early_reads.ts";
 import {
   inSteps,
   lagHeader,
@@ -43,16 +49,10 @@ import {
   replicaFor,
   withHeaders,
 } from "./replica_reads.ts";
-import { type Among, becomesReady } from "./waiting.ts";
+import { type Readiness, waitUntilReady } from "./readiness.ts";
 
 /** Longest statement of a list with a filter. */
 const SEARCH_MS = 5_000;
-
-/** How to find that an entity is ready, and its view for an actor that may see it. */
-export interface Readiness {
-  among: Among;
-  view: (db: Db, actor: Actor, id: string) => Promise<unknown | null>;
-}
 
 /** How a request's command runs. */
 export interface RequestOptions {
@@ -82,7 +82,10 @@ export async function command<P, Q, B, Locked extends boolean = false>(
 ): Promise<Reply> {
   const options = optionsOf<Locked, ExecutionOptions<Locked>>(given);
   if (!options.confirmed) return await change(call, work, options);
-  const where = { platform: call.services.platform, realm: call.realm!.id };
+  const where = {
+    ...{ platform: call.services.platform, realm: call.realm!.id },
+    inTurn: <T>(read: () => Promise<T>) => readPlatformEarly(call, read),
+  };
   return await confirmed(where, (assertKnown) =>
     change(call, async (tx) => {
       await assertKnown(tx);
@@ -284,7 +287,7 @@ function transferRequest<P, B>(call: Call<P, DryRunQuery, B>, status: number): T
     idempotency: call.query.dry_run ? null : call.idempotency,
     status,
     problem: (refused, requestId) => refusalOf(call, refused, requestId),
-    limited: (work) => withConcurrencyLimit(call.realm!.pool, work, call.actor),
+    besideQueue: (work) => besideQueue(call.realm!.pool, work, { user: call.actor.user }),
     lostStanding: call.lostStanding,
   };
 }
@@ -296,8 +299,17 @@ export interface DryRunQuery {
 
 function postingContextOf<P, B>(call: Call<P, DryRunQuery, B>): PostingContext {
   const realm = call.realm!;
-  const queue = call.query.dry_run ? dryRunQueue(realm.pool) : realm.queue();
+  const queue = call.query.dry_run ? limitedDryRun(call) : realm.queue();
   return { pool: realm.pool, queue, cache: realm.accountCache };
+}
+
+/** A dry run has a transaction of its own, which takes the place of a request. */
+function limitedDryRun<P, Q, B>(call: Call<P, Q, B>): PostingContext["queue"] {
+  const queue = dryRunQueue(call.realm!.pool);
+  return {
+    post: (move) => limited(call, () => queue.post(move)),
+    postBulk: (bulk) => limited(call, () => queue.postBulk(bulk)),
+  };
 }
 
 function fieldsOf(body: unknown): string[] | null {
@@ -352,24 +364,4 @@ function replyOf(answer: Answer): Reply {
 
 function tagged(reply: Reply, tag: string | null): Reply {
   return tag === null ? reply : { ...reply, headers: { ...reply.headers, etag: tag } };
-}
-
-/** Answers when the entity has become ready, or with its first state when the time is up. */
-async function waitUntilReady<P, Q, B>(
-  call: Call<P, Q, B>,
-  pool: Pool,
-  reply: Reply,
-  { among, view }: Readiness,
-): Promise<Reply> {
-  const { id } = JSON.parse(reply.body) as { id: string };
-  const wait = { among, id, forMs: call.preferWaitS * 1000, signal: call.signal() };
-  const isReady = await becomesReady(pool, wait);
-  if (isReady === null) return reply;
-  const headers = { ...reply.headers, "preference-applied": `wait=${call.preferWaitS}` };
-  // Its rights may have changed since it began to wait, and its key may have ended.
-  const actor = isReady ? await call.actorNow() : null;
-  const shown = actor === null ? null : await runQuery(pool, (db) => view(db, actor, id));
-  if (shown === null) return { ...reply, headers };
-  const { etag: _before, ...rest }: Record<string, string> = headers;
-  return { ...reply, body: JSON.stringify(shown), headers: rest };
 }

@@ -3,12 +3,13 @@
  * present rights. An export ends when its caller leaves or reads no more, when its key ends, and with the process.
  * @module
  */
-import { type Db, type Pool, runCommand, runQuery } from "../../domain/command.ts";
+import { type Db, runCommand, runQuery } from "../../domain/command.ts";
 import { type Actor, reachesRealm } from "../../domain/actor.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { paging, withConcurrencyLimit } from "./concurrency_limit.ts";
 import { openParts, type PartReader } from "./replica_reads.ts";
 import type { Call, Reply } from "./route.ts";
+import { openPlaces } from "./stream_places.ts";
 
 /** Reads one part of an export, with the rights that its caller has then. */
 export type ReadPart = <T>(work: (db: Db, actor: Actor) => Promise<T>) => Promise<T>;
@@ -22,17 +23,11 @@ export interface Exporting<Plan extends { entity?: string }> {
   print: (plan: Plan, read: ReadPart) => AsyncGenerator<string>;
 }
 
-/** Exports at once: of a user, and of a realm in this process. */
-const USER_MAX = 2;
-const REALM_MAX = 10;
-/** Of these, places that customers leave to those who work for the realm. */
-const HOUSE_MIN = 4;
+const takePlace = openPlaces({ kind: "exports", ofUser: 2, ofRealm: 10, ofHouse: 4 });
 /** A caller that reads nothing for so long has gone. */
 const UNREAD_MAX_MS = 60_000;
 /** Characters that are sent at once. */
 const CHUNK = 64 * 1024;
-
-const open = new WeakMap<object, Map<string, number>>();
 
 /**
  * Begins an export: the audit trail says so before anything is sent.
@@ -44,7 +39,7 @@ export async function sendExport<P, Q extends object, Plan extends { entity?: st
   { what, open, print }: Exporting<Plan>,
 ): Promise<Reply> {
   const { pool } = call.realm!;
-  const leave = takePlace(pool, call.actor);
+  const leave = takePlace(pool, { user: call.actor.user, isHouse: reachesRealm(call.actor) });
   try {
     const plan = await withConcurrencyLimit(pool, () => runQuery(pool, open));
     await withConcurrencyLimit(pool, () => noteExport(call, what, plan.entity));
@@ -150,27 +145,4 @@ async function chunkOf(pieces: AsyncGenerator<string>, hasEnded: () => boolean):
     text += value;
   }
   return text;
-}
-
-/** Takes the place of an export; the function returned gives it back. */
-function takePlace(pool: Pool, actor: Actor): () => void {
-  const { user } = actor;
-  const most = reachesRealm(actor) ? REALM_MAX : REALM_MAX - HOUSE_MIN;
-  const places = open.get(pool) ?? new Map<string, number>();
-  open.set(pool, places);
-  const mine = places.get(user) ?? 0;
-  if (mine >= USER_MAX) {
-    const message = `${USER_MAX} exports of this user are running: wait until one has ended`;
-    throw new DomainError("rate.limited", message, { retryAfterS: 10 });
-  }
-  if (places.values().reduce((sum, count) => sum + count, 0) >= most) {
-    const message = "too many exports are running in this realm";
-    throw new DomainError("service.overloaded", message, { retryAfterS: 10 });
-  }
-  places.set(user, mine + 1);
-  return () => {
-    const left = places.get(user)! - 1;
-    if (left > 0) places.set(user, left);
-    else places.delete(user);
-  };
 }

@@ -3,7 +3,6 @@
  * after the checks that need no platform; the change is completed in the request's own transaction.
  * @module
  */
-import { isKept, runQuery } from "../../domain/command.ts";
 import type { Db } from "../../domain/command.ts";
 import { answerable, openAnswer } from "../../domain/answers.ts";
 import { invalidQuery } from "../../domain/collections/filter.ts";
@@ -13,7 +12,8 @@ import type { ProfileCommand } from "../../domain/people/commands.ts";
 import { noPlatform } from "../../domain/people/people.ts";
 import { markProfile } from "../../domain/people/erasure.ts";
 import type { PeopleProvider, Prepared, ProfileQuery } from "../../domain/people/provider.ts";
-import { listing, withConcurrencyLimit } from "./concurrency_limit.ts";
+import { listing } from "./concurrency_limit.ts";
+import { isRepeat, readEarly } from "./early_reads.ts";
 import { command, query, readMany } from "./execution.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 
@@ -36,10 +36,9 @@ export async function changeProfile<P, Q, B, C, R>(
 ): Promise<Reply> {
   const people = await platformOf(call);
   const made = make(people);
-  const { pool } = call.realm!;
   let ready: Prepared<R> | null = null;
-  if (people.remote && !await isKept(pool, call.idempotency)) {
-    ready = await made.prepare(await runQuery(pool, (db) => made.check(db)));
+  if (people.remote && !await isRepeat(call)) {
+    ready = await made.prepare(await readEarly(call, (db) => made.check(db)));
   }
   return await command(call, async (tx) => {
     const found = await made.check(tx);
@@ -76,8 +75,7 @@ export async function readProfiles<P, Q, B, F, T>(
   { list, isLong = (list?.limit ?? 0) > FEW }: ProfileReading = {},
 ): Promise<Reply> {
   const people = await platformOf(call);
-  const { pool } = call.realm!;
-  const found = await withConcurrencyLimit(pool, () => runQuery(pool, find), call.actor);
+  const found = await readEarly(call, find);
   const read = await ask(people, found);
   const show = async (db: Db) => {
     const view = await read(db);
@@ -151,12 +149,12 @@ async function put(
     const message = `at most ${REMOTE_MAX} profiles are populated at once: ask for smaller pages`;
     throw invalidQuery("/populate", message);
   }
-  const { actor, realm } = call;
+  const { actor } = call;
   // A remote platform is asked before it is its turn, which others would wait for with it.
   const readPersons = await people.persons.read(actor, persons);
   const readCompanies = await people.companies.read(actor, [...new Set(companies)]);
   const read = async (db: Db) => [await readPersons(db), await readCompanies(db)] as const;
-  const [wholePersons, wholeCompanies] = await wait(call, () => runQuery(realm!.pool, read));
+  const [wholePersons, wholeCompanies] = await wait(call, () => readEarly(call, read));
   for (const row of rows) {
     if (asked.person) row.person = wholePersons.get(row.person as string) ?? row.person;
     if (asked.company) row.company = wholeCompanies.get(row.company as number) ?? row.company;

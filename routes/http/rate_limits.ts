@@ -34,7 +34,13 @@ export interface Limits {
 /** Stands for no limit: the greatest integer that a structured header can carry. */
 export const ENDLESS = 999_999_999_999_999;
 const FLUSH_MS = 800;
-const UNLIMITED: LimitHeaders = headersOf({ limit: null, remaining: 0, resetS: 0, credits: null });
+/** The headers of all answers in realms without limits. */
+export const UNLIMITED: LimitHeaders = headersOf({
+  limit: null,
+  remaining: 0,
+  resetS: 0,
+  credits: null,
+});
 
 /** Opens the limits of this process. */
 export function openLimits(

@@ -1,7 +1,7 @@
 /** Responses: the status, headers and body of an answer. @module */
 import type { DomainError } from "../../domain/errors.ts";
 import { problemOf } from "./problems.ts";
-import { headersOf, type LimitHeaders } from "./rate_limits.ts";
+import { headersOf, type LimitHeaders, UNLIMITED } from "./rate_limits.ts";
 import type { Reply } from "./route.ts";
 import type { Services } from "./services.ts";
 import { answerOf, type HeaderList, listOf, sharedListOf } from "./underlying_response.ts";
@@ -40,12 +40,13 @@ function ownOf({ location }: Reply, requestId: string): Record<string, string> {
     : { "x-request-id": requestId, location };
 }
 
-let lastLimits: { of?: LimitHeaders; list: HeaderList } = { list: sharedListOf({}) };
+const NO_LIST = sharedListOf({});
+const UNLIMITED_LIST = sharedListOf(UNLIMITED);
 
-/** The list of limits: those of realms without limits are one object. */
+/** The list of limits. Where there are some, each answer states what is left of them, so it has a list of its own. */
 function limitList(limits: LimitHeaders | undefined): HeaderList {
-  if (lastLimits.of !== limits) lastLimits = { of: limits, list: sharedListOf(limits ?? {}) };
-  return lastLimits.list;
+  if (limits === undefined) return NO_LIST;
+  return limits === UNLIMITED ? UNLIMITED_LIST : listOf(limits);
 }
 
 /** Answers with a problem. */

@@ -17,7 +17,7 @@ export interface Standing {
    * @throws {DomainError} auth.* where its key has ended
    */
   again(): Promise<Caller> | Caller;
-  /** Reads the caller anew; null if its key is no longer valid. */
+  /** Reads the caller anew; null if its key is no longer valid. Rejected where nobody can tell. */
   actorNow(): Promise<Actor | null>;
   /**
    * Asks whether the caller may still do what it was admitted for: null where that was asked just now, else the reason
@@ -47,23 +47,26 @@ export function openStanding(
 ): Standing {
   let caller: Caller | null = null;
   let askedAt = 0;
-  function keep(found: Caller): Caller {
-    askedAt = now();
+  // An answer is as old as its question: the key may have ended while a slow database answered.
+  function keep(found: Caller, at: number): Caller {
+    askedAt = at;
     return caller = found;
   }
   function ask(): Promise<Caller> | Caller {
-    const found = read(now());
-    return found instanceof Promise ? found.then(keep) : keep(found);
+    const at = now();
+    const found = read(at);
+    return found instanceof Promise ? found.then((one) => keep(one, at)) : keep(found, at);
   }
   // A clock that was set back says nothing about the time that has passed.
   const isKnown = () => caller!.realm === null || Math.abs(now() - askedAt) < ASKED_MS;
   async function compare(then: Caller): Promise<DomainError | null> {
+    const at = now();
     try {
-      const lost = narrowed(then, await confirm(then, now()));
-      if (lost === null) askedAt = now(); // who has lost it is not known to have it when asked again
+      const lost = narrowed(then, await confirm(then, at));
+      if (lost === null) askedAt = at; // who has lost it is not known to have it when asked again
       return lost;
     } catch (error) {
-      if (error instanceof DomainError && error.code.startsWith("auth.")) return error;
+      if (isEnded(error)) return error;
       throw error;
     }
   }
@@ -75,11 +78,16 @@ export function openStanding(
       try {
         return (await read(now())).actor;
       } catch (error) {
-        if (error instanceof DomainError) return null;
+        if (isEnded(error)) return null;
         throw error;
       }
     },
   };
+}
+
+/** Whether an error says that a key has ended. Others, such as that too many wait, say nothing about it. */
+function isEnded(error: unknown): error is DomainError {
+  return error instanceof DomainError && error.code.startsWith("auth.");
 }
 
 /** Refuses a request that was admitted with rights that its key has no longer; a repeat is judged by those it has. */
