@@ -22,6 +22,8 @@ import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 const ERRORS = ["auth.credentials", "rate.limited"] as const;
 /** Greatest body of a login: its caller is unknown before the body is read. */
 const LOGIN_BODY_MAX = 4096;
+/** The queue of application keys that were not right in this process yet. */
+const APPLICATIONS = "applications";
 const MeView = UserView.extend({ realm: z.string() }).meta({ id: "Me" });
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 
@@ -175,6 +177,9 @@ async function enter<P, Q, B>(
     }
     throw error;
   });
+  for (const queue of [realm.id, digest.toHex(), APPLICATIONS]) {
+    guard.welcome({ realm: queue, network });
+  }
   const limits = await services.limits.admit(realm, "write");
   const claims = claimsOf(
     entrant.user,
@@ -199,7 +204,7 @@ async function realmOf<P, Q, B>(
   const hex = digest.toHex();
   const subject = guard.isKnown(hex) ? `${network} ${hex}` : network;
   guard.check(subject);
-  const turn = { realm: guard.isKnown(hex) ? hex : "applications", network, signal: call.signal() };
+  const turn = { realm: guard.isKnown(hex) ? hex : APPLICATIONS, network, signal: call.signal() };
   const found = await guard.inTurn(turn, async () => {
     guard.check(subject); // others may have used up its tries meanwhile
     const realmFound = await runQuery(

@@ -126,6 +126,7 @@ export const userRoutes: readonly AnyRoute[] = [
         { realm: call.realm!.id, network: given.network, signal: call.signal() },
         () => provePassword(pool, actor, given, rest),
       );
+      guard.welcome({ realm: call.realm!.id, network: given.network });
       const prepared = {
         was: verifier,
         verifier: await hashPassword(body.new_password, call.realm!.id),

@@ -246,7 +246,13 @@ function lookUp(services: Services, { key, realmId, network }: Unknown): Promise
     if (realm === null) return null;
     const load = () => realm.grantOf(key);
     const grant = await inTurn(`machines of ${realmId}`, load, (found) => found?.alive ?? false);
-    return grant === null ? null : { realm, grant };
+    if (grant === null) return null;
+    if (grant.alive) {
+      for (const queue of ["machines", `machines of ${realmId}`]) {
+        guard.welcome({ realm: queue, network });
+      }
+    }
+    return { realm, grant };
   };
   const found = find().finally(() => running.delete(key));
   running.set(key, found);

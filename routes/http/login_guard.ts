@@ -6,10 +6,11 @@
  */
 import { DomainError } from "../../domain/errors.ts";
 import { customerOf, parseIp } from "../../domain/ip_addresses.ts";
+import { type LoginQueues, openLoginQueues } from "./login_queues.ts";
 import type { Services } from "./services.ts";
 
 /** Guards the logins of a process. */
-export interface LoginGuard {
+export interface LoginGuard extends LoginQueues {
   /**
    * Refuses a subject again for as long as its refusal lasts.
    *
@@ -29,27 +30,6 @@ export interface LoginGuard {
   isKnown(digest: string): boolean;
   /** Remembers whether a key is right. */
   remember(digest: string, right: boolean): void;
-  /**
-   * Runs the work of a login in its turn; networks take turns.
-   *
-   * @throws {DomainError} service.overloaded
-   */
-  inTurn<T>(turn: Turn, work: () => Promise<T>): Promise<T>;
-}
-
-/** The turn of a login. */
-export interface Turn {
-  realm: string;
-  network: string;
-  /** Aborted when the caller has gone. */
-  signal?: AbortSignal;
-}
-
-interface Queue {
-  running: number;
-  waiting: number;
-  /** By network, the next one to be served first. */
-  networks: Map<string, (() => void)[]>;
 }
 
 const REST_MS = 25;
@@ -62,10 +42,6 @@ const WRONG_MAX = 30;
 const MINUTE_MS = 60_000;
 const SUBJECTS_MAX = 10_000;
 const KNOWN_MAX = 1000;
-/** Of a realm in this process; fewer than the connections that a realm has. */
-const RUNNING_MAX = 3;
-const WAITING_MAX = 500;
-const WAITING_PER_NETWORK = 50;
 
 const guards = new WeakMap<object, LoginGuard>();
 
@@ -94,7 +70,7 @@ export function openLoginGuard(now: () => number): LoginGuard {
   const known = new Set<string>();
   const held = new Map<string, number>();
   return {
-    ...openQueues(),
+    ...openLoginQueues(),
     async hold(network) {
       const waiting = held.get(network) ?? 0;
       if (waiting >= HELD_MAX) return;
@@ -149,48 +125,4 @@ export function openLoginGuard(now: () => number): LoginGuard {
 /** Deletes the oldest entry. */
 function makeRoom(map: Map<string, unknown>, max: number): void {
   if (map.size >= max) map.delete(map.keys().next().value!);
-}
-
-function openQueues(): Pick<LoginGuard, "inTurn"> {
-  const queues = new Map<string, Queue>();
-  return {
-    async inTurn({ realm, network, signal }, work) {
-      const queue = queues.get(realm) ?? { running: 0, waiting: 0, networks: new Map() };
-      queues.set(realm, queue);
-      if (queue.running < RUNNING_MAX) queue.running++;
-      else await wait(queue, network);
-      try {
-        signal?.throwIfAborted(); // a caller that left hands its turn on at once
-        return await work();
-      } finally {
-        if (!serveNext(queue)) queue.running--;
-        if (queue.running === 0) queues.delete(realm);
-      }
-    },
-  };
-}
-
-async function wait(queue: Queue, network: string): Promise<void> {
-  const mine = queue.networks.get(network) ?? [];
-  if (queue.waiting >= WAITING_MAX || mine.length >= WAITING_PER_NETWORK) {
-    throw new DomainError("service.overloaded", "too many logins at once: try again shortly", {
-      retryAfterS: 1,
-    });
-  }
-  queue.networks.set(network, mine);
-  queue.waiting++;
-  await new Promise<void>((resolve) => mine.push(resolve)); // the turn is handed on
-}
-
-/** Hands a turn to the network that has waited longest for one. */
-function serveNext(queue: Queue): boolean {
-  const [next] = queue.networks;
-  if (next === undefined) return false;
-  const [network, waiting] = next;
-  queue.networks.delete(network);
-  queue.waiting--;
-  const resolve = waiting.shift()!;
-  if (waiting.length > 0) queue.networks.set(network, waiting);
-  resolve();
-  return true;
 }

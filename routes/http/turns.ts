@@ -48,7 +48,7 @@ export async function enter(line: Line, most: number, caller: Caller): Promise<(
 }
 
 /** Takes the oldest work of the user who has waited longest for a turn. */
-function takeNext({ waiting }: Line): Waiting | null {
+export function takeNext({ waiting }: Line): Waiting | null {
   const [first] = waiting;
   if (first === undefined) return null;
   const [user, theirs] = first;
@@ -59,7 +59,7 @@ function takeNext({ waiting }: Line): Waiting | null {
 }
 
 /** Waits for a turn that is handed on; a caller that leaves before is removed. */
-async function turn({ waiting }: Line, { user = "", signal }: Caller): Promise<void> {
+export async function turn({ waiting }: Line, { user = "", signal }: Caller): Promise<void> {
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const mine: Waiting = { resolve, reject };

@@ -8,11 +8,10 @@ import {
   listing,
   paging,
   recomputing,
-  reserveLargeBody,
   searching,
-  turnOfLarge,
   withConcurrencyLimit,
 } from "../../routes/http/concurrency_limit.ts";
+import { reserveLargeBody, turnOfLarge } from "../../routes/http/large_bodies.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -339,7 +338,7 @@ Deno.test("large bodies that are still coming in have their places: of one user 
 });
 
 Deno.test("large requests of all realms together have a limit, and released slots are free again", async () => {
-  const realms = Array.from({ length: 4 }, () => ({}));
+  const realms = Array.from({ length: 5 }, () => ({}));
   const { signal } = new AbortController();
   const places = realms.slice(0, 3).flatMap((pool) =>
     Array.from({ length: 10 }, (_, i) => reserveLargeBody(pool, `user ${i % 2}`, true))

@@ -1,11 +1,7 @@
 /** What one user, or the customers of a realm together, may take of what all of its users share. */
 import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
-import {
-  listing,
-  reserveLargeBody,
-  searching,
-  withConcurrencyLimit,
-} from "../../routes/http/concurrency_limit.ts";
+import { listing, searching, withConcurrencyLimit } from "../../routes/http/concurrency_limit.ts";
+import { reserveLargeBody } from "../../routes/http/large_bodies.ts";
 import { streamOf } from "../../routes/http/exports.ts";
 import type { Scope } from "../../domain/actor.ts";
 import { testRealm } from "../support/realm.ts";
