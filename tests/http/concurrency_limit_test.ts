@@ -11,7 +11,11 @@ import {
   searching,
   withConcurrencyLimit,
 } from "../../routes/http/concurrency_limit.ts";
-import { reserveLargeBody, turnOfLarge } from "../../routes/http/large_bodies.ts";
+import {
+  type LargeBodySlot,
+  reserveLargeBody,
+  turnOfLarge,
+} from "../../routes/http/large_bodies.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -338,13 +342,27 @@ Deno.test("large bodies that are still coming in have their places: of one user 
 });
 
 Deno.test("large requests of all realms together have a limit, and released slots are free again", async () => {
-  const realms = Array.from({ length: 5 }, () => ({}));
+  const realms = Array.from({ length: 7 }, () => ({}));
   const { signal } = new AbortController();
-  const places = realms.slice(0, 3).flatMap((pool) =>
-    Array.from({ length: 10 }, (_, i) => reserveLargeBody(pool, `user ${i % 2}`, true))
-  );
-  places.push(reserveLargeBody(realms[3], "a", true), reserveLargeBody(realms[3], "b", true));
-  throws(() => reserveLargeBody(realms[3], "c", true), { code: "service.overloaded" });
+  const places: LargeBodySlot[] = [];
+  const fill = (pool: object, isHouse: boolean) => {
+    const before = places.length;
+    const reserve = () => void places.push(reserveLargeBody(pool, `${places.length % 2}`, isHouse));
+    for (let i = 0; i < 12; i++) {
+      try {
+        reserve();
+      } catch {
+        break;
+      }
+    }
+    throws(reserve, { code: "service.overloaded" });
+    return places.length - before;
+  };
+  deepEqual(realms.slice(0, 6).map((pool) => fill(pool, true)), [12, 10, 5, 3, 1, 1]);
+  throws(() => reserveLargeBody(realms[6], "c", true), { code: "service.overloaded" });
+  for (const place of places.splice(0)) place.leave();
+  deepEqual(realms.slice(0, 6).map((pool) => fill(pool, false)), [8, 8, 6, 3, 2, 1]);
+  equal(fill(realms[6], true), 2, "customers of all realms leave some to those who work for one");
   const turns = realms.slice(0, 3).map((
     pool,
   ) => [turnOfLarge(pool, signal), turnOfLarge(pool, signal)]);
@@ -360,7 +378,7 @@ Deno.test("large requests of all realms together have a limit, and released slot
   for (const leave of first) leave();
   for (const leave of await third) leave();
   for (const place of places) place.leave();
-  reserveLargeBody(realms[3], "c", true).leave();
+  reserveLargeBody(realms[6], "c", true).leave();
 });
 
 Deno.test("of parts of the chain one of a realm is recomputed at once, two of all, and other reads pass beside them", async () => {

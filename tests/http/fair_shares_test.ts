@@ -3,6 +3,7 @@ import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { listing, searching, withConcurrencyLimit } from "../../routes/http/concurrency_limit.ts";
 import { reserveLargeBody } from "../../routes/http/large_bodies.ts";
 import { streamOf } from "../../routes/http/exports.ts";
+import { openPlaces } from "../../routes/http/stream_places.ts";
 import type { Scope } from "../../domain/actor.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
@@ -168,6 +169,46 @@ Deno.test("a statement that its caller does not read ends, and holds nothing", a
   minute.pass();
   await rejects(unread.text(), { message: "nobody reads" });
   equal((await (await get()).json()).closing.total, whole.closing.total);
+});
+
+Deno.test("of one user a hundred statements are open at once, and others have theirs beside them", async () => {
+  await using realm = await testRealm();
+  const customer = await realm.user();
+  const { name, account } = await realm.currency("1000");
+  const theirs = await realm.account({ asset: name, by: customer, from: account, total: "1" });
+  const of = async (user: { key: string }, id: string) => {
+    const headers = { "x-api-key": user.key };
+    const url = `http://purser.test/v1/accounts/${id}/statement`;
+    return await process.app(new Request(url, { headers }), "127.0.0.1");
+  };
+  await using process = realm.another();
+  const refused = await of(customer, account);
+  deepEqual([refused.status, (await refused.json()).code], [404, "account.not_found"]);
+  const open = await Promise.all(Array.from({ length: 100 }, () => of(customer, theirs)));
+  deepEqual(new Set(open.map(({ status }) => status)), new Set([200]));
+  const next = await of(customer, theirs);
+  deepEqual([next.status, next.headers.get("retry-after")], [429, "10"]);
+  equal((await next.json()).code, "rate.limited");
+  equal((await (await of(realm.admin, account)).json()).entries.length, 2);
+  equal((await open[0].json()).entries.length, 1);
+  await open[1].body!.cancel();
+  for (let i = 0; i < 2; i++) equal((await (await of(customer, theirs)).json()).entries.length, 1);
+  const again = await Promise.all([of(customer, theirs), of(customer, theirs)]);
+  equal((await of(customer, theirs)).status, 429);
+  for (const { body } of [...open.slice(2), ...again]) await body!.cancel();
+});
+
+Deno.test("openPlaces() leaves places of a realm to those who work for it", () => {
+  const take = openPlaces({ kind: "streams", ofUser: 2, ofRealm: 4, ofHouse: 1 });
+  const pool = {};
+  const of = (user: string, isHouse = false) => take(pool, { user, isHouse });
+  const all = [of("one"), of("one"), of("two")];
+  throws(() => of("three"), { code: "service.overloaded" });
+  all.push(of("staff", true));
+  throws(() => of("another", true), { code: "service.overloaded" });
+  throws(() => of("one", true), { code: "rate.limited" });
+  for (const leave of all) leave();
+  of("three")();
 });
 
 Deno.test("streamOf() gives back what it reads from where its caller leaves", async () => {

@@ -1,5 +1,6 @@
 /** Standing of a caller whose request has waited. @module */
-import { equal } from "node:assert/strict";
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { DomainError } from "../../domain/errors.ts";
 import type { Caller } from "../../routes/http/authentication.ts";
 import { openStanding } from "../../routes/http/standing.ts";
 
@@ -15,4 +16,49 @@ Deno.test("a caller whose rights were narrowed is refused each time it is asked,
   equal(standing.lost(), null);
   at += 200;
   for (let times = 0; times < 2; times++) equal((await standing.lost())?.code, "auth.revoked");
+});
+
+Deno.test("of a key of which nobody can tell it is not said that it has ended", async () => {
+  const standing = (error: Error) =>
+    openStanding(Date.now, {
+      read: () => Promise.reject(error),
+      confirm: () => Promise.reject(error),
+    });
+  const refused = (code: "service.overloaded" | "rate.limited" | "auth.revoked") =>
+    new DomainError(code, "no", { retryAfterS: 1 });
+  for (const code of ["service.overloaded", "rate.limited"] as const) {
+    await rejects(standing(refused(code)).actorNow(), { code });
+  }
+  await rejects(standing(new TypeError("lost")).actorNow(), TypeError);
+  equal(await standing(refused("auth.revoked")).actorNow(), null);
+});
+
+Deno.test("an answer about a key that was long in coming is as old as its question", async () => {
+  let at = 1000;
+  const asked: string[] = [];
+  const caller = { actor: { roles: [], scopes: [] }, roles: [], realm: {} } as unknown as Caller;
+  const slowly = (what: string, ms: number) => async () => {
+    asked.push(what);
+    await Promise.resolve();
+    at += ms;
+    return caller;
+  };
+  const slow = openStanding(() => at, {
+    read: slowly("read", 200),
+    confirm: slowly("confirm", 200),
+  });
+  await slow.admit();
+  await slow.again();
+  equal(await slow.lost(), null);
+  equal(await slow.lost(), null);
+  deepEqual(asked, ["read", "read", "confirm", "confirm"]);
+  asked.length = 0;
+  const quick = openStanding(() => at, {
+    read: slowly("read", 20),
+    confirm: slowly("confirm", 20),
+  });
+  await quick.admit();
+  await quick.again();
+  equal(quick.lost(), null);
+  deepEqual(asked, ["read"]);
 });

@@ -1,4 +1,6 @@
 import { equal, ok } from "node:assert/strict";
+import type { Pool } from "../../db/database.ts";
+import { openApiKeyCache } from "../../domain/realms/api_key_cache.ts";
 import { type Send, testRealm } from "../support/realm.ts";
 
 Deno.test("a request with a key that was seen before costs no SQL of its own", async () => {
@@ -41,3 +43,50 @@ Deno.test("keys with made-up ids cost a query at a time, however many come at on
   equal(answers.every((answer) => answer.status === 401), true);
   ok(statements.length < 20, `${statements.length}`);
 });
+
+Deno.test("a machine key that ends while it is read is not cached as one that holds", async () => {
+  await using realm = await testRealm();
+  const { pool, location } = (await realm.services.realms.find(realm.id))!;
+  const shared = realm.database.sharedPool(location);
+  const create = async () =>
+    (await realm.admin.send("POST", "/v1/keys", { name: "importer" })).body;
+  for (const others of [1, 0]) {
+    let wait: Promise<void> | null = null;
+    const [read, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const cache = openApiKeyCache({
+      watch: () => wait === null ? shared : answering(shared, read.resolve, wait),
+      pool: () => pool,
+    });
+    const [other, key] = [await create(), await create()];
+    if (others > 0) equal((await cache.load(other.key))?.alive, true);
+    wait = over.promise;
+    const loading = cache.load(key.key);
+    wait = null;
+    await read.promise;
+    equal((await realm.admin.send("DELETE", `/v1/keys/${key.id}`)).status, 200);
+    await cache.refresh();
+    over.resolve();
+    equal((await loading)?.alive, true);
+    equal(cache.known(key.key), undefined);
+    equal(cache.known(other.key)?.alive, others > 0 ? true : undefined, "nothing happened to it");
+    equal((await cache.load(key.key))?.alive, false);
+  }
+});
+
+/** A pool whose transactions are answered late. */
+function answering(pool: Pool, onAnswer: () => void, wait: Promise<void>): Pool {
+  return Object.create(pool, {
+    sql: {
+      get: () =>
+        new Proxy(pool.sql, {
+          get: (sql, name) =>
+            name !== "begin" ? Reflect.get(sql, name) : async (...work: unknown[]) => {
+              const answer = await Reflect.apply(sql.begin as never, sql, work);
+              onAnswer();
+              await wait;
+              return answer;
+            },
+        }),
+    },
+  });
+}
