@@ -75,8 +75,9 @@ export async function transfer(
 ): Promise<Answer> {
   const { cache, pool } = context;
   const endpoints = cachedEndpoints(cache, input) ??
-    await request.besideQueue(() =>
-      reading(pool, async (db) => (await findEndpoints({ db, cache }, [input]))[0])
+    await request.besideQueue(async () =>
+      cachedEndpoints(cache, input) ?? // found meanwhile, for another transfer
+        await reading(pool, async (db) => (await findEndpoints({ db, cache }, [input]))[0])
     );
   const replay = (kept: Replay) => answerReplay(pool, actor, { input, request }, kept);
   if (endpoints instanceof DomainError) {

@@ -30,6 +30,7 @@ const PLATFORM_WAITING_MAX = 20;
 const PLATFORM_READS_MAX = 2;
 /** Statements that transfers of a realm run beside its posting queue, at once: fewer than its connections. */
 const BESIDE_QUEUE_MAX = 3;
+const BESIDE_QUEUE_WAITING_MAX = 10_000;
 /** Pages of long answers that are read at once, for all callers. */
 const PAGES_MAX = 2;
 
@@ -205,7 +206,7 @@ export async function besideQueue<T>(
   caller: Caller,
 ): Promise<T> {
   const line = lineOf(besideQueues, pool);
-  makeRoom(line, caller, REQUESTS_MAX, "too many transfers are waiting in this realm");
+  makeRoom(line, caller, BESIDE_QUEUE_WAITING_MAX, "too many transfers are waiting in this realm");
   return await inTurn(line, BESIDE_QUEUE_MAX, () => inTime(work), caller);
 }
 
