@@ -125,8 +125,9 @@ Deno.test("what transfers ask for beside their queue takes turns: accounts that 
     })),
   ];
   equal((await move(to, "1", crypto.randomUUID())).status, 201, "others pass beside them");
+  for (let i = 0; i < 10; i++) equal((await send("GET", "/v1/accounts")).status, 200);
   const asked = statements.filter((text) =>
-    /from accounts|from transactions t|update idempotency/.test(text)
+    /from accounts|from transactions t|idempotency_earlier/.test(text)
   );
   equal(waiting, 4);
   over.resolve();
