@@ -1919,7 +1919,7 @@ export interface paths {
         };
         /**
          * Read a statement of an account, as JSON or CSV
-         * @description `from` and `to` are milliseconds since the epoch, both included.
+         * @description `from` and `to` are milliseconds since the epoch, both included. A user has 100 statements at once.
          */
         get: operations["getAccountStatement"];
         put?: never;
