@@ -62,8 +62,8 @@ export function customerOf(address: bigint): string {
   return `${formatIp(prefixOf(address, 64))}/64`;
 }
 
-/** The network that one site has at most: an IPv4 address, or the /48 of an IPv6 address. */
-export function siteOf(address: bigint): string {
+/** The network that one subscriber has at most: an IPv4 address, or the /48 of an IPv6 address. */
+export function subscriberOf(address: bigint): string {
   if (address >> 32n === MAPPED >> 32n) return formatIp(address);
   return `${formatIp(prefixOf(address, 48))}/48`;
 }

@@ -18,6 +18,8 @@ export interface ApiKeyCache {
 
 const KNOWN_MAX = 1000;
 const USE_NOTED_MS = 60_000;
+/** Times that a key is read while refreshes begin beside it; the last answer is not cached. */
+const TRIES_MAX = 3;
 
 /**
  * Opens the cache of a realm's keys.
@@ -35,16 +37,21 @@ export function openApiKeyCache(
     known: (key) => grants.get(apiKeyDigest(key)),
     async load(key) {
       const digest = apiKeyDigest(key);
-      const before = reads;
-      const row = await reading(pools.watch(), (db) => selectGrant(db, Uint8Array.fromHex(digest)));
-      if (row === null) return null;
-      const grant = grantOf(row);
-      // A refresh that began meanwhile did not ask for this key: what ended it may be younger than this answer.
-      if (grant.alive && reads === before) {
-        if (grants.size >= KNOWN_MAX) grants.delete(grants.keys().next().value!);
-        grants.set(digest, grant);
+      const bytes = Uint8Array.fromHex(digest);
+      for (let tries = 1;; tries++) {
+        const before = reads;
+        const row = await reading(pools.watch(), (db) => selectGrant(db, bytes));
+        if (row === null) return null;
+        const grant = grantOf(row);
+        if (!grant.alive) return grant;
+        if (reads === before) {
+          if (grants.size >= KNOWN_MAX) grants.delete(grants.keys().next().value!);
+          grants.set(digest, grant);
+          return grant;
+        }
+        // A refresh that began meanwhile did not ask for this key: what ended it may be younger than this answer.
+        if (tries >= TRIES_MAX) return grant;
       }
-      return grant;
     },
     async refresh() {
       const read = ++reads;

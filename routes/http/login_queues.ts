@@ -4,9 +4,9 @@
  * places of their own and every second turn, so very many others neither keep them out nor delay them for long.
  * @module
  */
-import { parseIp, siteOf } from "../../domain/ip_addresses.ts";
+import { parseIp, subscriberOf } from "../../domain/ip_addresses.ts";
 import { inTime } from "./concurrency_limit.ts";
-import { busy, type Line, makeRoom, takeNext, turn as waitFor } from "./turns.ts";
+import { busy, hasRoom, type Line, makeRoom, takeNext, turn as waitFor } from "./turns.ts";
 
 /** The turn of a login. */
 export interface Turn {
@@ -52,9 +52,9 @@ export function openLoginQueues(): LoginQueues {
     async inTurn({ realm, network, signal }, work) {
       const queue = queues.get(realm) ?? newQueue();
       queues.set(realm, queue);
-      const site = siteOfNetwork(network);
+      const subscriber = subscriberOfNetwork(network);
       if (queue.running < RUNNING_MAX) queue.running++;
-      else await wait(queue, { user: site, signal }, known.has(realm, site));
+      else await wait(queue, { user: subscriber, signal }, known.has(realm, subscriber));
       try {
         signal?.throwIfAborted(); // a caller that left hands its turn on at once
         return await inTime(work);
@@ -63,14 +63,14 @@ export function openLoginQueues(): LoginQueues {
         if (queue.running === 0 && queues.get(realm) === queue) queues.delete(realm);
       }
     },
-    welcome: ({ realm, network }) => known.add(realm, siteOfNetwork(network)),
+    welcome: ({ realm, network }) => known.add(realm, subscriberOfNetwork(network)),
   };
 }
 
 /** An owner of a /48 has 65 536 networks: for turns they count as one. */
-function siteOfNetwork(network: string): string {
+function subscriberOfNetwork(network: string): string {
   const ip = parseIp(network.replace(/\/64$/, ""));
-  return ip === null ? network : siteOf(ip);
+  return ip === null ? network : subscriberOf(ip);
 }
 
 async function wait(
@@ -78,9 +78,12 @@ async function wait(
   caller: { user: string; signal?: AbortSignal },
   isKnown: boolean,
 ): Promise<void> {
-  const line = isKnown ? known : others;
-  if ((line.waiting.get(caller.user)?.length ?? 0) >= WAITING_PER_NETWORK) throw busy(FULL);
-  makeRoom(line, caller, isKnown ? WAITING_KNOWN_MAX : WAITING_MAX, FULL);
+  const mine = [known, others].map(({ waiting }) => waiting.get(caller.user)?.length ?? 0);
+  if (mine[0] + mine[1] >= WAITING_PER_NETWORK) throw busy(FULL);
+  // Where the known ones have no room, it is one of the others.
+  const isAmongKnown = isKnown && hasRoom(known, caller, WAITING_KNOWN_MAX);
+  const line = isAmongKnown ? known : others;
+  makeRoom(line, caller, isAmongKnown ? WAITING_KNOWN_MAX : WAITING_MAX, FULL);
   await waitFor(line, caller); // the turn is handed on
 }
 
@@ -102,17 +105,17 @@ function newQueue(): Queue {
 
 /** The networks of each realm whose logins were right lately. */
 function openKnown(): {
-  has(realm: string, site: string): boolean;
-  add(realm: string, site: string): void;
+  has(realm: string, subscriber: string): boolean;
+  add(realm: string, subscriber: string): void;
 } {
   const known = new Map<string, Set<string>>();
   let count = 0;
   return {
-    has: (realm, site) => known.get(realm)?.has(site) ?? false,
-    add(realm, site) {
-      const sites = known.get(realm) ?? new Set();
-      known.set(realm, sites);
-      if (sites.delete(site)) count--;
+    has: (realm, subscriber) => known.get(realm)?.has(subscriber) ?? false,
+    add(realm, subscriber) {
+      const subscribers = known.get(realm) ?? new Set();
+      known.set(realm, subscribers);
+      if (subscribers.delete(subscriber)) count--;
       // The oldest of the realm that has most: nobody drives out the networks of other realms.
       if (count >= KNOWN_MAX) {
         const [most, theirs] = [...known].reduce((a, b) => b[1].size > a[1].size ? b : a);
@@ -120,7 +123,7 @@ function openKnown(): {
         if (theirs.size === 0 && most !== realm) known.delete(most);
         count--;
       }
-      sites.add(site);
+      subscribers.add(subscriber);
       count++;
     },
   };

@@ -87,8 +87,14 @@ function remove(waiting: Line["waiting"], user: string, one: Waiting): void {
 }
 
 /** How many wait. */
-export function waitingIn({ waiting }: Line): number {
+export function waitingIn({ waiting }: Pick<Line, "waiting">): number {
   return waiting.values().reduce((sum, some) => sum + some.length, 0);
+}
+
+/** Whether there is room to wait, or somebody who has more in the queue and would give way. */
+export function hasRoom({ waiting }: Line, { user = "" }: Caller, most: number): boolean {
+  if (waitingIn({ waiting }) < most) return true;
+  return greatestOf(waiting)[1].length > (waiting.get(user)?.length ?? 0) + 1;
 }
 
 /**
@@ -97,15 +103,18 @@ export function waitingIn({ waiting }: Line): number {
  *
  * @throws {DomainError} service.overloaded
  */
-export function makeRoom(line: Line, { user = "" }: Caller, most: number, why: string): void {
+export function makeRoom(line: Line, caller: Caller, most: number, why: string): void {
   const { waiting } = line;
+  if (!hasRoom(line, caller, most)) throw busy(why);
   if (waitingIn(line) < most) return;
-  const mine = waiting.get(user)?.length ?? 0;
-  const [greatest, theirs] = [...waiting].reduce((a, b) => b[1].length > a[1].length ? b : a);
-  if (theirs.length <= mine + 1) throw busy(why);
+  const [greatest, theirs] = greatestOf(waiting);
   const last = theirs.at(-1)!;
   remove(waiting, greatest, last);
   last.reject(busy(why));
+}
+
+function greatestOf(waiting: Line["waiting"]): [user: string, theirs: Waiting[]] {
+  return [...waiting].reduce((a, b) => b[1].length > a[1].length ? b : a);
 }
 
 /** The queue at a pool. */

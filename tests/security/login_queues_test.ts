@@ -54,14 +54,24 @@ Deno.test("a network whose logins were right comes second at most, while five hu
   equal(order.length, 3 + 500 + 3);
 });
 
-Deno.test("networks of one site take turns as one", async () => {
+Deno.test("where the places of known networks are full, a known network waits among the others", async () => {
+  const { queues, over, login, first } = busyQueues();
+  const networks = Array.from({ length: 101 }, (_, i) => `198.51.100.${i}`);
+  for (const network of networks) queues.welcome({ realm: REALM, network });
+  const all = networks.map((network) => outcomeOf(login(network)));
+  over.resolve();
+  await first;
+  deepEqual(new Set(await Promise.all(all)), new Set(["done"]));
+});
+
+Deno.test("networks of one subscriber take turns as one", async () => {
   const { over, order, login, first } = busyQueues();
-  const site = Array.from({ length: 50 }, (_, i) => outcomeOf(login(`2001:db8:0:${i}::/64`)));
+  const subscriber = Array.from({ length: 50 }, (_, i) => outcomeOf(login(`2001:db8:0:${i}::/64`)));
   await rejects(login("2001:db8:0:ffff::/64"), { code: "service.overloaded" });
   const other = outcomeOf(login("2001:db8:1::/64"));
   over.resolve();
   await first;
-  deepEqual(new Set(await Promise.all([other, ...site])), new Set(["done"]));
+  deepEqual(new Set(await Promise.all([other, ...subscriber])), new Set(["done"]));
   ok(order.indexOf("2001:db8:1::/64") < 3 + 2, `${order.indexOf("2001:db8:1::/64")}`);
 });
 
