@@ -67,6 +67,20 @@ export function noteUnsent(error: unknown): void {
   if (typeof error === "object" && error !== null) unsent.add(error);
 }
 
+/** The pools that failures come from. */
+const origins = new WeakMap<object, object>();
+
+/** Notes which pool a failure comes from, unless that is known: it may pass through a transaction of another one. */
+export function noteOrigin(error: unknown, pool: object): void {
+  if (typeof error === "object" && error !== null && !origins.has(error)) origins.set(error, pool);
+}
+
+/** Whether a failure comes from another pool than this one: it says nothing of the connections here. */
+export function isOfOther(error: unknown, pool: object): boolean {
+  const origin = typeof error === "object" && error !== null ? origins.get(error) : undefined;
+  return origin !== undefined && origin !== pool;
+}
+
 /** Whether the connection was lost or could not be made, so that the outcome may be unknown. */
 export function isDisconnect(error: unknown): boolean {
   if (isOutOfReach(error)) return false;

@@ -17,7 +17,15 @@
  * @module
  */
 import type postgres from "postgres";
-import { codeOf, isDisconnect, isOfServer, isStatementLost, noteUnsent } from "./errors.ts";
+import {
+  codeOf,
+  isDisconnect,
+  isOfOther,
+  isOfServer,
+  isStatementLost,
+  noteOrigin,
+  noteUnsent,
+} from "./errors.ts";
 import {
   cancellerOf,
   handlerOf,
@@ -35,10 +43,14 @@ export type Open = (closed: () => void) => postgres.Sql;
 
 interface Connection {
   sql: postgres.Sql;
+  open: Open;
+  /** What is known of its pool from outside: the options of what was opened. */
+  pool: object;
+  isShared: boolean;
   handler: Statement["handler"];
   /** Whether it closed; it may have been opened anew since. */
   isClosed: boolean;
-  /** Whether it closed in use: what its transaction still sends is refused. */
+  /** Whether it closed in use, or was ended: what its transaction still sends is refused. */
   isLost: boolean;
   /** What its user sent last by itself: a statement, or the beginning of a transaction. */
   last: Statement | null;
@@ -53,6 +65,8 @@ interface Waiter {
 
 interface State {
   open: Open;
+  /** As {@link Connection.pool}. */
+  pool: object;
   max: number;
   /** All, in use or not. */
   all: Set<Connection>;
@@ -70,11 +84,11 @@ const urgent = new WeakSet<Statement>();
 
 /** Opens a pool of so many connections at most. */
 export function oneCallerEach(open: Open, max: number): postgres.Sql {
+  const face = open(() => {}); // makes statements, and never connects
   const state: State = {
-    ...{ open, max, all: new Set(), free: [], waiting: [] },
+    ...{ open, pool: face.options, max, all: new Set(), free: [], waiting: [] },
     ...{ isEnding: false, whenUnused: () => {} },
   };
-  const face = open(() => {}); // makes statements, and never connects
   pools.set(handlerOf(face), state);
   let ended: Promise<void> | undefined;
   return Object.assign(face, {
@@ -83,9 +97,18 @@ export function oneCallerEach(open: Open, max: number): postgres.Sql {
   });
 }
 
-/** Opens one connection that all callers share: the queue of postings alone may, and it begins no transactions of the driver. */
+/**
+ * Opens one connection that all callers share: the queue of postings alone may, and it begins no transactions of the driver.
+ * Where it closes, what waits in line fails too: the driver would send the rest of a batch without its beginning.
+ */
 export function sharedByAll(open: Open): postgres.Sql {
-  return watched(open, () => {}).sql;
+  return watched(open, null, () => {}).sql;
+}
+
+/** Gives what opens one more connection to where that of a transaction leads, and what ends that of the transaction. */
+export function besideOf(tx: postgres.TransactionSql): { open: Open; end(): Promise<void> } {
+  const connection = connections.get(cancellerOf(tx))!;
+  return { open: connection.open, end: () => endNow(connection) };
 }
 
 /** Has a statement wait for nobody: where all connections are in use, it gets one more. */
@@ -107,12 +130,12 @@ onHandled((statement) => {
     statement.reject(refusal("CONNECTION_CLOSED"));
     return true;
   }
-  keep(connection.sent, statement);
+  keep(connection, statement);
   return false;
 });
 
 /** Keeps a statement until it is answered. */
-function keep(sent: Set<Statement>, statement: Statement): void {
+function keep({ sent, pool, isShared }: Connection, statement: Statement): void {
   const { resolve, reject } = statement;
   sent.add(statement);
   statement.resolve = (answer) => {
@@ -121,6 +144,8 @@ function keep(sent: Set<Statement>, statement: Statement): void {
   };
   statement.reject = (error) => {
     sent.delete(statement);
+    if (isShared && statement.state === null) noteUnsent(error);
+    noteOrigin(error, pool);
     reject(error);
   };
 }
@@ -136,6 +161,7 @@ function run(state: State, statement: Statement, isAgain = false): void {
       resolve(answer);
     };
     statement.reject = (error) => {
+      noteOrigin(error, state.pool);
       if (statement.state === null) noteUnmade(state, error);
       leave(state, connection, isAnswer(error));
       if (isAgain || !isStatementLost(error)) return reject(error);
@@ -169,10 +195,12 @@ async function begin(state: State, args: unknown[]): Promise<unknown> {
     isFree = true;
     return result;
   } catch (error) {
+    noteOrigin(error, state.pool); // unless it is of another pool, whose loss is none of this one
     if (!isBegun) noteUnmade(state, error);
     // Of the work's error the driver has rolled back. After any other the end itself failed: it may be open yet.
     const isRolledBack = error === failure || codeOf(failure) === "25P02" && isAnswer(error);
-    isFree = isRolledBack && !isDisconnect(error) && !isStatementLost(error);
+    isFree = isRolledBack &&
+      (isOfOther(error, state.pool) || !isDisconnect(error) && !isStatementLost(error));
     throw error;
   } finally {
     leave(state, connection, isFree);
@@ -217,7 +245,7 @@ function isAnswer(error: unknown): boolean {
 }
 
 function take(state: State, isUrgent = false): Promise<Connection> {
-  if (state.isEnding) return Promise.reject(refusal("CONNECTION_ENDED"));
+  if (state.isEnding) return Promise.reject(unsent("CONNECTION_ENDED"));
   const connection = state.free.pop();
   if (connection !== undefined) return Promise.resolve(connection);
   if (state.all.size < state.max || isUrgent) return Promise.resolve(opened(state));
@@ -227,7 +255,7 @@ function take(state: State, isUrgent = false): Promise<Connection> {
 }
 
 function opened(state: State): Connection {
-  const connection = watched(state.open, () => {
+  const connection = watched(state.open, state.pool, () => {
     connection.isClosed = true;
     const at = state.free.indexOf(connection);
     if (at >= 0) drop(state, state.free.splice(at, 1)[0]);
@@ -236,28 +264,37 @@ function opened(state: State): Connection {
   return connection;
 }
 
-/** Opens a connection; when it closes, what was sent over it fails, and then the function is called. */
-function watched(open: Open, closed: () => void): Connection {
+/**
+ * Opens a connection; when it closes, what was sent over it fails, and then the function is called.
+ *
+ * @param pool null where callers share it
+ */
+function watched(open: Open, pool: object | null, closed: () => void): Connection {
   const sql = open(() => {
     lose(connection);
     closed();
   });
   const connection: Connection = {
-    ...{ sql, handler: handlerOf(sql), isClosed: false, isLost: false, last: null },
-    sent: new Set(),
+    ...{ sql, open, handler: handlerOf(sql), pool: pool ?? sql.options, isShared: pool === null },
+    ...{ isClosed: false, isLost: false, last: null, sent: new Set() },
   };
   connections.set(cancellerOf(sql), connection);
   return connection;
 }
 
-/** Fails what was sent. What waits for an unused connection that closes is sent over its next one by the driver. */
+/**
+ * Fails what was sent. What waits for an unused connection that closes is sent over its next one by the driver, where
+ * callers do not share it.
+ */
 function lose(connection: Connection): void {
-  const { last, sent, handler } = connection;
-  connection.isLost = isInUse(connection);
-  if (connection.isLost) last!.reject(refusal("CONNECTION_CLOSED"));
+  const { last, sent, handler, isShared } = connection;
+  connection.isLost ||= isInUse(connection);
+  if (connection.isLost) last?.reject(refusal("CONNECTION_CLOSED"));
   for (const statement of [...sent]) {
-    if (statement.state === null && statement.handler === handler) continue;
+    const isInLine = statement.state === null && statement.handler === handler;
+    if (isInLine && !isShared && !connection.isLost) continue;
     statement.reject(refusal("CONNECTION_CLOSED"));
+    if (isInLine) statement.cancel(); // the driver takes it out of the line
   }
 }
 
@@ -275,7 +312,17 @@ function leave(state: State, connection: Connection, isFree = true): void {
 
 function drop(state: State, connection: Connection): void {
   state.all.delete(connection);
-  connection.sql.end({ timeout: 0 }).catch(() => {});
+  endNow(connection).catch(() => {});
+}
+
+/**
+ * Ends a connection, in use or not. The driver fails what it has sent, but not what waits behind that in a transaction: it
+ * waits for the socket to close, which it does not where the server does not answer.
+ */
+async function endNow(connection: Connection): Promise<void> {
+  await connection.sql.end({ timeout: 0 });
+  connection.isLost = true;
+  lose(connection);
 }
 
 /** Ends all connections: when they are unused, or after so many seconds. */
@@ -290,8 +337,15 @@ async function end(state: State, timeoutS: number | null): Promise<void> {
   const free = new Set(state.free.splice(0));
   const all = [...state.all];
   state.all.clear();
-  for (const { reject } of state.waiting.splice(0)) reject(refusal("CONNECTION_DESTROYED"));
-  await Promise.all(all.map((one) => one.sql.end({ timeout: free.has(one) ? 5 : 0 })));
+  for (const { reject } of state.waiting.splice(0)) reject(unsent("CONNECTION_DESTROYED"));
+  await Promise.all(all.map((one) => free.has(one) ? one.sql.end({ timeout: 5 }) : endNow(one)));
+}
+
+/** The failure of a statement that no connection was given. */
+function unsent(code: string): Error {
+  const error = refusal(code);
+  noteUnsent(error);
+  return error;
 }
 
 function refusal(code: string): Error {

@@ -30,6 +30,8 @@ export interface Statement {
   resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
   handle(): Promise<void>;
+  /** Takes it out of the line; where it was sent, asks the server to end it. */
+  cancel(): unknown;
 }
 
 /** Takes a statement that is to be sent, or leaves it to the driver. */
@@ -93,7 +95,7 @@ export function handlerOf(sql: postgres.Sql | postgres.TransactionSql): Statemen
 }
 
 /** Gives what the statements of a pool have in common, those of its transactions and savepoints too. */
-export function cancellerOf(sql: postgres.Sql): object {
+export function cancellerOf(sql: postgres.Sql | postgres.TransactionSql): object {
   return (sql.unsafe("") as unknown as Statement).canceller!; // which nobody sends
 }
 

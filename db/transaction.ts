@@ -8,6 +8,7 @@ import {
   isContention,
   isDisconnect,
   isLeftOpen,
+  isOfOther,
   isReadOnly,
   isRefusedThere,
 } from "./errors.ts";
@@ -127,7 +128,8 @@ async function insist<T, Locked extends boolean>(
         throw new Contention("a transaction lost every race", { cause: error });
       }
       options.onRetry?.();
-      await pause(Math.random() * Math.min(200, 2 ** attempt));
+      const pauseMs = Math.random() * Math.min(200, 2 ** attempt);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
 }
@@ -331,9 +333,11 @@ async function wherever<T>(
   for (let moves = 0;; moves++) {
     const from = pool.place;
     const leave = await pool.enter();
+    const { sql } = pool;
     try {
-      return await untilDeadline(pool, work, deadlineMs, leave);
+      return await untilDeadline(pool, sql, work, deadlineMs).finally(leave);
     } catch (error) {
+      if (isOfOther(error, sql.options)) throw error;
       if (isPastBound(error) && !released) {
         released = true;
         await releaseBound(pool, writing);
@@ -356,11 +360,10 @@ const running = new WeakMap<Sql, Set<Promise<unknown>>>();
 
 async function untilDeadline<T>(
   pool: Pool,
+  sql: Sql,
   work: (sql: Sql) => Promise<T>,
   deadlineMs: number,
-  leave: () => void,
 ): Promise<T> {
-  const { sql } = pool;
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     pool.renew(sql);
@@ -374,10 +377,11 @@ async function untilDeadline<T>(
     return await run;
   } catch (error) {
     beside.delete(run);
+    if (isOfOther(error, sql.options)) throw error; // as of a transaction to another server within this one
     // After a failover its connections lead to a standby: the next ones find the primary.
     if (isReadOnly(error)) pool.renew(sql);
-    // When the driver opens a connection anew, it takes what the server says first for the answer to the statement that
-    // was lost there. Where that refuses the login, the next statement would wait, while the driver tries for ever.
+    // When the driver opens a shared connection anew, it takes what the server says first for the answer to the statement
+    // that was lost there. Where that refuses the login, the next statement would wait, while the driver tries for ever.
     else if (isDisconnect(error) || isLeftOpen(error)) {
       pool.renew(sql, Promise.allSettled(beside));
     } else if (isRoleRefused(error)) renewAfterRefusal(pool, sql, Promise.allSettled(beside));
@@ -385,15 +389,10 @@ async function untilDeadline<T>(
   } finally {
     beside.delete(run);
     clearTimeout(timer);
-    leave();
   }
 }
 
 /** Beginning of a serializable transaction under the ledger lock, in one message. */
 export function lockedBegin(pool: Pool): string {
   return `${BEGIN}; ${pool.settings} ${LOCK_LEDGER}`;
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

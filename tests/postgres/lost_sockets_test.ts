@@ -2,6 +2,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import net from "node:net";
 import tls from "node:tls";
+import { connect } from "../../db/connections.ts";
 import { openDatabase, type Pool } from "../../db/database.ts";
 import { isDisconnect, mayBeDone } from "../../db/errors.ts";
 import { reading, serializable, writing } from "../../db/transaction.ts";
@@ -124,6 +125,15 @@ for (const [what, ask] of Object.entries(ASKS)) {
     });
   });
 }
+
+Deno.test("a server whose certificate is not to be trusted was sent no batch of a posting queue", async () => {
+  await using server = await untrusted();
+  const session = { searchPath: "public", role: null, location: null, name: "posting" };
+  const sql = connect({ prepare: true, parseJson: JSON.parse }, server.url, session, 1, null);
+  const errors = await Promise.all([sql`select 1`, sql`select 1`].map(failureIn));
+  await sql.end({ timeout: 0 });
+  deepEqual(errors.map((error) => [isDisconnect(error), mayBeDone(error)])[0], [true, false]);
+});
 
 Deno.test("a transaction whose connection is lost before it begins was not done; at its commit it may be", async () => {
   await using own = await testDatabase();

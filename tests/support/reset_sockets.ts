@@ -6,18 +6,20 @@ export interface Way extends AsyncDisposable {
   url: string;
   /** Resets the connection that was opened first of those that are open. */
   reset(): void;
+  /** From now on nothing arrives anywhere, and nothing is closed. */
+  freeze(): void;
 }
 
 /** Opens a way to a database. */
 export async function openWay(address: string): Promise<Way> {
   const url = new URL(address);
   const { hostname, port } = url;
-  const clients = new Set<net.Socket>();
-  const proxy = net.createServer((client) => {
+  const clients = new Map<net.Socket, net.Socket>();
+  const proxy = net.createServer({ allowHalfOpen: true }, (client) => {
     const server = net.connect(Number(port), hostname);
     for (const one of [client, server]) one.on("error", () => {});
     client.pipe(server).pipe(client);
-    clients.add(client);
+    clients.set(client, server);
     client.on("close", () => {
       clients.delete(client);
       server.destroy();
@@ -27,9 +29,14 @@ export async function openWay(address: string): Promise<Way> {
   url.host = `127.0.0.1:${(proxy.address() as net.AddressInfo).port}`;
   return {
     url: url.href,
-    reset: () => void [...clients][0].resetAndDestroy(),
+    reset: () => void [...clients.keys()][0].resetAndDestroy(),
+    freeze() {
+      for (const [client, server] of clients) {
+        for (const one of [client, server]) one.unpipe().pause();
+      }
+    },
     [Symbol.asyncDispose]() {
-      for (const client of clients) client.destroy();
+      for (const client of clients.keys()) client.destroy();
       return new Promise((resolve) => proxy.close(() => resolve()));
     },
   };
