@@ -1,11 +1,12 @@
 /**
  * Copies of whole tables as a stream, in PostgreSQL's own text form (COPY). The driver's streams are
- * handled here alone, because they have four traps: a stream that ended may leave its connection
+ * handled here alone, because they have five traps: a stream that ended may leave its connection
  * paused; one that was left before its end refuses every further statement, the end of the transaction too; an error that
- * follows the last byte is told to nobody; and a row is a chunk.
+ * follows the last byte is told to nobody; a connection that is not read may not hear of its end; and a row is a chunk.
  * @module
  */
 import type { Tx } from "../database.ts";
+import { watchingSession } from "../lost_sessions.ts";
 import { identifier, type TableShape } from "./catalog.ts";
 
 /** Bytes that are passed on at once. */
@@ -14,9 +15,7 @@ const LINE_FEED = 10;
 
 /** The parts of the driver's readable stream that are used. */
 interface Source extends AsyncIterable<Uint8Array> {
-  /** Takes a row, or the end; false stops the connection until more is asked for. */
-  push(row: Uint8Array | null): boolean;
-  destroy(error?: Error): unknown;
+  iterator(options: { destroyOnReturn: boolean }): AsyncIterable<Uint8Array>;
   _read(size: number): void;
 }
 
@@ -43,13 +42,16 @@ export async function* copyOut(
   const columns = table.columns.map(identifier).join(", ");
   const from = `${identifier(schema)}.${identifier(table.name)}`;
   const text = `copy (select ${columns} from ${from} where ${rows}) to stdout`;
+  using watched = await watchingSession(tx);
   const source = await tx.unsafe(text).readable() as unknown as Source;
-  const leave = leavable(source);
+  // Not destroyed where its reader leaves: its rest must be read before the connection can go on.
+  const chunks = source.iterator({ destroyOnReturn: false });
   let isLeft = true;
   let parts: Uint8Array[] = [];
   let size = 0;
   try {
-    for await (const chunk of source) {
+    for await (const chunk of chunks) {
+      watched.hear();
       parts.push(chunk);
       size += chunk.length;
       if (size < CHUNK_BYTES) continue;
@@ -62,30 +64,24 @@ export async function* copyOut(
     isLeft = false; // the server has ended it
     throw error;
   } finally {
-    source._read(0); // the connection goes on, though nobody reads this stream any more
-    if (isLeft) await leave();
+    if (isLeft) await readOut(source);
+    goOn(source);
+    await tx`select 1`.catch(() => {}); // while it is watched: the connection may hear nothing more
   }
 }
 
-/** Gives what drops the rest of a stream, and is resolved when the server has sent it. */
-function leavable(source: Source): () => Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const { push, destroy } = source;
-  let isLeft = false;
-  source.push = (row) => {
-    if (row === null) resolve();
-    return isLeft || push.call(source, row);
-  };
-  source.destroy = (error) => {
-    // The connection is lost, or the server sends no more; an AbortError is from whoever has left the stream.
-    if (error && error.name !== "AbortError") resolve();
-    return destroy.call(source, error);
-  };
-  return async () => {
-    isLeft = true;
+/** Reads the rest of a stream; its loss is the failure of the transaction. */
+async function readOut(source: Source): Promise<void> {
+  try {
+    for await (const _ of source);
+  } catch { /* the connection is lost, or the server sends no more */ }
+}
+
+/** Has the connection of a stream go on, though nobody reads it any more. */
+function goOn(source: Source): void {
+  try {
     source._read(0);
-    await promise;
-  };
+  } catch { /* there is no connection any more */ }
 }
 
 /**
