@@ -120,9 +120,10 @@ export async function runBulk(sending: Sending, item: BulkItem): Promise<void> {
   const { pool, stats } = sending;
   const tail = newTail();
   try {
-    const row = await insist(sending, async (isUnknown) => {
+    const row = await insist(sending, async (isUnknown, begin) => {
       const lost = await item.lostStanding();
       if (lost !== null) throw isUnknown ? unanswered(lost) : lost;
+      begin();
       return await using(pool, () => sendBulk(pool, item, tail));
     });
     stats.batches++;
@@ -139,13 +140,19 @@ export async function runBulk(sending: Sending, item: BulkItem): Promise<void> {
 async function posted(sending: Sending, given: Item[], tail: string): Promise<() => void> {
   const { pool, stats } = sending;
   let batch = given;
-  const sendAll = () => using(pool, () => send(pool, batch, tail));
+  const sendAll = (begin: () => void) => {
+    begin();
+    return using(pool, () => send(pool, batch, tail));
+  };
   try {
-    const read = await insist(sending, (isUnknown) =>
-      standing(batch, isUnknown)?.then((kept) => {
-        batch = kept;
-        return batch.length === 0 ? () => [] : sendAll();
-      }) ?? sendAll());
+    const read = await insist(
+      sending,
+      (isUnknown, begin) =>
+        standing(batch, isUnknown)?.then((kept) => {
+          batch = kept;
+          return batch.length === 0 ? () => [] : sendAll(begin);
+        }) ?? sendAll(begin),
+    );
     stats.batches++;
     stats.moves += batch.length;
     return () => resolveAll(batch, read);
@@ -206,19 +213,21 @@ function rejectAll(batch: readonly Item[], error: unknown): void {
 
 /**
  * Tries again while the cause is a lost race or a lost connection, after the batch ahead: a connection is
- * lost for both. An attempt is told whether the answer to an earlier one was lost.
+ * lost for both. An attempt is told whether the answer to an earlier one was lost, and says when it begins to send: what
+ * failed before, as where nobody can tell a caller's standing, has done nothing.
  */
 async function insist<T>(
   sending: Sending,
-  attempt: (isUnknown: boolean) => Promise<T>,
+  attempt: (isUnknown: boolean, begin: () => void) => Promise<T>,
 ): Promise<T> {
   const { stats, ahead, waitMaxMs } = sending;
   const until = performance.now() + waitMaxMs;
   let [disconnects, timeouts] = [0, 0];
   let isUnknown = false; // whether an attempt's answer was lost
   for (let tries = 1;; tries++) {
+    let isSent = false;
     try {
-      return await attempt(isUnknown);
+      return await attempt(isUnknown, () => isSent = true);
     } catch (error) {
       sending.failed = true;
       if (isContention(error) && tries < RETRIES_MAX) {
@@ -228,18 +237,18 @@ async function insist<T>(
         continue;
       }
       const lost = isDisconnect(error) || isLeftOpen(error);
-      isUnknown ||= mayBeDone(error);
+      isUnknown ||= isSent && mayBeDone(error);
       // After an attempt whose answer was lost a refusal would be a guess: that attempt may commit yet.
       const mayBeBack = lost && ++disconnects < DISCONNECTS_MAX && performance.now() < until;
       const isGuess = isUnknown && isTimeout(error) && ++timeouts < TIMEOUTS_MAX;
       if (isGuess || mayBeBack) {
         stats.resends++;
-        // Waits until the socket has closed: the driver never answers a query between a socket's
-        // error and its end. The driver waits as long before it connects again.
+        // A server that ends its connections, or starts, refuses others for a moment. What is sent between the error of a
+        // socket and its end fails at once, and is counted.
         await Promise.all([pause(LOST_MS), ahead]);
         continue;
       }
-      const isBusy = lost || isContention(error) || isTimeout(error);
+      const isBusy = lost || isContention(error) || isTimeout(error) || mayBeDone(error);
       if (!isBusy && !(isUnknown && isHopeless(error))) throw error;
       throw new Contention("the database cannot take moves now", {
         cause: error,

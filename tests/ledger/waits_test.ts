@@ -55,6 +55,24 @@ test("a batch whose connections are lost one after another is not sent again for
   equal(own.queue.depth(), 0);
 });
 
+test("moves of which nobody can tell whether their caller may act were not done, whatever became of the question", async (realm) => {
+  const { move } = await book(realm);
+  await using own = await ownQueue(realm, { waitMaxMs: WAIT_MS });
+  const { queue } = own;
+  const causes = [
+    new Contention("no answer in time", { mayBeDone: true }),
+    Object.assign(new Error("the connection was lost"), { code: "CONNECTION_CLOSED" }),
+  ];
+  for (const cause of causes) {
+    const untold = () => Promise.reject(cause);
+    const asked = [
+      queue.post(move(), untold),
+      queue.postBulk(bulkOf(realm, [move(), move()]), untold),
+    ];
+    deepEqual(await settled(asked), ["not done", "not done"], cause.message);
+  }
+});
+
 test("repeats of one key count among the moves that wait, and are answered in their order", async (realm) => {
   const { move, total, destination } = await book(realm);
   await using own = await ownQueue(realm, { waitingMax: 10 });
