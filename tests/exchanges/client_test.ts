@@ -218,3 +218,37 @@ Deno.test("addresses of exchanges are https, or on the machine itself", () => {
   throws(() => read({ ...base, RAMP_NOWHERE_URL: "https://okx.example" }), /names no exchange/);
   throws(() => read({ ...base, EXCHANGES: "nowhere" }), /no exchange that is supported/);
 });
+
+Deno.test("exchanges that callers name make room for each other: their clients do not fill the memory", async () => {
+  await using exchange = startExchange();
+  const urls = { binance: exchange.url, binanceus: exchange.url };
+  const lists = () => exchange.requests.filter((one) => one.endsWith("getall")).length;
+  const american = { ...ACCOUNT, id: "two", exchange: "binanceus" };
+  const of = { currency: "ETH", since: Date.now() - 60_000, mark: "m" };
+  const gateway = openExchangeGateway({ urls, threadsMax: 1, waitMs: 1 });
+  const release = Promise.withResolvers<null>();
+  try {
+    // A busy machine takes longer to load the client library than a call may take.
+    await until(() => gateway.currencies(ACCOUNT).then(() => true, () => false));
+    await until(() => gateway.currencies(american).then(() => true, () => false));
+    const before = lists();
+    deepEqual(await gateway.deposits(ACCOUNT, of), []);
+    ok(lists() > before, "the thread of the first had ended: a new one reads its currencies");
+    let isHeld = false;
+    exchange.instead = () => {
+      if (isHeld) return null;
+      isHeld = true;
+      return release.promise;
+    };
+    const slow = gateway.currencies(american).then(() => true, () => true);
+    await until(() => isHeld);
+    await rejects(gateway.currencies(ACCOUNT), { fault: "timeout", message: /asked first/ });
+    const payment = { ...ETH, address: exchange.named.address, amount: "1", mark: "m2" };
+    ok((await gateway.withdraw(ACCOUNT, payment)).reference, "a payment waits for nobody");
+    release.resolve(null);
+    ok(await slow);
+  } finally {
+    release.resolve(null);
+    gateway.close();
+  }
+});

@@ -22,6 +22,10 @@ export interface GatewayOptions {
   readonly urls: Readonly<Record<string, string>>;
   /** Milliseconds for a call. */
   readonly timeoutMs?: number;
+  /** Exchanges that are asked at once. */
+  readonly threadsMax?: number;
+  /** Milliseconds that a call waits for others to end. */
+  readonly waitMs?: number;
 }
 
 /** A timer; libraries of types disagree about it. */
@@ -48,6 +52,9 @@ const Fault = z.enum(["key", "refused", "timeout", "unknown"]);
 const TIMEOUT_MS = 60_000;
 /** A thread without calls is ended. */
 const IDLE_MS = 120_000;
+/** Each thread holds the client library, some 80 MB; callers choose for which exchanges there are any. */
+const THREADS_MAX = 4;
+const WAIT_MS = 30_000;
 const CALLS_MAX = 100;
 /** Calls of one account: others are not to wait for them. */
 const ACCOUNT_CALLS_MAX = 5;
@@ -56,7 +63,8 @@ const ENV = ["WS_NO_BUFFER_UTIL", "WS_NO_UTF_8_VALIDATE"];
 
 /** Opens the gateway; no thread is started yet. */
 export function openExchangeGateway(options: GatewayOptions): ExchangeGateway {
-  const threads: Threads = new Map();
+  const { threadsMax = THREADS_MAX, waitMs = WAIT_MS } = options;
+  const threads: Threads = { running: new Map(), waiting: new Set() };
   let count = 0;
   async function ask<T>(
     { id: account, exchange, credentials }: ExchangeAccount,
@@ -64,6 +72,11 @@ export function openExchangeGateway(options: GatewayOptions): ExchangeGateway {
     args: ExchangeRequest["args"] = {},
   ): Promise<T> {
     const url = Object.hasOwn(options.urls, exchange) ? options.urls[exchange] : null;
+    // A payment that waits was asked for by its mark, and would be in doubt: it takes a thread of its own.
+    const until = performance.now() + waitMs;
+    while (call !== "withdraw" && !hasRoom(threads, exchange, threadsMax)) {
+      await turnOf(threads, until);
+    }
     const thread = threadOf(threads, exchange, url);
     assertFree(thread, account, call);
     clearTimeout(thread.idle);
@@ -87,16 +100,55 @@ export function openExchangeGateway(options: GatewayOptions): ExchangeGateway {
     withdrawals: (account, of) => ask<ExchangeEnd[]>(account, "withdrawals", { ...of }),
     deposits: (account, of) => ask<ExchangeEnd[]>(account, "deposits", { ...of }),
     close() {
-      for (const exchange of [...threads.keys()]) endThread(threads, exchange, "unknown", ENDED);
+      for (const exchange of [...threads.running.keys()]) {
+        endThread(threads, exchange, "unknown", ENDED);
+      }
     },
   };
 }
 
-/** Running threads by the id of their exchange. */
-type Threads = Map<string, Thread>;
+/** The threads of a gateway. */
+interface Threads {
+  /** By the id of their exchange; the one that was used last is the last. */
+  running: Map<string, Thread>;
+  /** Wakes calls that wait until others have ended. */
+  waiting: Set<() => void>;
+}
 
 const LATE = "the exchange gave no answer";
 const ENDED = "the exchange is not asked any more";
+const BUSY = "other exchanges are asked first";
+
+/** Whether an exchange may have a thread: one that runs without calls makes room. */
+function hasRoom(threads: Threads, exchange: string, threadsMax: number): boolean {
+  const { running } = threads;
+  if (running.has(exchange) || running.size < threadsMax) return true;
+  const [idle] = [...running].find(([, { pending }]) => pending.size === 0) ?? [];
+  if (idle === undefined) return false;
+  endThread(threads, idle, "unknown", ENDED);
+  return true;
+}
+
+/**
+ * Waits until calls have ended.
+ *
+ * @param until by `performance.now()`
+ * @throws {ExchangeError} `timeout`
+ */
+async function turnOf({ waiting }: Threads, until: number): Promise<void> {
+  const leftMs = until - performance.now();
+  if (leftMs <= 0) throw new ExchangeError("timeout", BUSY);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, leftMs);
+  waiting.add(resolve);
+  await promise;
+  waiting.delete(resolve);
+  clearTimeout(timer);
+}
+
+function wakeWaiting({ waiting }: Threads): void {
+  for (const wake of [...waiting]) wake();
+}
 
 /** Refuses a call that would wait too long. A payment was looked up before, so there are few of them. */
 function assertFree({ pending }: Thread, account: string, call: ExchangeRequest["call"]): void {
@@ -109,24 +161,30 @@ function assertFree({ pending }: Thread, account: string, call: ExchangeRequest[
 
 /** Gives the thread of an exchange, which is started if there is none. */
 function threadOf(threads: Threads, exchange: string, url: string | null): Thread {
-  const known = threads.get(exchange);
-  if (known !== undefined) return known;
+  const { running } = threads;
+  const known = running.get(exchange);
+  if (known !== undefined) {
+    running.delete(exchange);
+    running.set(exchange, known);
+    return known;
+  }
   const worker = startThread(exchange, url);
   const thread: Thread = { worker, answeredAt: 0, pending: new Map(), idle: undefined };
   worker.onmessage = ({ data }: MessageEvent<ExchangeReply>) => {
     thread.answeredAt = performance.now();
     settle(thread, data);
     if (thread.pending.size > 0) return;
+    wakeWaiting(threads);
     const idle = setTimeout(() => endThread(threads, exchange, "unknown", ENDED), IDLE_MS);
     Deno.unrefTimer(idle);
     thread.idle = idle;
   };
   worker.onerror = (event) => {
     event.preventDefault();
-    if (threads.get(exchange) !== thread) return;
+    if (running.get(exchange) !== thread) return;
     endThread(threads, exchange, "unknown", "the exchange's client failed");
   };
-  threads.set(exchange, thread);
+  running.set(exchange, thread);
   return thread;
 }
 
@@ -157,15 +215,16 @@ function endThread(
   fault: ExchangeFault,
   message: string,
 ): void {
-  const thread = threads.get(exchange);
+  const thread = threads.running.get(exchange);
   if (thread === undefined) return;
-  threads.delete(exchange);
+  threads.running.delete(exchange);
   clearTimeout(thread.idle);
   thread.worker.terminate();
   for (const { reject, timer } of thread.pending.values()) {
     clearTimeout(timer);
     reject(new ExchangeError(fault, message));
   }
+  wakeWaiting(threads);
 }
 
 function startThread(exchange: string, url: string | null): Worker {
