@@ -101,6 +101,14 @@ export async function lockExternalRamp(tx: Tx, id: string): Promise<ExternalRamp
   return row ?? null;
 }
 
+/** Counts the external ramps of a user that are not deleted. */
+export async function countExternalRamps(db: Db, owner: string): Promise<number> {
+  const [{ count }] = await db<{ count: number }[]>`
+    select count(*)::integer as count from external_ramps
+    where owner = ${owner} and deleted_at is null`;
+  return count;
+}
+
 /** Replaces the free-form part of an external ramp. */
 export async function updateExternalRampData(
   tx: Tx,

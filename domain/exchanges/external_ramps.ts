@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { Db, Tx } from "../../db/database.ts";
 import {
+  countExternalRamps,
   type ExternalRampRow,
   insertExternalRamp,
   type OfferedAsset,
@@ -15,7 +16,7 @@ import {
   updateCredentials,
   updateExternalRampData,
 } from "../../db/exchanges/external_ramps.ts";
-import type { Actor } from "../actor.ts";
+import { type Actor, reachesRealm } from "../actor.ts";
 import {
   type Collection,
   MUTABLE_COLUMNS,
@@ -24,7 +25,7 @@ import {
   textColumn,
 } from "../collections/collection.ts";
 import { EntityFields, type EntityView, FreeForm, Id, idOf, text, viewEntity } from "../entity.ts";
-import { DomainError, type Fault } from "../errors.ts";
+import { DomainError, type Fault, invalidField } from "../errors.ts";
 import { IDENTITIES } from "../identity/identity_collection.ts";
 import { newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
@@ -122,8 +123,8 @@ export const EXTERNAL_RAMPS: Collection<ExternalRampRow> = {
  * Stores the authentication data of an identity at an exchange; a worker asks the exchange whether
  * it accepts them.
  *
- * @throws {DomainError} identity.not_found, permission.*, request.invalid, service.overloaded before
- *   a worker has made the realm's key
+ * @throws {DomainError} identity.not_found, permission.*, request.invalid, also where the user has
+ *   too many, service.overloaded before a worker has made the realm's key
  */
 export async function createExternalRamp(
   tx: Tx,
@@ -132,6 +133,7 @@ export async function createExternalRamp(
 ): Promise<ExternalRampRow> {
   const exchange = exchangeOf(input.ramp);
   const identity = await rowFor(tx, actor, IDENTITIES, input.identity, "write");
+  await assertRoom(tx, actor, actor.user);
   const id = newId(actor.at);
   const row = await insertExternalRamp(tx, {
     id,
@@ -144,6 +146,14 @@ export async function createExternalRamp(
   });
   await enqueue(tx, actor, "exchange.check", { ramp: id }, { dedupe: id });
   return row;
+}
+
+/** Records that a user of the scope own may have: workers ask the exchange of each every hour. */
+const OWN_MAX = 20;
+
+async function assertRoom(tx: Tx, actor: Actor, owner: string): Promise<void> {
+  if (reachesRealm(actor) || await countExternalRamps(tx, owner) < OWN_MAX) return;
+  throw invalidField("", `a user has at most ${OWN_MAX} external ramps: delete one first`);
 }
 
 function exchangeOf(id: string): ListedExchange {
@@ -199,7 +209,8 @@ export async function changeExternalRamp(
   if (authentication !== undefined) {
     const of = { id: row.id, exchange: exchangeOf(row.ramp), authentication };
     await updateCredentials(tx, row.id, await encrypted(tx, actor, of), actor.at);
-    await enqueue(tx, actor, "exchange.check", { ramp: row.id });
+    // One that runs is followed by another, because the record counts as not checked.
+    await enqueue(tx, actor, "exchange.check", { ramp: row.id }, { dedupe: row.id });
   }
   return (await selectExternalRamps(tx, [row.id]))[0];
 }
@@ -211,7 +222,8 @@ export async function removeExternalRamp(
   id: string,
   act: "delete" | "undelete",
 ): Promise<Record<string, unknown>> {
-  await rowFor(tx, actor, EXTERNAL_RAMPS, id, act);
+  const row = await rowFor(tx, actor, EXTERNAL_RAMPS, id, act);
+  if (act === "undelete" && row.deleted_at !== null) await assertRoom(tx, actor, row.owner);
   return await setDeleted(tx, actor, EXTERNAL_RAMPS, id, act === "delete");
 }
 

@@ -21,6 +21,7 @@ const STEPS: readonly [string, (fixture: ExchangeFixture) => Promise<void>][] = 
   ["under an idempotency key a transfer is made once; a dry run makes none", makesTransfersOnce],
   ["an exchange that refuses the key: 502 with its reason, and the key nowhere", showsRefusedKeys],
   ["a deleted record makes no transfers, and is restored", deletesAndRestores],
+  ["a customer has 20 records at most, also by restoring deleted ones", limitsRecords],
 ];
 
 Deno.test("external ramps: records, assets and transfers as callers see them", async (t) => {
@@ -186,4 +187,29 @@ async function deletesAndRestores(fixture: ExchangeFixture): Promise<void> {
   equal((await send("DELETE", `/v1/ramps/${ramp}`)).body.deleted, true);
   deepEqual(codeOf(await fixture.deposit()), [404, "ramp.not_found"]);
   equal((await send("POST", `/v1/ramps/${ramp}/undelete`)).status, 200);
+}
+
+async function limitsRecords({ realm }: ExchangeFixture): Promise<void> {
+  const customer = await realm.user({ role: "manage" });
+  const more = () => customer.send("POST", "/v1/ramps", recordOf(customer.identity));
+  const made = await Promise.all(Array.from({ length: 20 }, more));
+  deepEqual(new Set(made.map(({ status }) => status)), new Set([201]));
+  deepEqual(codeOf(await more()), [400, "request.invalid"]);
+  const [{ body: { id } }] = made;
+  equal((await customer.send("DELETE", `/v1/ramps/${id}`)).status, 200);
+  equal((await more()).status, 201);
+  const restored = await customer.send("POST", `/v1/ramps/${id}/undelete`);
+  deepEqual(codeOf(restored), [400, "request.invalid"]);
+  const own = await realm.admin.send("POST", "/v1/ramps", recordOf(realm.admin.identity));
+  equal(own.status, 201, "whoever manages the realm makes them for many");
+  // Given again and again, authentication is checked by one job at a time.
+  const { body: { id: last } } = own;
+  for (let i = 0; i < 3; i++) {
+    await realm.admin.send("PATCH", `/v1/ramps/${last}`, { authentication: EXCHANGE_KEY });
+  }
+  const checks = await rowsOf(
+    realm,
+    `select id from jobs where name = 'exchange.check' and state = 'ready' and payload ->> 'ramp' = '${last}'`,
+  );
+  equal(checks.length, 1);
 }

@@ -37,7 +37,10 @@ const STEPS: readonly [string, (fixture: ExchangeFixture) => Promise<void>][] = 
   ["an exchange that credits another amount: UNCLEAR, measured, resolved once", measuresUnclear],
   ["an exchange that keeps most of a payment as its fee: UNCLEAR", overcharges],
   ["no table holds a credential, under an idempotency key neither", keepsSecrets],
-  ["credentials that no key opens: REFUSED, until they are given again", tellsUnreadable],
+  [
+    "credentials that no key opens: REFUSED, until they are given again, and value is free",
+    tellsUnreadable,
+  ],
   ["whoever may add rows cannot have an exchange pay elsewhere", refusesRows],
 ];
 
@@ -266,11 +269,23 @@ async function keepsSecrets({ realm }: ExchangeFixture): Promise<void> {
 
 async function tellsUnreadable(fixture: ExchangeFixture): Promise<void> {
   const { realm, ramp } = fixture;
+  const before = await availableOf(fixture);
+  const withdraw = made(await fixture.withdraw());
+  const deposit = made(await fixture.deposit({ value: "7" }));
   const { step } = fixture.context();
   await step((tx) =>
     tx`update external_ramps set credentials = set_byte(credentials, 40, get_byte(credentials, 40) # 1)
       where id = ${ramp}`
   );
+  // What was ordered before holds no value that nobody can move.
+  const lost = await fixture.advance(withdraw.id);
+  deepEqual([lost.status, lost.error?.code, await availableOf(fixture)], [
+    "FAILED",
+    "upstream.failed",
+    before,
+  ]);
+  equal((await fixture.advance(deposit.id)).status, "PROCESSING");
+  equal((await fixture.advance(deposit.id, { now: Date.now() + DAY + 1000 })).status, "FAILED");
   await checkExternalRamp(fixture.context(), { ramp });
   const { body } = await realm.admin.send("GET", `/v1/ramps/${ramp}`);
   deepEqual([body.status, body.error.code], ["REFUSED", "upstream.failed"]);

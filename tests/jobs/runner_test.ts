@@ -4,6 +4,8 @@ import { openChains } from "../../workers/chains/registry.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { testDatabase } from "../support/database.ts";
+import { openTestExchanges } from "../support/exchange_fixture.ts";
+import { EXCHANGE_KEY } from "../support/exchange_server.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { until } from "../support/eventually.ts";
@@ -68,6 +70,50 @@ Deno.test("jobs that wait for a stalled node delay no other job, of their realm 
   }
   const states = await rowsOf<{ state: string }>(realm, "select distinct state from jobs");
   ok(states.every(({ state }) => state !== "running"), "stop() leaves nothing claimed");
+});
+
+Deno.test("a caller whose exchanges and messages wait for slow services keeps no other job of its realm waiting", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const held = Promise.withResolvers<never>();
+  held.promise.catch(() => {});
+  let waiting = 0;
+  const wait = () => {
+    waiting++;
+    return held.promise;
+  };
+  const exchanges = openTestExchanges(realm, {});
+  await exchanges.keys.ensureKey({ realm: realm.id, pool: realm.pool });
+  const { secrets } = realm.services;
+  const options = {
+    ...optionsOf(realm),
+    exchanges: { ...exchanges, gateway: { ...exchanges.gateway, currencies: wait } },
+    messaging: {
+      ...{ secrets, gatewayOf: () => ({ send: wait }), isHeld: () => false },
+      ...{ ttlMs: 3_600_000, close: () => {} },
+    },
+  };
+  const { send, identity } = realm.admin;
+  for (let i = 0; i < 15; i++) {
+    const record = { ramp: "binance", identity, authentication: EXCHANGE_KEY };
+    equal((await send("POST", "/v1/ramps", record)).status, 201);
+  }
+  for (let i = 0; i < 5; i++) {
+    const message = { to: `ada${i}@example.com`, content: { subject: "Hello", text: "Hello" } };
+    equal((await send("POST", "/v1/apps/message/email", message)).status, 201);
+  }
+  const runner = startRunner(options);
+  try {
+    await until(() => waiting >= 15);
+    const { name } = await realm.currency("10");
+    const account = await virtual(realm, name);
+    await until(() => isEnabled(realm, account));
+    equal(waiting, 15, "they have the slots of one kind together");
+  } finally {
+    held.reject(new Error("the services have come to life"));
+    await runner.stop();
+    exchanges.gateway.close();
+  }
 });
 
 Deno.test("the runner claims again as soon as a job has ended, without being woken", async () => {

@@ -28,6 +28,7 @@ import { matchEnd } from "../../domain/exchanges/transfer_ends.ts";
 import { payExchange } from "../../domain/exchanges/transfer_payment.ts";
 import { trim } from "../../domain/money.ts";
 import { type ExchangeAccount, ExchangeError } from "../exchange_gateway.ts";
+import { UnreadableCredentials } from "../keys/exchange_keys.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { accountAt, exchangesOf } from "./checks.ts";
 
@@ -69,14 +70,16 @@ export async function advanceTransfer(
     });
     return;
   }
-  const account = await accountAt(context, { id: row.external_ramp, exchange: row.exchange });
-  const work = { context, row, account, onCheckpoint };
+  const work = { context, row, onCheckpoint };
   try {
-    if (row.kind === "deposit") await advanceDeposit(work);
-    else await advanceWithdraw(work);
+    const account = await accountAt(context, { id: row.external_ramp, exchange: row.exchange });
+    if (row.kind === "deposit") await advanceDeposit({ ...work, account });
+    else await advanceWithdraw({ ...work, account });
   } catch (error) {
     if (error instanceof ExchangeError) await noteFailure(work, error);
-    else if (!(error instanceof DomainError)) throw error;
+    else if (error instanceof UnreadableCredentials) {
+      await noteFailure(work, new ExchangeError("key", error.message));
+    } else if (!(error instanceof DomainError)) throw error;
     else if (!PASSING.has(error.code)) {
       await fail(work, { code: error.code, detail: error.message });
     }
@@ -87,7 +90,7 @@ export async function advanceTransfer(
  * Logs a failed call. A transfer that nothing was done for yet fails where the exchange refuses to
  * name an address, and after a day: value is not blocked for an exchange that is away.
  */
-async function noteFailure(work: TransferWork, error: ExchangeError): Promise<void> {
+async function noteFailure(work: CarriedTransfer, error: ExchangeError): Promise<void> {
   const { context, row } = work;
   const { message, fault } = error;
   context.log("warn", "exchange", {
@@ -100,16 +103,20 @@ async function noteFailure(work: TransferWork, error: ExchangeError): Promise<vo
   await fail(work, { code, detail: `the exchange was asked for nothing: ${message}` });
 }
 
-function isLate({ context, row }: TransferWork): boolean {
+function isLate({ context, row }: CarriedTransfer): boolean {
   return context.actor.at - row.created_at > BEGIN_MS;
 }
 
 /** One transfer that is carried on. */
-interface TransferWork {
+interface CarriedTransfer {
   context: WorkerContext;
   row: RampTransferRow;
-  account: ExchangeAccount;
   onCheckpoint: OnTransferCheckpoint;
+}
+
+/** One transfer, and the account at its exchange. */
+interface TransferWork extends CarriedTransfer {
+  account: ExchangeAccount;
 }
 
 async function advanceDeposit(work: TransferWork): Promise<void> {
@@ -154,7 +161,7 @@ async function advanceDeposit(work: TransferWork): Promise<void> {
 }
 
 /** Lets a deposit wait for a person, unless it does already; it is not asked for any more. */
-async function leaveUnclear({ context, row }: TransferWork, why: string): Promise<void> {
+async function leaveUnclear({ context, row }: CarriedTransfer, why: string): Promise<void> {
   await context.step(async (tx) => {
     const now = await noteAsking(tx, context.actor, row.id);
     if (now?.state === "asking") await waitFor(tx, context.actor, now, why);

@@ -15,6 +15,7 @@ import {
 import { realmPages } from "../../db/realms/realm_pages.ts";
 import { type RealmRow, selectRealmsById } from "../../db/realms/realms.ts";
 import { locking, reading, writing } from "../../db/transaction.ts";
+import type { JobName } from "../../domain/jobs.ts";
 import { recoverJobs } from "../../domain/jobs/dead_jobs.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { confirmRealm } from "../installation/attestation.ts";
@@ -45,6 +46,17 @@ const LEASE_S = 60;
 const JOBS_MAX = 200;
 const REALM_JOBS_MAX = 20;
 const KIND_JOBS_MAX = 15;
+/**
+ * Jobs that wait for services other than chains count as one kind: a caller who orders many, for services
+ * that are slow, keeps no payment waiting.
+ */
+const OUTSIDE: readonly JobName[] = [
+  "exchange.advance",
+  "exchange.check",
+  "message.send",
+  "persons.sync",
+];
+const OUTSIDE_KIND = "outside";
 /** Realms that are polled, or whose jobs are claimed, at a time. */
 const REALMS_AT_ONCE = 4;
 /** Longest that slow realms keep the next ones waiting. */
@@ -214,7 +226,8 @@ async function claim(state: RunnerState, id: string): Promise<void> {
   if (realm === null) return;
   const kinds = state.jobs.get(id) ?? new Map<string, number>();
   const counts = [...kinds.values()];
-  const full = [...kinds.keys()].filter((kind) => kinds.get(kind)! >= KIND_JOBS_MAX);
+  const full = [...kinds.keys()].filter((kind) => kinds.get(kind)! >= KIND_JOBS_MAX)
+    .flatMap((kind) => kind === OUTSIDE_KIND ? OUTSIDE : [kind]);
   const most = Math.max(0, ...counts.filter((count) => count < KIND_JOBS_MAX));
   const left = REALM_JOBS_MAX - counts.reduce((sum, count) => sum + count, 0);
   const limit = Math.min(left, jobsLeft(state), KIND_JOBS_MAX - most);
@@ -274,7 +287,8 @@ function startJob(state: RunnerState, target: RealmTarget, job: JobRow): void {
   });
 }
 
-function count(state: RunnerState, realm: string, kind: string, change: number): void {
+function count(state: RunnerState, realm: string, name: string, change: number): void {
+  const kind = OUTSIDE.some((one) => one === name) ? OUTSIDE_KIND : name;
   const kinds = state.jobs.get(realm) ?? new Map<string, number>();
   const now = (kinds.get(kind) ?? 0) + change;
   if (now > 0) kinds.set(kind, now);
