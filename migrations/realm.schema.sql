@@ -1183,6 +1183,7 @@ table messages (
   sent_at timestamp with time zone
   data jsonb not null default '{}'::jsonb
   owner uuid
+  notice boolean not null default false
   error jsonb
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
@@ -4584,9 +4585,9 @@ declare
   v_before integer := message_rank(old.group_id, old.status_id);
   v_after integer := message_rank(new.group_id, new.status_id);
 begin
-  if (new.id, new.channel, new.user_id, new.identity, new.person, new.owner, new.created_at)
+  if (new.id, new.channel, new.user_id, new.identity, new.person, new.owner, new.notice, new.created_at)
       is distinct from
-      (old.id, old.channel, old.user_id, old.identity, old.person, old.owner, old.created_at)
+      (old.id, old.channel, old.user_id, old.identity, old.person, old.owner, old.notice, old.created_at)
     or new.destination is not null and new.destination is distinct from old.destination
     or new.content is not null and new.content is distinct from old.content
     or old.sent_at is not null and new.sent_at is distinct from old.sent_at
@@ -4610,7 +4611,7 @@ CREATE OR REPLACE FUNCTION messages_pace()
 AS $function$
 begin
   if (select count(*) from messages m where lower(m.destination) = lower(new.destination)
-      and m.created_at > new.created_at - interval '1 minute') >= 20 then
+      and m.created_at > new.created_at - interval '1 minute' and (m.notice or not new.notice)) >= 20 then
     raise exception 'a recipient gets at most 20 messages a minute'
       using errcode = 'check_violation', constraint = 'messages_pace';
   end if;

@@ -28,6 +28,8 @@ export interface MessageRow {
   sent_at: number | null;
   data: Record<string, unknown>;
   owner: string | null;
+  /** Whether the service wrote it by itself; its pace is counted apart. */
+  notice: boolean;
   error: unknown;
   updated_at: number | null;
   created_at: number;
@@ -53,6 +55,7 @@ const COLUMNS = [
   "sent_at",
   "data",
   "owner",
+  "notice",
   "error",
   "updated_at",
   "created_at",
@@ -100,17 +103,25 @@ export async function lockMessages(tx: Tx, ids: readonly string[]): Promise<Mess
       lateral (select ${tx(COLUMNS)} from messages where id = u.id offset 0 for update) m`;
 }
 
+/** Messages since a time (milliseconds) that are counted, of notices the service's own alone. */
+interface CountedPace {
+  since: number;
+  count: number;
+  notice: boolean;
+}
+
 /**
  * Gives the time (milliseconds) of the oldest of the last `count` messages to a destination since a
  * time; null if there were fewer.
  */
 export async function selectPace(
   db: Db,
-  { destination, since, count }: { destination: string; since: number; count: number },
+  { destination, since, count, notice }: CountedPace & { destination: string },
 ): Promise<number | null> {
   const [row] = await db<{ created_at: number }[]>`
     select created_at from messages
     where lower(destination) = lower(${destination}) and created_at > ${since}
+      and (notice or not ${notice})
     order by created_at desc offset ${count - 1} limit 1`;
   return row?.created_at ?? null;
 }
@@ -118,12 +129,13 @@ export async function selectPace(
 /** Reads which of some recipients have got at least so many messages since a time. */
 export async function selectPaced(
   db: Db,
-  { destinations, since, count }: { destinations: string[]; since: number; count: number },
+  { destinations, since, count, notice }: CountedPace & { destinations: string[] },
 ): Promise<string[]> {
   const rows = await db<{ destination: string }[]>`
     select u.destination from unnest(${destinations}::text[]) u(destination)
     where exists (select from messages m
       where lower(m.destination) = lower(u.destination) and m.created_at > ${since}
+        and (m.notice or not ${notice})
       offset ${count - 1})`;
   return rows.map(({ destination }) => destination);
 }

@@ -91,6 +91,8 @@ export interface OutgoingMessage {
   secrets: Secrets;
   /** The user whose message it is, for work that no user started; else the actor. */
   owner?: string;
+  /** Whether the service writes by itself. Such messages are counted apart, so that no flood keeps them away. */
+  notice?: boolean;
 }
 
 /** Most messages to one recipient in a minute (contract, section 12.3). */
@@ -104,7 +106,8 @@ const PACE_MS = 60_000;
  * ```ts
  * const to = await userRecipient(tx, context.actor, "email", user);
  * const message = { channel: "email", content: { subject: "Done", text: "…" } } as const;
- * await queueMessage(tx, context.actor, { message, to, secrets: context.secrets, owner: user });
+ * const { secrets } = context;
+ * await queueMessage(tx, context.actor, { message, to, secrets, owner: user, notice: true });
  * ```
  *
  * An address that is not a user's or a person's is `{ destination: await checkAddress("email", text) }`.
@@ -118,7 +121,7 @@ export async function queueMessage(
   actor: Actor,
   message: OutgoingMessage,
 ): Promise<MessageRow> {
-  await assertPace(tx, message.to.destination, actor.at);
+  await assertPace(tx, message, actor.at);
   const row = rowOf(actor, message);
   try {
     const made = await tx.savepoint((sp) => insertMessage(sp, row));
@@ -131,19 +134,20 @@ export async function queueMessage(
 }
 
 /**
- * Queues messages as {@link queueMessage} queues one. Recipients that have had too many are left out.
+ * Queues notices of the service itself. Recipients that have had too many of these are left out.
  *
  * @returns the stored messages
  */
-export async function queueMessages(
+export async function queueNotices(
   tx: Tx,
   actor: Actor,
-  messages: readonly OutgoingMessage[],
+  messages: readonly Omit<OutgoingMessage, "notice">[],
 ): Promise<MessageRow[]> {
   const destinations = messages.map(({ to }) => to.destination);
-  const since = actor.at - PACE_MS;
-  const paced = new Set(await selectPaced(tx, { destinations, since, count: PACE_MAX }));
-  const due = messages.filter(({ to }) => !paced.has(to.destination));
+  const counted = { since: actor.at - PACE_MS, count: PACE_MAX, notice: true };
+  const paced = new Set(await selectPaced(tx, { destinations, ...counted }));
+  const due = messages.filter(({ to }) => !paced.has(to.destination))
+    .map((one) => ({ ...one, notice: true }));
   if (due.length === 0) return [];
   try {
     const rows = due.map((one) => rowOf(actor, one));
@@ -175,7 +179,7 @@ async function queueApart(
 
 function rowOf(
   actor: Actor,
-  { message: { channel, content }, to, secrets, owner }: OutgoingMessage,
+  { message: { channel, content }, to, secrets, owner, notice = false }: OutgoingMessage,
 ): NewMessageRow {
   const id = newId(actor.at);
   return {
@@ -186,6 +190,7 @@ function rowOf(
     content: secrets.encrypt("message", `${actor.realm.id}|${id}`, JSON.stringify(content)),
     ...columnsOf(ACCEPTED),
     owner: owner ?? (actor.kind === "user" ? actor.user : null),
+    notice,
     created_at: actor.at,
   };
 }
@@ -288,9 +293,13 @@ export async function messagesOf(
   return { messages: rows.map(viewMessage), next };
 }
 
-async function assertPace(tx: Tx, destination: string, at: number): Promise<void> {
-  const since = at - PACE_MS;
-  const oldest = await selectPace(tx, { destination, since, count: PACE_MAX });
+async function assertPace(
+  tx: Tx,
+  { to: { destination }, notice = false }: OutgoingMessage,
+  at: number,
+): Promise<void> {
+  const counted = { since: at - PACE_MS, count: PACE_MAX, notice };
+  const oldest = await selectPace(tx, { destination, ...counted });
   if (oldest !== null) throw tooMany(oldest + PACE_MS - at);
 }
 

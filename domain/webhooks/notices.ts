@@ -4,7 +4,7 @@ import { selectAdminEmails, selectUsers } from "../../db/identity/users.ts";
 import { markTold, type WebhookRow } from "../../db/webhooks/webhooks.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
-import { type OutgoingMessage, queueMessages } from "../messages/messages.ts";
+import { type OutgoingMessage, queueNotices } from "../messages/messages.ts";
 import { checkAddress } from "../messages/recipients.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 
@@ -67,7 +67,7 @@ async function mailAll(
     if (destination === null) continue;
     messages.push({ message, to: { destination, user: id }, secrets, owner: id });
   }
-  await queueMessages(tx, actor, messages);
+  await queueNotices(tx, actor, messages);
 }
 
 async function addressOf(email: string): Promise<string | null> {

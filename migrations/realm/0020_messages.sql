@@ -31,6 +31,7 @@ create table messages (
   sent_at timestamptz,
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   owner uuid,
+  notice boolean not null default false,
   error jsonb,
   updated_at timestamptz,
   created_at timestamptz not null,
@@ -56,13 +57,15 @@ comment on column messages.attempt is 'Number of the attempt at sending that is 
 comment on column messages.waiting is 'Whether its channel had no provider when it was to be sent, or one that refuses the installation''s settings.';
 comment on column messages.refused_at is 'When its provider last refused the installation''s settings.';
 comment on column messages.refusals is 'How often its provider took note of its id and refused the sender or the account: each next handover is under another id.';
+comment on column messages.notice is 'Whether the service wrote it by itself, and nobody asked for it by a request for a message.';
 comment on column messages.group_id is 'Group of the state, as Infobip counts them: 1 pending, 2 undeliverable, 3 delivered, 4 expired, 5 rejected.';
 
--- At most 20 messages a minute to one recipient (contract, section 12.3).
+-- At most 20 messages a minute to one recipient (contract, section 12.3). Notices of the service itself are counted apart:
+-- whoever may send could else keep a warning from its reader.
 create function messages_pace() returns trigger language plpgsql as $$
 begin
   if (select count(*) from messages m where lower(m.destination) = lower(new.destination)
-      and m.created_at > new.created_at - interval '1 minute') >= 20 then
+      and m.created_at > new.created_at - interval '1 minute' and (m.notice or not new.notice)) >= 20 then
     raise exception 'a recipient gets at most 20 messages a minute'
       using errcode = 'check_violation', constraint = 'messages_pace';
   end if;
@@ -75,9 +78,9 @@ declare
   v_before integer := message_rank(old.group_id, old.status_id);
   v_after integer := message_rank(new.group_id, new.status_id);
 begin
-  if (new.id, new.channel, new.user_id, new.identity, new.person, new.owner, new.created_at)
+  if (new.id, new.channel, new.user_id, new.identity, new.person, new.owner, new.notice, new.created_at)
       is distinct from
-      (old.id, old.channel, old.user_id, old.identity, old.person, old.owner, old.created_at)
+      (old.id, old.channel, old.user_id, old.identity, old.person, old.owner, old.notice, old.created_at)
     or new.destination is not null and new.destination is distinct from old.destination
     or new.content is not null and new.content is distinct from old.content
     or old.sent_at is not null and new.sent_at is distinct from old.sent_at

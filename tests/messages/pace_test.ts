@@ -1,6 +1,6 @@
 /** The pace of messages to one recipient, against whoever tries to get around it. @module */
 import { deepEqual, equal } from "node:assert/strict";
-import { queueMessages } from "../../domain/messages/messages.ts";
+import { queueNotices } from "../../domain/messages/messages.ts";
 import { rowsOf } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 import { number } from "./fixture.ts";
@@ -52,7 +52,7 @@ test("other spellings of a number, and another channel, count for the same recip
   }
 });
 
-test("of messages that are queued together those of a recipient that has had twenty are left out, and no other", async (realm) => {
+test("of notices that are queued together those of a recipient that has had twenty are left out, and no other", async (realm) => {
   const [full, shared, free] = ["full", "shared", "free"].map((name) => `${name}@example.com`);
   const stored = async (destination: string) =>
     (await rowsOf(realm, "select id from messages where destination = $1", [destination])).length;
@@ -61,7 +61,7 @@ test("of messages that are queued together those of a recipient that has had twe
     const message = { channel: "email", content: { subject: "a", text: "b" } } as const;
     const { secrets } = realm.services;
     const all = to.map((destination) => ({ message, to: { destination }, secrets }));
-    const made = await realm.command((tx) => queueMessages(tx, actor, all));
+    const made = await realm.command((tx) => queueNotices(tx, actor, all));
     return made.map(({ destination }) => destination);
   };
   deepEqual(await queueAll(Array(20).fill(full)), Array(20).fill(full));

@@ -59,6 +59,35 @@ Deno.test("neither a machine key nor an old login makes a webhook, leads one els
   }
 });
 
+Deno.test("a flood of messages keeps no warning from its reader", async () => {
+  await using realm = await testRealm();
+  const customer = await realm.user();
+  await realm.command((tx) =>
+    tx`update users set email = 'own@example.com' where id = ${customer.id}`
+  );
+  const flood = () => {
+    const message = { to: "Own@example.com", content: { subject: "Offer", text: "Offer" } };
+    return customer.send("POST", "/v1/apps/message/email", message);
+  };
+  for (let i = 0; i < 20; i++) equal((await flood()).status, 201);
+  equal((await flood()).status, 429);
+  equal((await customer.send("POST", "/v1/webhooks", HOOK)).status, 201);
+  const told = () =>
+    realm.pool.sql<{ destination: string }[]>`
+      select destination from messages where user_id = ${customer.id} and notice`;
+  deepEqual((await told()).map(({ destination }) => destination), ["own@example.com"]);
+  equal((await flood()).status, 429, "what the service writes counts for others");
+  // The service itself floods nobody either.
+  for (let i = 0; i < 25; i++) {
+    await realm.command((tx) => tx`update webhooks set told_at = now() - interval '11 minutes'`);
+    const { status } = await customer.send("POST", "/v1/webhooks", HOOK);
+    ok([201, 400].includes(status));
+    if (status === 201) continue;
+    await realm.command((tx) => tx`update webhooks set deleted_at = now()`);
+  }
+  equal((await told()).length, 20);
+});
+
 Deno.test("owners and administrators are mailed when a webhook is made or changed, once in ten minutes", async () => {
   await using realm = await testRealm();
   const mails = () =>
