@@ -1489,6 +1489,7 @@ table ramp_transfers (
   block uuid
   asked_at timestamp with time zone
   reference text
+  claimed text
   exchange_status text
   exchange_amount numeric
   exchange_fee numeric
@@ -1510,10 +1511,11 @@ constraint ramp_transfers_address CHECK (((kind = 'withdraw'::text) OR (address 
 constraint ramp_transfers_address_check CHECK (((length(address) >= 1) AND (length(address) <= 200)))
 constraint ramp_transfers_asked CHECK (((kind <> 'deposit'::text) OR (state = ANY (ARRAY['new'::text, 'failed'::text])) OR (asked_at IS NOT NULL)))
 constraint ramp_transfers_blocked CHECK (((kind = 'deposit'::text) OR (block IS NOT NULL)))
+constraint ramp_transfers_claimed_check CHECK (((length(claimed) >= 1) AND (length(claimed) <= 200)))
 constraint ramp_transfers_currency_check CHECK (((length(currency) >= 1) AND (length(currency) <= 40)))
 constraint ramp_transfers_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint ramp_transfers_deposit_fkey FOREIGN KEY (deposit) REFERENCES deposits(id)
-constraint ramp_transfers_deposit_kind CHECK (((kind = 'deposit'::text) OR ((asked_at IS NULL) AND (deposit IS NULL))))
+constraint ramp_transfers_deposit_kind CHECK (((kind = 'deposit'::text) OR ((asked_at IS NULL) AND (deposit IS NULL) AND (claimed IS NULL))))
 constraint ramp_transfers_done CHECK (((state <> 'done'::text) OR (COALESCE(deposit, withdrawal) IS NOT NULL) OR (doubtful AND (kind = 'withdraw'::text))))
 constraint ramp_transfers_exchange_amount_check CHECK ((exchange_amount >= (0)::numeric))
 constraint ramp_transfers_exchange_fee_check CHECK ((exchange_fee >= (0)::numeric))
@@ -2859,7 +2861,7 @@ CREATE OR REPLACE FUNCTION check_ramp_transfer()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if new.state <> 'new' or new.doubtful or coalesce(new.asked_at::text, new.reference, new.hash) is not null
+  if new.state <> 'new' or new.doubtful or coalesce(new.asked_at::text, new.reference, new.claimed, new.hash) is not null
     or coalesce(new.deposit, new.withdrawal) is not null then
     raise exception 'a transfer begins as new' using errcode = 'check_violation', constraint = 'ramp_transfers_new';
   end if;
@@ -5630,11 +5632,11 @@ realm may update (block, charged, data, fee, gas, history, speed, status, surcha
 realm may update (body, profile, status) on idempotency
 realm may update (body, profile, status) on idempotency_earlier
 realm may update (captured, closed_at, status, transaction) on blocks
+realm may update (claimed, deposit, error, next_at, reason, state, tries, updated_at) on ramp_transfers
 realm may update (confirmed_at, last_step, recovery, secret) on second_factors
 realm may update (data, deleted_at, updated_at) on fungible_tokens
 realm may update (deleted_at) on external_addresses
 realm may update (deleted_at, last_used_at, updated_at) on api_keys
-realm may update (deposit, error, next_at, reason, reference, state, tries, updated_at) on ramp_transfers
 realm may update (ended_at, last_used_at) on logins
 realm may update (erased_at, text) on notes
 realm may update (error, finished_at, parameters, state, updated_at) on person_syncs

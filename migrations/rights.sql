@@ -38,7 +38,7 @@ grant select (id, ramp, identity, key, credentials_at, hint, status, assets, che
   on external_ramps to :role;
 grant insert (id, external_ramp, exchange, kind, account, asset, value, currency, exchange_network, chain, network,
     address, expected_address, paid_by, speed, block, data, owner, created_at),
-  update (state, reference, deposit, reason, tries, next_at, error, updated_at) on ramp_transfers to :role;
+  update (state, claimed, deposit, reason, tries, next_at, error, updated_at) on ramp_transfers to :role;
 
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data,
   messages to :role;

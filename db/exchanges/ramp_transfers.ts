@@ -27,8 +27,10 @@ export interface RampTransferRow {
   block: string | null;
   /** When the exchange was asked to pay; it is asked once. */
   asked_at: number | null;
-  /** The exchange's id of its end. */
+  /** The exchange's id of its end, as the exchange has told it. */
   reference: string | null;
+  /** The id of its end that a person named, and the exchange has not told yet. */
+  claimed: string | null;
   exchange_status: string | null;
   exchange_amount: string | null;
   exchange_fee: string | null;
@@ -68,6 +70,7 @@ const COLUMNS = [
   "block",
   "asked_at",
   "reference",
+  "claimed",
   "exchange_status",
   "exchange_amount",
   "exchange_fee",
@@ -159,6 +162,7 @@ export type RampTransferChange = Partial<
     | "address"
     | "asked_at"
     | "reference"
+    | "claimed"
     | "exchange_status"
     | "exchange_amount"
     | "exchange_fee"

@@ -121,7 +121,7 @@ export function viewRampTransfer(row: RampTransferRow): Record<string, unknown> 
     exchange: {
       currency: row.currency,
       network: row.exchange_network,
-      reference: row.reference,
+      reference: row.reference ?? row.claimed,
       status: row.exchange_status,
       amount: amount(row.exchange_amount),
       fee: amount(row.exchange_fee),

@@ -100,3 +100,10 @@ export function isExpected(row: RampTransferRow, credited: string): boolean {
   return [row.value, subtract(row.value, row.exchange_fee ?? "0")]
     .some((one) => compare(one, credited) === 0);
 }
+
+/** Whether an exchange credited an amount; it may take its fee from it. */
+export function isCredited(end: ExchangeEnd, paid: string): boolean {
+  const amount = amountOf(end.amount);
+  if (amount === null) return false;
+  return [amount, add(amount, amountOf(end.fee) ?? "0")].some((one) => compare(one, paid) === 0);
+}

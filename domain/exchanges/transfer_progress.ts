@@ -31,7 +31,7 @@ import { add, compare, subtract, trim } from "../money.ts";
 import { assertNotStopped } from "../stops/stops.ts";
 import { amountOf } from "./exchange_assets.ts";
 import { viewRampTransfer } from "./ramp_transfer_views.ts";
-import { type ExchangeEnd, isExpected, sameAddress, toldOf } from "./transfer_ends.ts";
+import { type ExchangeEnd, isCredited, isExpected, sameAddress, toldOf } from "./transfer_ends.ts";
 
 /** Days after which an end that does not show waits for a person. */
 const SILENT_MS = 3 * 86_400_000;
@@ -155,7 +155,7 @@ export async function noteEnd(
   if (end.reference === null) {
     return await waitFor(tx, actor, row, "the exchange named no id of it");
   }
-  if (row.reference !== null && row.reference !== end.reference) return row;
+  if ((row.reference ?? row.claimed ?? end.reference) !== end.reference) return row;
   if ((await selectTaken(tx, row, [end.reference])).size > 0) {
     return await waitFor(tx, actor, row, "the exchange named the id of another transfer");
   }
@@ -172,7 +172,7 @@ export async function noteEnd(
   return await updateRampTransfer(tx, id, told, actor.at);
 }
 
-/** Lets a transfer wait for a person; it is looked up again in the meantime. */
+/** Lets a transfer wait for a person; it is looked up again in the meantime, and told of once. */
 export async function waitFor(
   tx: Tx,
   actor: Actor,
@@ -181,10 +181,16 @@ export async function waitFor(
   more: RampTransferChange = {},
 ): Promise<RampTransferRow> {
   const change = { ...more, state: "unclear" as const, reason, next_at: actor.at + RETRY_MAX_MS };
+  if (row.state === "unclear" && row.reason === reason) {
+    return await updateRampTransfer(tx, row.id, change, actor.at);
+  }
   return await changeTransfer(tx, actor, row.id, change);
 }
 
-/** Resumes a deposit that waited for a person, under the exchange's id of it. */
+/**
+ * Resumes a deposit that waited for a person, under the exchange's id of it. Until the exchange itself shows that id to
+ * this record's key it takes nothing from other transfers: whoever could guess ids would else take theirs.
+ */
 export async function resumeTransfer(
   tx: Tx,
   actor: Actor,
@@ -195,7 +201,8 @@ export async function resumeTransfer(
   if (isTaken || (row.reference !== null && row.reference !== reference)) {
     throw new DomainError("version.conflict", "another reference is known, or it is another's");
   }
-  const change = { state: "sent" as const, reference, tries: 0, next_at: actor.at };
+  const claimed = row.reference === null ? reference : null;
+  const change = { state: "sent" as const, claimed, tries: 0, next_at: actor.at };
   return await changeTransfer(tx, actor, row.id, change);
 }
 
@@ -385,11 +392,4 @@ async function creditOf(
   const taken = await selectTaken(tx, row, ends.map((one) => one.reference!));
   const free = ends.filter((one) => !taken.has(one.reference!));
   return free.find((one) => isCredited(one, of.amount)) ?? free[0] ?? null;
-}
-
-/** Whether an exchange credited an amount; it may take its fee from it. */
-function isCredited(end: ExchangeEnd, paid: string): boolean {
-  const amount = amountOf(end.amount);
-  if (amount === null) return false;
-  return [amount, add(amount, amountOf(end.fee) ?? "0")].some((one) => compare(one, paid) === 0);
 }

@@ -62,6 +62,7 @@ create table ramp_transfers (
   block uuid,
   asked_at timestamptz,
   reference text check (length(reference) between 1 and 200),
+  claimed text check (length(claimed) between 1 and 200),
   exchange_status text,
   exchange_amount numeric check (exchange_amount >= 0),
   exchange_fee numeric check (exchange_fee >= 0),
@@ -77,7 +78,8 @@ create table ramp_transfers (
   error jsonb,
   updated_at timestamptz,
   created_at timestamptz not null,
-  constraint ramp_transfers_deposit_kind check (kind = 'deposit' or (asked_at is null and deposit is null)),
+  constraint ramp_transfers_deposit_kind check (kind = 'deposit'
+    or (asked_at is null and deposit is null and claimed is null)),
   constraint ramp_transfers_withdraw_kind check ((kind = 'withdraw') = (paid_by is not null and speed is not null)
     and (kind = 'withdraw' or (block is null and withdrawal is null and expected_address is null))),
   constraint ramp_transfers_blocked check (kind = 'deposit' or block is not null),
@@ -100,6 +102,10 @@ comment on column ramp_transfers.kind is
   'deposit: the exchange pays to an address of ours. withdraw: a withdrawal of ours pays to an address of the exchange.';
 comment on column ramp_transfers.asked_at is
   'Written before the exchange is asked to pay. It is never asked again: what became of it is looked up.';
+comment on column ramp_transfers.reference is
+  'The exchange''s id of its end, as the exchange itself has told it to the record''s key. No two transfers have one.';
+comment on column ramp_transfers.claimed is
+  'The id that a person named. It takes no id from another transfer, whose end it may be.';
 comment on column ramp_transfers.doubtful is
   'A ramp of its chain was in quarantine before it was paid or asked for: a newer database may have done so.';
 comment on column ramp_transfers.block is 'Holds the value of a withdraw until its withdrawal exists.';
@@ -166,7 +172,7 @@ create trigger ramp_transfers_keep before update on ramp_transfers
 -- blocked there: whoever may add rows cannot have an exchange pay to a foreign address.
 create function check_ramp_transfer() returns trigger language plpgsql as $$
 begin
-  if new.state <> 'new' or new.doubtful or coalesce(new.asked_at::text, new.reference, new.hash) is not null
+  if new.state <> 'new' or new.doubtful or coalesce(new.asked_at::text, new.reference, new.claimed, new.hash) is not null
     or coalesce(new.deposit, new.withdrawal) is not null then
     raise exception 'a transfer begins as new' using errcode = 'check_violation', constraint = 'ramp_transfers_new';
   end if;

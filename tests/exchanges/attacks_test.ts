@@ -13,7 +13,8 @@ import { type Answer, rowsOf } from "../support/realm.ts";
 const APPLY = "POST /sapi/v1/capital/withdraw/apply";
 const HISTORY = "GET /sapi/v1/capital/withdraw/history";
 const NAMING = "GET /sapi/v1/capital/deposit/address";
-const DAY = 24 * 3_600_000;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 
 const made = ({ status, body, text }: Answer) => {
   equal(status, 201, text);
@@ -30,6 +31,7 @@ const STEPS: readonly [string, (fixture: ExchangeFixture) => Promise<void>][] = 
     "a payment with another's id, or one that another may claim, is nobody's by mistake",
     tellsApart,
   ],
+  ["an id that somebody claims is kept from no transfer that the exchange tells it of", claims],
   ["a payment of which the exchange tells too little is asked about, not paid again", isCautious],
   ["a ramp was in quarantine: nothing that had not begun begins", doubts],
   ["an exchange that names no address, or is away for a day, blocks no value", releases],
@@ -90,6 +92,55 @@ async function tellsApart(fixture: ExchangeFixture): Promise<void> {
     equal(exchange.withdrawals.length, before + 2);
   }
   Object.assign(exchange, { marks: true });
+}
+
+async function claims(fixture: ExchangeFixture): Promise<void> {
+  const { realm, exchange, funded } = fixture;
+  const { send, identity } = realm.admin;
+  const record = { ramp: "binance", identity, authentication: EXCHANGE_KEY };
+  const { id: other } = made(await send("POST", "/v1/ramps", record));
+  await checkExternalRamp(fixture.context(), { ramp: other });
+  const order = { account: funded.account, asset: "ETH", value: "8.25" };
+  const lost = made(await send("POST", `/v1/ramps/${other}/deposit`, order));
+  exchange.instead = (request) => request === APPLY ? new Response("no", { status: 502 }) : null;
+  await fixture.advance(lost.id);
+  exchange.instead = () => null;
+  equal((await fixture.advance(lost.id, { now: Date.now() + HOUR })).status, "UNCLEAR");
+  const told = made(await fixture.deposit({ value: "8.75" }));
+  const resolve = (reference: string) =>
+    send("POST", `/v1/ramps/${other}/transfers/${lost.id}/resolve`, { outcome: "sent", reference });
+  const shown = await fixture.advance(told.id, {
+    at: async (place) => {
+      if (place !== "asked") return;
+      const { status, body } = await resolve(exchange.withdrawals.at(-1)!.id);
+      deepEqual([status, body.status], [200, "PROCESSING"]);
+    },
+  });
+  const { id } = exchange.withdrawals.at(-1)!;
+  deepEqual([shown.status, shown.exchange.reference, shown.reason], ["PROCESSING", id, null]);
+  // The exchange shows it to the other record, too: they are keys of one account. It stays where it is.
+  const taken = await fixture.advance(lost.id);
+  deepEqual([taken.status, taken.reason], [
+    "UNCLEAR",
+    "the exchange named the id of another transfer",
+  ]);
+  const events = async () =>
+    (await rowsOf(realm, "select id from events where entity = $1", [lost.id])).length;
+  const before = await events();
+  ok(before > 0);
+  equal((await fixture.advance(lost.id)).status, "UNCLEAR");
+  equal(await events(), before, "the same reason is told of once");
+  deepEqual([(await resolve(id)).status, (await resolve("another")).status], [409, 200]);
+  // The serving half writes what persons claim, and nothing that exchanges tell.
+  const role = `realm_${realm.id.replaceAll("-", "")}`;
+  const rights = await rowsOf<{ may: boolean }>(
+    realm,
+    `select has_column_privilege($1, 'ramp_transfers', c, 'update') as may
+      from unnest('{claimed,reference}'::text[]) c`,
+    [role],
+  );
+  deepEqual(rights.map(({ may }) => may), [true, false]);
+  equal((await fixture.advance(lost.id)).exchange.reference, "another");
 }
 
 async function isCautious(fixture: ExchangeFixture): Promise<void> {

@@ -125,8 +125,9 @@ async function advanceDeposit(work: TransferWork): Promise<void> {
   const { gateway } = exchangesOf(context);
   const ends = await gateway.withdrawals(work.account, historyOf(row));
   await onCheckpoint("looked up");
-  if (row.reference !== null) {
-    const end = ends.find(({ reference }) => reference === row.reference);
+  const known = row.reference ?? row.claimed;
+  if (known !== null) {
+    const end = ends.find(({ reference }) => reference === known);
     if (end !== undefined) {
       await context.step((tx) => noteEnd(tx, actor, row.id, end));
     }
