@@ -5626,7 +5626,7 @@ realm may update (active, base, data, deleted_at, rate, sub_unit, symbol, symbol
 realm may update (active, data, deleted_at, disabled_reason, events, previous_secret, previous_until, secret, told_at, updated_at, url) on webhooks
 realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, frozen_by_realm, is_default, ramp, updated_at) on accounts
 realm may update (assets, check_at, checked_at, credentials, credentials_at, data, deleted_at, error, hint, key, status, updated_at) on external_ramps
-realm may update (attempts, first_at, next_at, status) on webhook_deliveries
+realm may update (attempts, first_at, next_at, response_body, status) on webhook_deliveries
 realm may update (batch_order_id, budget, charged, confirmations, error, gas_block, hash, height, last_attempt_at, replace, schedule_version, sped_up_at, speed, state, updated_at) on chain_orders
 realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals
 realm may update (body, profile, status) on idempotency

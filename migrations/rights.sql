@@ -53,7 +53,7 @@ grant insert (id, url, events, secret, owner, data, created_at),
     updated_at)
   on webhooks to :role;
 grant update (failures, failing_since, resume_at, lease_owner, lease_until) on webhook_queues to :role;
-grant update (status, attempts, next_at, first_at) on webhook_deliveries to :role;
+grant update (status, attempts, next_at, first_at, response_body) on webhook_deliveries to :role;
 grant update (deleted_at) on external_addresses to :role;
 -- A line's place in the chain of the trail is given by a worker.
 grant insert (id, actor, action, entity, fields, request_id, address, api_key, api_key_name, created_at)

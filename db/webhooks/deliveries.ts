@@ -88,3 +88,17 @@ export async function resendFailed(
       order by event limit ${of.limit}))`;
   return resent.count;
 }
+
+/**
+ * Erases what receivers answered to events about the messages to a person: some repeat what they are sent, and with it
+ * the person's address.
+ */
+export async function eraseResponses(tx: Tx, person: string): Promise<void> {
+  await tx`
+    update webhook_deliveries set response_body = null
+    where response_body is not null and (webhook, event) in (
+      select w.id, e.id from messages m
+        join events e on e.entity = m.id and e.type = 'message.updated' and e.id is not null
+        cross join webhooks w
+      where m.person = ${person})`;
+}

@@ -11,6 +11,7 @@ import { reduceMessageEvents } from "../../db/events.ts";
 import { eraseMessagesOf } from "../../db/messages/messages.ts";
 import { eraseNotesOf } from "../../db/notes.ts";
 import { replaceAnswers } from "../../db/people/persons.ts";
+import { eraseResponses } from "../../db/webhooks/deliveries.ts";
 import type { Actor } from "../actor.ts";
 import { rowFor } from "../collections/collection.ts";
 import { AliasCode, EntityFields, FreeForm, Id } from "../entity.ts";
@@ -197,8 +198,8 @@ export function unassignPerson(
 }
 
 /**
- * Forgets the person of an identity with its events, the messages to it, the notes about it, and the stored answers that
- * show it, whichever identity had it then. The ledger keeps ids that say nothing any more.
+ * Forgets the person of an identity with its events, the messages to it, what receivers of webhooks answered to events
+ * about these, the notes about it, and the stored answers that show it, whichever identity had it then. The ledger keeps ids that say nothing any more.
  *
  * @param erased the answer to repeats of requests that showed the person
  */
@@ -213,6 +214,7 @@ export function forgetPerson(
     async finish(tx, { identity, person }) {
       await replaceAnswers(tx, { identity: identity.id, person }, input.erased);
       await reduceMessageEvents(tx, person);
+      await eraseResponses(tx, person);
       await eraseMessagesOf(tx, person, actor.at);
       await eraseNotesOf(tx, { identity: identity.id, person, at: actor.at });
       return await shown(tx, await updateIdentityPerson(tx, identity.id, null, actor.at));
