@@ -174,7 +174,7 @@ const transferRoutes: readonly AnyRoute[] = [
     errors: REFUSALS,
     handle: (call) =>
       command(call, async (tx) => {
-        const input = { ...call.body, ramp: call.params.id };
+        const input = { ...call.body, ramp: call.params.id, isDryRun: call.query.dry_run };
         return viewRampTransfer(await createRampDeposit(tx, call.actor, input));
       }, { lockLedger: true, confirmed: true, dryRun: call.query.dry_run }),
   }),

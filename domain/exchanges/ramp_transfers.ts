@@ -65,13 +65,14 @@ interface TransferTarget {
 /**
  * Orders that an exchange pays to the address of an account.
  *
+ * @param input.isDryRun shows no address that the account does not have yet
  * @throws {DomainError} ramp.not_found, account.*, permission.*, asset.*, chain.*, upstream.*,
  *   stop.active, request.invalid
  */
 export async function createRampDeposit(
   tx: LedgerTx,
   actor: RequestActor,
-  input: NewRampDeposit & { ramp: string },
+  input: NewRampDeposit & { ramp: string; isDryRun?: boolean },
 ): Promise<RampTransferRow> {
   const target = await resolveTarget(tx, actor, input, "deposit");
   const { account, offer, place } = target;
@@ -85,14 +86,17 @@ export async function createRampDeposit(
   if (offer.minimum !== null && compare(input.value, offer.minimum) < 0) {
     throw invalidField("/value", `the exchange pays out at least ${offer.minimum}`);
   }
-  const address = await selectReceivingAddress(tx, account.id) ??
+  const known = await selectReceivingAddress(tx, account.id);
+  const address = known ??
     await findOwnAddress(tx, (await serveAccount(tx, actor, { account, data: {} })).id);
   const stopped = { account: account.id, asset: account.asset, chain: place.chain };
   await assertNotStopped(tx, actor, { ...stopped, destination: address });
-  return await insertTransfer(tx, actor, target, {
+  const row = await insertTransfer(tx, actor, target, {
     ...{ id: newId(actor.at), kind: "deposit", value: input.value, data: input.data, address },
     ...{ expected_address: null, paid_by: null, speed: null, block: null },
   });
+  // An address that is not given out after all will be somebody else's.
+  return known === null && input.isDryRun ? { ...row, address: null } : row;
 }
 
 /**

@@ -19,6 +19,7 @@ const STEPS: readonly [string, (fixture: ExchangeFixture) => Promise<void>][] = 
   ["bad input is answered precisely, and nothing is written", answersBadInput],
   ["others see nothing of it, readers move nothing", keepsToPermissions],
   ["under an idempotency key a transfer is made once; a dry run makes none", makesTransfersOnce],
+  ["a dry run shows no address that the next customer will be given", hidesNextAddress],
   ["an exchange that refuses the key: 502 with its reason, and the key nowhere", showsRefusedKeys],
   ["a deleted record makes no transfers, and is restored", deletesAndRestores],
   ["a customer has 20 records at most, also by restoring deleted ones", limitsRecords],
@@ -153,6 +154,26 @@ async function makesTransfersOnce(fixture: ExchangeFixture): Promise<void> {
   deepEqual((await send("GET", `/v1/ramps/${ramp}/transfers/${id}`)).body.id, id);
   const resolve = `/v1/ramps/${ramp}/transfers/${id}/resolve`;
   deepEqual(codeOf(await send("POST", resolve, { outcome: "failed" })), [409, "version.conflict"]);
+}
+
+async function hidesNextAddress({ realm, ramp, funded }: ExchangeFixture): Promise<void> {
+  const made = async () => {
+    const body = { type: "virtual", asset: "ETH", ramp: funded.ramp };
+    const { id } = (await realm.admin.send("POST", "/v1/accounts", body)).body;
+    await realm.drain();
+    return id;
+  };
+  const [one, other] = [await made(), await made()];
+  const order = (account: string, query = "") =>
+    realm.admin.send("POST", `/v1/ramps/${ramp}/deposit${query}`, {
+      ...{ account, asset: "ETH", value: "1" },
+    });
+  const dry = await order(one, "?dry_run=true");
+  deepEqual([dry.status, dry.body.address], [201, null]);
+  const { address } = (await order(other)).body;
+  ok(!dry.text.includes(address), "it is that of the account that was given one");
+  const known = await order(other, "?dry_run=true");
+  deepEqual([known.status, known.body.address], [201, address]);
 }
 
 async function showsRefusedKeys(fixture: ExchangeFixture): Promise<void> {
