@@ -1479,6 +1479,7 @@ table ramp_transfers (
   value numeric not null
   currency text not null
   exchange_network text not null
+  offered_fee numeric
   chain text not null
   network text not null
   address text
@@ -1525,6 +1526,7 @@ constraint ramp_transfers_external_ramp_fkey FOREIGN KEY (external_ramp) REFEREN
 constraint ramp_transfers_failed CHECK (((state = 'failed'::text) = (error IS NOT NULL)))
 constraint ramp_transfers_hash_check CHECK (((length(hash) >= 1) AND (length(hash) <= 200)))
 constraint ramp_transfers_kind_check CHECK ((kind = ANY (ARRAY['deposit'::text, 'withdraw'::text])))
+constraint ramp_transfers_offered_fee_check CHECK ((offered_fee >= (0)::numeric))
 constraint ramp_transfers_paid_by_check CHECK ((paid_by = ANY (ARRAY['sender'::text, 'receiver'::text])))
 constraint ramp_transfers_pkey PRIMARY KEY (id)
 constraint ramp_transfers_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 500)))
@@ -1534,7 +1536,7 @@ constraint ramp_transfers_state_check CHECK ((state = ANY (ARRAY['new'::text, 'a
 constraint ramp_transfers_tries_check CHECK ((tries >= 0))
 constraint ramp_transfers_unclear CHECK (((state <> 'unclear'::text) OR (reason IS NOT NULL)))
 constraint ramp_transfers_value_check CHECK ((value > (0)::numeric))
-constraint ramp_transfers_withdraw_kind CHECK ((((kind = 'withdraw'::text) = ((paid_by IS NOT NULL) AND (speed IS NOT NULL))) AND ((kind = 'withdraw'::text) OR ((block IS NULL) AND (withdrawal IS NULL) AND (expected_address IS NULL)))))
+constraint ramp_transfers_withdraw_kind CHECK ((((kind = 'withdraw'::text) = ((paid_by IS NOT NULL) AND (speed IS NOT NULL))) AND ((kind = 'deposit'::text) OR (offered_fee IS NULL)) AND ((kind = 'withdraw'::text) OR ((block IS NULL) AND (withdrawal IS NULL) AND (expected_address IS NULL)))))
 constraint ramp_transfers_withdrawal_fkey FOREIGN KEY (withdrawal) REFERENCES withdrawals(id)
 constraint ramp_transfers_withdrawn CHECK (((kind <> 'withdraw'::text) OR (state = ANY (ARRAY['new'::text, 'failed'::text])) OR (withdrawal IS NOT NULL) OR (doubtful AND (state = ANY (ARRAY['unclear'::text, 'done'::text])))))
 CREATE INDEX ramp_transfers_address ON ramp_transfers USING btree (address) WHERE ((reference IS NULL) AND (asked_at IS NOT NULL))
@@ -3732,8 +3734,8 @@ CREATE OR REPLACE FUNCTION keep_ramp_transfer()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network)
-      is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network)
+  if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network, old.offered_fee)
+      is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network, new.offered_fee)
     or (old.address is not null and new.address is distinct from old.address)
     or (old.asked_at is not null and new.asked_at is distinct from old.asked_at)
     or (old.deposit is not null and new.deposit is distinct from old.deposit)
@@ -5480,7 +5482,7 @@ realm may execute on stopped_moves(text,uuid[],integer[],integer[],uuid[])
 realm may execute on subject_of(text,jsonb)
 realm may execute on untold_columns(text)
 realm may execute on watches_addresses(uuid)
-realm may insert (account, address, asset, block, chain, created_at, currency, data, exchange, exchange_network, expected_address, external_ramp, id, kind, network, owner, paid_by, speed, value) on ramp_transfers
+realm may insert (account, address, asset, block, chain, created_at, currency, data, exchange, exchange_network, expected_address, external_ramp, id, kind, network, offered_fee, owner, paid_by, speed, value) on ramp_transfers
 realm may insert (account, base, country, created_at, currency, data, decimals, id, name, owner, rate, sub_unit, symbol, symbol_url) on currencies
 realm may insert (account, chain, contract, created_at, currency, data, decimals, external, fee, id, name, network, order_id, owner, status, supply, symbol) on fungible_tokens
 realm may insert (account, chain, created_at, network, number) on ramps

@@ -36,7 +36,7 @@ grant select (id, ramp, identity, key, credentials_at, hint, status, assets, che
   insert (id, ramp, identity, key, credentials, credentials_at, hint, data, owner, created_at),
   update (key, credentials, credentials_at, hint, status, assets, checked_at, check_at, data, error, deleted_at, updated_at)
   on external_ramps to :role;
-grant insert (id, external_ramp, exchange, kind, account, asset, value, currency, exchange_network, chain, network,
+grant insert (id, external_ramp, exchange, kind, account, asset, value, currency, exchange_network, offered_fee, chain, network,
     address, expected_address, paid_by, speed, block, data, owner, created_at),
   update (state, claimed, deposit, reason, tries, next_at, error, updated_at) on ramp_transfers to :role;
 

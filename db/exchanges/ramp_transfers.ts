@@ -14,6 +14,8 @@ export interface RampTransferRow {
   value: string;
   currency: string;
   exchange_network: string;
+  /** What the exchange asked for a payment when the transfer was ordered; null where it is not known. */
+  offered_fee: string | null;
   chain: string;
   network: string;
   /** Where it is paid to; of a withdraw, null until the exchange has named it. */
@@ -60,6 +62,7 @@ const COLUMNS = [
   "value",
   "currency",
   "exchange_network",
+  "offered_fee",
   "chain",
   "network",
   "address",
@@ -100,6 +103,7 @@ export type NewRampTransferRow = Pick<
   | "value"
   | "currency"
   | "exchange_network"
+  | "offered_fee"
   | "chain"
   | "network"
   | "address"

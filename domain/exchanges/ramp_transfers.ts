@@ -187,6 +187,7 @@ async function insertTransfer(
     asset: asset.code,
     currency: offer.currency,
     exchange_network: offer.network,
+    offered_fee: wanted.kind === "deposit" ? offer.fee : null,
     chain: place.chain,
     network: place.network,
     owner: actor.user,

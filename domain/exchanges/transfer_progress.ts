@@ -259,7 +259,7 @@ export async function followDeposit(tx: LedgerTx, actor: Actor, id: string): Pro
   const row = await lockRampTransfer(tx, id);
   if (row === null || (row.state !== "sent" && row.state !== "unclear")) return;
   const arrived = await arrivedBy(tx, row);
-  const fee = arrived === null ? null : await excessiveFee(tx, row, arrived.credited);
+  const fee = arrived === null ? null : excessiveFee(row, arrived.credited);
   if (arrived !== null && fee === null && isExpected(row, arrived.credited)) {
     await finishTransfer(tx, actor, row, { deposit: arrived.id });
     return;
@@ -294,15 +294,9 @@ async function arrivedBy(
   return credited.find((one) => isExpected(row, one.credited)) ?? credited[0] ?? null;
 }
 
-/** What is missing, where that is more than the fee that the exchange last asked for can explain. */
-async function excessiveFee(
-  tx: Tx,
-  row: RampTransferRow,
-  credited: string,
-): Promise<string | null> {
-  const [{ assets }] = await selectExternalRamps(tx, [row.external_ramp]);
-  const asked = assets.find(({ asset }) => asset === row.asset)?.fee ?? null;
-  const taken = trim(subtract(row.value, credited));
+/** What is missing, where that is more than the fee that the exchange asked for at the order can explain. */
+function excessiveFee({ value, offered_fee: asked }: RampTransferRow, credited: string) {
+  const taken = trim(subtract(value, credited));
   return asked !== null && compare(taken, add(asked, add(asked, asked))) > 0 ? taken : null;
 }
 

@@ -52,6 +52,7 @@ create table ramp_transfers (
   value numeric not null check (value > 0),
   currency text not null check (length(currency) between 1 and 40),
   exchange_network text not null check (length(exchange_network) between 1 and 60),
+  offered_fee numeric check (offered_fee >= 0),
   chain text not null,
   network text not null,
   address text check (length(address) between 1 and 200),
@@ -81,6 +82,7 @@ create table ramp_transfers (
   constraint ramp_transfers_deposit_kind check (kind = 'deposit'
     or (asked_at is null and deposit is null and claimed is null)),
   constraint ramp_transfers_withdraw_kind check ((kind = 'withdraw') = (paid_by is not null and speed is not null)
+    and (kind = 'deposit' or offered_fee is null)
     and (kind = 'withdraw' or (block is null and withdrawal is null and expected_address is null))),
   constraint ramp_transfers_blocked check (kind = 'deposit' or block is not null),
   constraint ramp_transfers_address check (kind = 'withdraw' or address is not null),
@@ -102,6 +104,8 @@ comment on column ramp_transfers.kind is
   'deposit: the exchange pays to an address of ours. withdraw: a withdrawal of ours pays to an address of the exchange.';
 comment on column ramp_transfers.asked_at is
   'Written before the exchange is asked to pay. It is never asked again: what became of it is looked up.';
+comment on column ramp_transfers.offered_fee is
+  'What the exchange asked for a payment when the transfer was ordered; null where it told nothing, or is paid itself.';
 comment on column ramp_transfers.reference is
   'The exchange''s id of its end, as the exchange itself has told it to the record''s key. No two transfers have one.';
 comment on column ramp_transfers.claimed is
@@ -129,8 +133,8 @@ insert into ramp_transfer_transitions values
 -- ours is the one that was agreed: the same asset, account and address.
 create function keep_ramp_transfer() returns trigger language plpgsql as $$
 begin
-  if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network)
-      is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network)
+  if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network, old.offered_fee)
+      is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network, new.offered_fee)
     or (old.address is not null and new.address is distinct from old.address)
     or (old.asked_at is not null and new.asked_at is distinct from old.asked_at)
     or (old.deposit is not null and new.deposit is distinct from old.deposit)

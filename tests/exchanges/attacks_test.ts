@@ -281,6 +281,13 @@ async function overcharges(fixture: ExchangeFixture): Promise<void> {
   using poller = openTestPoller(realm);
   const { id } = made(await fixture.deposit({ value: "8" }));
   await fixture.advance(id);
+  // A fee that it asks for afterwards explains nothing.
+  exchange.tell = (currencies) =>
+    JSON.parse(
+      JSON.stringify(currencies).replaceAll(`"withdrawFee":"0.001"`, `"withdrawFee":"7.9"`),
+    );
+  await checkExternalRamp(fixture.context(), { ramp });
+  equal((await realm.admin.send("GET", `/v1/ramps/${ramp}/assets`)).body[0].fee, "7.9");
   const last = exchange.withdrawals.at(-1)!;
   const txId = await funded.anvil.send({ to: last.address, value: 10n ** 17n });
   Object.assign(last, { status: 6, txId, transactionFee: "7.9" });
@@ -294,6 +301,8 @@ async function overcharges(fixture: ExchangeFixture): Promise<void> {
   ]);
   const path = `/v1/ramps/${ramp}/transfers/${id}/resolve`;
   equal((await realm.admin.send("POST", path, { outcome: "done" })).body.status, "DONE");
+  exchange.tell = (currencies) => currencies;
+  await checkExternalRamp(fixture.context(), { ramp });
 }
 
 async function keepsSecrets({ realm }: ExchangeFixture): Promise<void> {
