@@ -29,7 +29,6 @@ import { emit } from "../events.ts";
 import { freeBlock, spendBlock } from "../ledger/blocks.ts";
 import { add, compare, subtract, trim } from "../money.ts";
 import { assertNotStopped } from "../stops/stops.ts";
-import { amountOf } from "./exchange_assets.ts";
 import { viewRampTransfer } from "./ramp_transfer_views.ts";
 import { type ExchangeEnd, isCredited, isExpected, sameAddress, toldOf } from "./transfer_ends.ts";
 

@@ -1,10 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { listenUntil } from "../../db/events.ts";
-import { recordSent } from "../../domain/messages/sending.ts";
-import { AT_OPERATOR } from "../../domain/messages/statuses.ts";
-import { type Answer, rowsOf, type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
+import { type Answer, rowsOf, type TestRealm, type TestUser } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
-import { openReceiver, openTestDeliverer, PRIVATE } from "../support/webhook_receiver.ts";
 
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 const unique = () => crypto.randomUUID().slice(0, 8);
@@ -108,40 +105,6 @@ test("events of messages forget the address of a person that is forgotten", asyn
     `select payload from events where type = 'message.updated' and entity = '${message}'`,
   );
   deepEqual(event.payload, { id: message });
-});
-
-Deno.test("a receiver that repeats what it is sent keeps no address of a person that is forgotten", async () => {
-  await using realm = await testRealm(PRIVATE);
-  await using receiver = openReceiver();
-  await using worker = openTestDeliverer(realm);
-  receiver.answer = ({ text }) => new Response(text);
-  const hook = await realm.admin.send("POST", "/v1/webhooks", {
-    ...{ url: receiver.url, events: ["message.updated"] },
-  });
-  equal(hook.status, 201, hook.text);
-  const [user, address, other] = [await realm.user(), mail(), mail()];
-  await personOf(user, contact(address));
-  const path = `/v1/identities/${user.identity}/person`;
-  const content = { subject: "Hello", text: "Hello" };
-  const answers = [
-    await user.send("POST", `${path}/message/email`, { content }),
-    await user.send("POST", "/v1/apps/message/email", { to: other, content }),
-  ];
-  for (const { status, body, text } of answers) {
-    equal(status, 201, text);
-    const sent = { provider: "smtp", status: AT_OPERATOR } as const;
-    const { messageId: message } = body.messages[0];
-    await realm.command((tx) => recordSent(tx, realm.admin.actor, { message, ...sent }));
-  }
-  await worker.run();
-  const deliveries = async () =>
-    (await realm.admin.send("GET", `/v1/webhooks/${hook.body.id}/deliveries`)).text;
-  const before = await deliveries();
-  ok(before.includes(address) && before.includes(other), before);
-  equal((await user.send("DELETE", path)).status, 200);
-  const after = await deliveries();
-  ok(!after.includes(address) && after.includes(other), after);
-  deepEqual(await tracesOf(realm, address), []);
 });
 
 test("who had a person before does not see what the next one adds to it", async (realm) => {

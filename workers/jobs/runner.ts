@@ -50,12 +50,12 @@ const KIND_JOBS_MAX = 15;
  * Jobs that wait for services other than chains count as one kind: a caller who orders many, for services
  * that are slow, keeps no payment waiting.
  */
-const OUTSIDE: readonly JobName[] = [
+const OUTSIDE: readonly string[] = [
   "exchange.advance",
   "exchange.check",
   "message.send",
   "persons.sync",
-];
+] satisfies JobName[];
 const OUTSIDE_KIND = "outside";
 /** Realms that are polled, or whose jobs are claimed, at a time. */
 const REALMS_AT_ONCE = 4;
@@ -288,7 +288,7 @@ function startJob(state: RunnerState, target: RealmTarget, job: JobRow): void {
 }
 
 function count(state: RunnerState, realm: string, name: string, change: number): void {
-  const kind = OUTSIDE.some((one) => one === name) ? OUTSIDE_KIND : name;
+  const kind = OUTSIDE.includes(name) ? OUTSIDE_KIND : name;
   const kinds = state.jobs.get(realm) ?? new Map<string, number>();
   const now = (kinds.get(kind) ?? 0) + change;
   if (now > 0) kinds.set(kind, now);
