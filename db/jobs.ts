@@ -65,15 +65,27 @@ export async function insertJobs(
     on conflict (name, dedupe) where state in ('ready', 'running') do nothing`;
 }
 
+/** The jobs that wait for exchanges; an index finds those that are due. */
+export const EXCHANGE_JOBS: readonly string[] = ["exchange.advance", "exchange.check"];
+
+/** How many jobs are claimed. */
+export interface ClaimLimits {
+  /** Of those that do not wait for exchanges. */
+  limit: number;
+  /** Names of jobs that are not claimed. */
+  except: readonly string[];
+  /** Of {@link EXCHANGE_JOBS}. */
+  exchanges: number;
+}
+
 /**
- * Claims due jobs under a lease, except of the named kinds. Of one serial key only the oldest is
- * claimed, and only when none runs.
+ * Claims due jobs under a lease. Of one serial key only the oldest is claimed, and only when none runs; jobs for
+ * exchanges have none.
  */
 export async function claimJobs(
   db: Db,
-  limit: number,
   leaseS: number,
-  except: readonly string[] = [],
+  { limit, except, exchanges }: ClaimLimits,
 ): Promise<ClaimedRow[]> {
   return await db<ClaimedRow[]>`
     update jobs set state = 'running', attempts = attempts + 1,
@@ -81,10 +93,15 @@ export async function claimJobs(
     where id = any (array(
       select j.id from jobs j
       where j.state = 'ready' and j.run_at <= now() and j.name <> all (${except as string[]})
+        and j.name not in ('exchange.advance', 'exchange.check')
         and (j.serial_key is null or not exists (
         select 1 from jobs o where o.serial_key = j.serial_key and (o.state = 'running'
           or (o.state = 'ready' and o.id < j.id))))
-      order by j.run_at, j.id limit ${limit} for update skip locked))
+      order by j.run_at, j.id limit ${limit} for update skip locked)
+      || array(
+      select j.id from jobs j
+      where j.state = 'ready' and j.run_at <= now() and j.name in ('exchange.advance', 'exchange.check')
+      order by j.run_at, j.id limit ${exchanges} for update skip locked))
     returning id, name, payload, attempts, attempts_max, traceparent, (select token from attestations)`;
 }
 

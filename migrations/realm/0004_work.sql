@@ -105,6 +105,8 @@ create table jobs (
     and (state <> 'discarded' or name in ('exchange.check', 'message.send', 'persons.sync')))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 create index jobs_due on jobs (run_at, id) where state = 'ready';
+create index jobs_due_at_exchanges on jobs (run_at, id)
+  where state = 'ready' and name in ('exchange.advance', 'exchange.check');
 create index jobs_leased on jobs (locked_until) where state = 'running';
 create index jobs_finished on jobs (finished_at) where state in ('done', 'dead', 'discarded');
 create index jobs_dead on jobs (id) where state = 'dead';

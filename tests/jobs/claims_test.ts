@@ -13,6 +13,9 @@ import { newId } from "../../domain/ids.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
+/** Claims of every kind. */
+const limits = (limit: number) => ({ limit, except: [], exchanges: limit });
+
 async function add(
   realm: TestRealm,
   of: { serialKey?: string; dedupe?: string; runAt?: number } = {},
@@ -32,7 +35,7 @@ async function add(
 }
 
 async function claimed(realm: TestRealm, limit = 10): Promise<JobRow[]> {
-  const mine = (await claimJobs(realm.pool.sql, limit, 60)).filter((job) =>
+  const mine = (await claimJobs(realm.pool.sql, 60, limits(limit))).filter((job) =>
     job.name === "test.job"
   );
   return mine;
@@ -80,7 +83,7 @@ test("a job with a mark is not added twice while it waits or runs", async (realm
 
 test("a worker whose lease ran out cannot end another's run", async (realm) => {
   const id = await add(realm);
-  const [lost] = await claimJobs(realm.pool.sql, 1, 0);
+  const [lost] = await claimJobs(realm.pool.sql, 0, limits(1));
   await reapJobs(realm.pool.sql);
   const [found] = await claimed(realm);
   equal(found.attempts, lost.attempts + 1);

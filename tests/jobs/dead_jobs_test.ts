@@ -11,6 +11,9 @@ import { listen } from "../support/listening.ts";
 import { type Answer, rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
+/** Claims of every kind. */
+const limits = (limit: number) => ({ limit, except: [], exchanges: limit });
+
 const SELF = "00000000-0000-7000-8000-000000000001";
 const PAYLOADS: JobPayloads = {
   "account.enable": { account: SELF },
@@ -154,7 +157,7 @@ test("a dead job that is retried is due at once, and has attempts like a new one
   deepEqual([state, attempts, attempts_max, finished_at], ["ready", 12, 24, null]);
   const again = await realm.admin.send("POST", path, undefined, key);
   deepEqual([again.status, again.text], [200, retried.text], "a repeat under its key");
-  const claimed = (await claimJobs(realm.pool.sql, 1000, 60)).find((job) => job.id === id)!;
+  const claimed = (await claimJobs(realm.pool.sql, 60, limits(1000))).find((job) => job.id === id)!;
   equal(claimed.attempts, 13, "no token is given twice");
   // An attempt of before, whose lease ran out, ends nothing of this one.
   await markDone(realm.pool.sql, { ...claimed, attempts: 1 });
@@ -271,10 +274,10 @@ test("an old job that is retried waits while a younger one of its serial key run
   const young = await add(realm, { serialKey: "one at a time", state: "running" });
   const free = await add(realm, { state: "ready", due: -1 });
   equal((await post(realm, old, "retry")).status, 200);
-  const claimed = await claimJobs(realm.pool.sql, 10, 60);
+  const claimed = await claimJobs(realm.pool.sql, 60, limits(10));
   deepEqual(claimed.map(({ id }) => id), [free], "and nothing else waits for it");
   await rowsOf(realm, "update jobs set state = 'done' where id = $1", [young]);
-  deepEqual((await claimJobs(realm.pool.sql, 10, 60)).map(({ id }) => id), [old]);
+  deepEqual((await claimJobs(realm.pool.sql, 60, limits(10))).map(({ id }) => id), [old]);
 });
 
 test("a job shows no address of a host, no credential, and of its payload ids alone", async (realm) => {
@@ -359,7 +362,7 @@ test("a death is told in the transaction of the death, if anybody listens", asyn
       insertJob(tx, { id, name: "deposit.swept", payload: { sweep: SELF, more: "x" } })
     );
     await rowsOf(realm, "update jobs set attempts = 11 where id = $1", [id]);
-    const [job] = await claimJobs(realm.pool.sql, 1, 60);
+    const [job] = await claimJobs(realm.pool.sql, 60, limits(1));
     equal(job.id, id);
     return job;
   };

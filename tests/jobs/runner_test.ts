@@ -98,17 +98,22 @@ Deno.test("a caller whose exchanges and messages wait for slow services keeps no
     const record = { ramp: "binance", identity, authentication: EXCHANGE_KEY };
     equal((await send("POST", "/v1/ramps", record)).status, 201);
   }
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < 20; i++) {
     const message = { to: `ada${i}@example.com`, content: { subject: "Hello", text: "Hello" } };
     equal((await send("POST", "/v1/apps/message/email", message)).status, 201);
   }
   const runner = startRunner(options);
   try {
-    await until(() => waiting >= 15);
+    await until(() => waiting >= 20);
     const { name } = await realm.currency("10");
     const account = await virtual(realm, name);
     await until(() => isEnabled(realm, account));
-    equal(waiting, 15, "they have the slots of one kind together");
+    deepEqual(
+      (await jobsOf(realm)).filter((one) => /exchange|message/.test(one)),
+      ["10 exchange.check ready", "5 exchange.check running"].concat(
+        ["5 message.send ready", "15 message.send running"],
+      ),
+    );
   } finally {
     held.reject(new Error("the services have come to life"));
     await runner.stop();

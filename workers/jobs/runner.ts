@@ -7,7 +7,9 @@
 import {
   type ClaimedRow,
   claimJobs,
+  type ClaimLimits,
   deleteOldJobs,
+  EXCHANGE_JOBS,
   type JobRow,
   releaseJob,
   selectDue,
@@ -15,7 +17,6 @@ import {
 import { realmPages } from "../../db/realms/realm_pages.ts";
 import { type RealmRow, selectRealmsById } from "../../db/realms/realms.ts";
 import { locking, reading, writing } from "../../db/transaction.ts";
-import type { JobName } from "../../domain/jobs.ts";
 import { recoverJobs } from "../../domain/jobs/dead_jobs.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { confirmRealm } from "../installation/attestation.ts";
@@ -47,16 +48,11 @@ const JOBS_MAX = 200;
 const REALM_JOBS_MAX = 20;
 const KIND_JOBS_MAX = 15;
 /**
- * Jobs that wait for services other than chains count as one kind: a caller who orders many, for services
- * that are slow, keeps no payment waiting.
+ * Jobs that wait for exchanges have slots of their own in a realm: its customers choose the exchanges, which may be slow,
+ * and how much they are asked.
  */
-const OUTSIDE: readonly string[] = [
-  "exchange.advance",
-  "exchange.check",
-  "message.send",
-  "persons.sync",
-] satisfies JobName[];
-const OUTSIDE_KIND = "outside";
+const EXCHANGE_JOBS_MAX = 5;
+const EXCHANGE_KIND = "exchanges";
 /** Realms that are polled, or whose jobs are claimed, at a time. */
 const REALMS_AT_ONCE = 4;
 /** Longest that slow realms keep the next ones waiting. */
@@ -224,24 +220,41 @@ async function claim(state: RunnerState, id: string): Promise<void> {
   const { database, leaseS } = state.dependencies;
   const realm = state.realms.get(id) ?? await findRealm(state, id);
   if (realm === null) return;
-  const kinds = state.jobs.get(id) ?? new Map<string, number>();
-  const counts = [...kinds.values()];
-  const full = [...kinds.keys()].filter((kind) => kinds.get(kind)! >= KIND_JOBS_MAX)
-    .flatMap((kind) => kind === OUTSIDE_KIND ? OUTSIDE : [kind]);
-  const most = Math.max(0, ...counts.filter((count) => count < KIND_JOBS_MAX));
-  const left = REALM_JOBS_MAX - counts.reduce((sum, count) => sum + count, 0);
-  const limit = Math.min(left, jobsLeft(state), KIND_JOBS_MAX - most);
-  if (limit <= 0) return; // a job that ends wakes the realm again
+  const limits = limitsOf(state, id);
+  const most = limits.limit + limits.exchanges;
+  if (most <= 0) return; // a job that ends wakes the realm again
   const target = { realm, pool: database.working(locationOf(realm)), signal: state.signal };
-  state.reserved += limit;
+  state.reserved += most;
   try {
-    const jobs = await writing(target.pool, (db) => claimJobs(db, limit, leaseS, full));
+    const jobs = await writing(target.pool, (db) => claimJobs(db, leaseS, limits));
     await confirm(state, target, jobs);
     for (const job of jobs) startJob(state, target, job);
-    if (jobs.length === limit) state.woken.add(id);
+    const asked = jobs.filter(({ name }) => kindOf(name) === EXCHANGE_KIND).length;
+    const isFull = (claimed: number, limit: number) => limit > 0 && claimed === limit;
+    if (isFull(jobs.length - asked, limits.limit) || isFull(asked, limits.exchanges)) {
+      state.woken.add(id);
+    }
   } finally {
-    state.reserved -= limit;
+    state.reserved -= most;
   }
+}
+
+/** How many jobs of a realm may be claimed, and of which kinds there are enough. */
+function limitsOf(state: RunnerState, id: string): ClaimLimits {
+  const kinds = new Map(state.jobs.get(id));
+  const asking = kinds.get(EXCHANGE_KIND) ?? 0;
+  kinds.delete(EXCHANGE_KIND);
+  const counts = [...kinds.values()];
+  const except = [...kinds.keys()].filter((kind) => kinds.get(kind)! >= KIND_JOBS_MAX);
+  const most = Math.max(0, ...counts.filter((count) => count < KIND_JOBS_MAX));
+  const left = REALM_JOBS_MAX - counts.reduce((sum, count) => sum + count, 0);
+  const limit = Math.max(0, Math.min(left, jobsLeft(state), KIND_JOBS_MAX - most));
+  const exchanges = Math.max(0, Math.min(EXCHANGE_JOBS_MAX - asking, jobsLeft(state) - limit));
+  return { limit, except, exchanges };
+}
+
+function kindOf(name: string): string {
+  return EXCHANGE_JOBS.includes(name) ? EXCHANGE_KIND : name;
 }
 
 /** Compares the realm before its claimed jobs start; releases them where that fails. */
@@ -288,7 +301,7 @@ function startJob(state: RunnerState, target: RealmTarget, job: JobRow): void {
 }
 
 function count(state: RunnerState, realm: string, name: string, change: number): void {
-  const kind = OUTSIDE.includes(name) ? OUTSIDE_KIND : name;
+  const kind = kindOf(name);
   const kinds = state.jobs.get(realm) ?? new Map<string, number>();
   const now = (kinds.get(kind) ?? 0) + change;
   if (now > 0) kinds.set(kind, now);
