@@ -2761,7 +2761,10 @@ export interface paths {
         delete: operations["deleteRamp"];
         options?: never;
         head?: never;
-        /** Change an external ramp's data, or replace its authentication data */
+        /**
+         * Change an external ramp's data, or replace its authentication data
+         * @description With `authentication` this takes a login of the last ten minutes, and no machine key: it decides where later withdrawals go.
+         */
         patch: operations["updateRamp"];
         trace?: never;
     };

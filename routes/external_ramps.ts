@@ -112,7 +112,11 @@ const recordRoutes: readonly AnyRoute[] = [
     path: "/v1/ramps/{id}",
     tag: TAG,
     summary: "Change an external ramp's data, or replace its authentication data",
+    description:
+      "With `authentication` this takes a login of the last ten minutes, and no machine " +
+      "key: it decides where later withdrawals go.",
     access: "user",
+    freshLogin: ({ authentication }) => authentication !== undefined,
     params: ById,
     body: ExternalRampChange,
     status: 200,

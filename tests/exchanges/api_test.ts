@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { claimsOf } from "../../domain/security/sessions.ts";
 import { checkExternalRamp } from "../../workers/exchanges/checks.ts";
 import { openExchangeGateway } from "../../workers/gateways/exchanges/gateway.ts";
 import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
@@ -21,6 +22,7 @@ const STEPS: readonly [string, (fixture: ExchangeFixture) => Promise<void>][] = 
   ["under an idempotency key a transfer is made once; a dry run makes none", makesTransfersOnce],
   ["a dry run shows no address that the next customer will be given", hidesNextAddress],
   ["an exchange that refuses the key: 502 with its reason, and the key nowhere", showsRefusedKeys],
+  ["neither a machine key nor an old login leads withdrawals to another account", guardsKeys],
   ["a deleted record makes no transfers, and is restored", deletesAndRestores],
   ["a customer has 20 records at most, also by restoring deleted ones", limitsRecords],
 ];
@@ -200,6 +202,22 @@ async function showsRefusedKeys(fixture: ExchangeFixture): Promise<void> {
   deepEqual(codeOf(await send("GET", `/v1/ramps/${ramp}/assets`)), [504, "upstream.timeout"]);
   await checkExternalRamp(fixture.context(), { ramp });
   equal((await send("GET", `/v1/ramps/${ramp}/assets`)).status, 200);
+}
+
+async function guardsKeys({ realm, ramp }: ExchangeFixture): Promise<void> {
+  const { services, made, admin } = realm;
+  const machine = await admin.send("POST", "/v1/keys", { name: "m" });
+  equal(machine.status, 201, machine.text);
+  const ago = Date.now() - 11 * 60_000;
+  const claims = claimsOf(made.admin, realm.id, ago, services.config.userKeyTtlS);
+  const old = await services.signingKeys.sign(claims);
+  for (const [key, code] of [[machine.body.key, "auth.invalid"], [old, "auth.expired"]]) {
+    const change = (body: unknown) =>
+      realm.nobody("PATCH", `/v1/ramps/${ramp}`, body, { "x-api-key": key });
+    deepEqual(codeOf(await change({ authentication: EXCHANGE_KEY })), [401, code]);
+    equal((await change({ data: { note: "theirs" } })).status, 200);
+  }
+  equal((await admin.send("GET", `/v1/ramps/${ramp}`)).body.status, "READY");
 }
 
 async function deletesAndRestores(fixture: ExchangeFixture): Promise<void> {
