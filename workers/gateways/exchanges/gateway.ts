@@ -66,6 +66,7 @@ export function openExchangeGateway(options: GatewayOptions): ExchangeGateway {
   const { threadsMax = THREADS_MAX, waitMs = WAIT_MS } = options;
   const threads: Threads = { running: new Map(), waiting: new Set() };
   let count = 0;
+  let isClosed = false;
   async function ask<T>(
     { id: account, exchange, credentials }: ExchangeAccount,
     call: ExchangeRequest["call"],
@@ -77,6 +78,7 @@ export function openExchangeGateway(options: GatewayOptions): ExchangeGateway {
     while (call !== "withdraw" && !hasRoom(threads, exchange, threadsMax)) {
       await turnOf(threads, until);
     }
+    if (isClosed && call !== "withdraw") throw new ExchangeError("timeout", ENDED);
     const thread = threadOf(threads, exchange, url);
     assertFree(thread, account, call);
     clearTimeout(thread.idle);
@@ -87,6 +89,7 @@ export function openExchangeGateway(options: GatewayOptions): ExchangeGateway {
       // A thread that answers others is sound: this call alone is late, for the exchange or in its queue.
       if (thread.answeredAt < since) endThread(threads, exchange, "timeout", LATE);
       else settle(thread, { id, fault: "timeout", message: LATE });
+      wakeWaiting(threads);
     }, options.timeoutMs ?? TIMEOUT_MS);
     thread.pending.set(id, { account, call, resolve, reject, timer });
     const request: ExchangeRequest = { id, account, exchange, credentials, url, call, args };
@@ -100,6 +103,7 @@ export function openExchangeGateway(options: GatewayOptions): ExchangeGateway {
     withdrawals: (account, of) => ask<ExchangeEnd[]>(account, "withdrawals", { ...of }),
     deposits: (account, of) => ask<ExchangeEnd[]>(account, "deposits", { ...of }),
     close() {
+      isClosed = true;
       for (const exchange of [...threads.running.keys()]) {
         endThread(threads, exchange, "unknown", ENDED);
       }
