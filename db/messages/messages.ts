@@ -104,7 +104,7 @@ export async function lockMessages(tx: Tx, ids: readonly string[]): Promise<Mess
 }
 
 /** Messages since a time (milliseconds) that are counted, of notices the service's own alone. */
-interface CountedPace {
+export interface CountedPace {
   since: number;
   count: number;
   notice: boolean;

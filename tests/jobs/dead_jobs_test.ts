@@ -11,9 +11,7 @@ import { listen } from "../support/listening.ts";
 import { type Answer, rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
-/** Claims of every kind. */
 const limits = (limit: number) => ({ limit, except: [], exchanges: limit });
-
 const SELF = "00000000-0000-7000-8000-000000000001";
 const PAYLOADS: JobPayloads = {
   "account.enable": { account: SELF },
