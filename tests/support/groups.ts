@@ -65,12 +65,54 @@ async function isAlone(path: string): Promise<boolean> {
   return ALONE.test(await Deno.readTextFile(new URL(path, ROOT)));
 }
 
-/** Writes a module for each group into a folder; gives their paths. */
-export async function writeGroups(folder: string, groups: readonly string[][]): Promise<string[]> {
+/** Test files that run in one process. */
+export interface Group {
+  name: string;
+  /** Its module, whose name ends with the number of the group's database. */
+  path: string;
+  files: readonly string[];
+}
+
+/** Writes a module for each group into a folder. */
+export async function writeGroups(folder: string, groups: readonly string[][]): Promise<Group[]> {
   return await Promise.all(groups.map(async (files, n) => {
-    const path = `${folder}/${folderOf(files[0]).replaceAll("/", "_")}_${n}.ts`;
-    const lines = files.map((file) => `import "${new URL(file, ROOT).href}";\n`);
-    await Deno.writeTextFile(path, lines.join(""));
-    return path;
+    const name = `${folderOf(files[0]).replaceAll("/", "_")}_${n}`;
+    return await writeModule(folder, { name, files });
   }));
+}
+
+/** Writes a module for each file of a group, which has the group's database. */
+export async function writeAlone(folder: string, group: Group): Promise<Group[]> {
+  return await Promise.all(group.files.map(async (file) => {
+    const inside = await Deno.makeTempDir({ dir: folder });
+    return await writeModule(inside, { name: group.name, files: [file] });
+  }));
+}
+
+/** The variable with the path of a list of titles: tests that `due_tests.ts` leaves out. */
+export const HAD_TURN = "TEST_HAD_TURN";
+
+/** Writes a group's module once more, for the tests that have not had their turn; and says with what it is run. */
+export async function writeAgain(
+  folder: string,
+  group: Group,
+  hadTurn: readonly string[],
+): Promise<{ module: string; env: Record<string, string> }> {
+  const inside = await Deno.makeTempDir({ dir: folder });
+  const titles = `${inside}/had_turn.json`;
+  await Deno.writeTextFile(titles, JSON.stringify(hadTurn));
+  const first = new URL("due_tests.ts", import.meta.url).href;
+  const { path } = await writeModule(inside, group, first);
+  return { module: path, env: { [HAD_TURN]: titles } };
+}
+
+async function writeModule(
+  folder: string,
+  { name, files }: Pick<Group, "name" | "files">,
+  ...first: string[]
+): Promise<Group> {
+  const path = `${folder}/${name}.ts`;
+  const urls = [...first, ...files.map((file) => new URL(file, ROOT).href)];
+  await Deno.writeTextFile(path, urls.map((url) => `import "${url}";\n`).join(""));
+  return { name, path, files };
 }

@@ -1,14 +1,17 @@
 /**
- * Runs the whole test-suite: one PostgreSQL of its own for the run, all test files beside each
- * other, and a plain closing line with the counts. Arguments go to `deno test`.
+ * Runs the whole test-suite: one PostgreSQL of its own for the run, groups of test files beside each other, and a
+ * plain closing line with the counts. Arguments go to `deno test`.
  *
  * @module
  */
 import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded.ts";
 import { fetchPackages, type PackageSet } from "../../db/packages.ts";
 import { databaseOf } from "./database.ts";
-import { groupTestFiles, guessRealms, writeGroups } from "./groups.ts";
+import { type Group, groupTestFiles, guessRealms, writeGroups } from "./groups.ts";
 import { makeWithSpares } from "./spare_schemas.ts";
+import { runGroups } from "./test_groups.ts";
+import { newOutput, readOutput } from "./test_output.ts";
+import { closingLine, reportOf, writeJunit } from "./test_report.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Packages of the tests beside the service's: nodes, a compiler, a validator. */
@@ -29,11 +32,19 @@ const PERMISSIONS = [
 ];
 
 const CONFIG = ["--config", "tests/deno.json"];
+const TESTING = ["test", ...CONFIG, "--frozen", ...PERMISSIONS];
 /** Spare schemas come in multiples of this number, for each of which there is a template. */
 const STEP = 4;
 const MEMORY = "/dev/shm";
 /** Room for the whole suite's databases, which take 9 GB, 6 MB for each realm. */
 const MEMORY_BYTES = 12 * 2 ** 30;
+
+/**
+ * Longer than any test takes, or the module of a group to load, on a machine that is four times as busy as the suite
+ * alone makes it: the longest takes two and a half minutes there.
+ */
+const STALL_MS = 10 * 60_000;
+const JUNIT = "--junit-path=";
 
 /** Runs the suite and gives its exit code. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -54,50 +65,95 @@ export async function run(args: readonly string[]): Promise<number> {
       autovacuum_naptime: "1h", // its workers would visit thousands of tables that are soon gone
     },
   });
+  const ended = new AbortController();
+  const leave = () => ended.abort(); // then the server below is stopped as always
+  Deno.addSignalListener("SIGTERM", leave);
+  Deno.addSignalListener("SIGINT", leave);
   try {
     const whole = !args.some((arg) => !arg.startsWith("-"));
-    const groups = whole ? await groupTestFiles() : [];
-    const paths = await writeGroups(groupDir, groups);
-    const databases = server === null || !whole ? 0 : await makeDatabases(server, groups);
-    const command = new Deno.Command(Deno.execPath(), {
-      args: [
-        ...["test", ...CONFIG, "--parallel", "--frozen", ...PERMISSIONS],
-        // The types of everything are `deno task check`'s to look at, which takes a minute.
-        ...(whole && !args.includes("--check") ? ["--no-check"] : []),
-        ...args,
-        ...paths,
-      ],
-      cwd: ROOT,
-      env: {
-        NO_COLOR: "1",
-        // Twice as many files at a time as there are cores: each waits for nodes and servers half of its time.
-        DENO_JOBS: Deno.env.get("DENO_JOBS") ?? `${2 * navigator.hardwareConcurrency}`,
-        TEST_DATABASE_URL: given ?? server!.url,
-        // Some tests make databases and corrupt tables: with another server, name its superuser too.
-        TEST_SUPERUSER_URL: Deno.env.get("TEST_SUPERUSER_URL") ?? given ?? server!.superuserUrl,
-        TEST_DATABASES: `${databases}`,
-        LOG_LEVEL: "error",
-      },
-      stdout: "piped",
-      stderr: "inherit",
-    });
-    const child = command.spawn();
-    const leave = () => child.kill("SIGTERM"); // then the server below is stopped as always
-    Deno.addSignalListener("SIGTERM", leave);
-    Deno.addSignalListener("SIGINT", leave);
-    const text = await show(child.stdout);
-    const { code } = await child.status;
+    const files = whole ? await groupTestFiles() : [];
+    const databases = server === null || !whole ? 0 : await makeDatabases(server, files);
+    const env = {
+      TEST_DATABASE_URL: given ?? server!.url,
+      // Some tests make databases and corrupt tables: with another server, name its superuser too.
+      TEST_SUPERUSER_URL: Deno.env.get("TEST_SUPERUSER_URL") ?? given ?? server!.superuserUrl,
+      TEST_DATABASES: `${databases}`,
+      LOG_LEVEL: "error",
+    };
+    const { success, closing } = whole
+      ? await runWhole(await writeGroups(groupDir, files), args, env, groupDir, ended.signal)
+      : await runNamed(args, env, ended.signal);
+    // Of a server that was given, nobody knows who else has left something there.
+    const left = server === null || ended.signal.aborted ? 0 : await auditLeft(server, databases);
+    console.log(closing);
+    return success && !ended.signal.aborted ? left : 1;
+  } finally {
     Deno.removeSignalListener("SIGTERM", leave);
     Deno.removeSignalListener("SIGINT", leave);
-    // Of a server that was given, nobody knows who else has left something there.
-    const left = server === null ? 0 : await auditLeft(server, databases);
-    console.log(closingLine(text));
-    return code || left;
-  } finally {
     await server?.stop();
     await Deno.remove(dataDir, { recursive: true });
     await Deno.remove(groupDir, { recursive: true });
   }
+}
+
+interface RunEnd {
+  success: boolean;
+  closing: string;
+}
+
+/** Runs all groups, each in a process of its own. */
+async function runWhole(
+  groups: readonly Group[],
+  args: readonly string[],
+  env: Record<string, string>,
+  folder: string,
+  signal: AbortSignal,
+): Promise<RunEnd> {
+  const begun = Date.now();
+  const junit = args.find((arg) => arg.startsWith(JUNIT))?.slice(JUNIT.length);
+  const further = args.filter((arg) => !arg.startsWith(JUNIT));
+  const result = await runGroups(groups, {
+    // The types of everything are `deno task check`'s to look at, which takes a minute.
+    args: [...TESTING, ...(args.includes("--check") ? [] : ["--no-check"]), ...further],
+    ...{ env, atOnce: atOnce(), folder, signal, junit: junit !== undefined, stallMs: STALL_MS },
+    now: Date.now,
+    say: (line) => console.log(line),
+  });
+  const took = Date.now() - begun;
+  for (const line of reportOf(result, took)) console.log(line);
+  if (junit !== undefined) await writeJunit(junit, result, took);
+  return { success: result.success, closing: closingLine(result.counts) };
+}
+
+/** Twice as many at a time as there are cores: each waits for nodes and servers half of its time. */
+function atOnce(): number {
+  return Number(Deno.env.get("DENO_JOBS") ?? 2 * navigator.hardwareConcurrency);
+}
+
+/** Runs the files that are named, in one process. */
+async function runNamed(
+  args: readonly string[],
+  env: Record<string, string>,
+  signal: AbortSignal,
+): Promise<RunEnd> {
+  const command = new Deno.Command(Deno.execPath(), {
+    args: [...TESTING, "--parallel", ...args],
+    cwd: ROOT,
+    env: { NO_COLOR: "1", DENO_JOBS: `${atOnce()}`, ...env },
+    stdout: "piped",
+    stderr: "inherit",
+  });
+  const child = command.spawn();
+  signal.addEventListener("abort", () => child.kill("SIGTERM"));
+  const output = newOutput();
+  const ignore = { ended: () => {}, written: () => {} };
+  const decoder = new TextDecoder();
+  for await (const chunk of child.stdout) {
+    await Deno.stdout.write(chunk);
+    readOutput(output, decoder.decode(chunk, { stream: true }), ignore);
+  }
+  const { success } = await child.status;
+  return { success, closing: closingLine(output.counts) };
 }
 
 /** Audits what the tests have left behind; gives the exit code. */
@@ -154,27 +210,6 @@ async function roomAt(path: string): Promise<number> {
 
 async function exists(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
-}
-
-/** Passes the output on and keeps its end. */
-async function show(output: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let kept = "";
-  for await (const chunk of output) {
-    await Deno.stdout.write(chunk);
-    kept = (kept + decoder.decode(chunk, { stream: true })).slice(-2000);
-  }
-  return kept;
-}
-
-/** The counts of the run, alone on a line. */
-export function closingLine(text: string): string {
-  const count = (word: string) => Number(new RegExp(`(\\d+) ${word}`).exec(summary)?.[1] ?? 0);
-  const summary = text.split("\n").findLast((line) => /^(ok|FAILED) \|/.test(line)) ?? "";
-  const skipped = count("ignored") + count("filtered out");
-  const failed = summary === "" ? 1 : count("failed");
-  return `${count("passed")} passed, ${failed} failed` +
-    (skipped > 0 ? `, ${skipped} skipped` : "");
 }
 
 if (import.meta.main) Deno.exit(await run(Deno.args));
