@@ -85,17 +85,25 @@ async function runGroup(
       args: [...options.args, ...(options.junit ? [`--junit-path=${report}`] : []), module],
       env: { ...options.env, ...env },
     });
-    note(group, end, report, options, result);
-    if (end.output.complete || options.signal.aborted) return;
-    const { ended, running } = end.output;
-    hadTurn = [...hadTurn, ...ended.map(({ path }) => path[0]), ...running.slice(0, 1)];
-    if (ended.length > 0 || running.length > 0) continue;
-    // No test has begun: it is a module that does not load, whose neighbours may.
-    if (group.files.length === 1) return;
-    for (const alone of await writeAlone(options.folder, group)) {
-      await runGroup(alone, hadTurn, options, result);
+    const { ended, running, complete } = end.output;
+    const nothing = ended.length + running.length === 0 && !(end.success && end.lost === null);
+    if (nothing && group.files.length > 1 && !options.signal.aborted) {
+      options.say(`${group.name} => no test has begun: its files run one by one`);
+      for (const alone of await writeAlone(options.folder, group)) {
+        await runGroup(alone, hadTurn, options, result);
+      }
+      return;
     }
-    return;
+    // An error that no test caught ends the one that is under way, and cancels all others.
+    const [under, ...others] = ended.filter(({ outcome }) => outcome === "cancelled");
+    note(group, end, report, options, result);
+    if (under !== undefined) {
+      result.failures.push(`${under.path[0]} => ${group.name} (under way at an uncaught error)`);
+      result.counts.failed -= others.length;
+    }
+    if (options.signal.aborted || nothing || (complete && others.length === 0)) return;
+    const had = ended.filter((test) => !others.includes(test)).map(({ path }) => path[0]);
+    hadTurn = [...hadTurn, ...had, ...running.slice(0, 1)];
   }
 }
 
@@ -115,7 +123,12 @@ function note(
     if (options.junit) result.reports.push(report);
     return;
   }
-  const title = output.running.length > 0 ? titleOf(output.running) : group.files.join(", ");
+  const behind = output.ended.at(-1)?.path;
+  const title = output.running.length > 0
+    ? titleOf(output.running)
+    : behind === undefined
+    ? group.files.join(", ")
+    : `(behind) ${titleOf(behind)}`;
   const failed = output.complete ? [] : output.ended.filter(({ outcome }) => outcome === "FAILED");
   for (const { path } of failed) {
     result.failures.push(`${titleOf(path)} => ${group.name}`);

@@ -36,9 +36,12 @@ export async function writeJunit(path: string, result: GroupsResult, ms: number)
   ].filter((text) => text.startsWith("<testsuite "));
   const all = suites.join("    ");
   const count = (pattern: RegExp) => all.match(pattern)?.length ?? 0;
-  const counts = `tests="${count(/<testcase /g)}" failures="${count(/<failure /g)}" errors="0"`;
+  const counts = `tests="${count(/<testcase /g)}" failures="${count(/<failure /g)}"`;
+  const errors = `errors="${count(/<error /g)}"`;
   const head = '<?xml version="1.0" encoding="UTF-8"?>\n';
-  const open = `<testsuites name="deno test" ${counts} time="${(ms / 1000).toFixed(3)}">\n    `;
+  const open = `<testsuites name="deno test" ${counts} ${errors} time="${
+    (ms / 1000).toFixed(3)
+  }">\n    `;
   await Deno.writeTextFile(path, `${head}${open}${all}</testsuites>\n`);
 }
 

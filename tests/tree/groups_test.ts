@@ -46,7 +46,7 @@ Deno.test("a group is a module that imports its files", async () => {
   const folder = await Deno.makeTempDir();
   try {
     const files = ["tests/tree/groups_test.ts", "tests/tree/lint_test.ts"];
-    const [path] = await writeGroups(folder, [files]);
+    const [{ path }] = await writeGroups(folder, [files]);
     const text = await Deno.readTextFile(path);
     deepEqual(
       [...text.matchAll(/^import "(.*)";$/gm)].map(([, url]) => url),

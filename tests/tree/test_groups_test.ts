@@ -26,6 +26,13 @@ const MODULES = {
   ends: `
     Deno.test("ends its process", () => Deno.kill(Deno.pid, "SIGKILL"));
     Deno.test("passes behind an end", () => {});`,
+  throws: `
+    Deno.test("is under way", async () => {
+      setTimeout(() => { throw new Error("late"); }, 1);
+      await new Promise((resolve) => setTimeout(resolve, 600_000));
+    });
+    Deno.test("passes behind an error", () => {});`,
+  breaks: `throw new Error("it does not load");`,
   loads: `
     Deno.writeTextFileSync(HANGS, "");
     for (;;);`,
@@ -154,12 +161,23 @@ Deno.test("a test that hangs is failed by its name, its servers end, and all oth
 
 Deno.test("of a group with a module that never loads, the others' tests run, and it is named", async () => {
   await using run = await runModules([["loads", "ends"]]);
-  equal(closingLine(run.result.counts), "1 passed, 3 failed");
+  equal(closingLine(run.result.counts), "1 passed, 2 failed");
   const named = run.result.failures.map((line) => line.replaceAll(`${run.folder}/`, ""));
   deepEqual(named, [
-    "loads_test.ts, ends_test.ts => group_0",
     "loads_test.ts => group_0",
     "ends its process => group_0",
+  ]);
+});
+
+Deno.test("an error that no test caught costs the test that was under way, and a module that does not load itself", async () => {
+  await using run = await runModules([["throws"], ["breaks", "ends"]]);
+  equal(closingLine(run.result.counts), "2 passed, 4 failed");
+  const named = run.result.failures.map((line) => line.replace(/\S*\/(?=.*_test\.ts)/, ""));
+  deepEqual(named, [
+    "group_0.ts (uncaught error)",
+    "is under way => group_0 (under way at an uncaught error)",
+    "group_1.ts (uncaught error)",
+    "ends its process => group_1",
   ]);
 });
 
