@@ -35,6 +35,9 @@ import {
   type Statement,
 } from "./statements.ts";
 
+/** A server that answers closes a connection at once. */
+const CLOSE_MS = 5_000;
+
 type Begin = (...args: unknown[]) => Promise<unknown>;
 type Work = (tx: postgres.TransactionSql) => unknown;
 
@@ -50,6 +53,8 @@ interface Connection {
   handler: Statement["handler"];
   /** Whether it closed; it may have been opened anew since. */
   isClosed: boolean;
+  /** Resolved when it has closed. */
+  closed: Promise<void>;
   /** Whether it closed in use, or was ended: what its transaction still sends is refused. */
   isLost: boolean;
   /** What its user sent last by itself: a statement, or the beginning of a transaction. */
@@ -270,13 +275,16 @@ function opened(state: State): Connection {
  * @param pool null where callers share it
  */
 function watched(open: Open, pool: object | null, closed: () => void): Connection {
+  const closing = Promise.withResolvers<void>();
   const sql = open(() => {
+    closing.resolve();
     lose(connection);
     closed();
   });
   const connection: Connection = {
     ...{ sql, open, handler: handlerOf(sql), pool: pool ?? sql.options, isShared: pool === null },
     ...{ isClosed: false, isLost: false, last: null, sent: new Set() },
+    closed: closing.promise,
   };
   connections.set(cancellerOf(sql), connection);
   return connection;
@@ -338,7 +346,19 @@ async function end(state: State, timeoutS: number | null): Promise<void> {
   const all = [...state.all];
   state.all.clear();
   for (const { reject } of state.waiting.splice(0)) reject(unsent("CONNECTION_DESTROYED"));
-  await Promise.all(all.map((one) => free.has(one) ? one.sql.end({ timeout: 5 }) : endNow(one)));
+  await Promise.all(all.map((one) => free.has(one) ? close(one) : endNow(one)));
+}
+
+/**
+ * Ends a free connection, and waits until it has closed. The driver, given time, waits all of it for one whose
+ * lifetime passed during its last transaction, which closes by itself.
+ */
+async function close({ sql, closed }: Connection): Promise<void> {
+  await sql.end({ timeout: 0 });
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, CLOSE_MS);
+  await Promise.race([closed, late.promise]);
+  clearTimeout(timer);
 }
 
 /** The failure of a statement that no connection was given. */

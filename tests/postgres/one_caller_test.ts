@@ -1,7 +1,9 @@
 /** Callers who share a pool: nobody's statement, answer or transaction is another's, whatever becomes of the connection. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import postgres from "postgres";
 import { type Db, openDatabase, type Pool } from "../../db/database.ts";
 import { codeOf, mayBeDone } from "../../db/errors.ts";
+import { oneCallerEach } from "../../db/one_caller.ts";
 import { reading, serializable, writing } from "../../db/transaction.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { superuserUrl, testDatabase } from "../support/database.ts";
@@ -170,3 +172,28 @@ for (const mode of ["disable", "require"]) {
     }
   });
 }
+
+Deno.test("a connection whose lifetime passes during its last transaction is waited for until it has closed, to no limit", async () => {
+  const plain = globalThis.setTimeout;
+  const passed: number[] = [];
+  const noted = (work: (...args: unknown[]) => void, ms: number, ...args: unknown[]) =>
+    plain(() => {
+      passed.push(ms);
+      work(...args);
+    }, ms);
+  await using own = await testDatabase();
+  const open = (closed: () => void) =>
+    postgres(own.url, { max: 1, max_lifetime: 0.01, fetch_types: false, onclose: closed });
+  globalThis.setTimeout = noted as typeof setTimeout;
+  try {
+    const sql = oneCallerEach(open, 1);
+    await sql.begin(async (tx) => {
+      await tx`select 1`;
+      await new Promise((resolve) => setTimeout(resolve, 20)); // behind the end of its lifetime
+    });
+    await sql.end({ timeout: 5 });
+    deepEqual(passed.filter((ms) => ms >= 10), [10, 20]);
+  } finally {
+    globalThis.setTimeout = plain;
+  }
+});
