@@ -2,6 +2,7 @@
  * Connections of the driver: the settings that each states at its start, and the conversion of values.
  * @module
  */
+import { Socket } from "node:net";
 import postgres from "postgres";
 import { placingRows } from "./answer_rows.ts";
 import { oneCallerEach, sharedByAll } from "./one_caller.ts";
@@ -40,6 +41,12 @@ const IDLE_OF: Readonly<Record<string, number>> = {
  * that any session makes, and grows slow and large. It ends after so many seconds, when its transaction has.
  */
 const LIFETIME_OF: Readonly<Record<string, number>> = { migration: 2, owner: 2 };
+
+/**
+ * Sessions that fill one table after another. Each copy ends with two messages, and the system holds back what follows
+ * them for the 40 ms after which the server confirms the first: four seconds for the tables of a realm.
+ */
+const COPYING: readonly string[] = ["owner"];
 
 /** Opens connections to an address on their first use, as another login where one is given. */
 export function connect(
@@ -101,7 +108,7 @@ function openOne(
     },
   });
   refuseUnwritable(sql.options.serializers);
-  limitStarts(sql.options);
+  limitStarts(sql.options, COPYING.includes(as.name));
   return guardingStatements(placingRows(sql));
 }
 
@@ -147,12 +154,13 @@ const STARTS_MS = 2_000;
  * driver begins anew for ever, hundreds of times a second, and its caller waits. At each start it asks for a function that
  * makes sockets.
  */
-function limitStarts(options: object): void {
+function limitStarts(options: object, isPrompt: boolean): void {
   const starts: number[] = [];
-  let isAsked = false;
+  let asked = 0;
   Object.defineProperty(options, "socket", {
     get() {
-      if (isAsked) return undefined; // it asks twice
+      // It asks whether there is such a function, for the function, and whether its socket is connected.
+      if (asked > 0) return isPrompt && asked++ === 1 ? openPrompt : undefined;
       const now = performance.now();
       while (starts.length > 0 && starts[0] < now - STARTS_MS) starts.shift();
       starts.push(now);
@@ -160,11 +168,16 @@ function limitStarts(options: object): void {
         const error = new Error("the connection was closed before it had begun, again and again");
         throw Object.assign(error, { code: "CONNECT_TIMEOUT" });
       }
-      isAsked = true;
-      setTimeout(() => isAsked = false);
-      return undefined;
+      asked = 1;
+      setTimeout(() => asked = 0);
+      return isPrompt ? openPrompt : undefined;
     },
   });
+}
+
+/** Makes a socket that sends at once, also while the server has not confirmed what came before. */
+function openPrompt(): Socket {
+  return new Socket().setNoDelay(true);
 }
 
 /** Writes an array of texts in PostgreSQL's form; an array that is text already stays. */
