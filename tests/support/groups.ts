@@ -36,9 +36,18 @@ export async function groupTestFiles(): Promise<string[][]> {
   const groups: string[][] = [];
   await collect("tests", groups);
   const isLong = ([file]: string[]) => LONG.includes(folderOf(file));
-  const [long, others] = [groups.filter(isLong), groups.filter((files) => !isLong(files))];
+  const long = groups.filter(isLong);
+  const others = await mostRealmsFirst(groups.filter((files) => !isLong(files)));
   const early = long.flatMap((files, n) => [files, ...others.slice(n, n + 1)]);
   return [...early, ...others.slice(long.length)];
+}
+
+/** Sorts groups by how many realms they make, which tells roughly how long they take: short ones fill the end of a run. */
+async function mostRealmsFirst(groups: string[][]): Promise<string[][]> {
+  const guesses = await Promise.all(groups.map(guessRealms));
+  return groups.map((files, n) => ({ files, guess: guesses[n] }))
+    .sort((a, b) => b.guess - a.guess)
+    .map(({ files }) => files);
 }
 
 /** The folder of a test file, from `tests/` on. */

@@ -27,6 +27,12 @@ Deno.test("groups that take long begin in the first half of a run", async () => 
   ok(last > 0 && last < groups.length / 2);
 });
 
+Deno.test("groups that make few realms end a run: none of them leaves a processor idle for long", async () => {
+  const groups = await groupTestFiles();
+  const guesses = await Promise.all(groups.slice(groups.length / 2).map(guessRealms));
+  deepEqual(guesses, guesses.toSorted((a, b) => b - a));
+});
+
 Deno.test("a file with hooks, or with settings of a whole process, is alone in its group", async () => {
   const groups = await groupTestFiles();
   const alone = ["tests/moves/move_test.ts", "tests/chains/asset_settings_test.ts"];
