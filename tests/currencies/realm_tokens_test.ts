@@ -2,6 +2,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { createCurrency, NewCurrency } from "../../domain/currencies/currencies.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { balanceCall, DETAIL_CALLS } from "../../workers/chains/evm/erc20.ts";
+import { until } from "../support/eventually.ts";
 import { type Anvil, CALLS, rich } from "../support/nodes/anvil.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import {
@@ -293,11 +294,8 @@ Deno.test("a name that is taken while its token is checked ends the registration
   };
   const { admin } = fixture.realm;
   const answer = admin.send("POST", REGISTER, body, { prefer: "wait=5" });
-  for (;;) {
-    const rows = await rowsOf(fixture.realm, "select id from fungible_tokens");
-    if (rows.length > 0) break;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  const rows = () => rowsOf(fixture.realm, "select id from fungible_tokens");
+  await until(async () => (await rows()).length > 0, 5);
   const taken = { ...NewCurrency.parse({ name: "TAKEN_ETH" }), decimals: 6 };
   await fixture.realm.command((tx) => createCurrency(tx, admin.actor, taken), { lockLedger: true });
   const before = await rowsOf(fixture.realm, "select id from accounts order by id");

@@ -1,6 +1,7 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { deleteOldAnswers } from "../../db/kept_answers.ts";
 import { locking } from "../../db/transaction.ts";
+import { until } from "../support/eventually.ts";
 import { purgeExpired } from "../support/housekeeping.ts";
 import { PASSWORD, rowsOf, type Send, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
@@ -129,7 +130,7 @@ test("a repeat waits for the one that runs, in this process and in another", asy
       `select count(*)::integer as n from pg_locks l join pg_stat_activity a using (pid)
         where not l.granted and a.usename ^@ '${realm.made.realm.role_name}'`,
     ))[0].n;
-  while (await waiting() < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(async () => await waiting() >= 3, 10);
   release();
   await slow;
   const answers = await Promise.all(running);

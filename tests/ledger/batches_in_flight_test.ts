@@ -74,7 +74,7 @@ test("a batch behind one in flight is at the server before that ends, and is pos
     await new Promise((resolve) => setTimeout(resolve));
     equal(queue.queue.stats().pipelined, 0);
     const second = Array.from({ length: 5 }, () => queue.queue.post(own.move()));
-    while (proxy.sent() < sent + 500) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => proxy.sent() >= sent + 500, 5);
     equal(queue.queue.stats().pipelined, 1);
     equal((await rowsOf(realm, waiters)).length, 1);
     await lock.release();
@@ -160,7 +160,7 @@ test("two batches that a stalled backend runs after they were sent again are pos
     await waitForWaiter(realm, 2);
     await lock.release();
     ok((await outcomes(posted)).every(isPosted));
-    while ((await rowsOf(realm, waiters)).length > 0) await new Promise((r) => setTimeout(r, 5));
+    await until(async () => (await rowsOf(realm, waiters)).length === 0, 5);
     equal(await own.total(own.destination), "8");
     equal(await transfersOf(realm, own), 8);
   } finally {

@@ -7,6 +7,7 @@ import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { databaseClock } from "../support/clock.ts";
+import { until } from "../support/eventually.ts";
 import {
   rowsOf,
   type Send,
@@ -182,9 +183,8 @@ Deno.test("a balance of this moment waits for a move that has its time and is no
     " and relation = 'ledger_lock'::regclass and mode = 'ShareLock'";
   let answered = 0;
   for (const one of [past, present]) one.finally(() => answered++).catch(() => {}); // awaited below
-  while ((await rowsOf<{ n: number }>(realm, waiting))[0].n + answered < 2) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  const asksOrAnswers = async () => (await rowsOf<{ n: number }>(realm, waiting))[0].n + answered;
+  await until(async () => await asksOrAnswers() >= 2, 5);
   asked.resolve();
   await moving;
   deepEqual([(await past).body.at, (await past).body.total], [at, "7"]);

@@ -10,6 +10,7 @@ import {
 } from "../support/held_queues.ts";
 import { book, type OwnQueue, ownQueue } from "../support/posting_queues.ts";
 import { testDatabaseUrl } from "../support/database.ts";
+import { until } from "../support/eventually.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -111,7 +112,7 @@ test("a commit whose answer is lost is found again and not repeated", async (rea
   const lose = async <T>(start: () => Promise<T>, committed: string): Promise<T> => {
     proxy.mute();
     const answer = start();
-    while (await total(destination) !== committed) await new Promise((r) => setTimeout(r, 5));
+    await until(async () => await total(destination) === committed, 5);
     proxy.cut();
     return await answer;
   };
@@ -196,7 +197,7 @@ test("a move that a stalled backend runs after it was sent again is posted once"
     for (const outcome of await posted) {
       ok("posted" in outcome || ("replay" in outcome && outcome.replay.own));
     }
-    while ((await rowsOf(realm, waiters)).length > 0) await new Promise((r) => setTimeout(r, 5));
+    await until(async () => (await rowsOf(realm, waiters)).length === 0, 5);
     equal(await total(destination), "4");
   } finally {
     await proxy.close();

@@ -6,6 +6,7 @@ import postgres from "postgres";
 import { type EmbeddedOptions, startEmbedded } from "../../db/embedded/embedded.ts";
 import { preallocateLater } from "../../db/embedded/wal_segments.ts";
 import { folderOf, type PackageSet, packagesOf } from "../../db/packages.ts";
+import { until } from "../support/eventually.ts";
 
 const AS_ROOT = Deno.uid() === 0;
 const NOBODY = 65534;
@@ -282,10 +283,6 @@ function connect(url: string): postgres.Sql & AsyncDisposable {
 async function assertKept(url: string): Promise<void> {
   await using sql = connect(url);
   deepEqual((await sql`select answer from kept`).map((row) => row.answer), [42]);
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -48,7 +48,7 @@ for (const [what, ask] of Object.entries(LATE)) {
         throw told;
       });
       await rejects(work, { code: "CONNECTION_CLOSED" });
-      while (told === undefined) await new Promise((resolve) => setTimeout(resolve));
+      await until(() => told !== undefined, 0);
       equal(codeOf(told), "CONNECTION_CLOSED", `${told}`);
       equal((await reading(pool, one))[0].one, 1);
     });

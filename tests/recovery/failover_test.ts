@@ -161,11 +161,12 @@ async function waiting({ sql }: Installation, name: string): Promise<void> {
 
 /** The answer of a fence, once the server can be reached. */
 async function faultOf(worker: Fence): Promise<string | null> {
-  for (;;) {
-    const answer = await worker.fault().then((fault) => ({ fault }), () => null);
-    if (answer !== null) return answer.fault;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  let answer: { fault: string | null } | null = null;
+  await until(async () => {
+    answer = await worker.fault().then((fault) => ({ fault }), () => null);
+    return answer !== null;
+  });
+  return answer!.fault;
 }
 
 Deno.test("workers of two hosts whose server is promoted go on where nothing was lost, and sign nothing where something may be", async (t) => {

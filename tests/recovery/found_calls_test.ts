@@ -2,6 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { toUnits } from "../../domain/money.ts";
+import { until } from "../support/eventually.ts";
 import { signCall } from "../support/evm_by_hand.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { answered, paidOut } from "../support/found_payments.ts";
@@ -128,7 +129,11 @@ Deno.test("a call of ours that took the place of what was sent for a withdrawal,
   const contract = await anvil.deploy("Batcher");
   const { body: { id } } = await funded.withdraw("1");
   const sent = "select from order_attempts where outcome is not null";
-  while ((await rowsOf(realm, sent)).length === 0) await funded.advance();
+  await until(async () => {
+    if ((await rowsOf(realm, sent)).length > 0) return true;
+    await funded.advance();
+    return false;
+  }, 0);
   await anvil.rpc("anvil_dropAllTransactions");
   const hash = await payInside(funded, [OUTSIDE], { value: ETHER, contract });
   await funded.advance();

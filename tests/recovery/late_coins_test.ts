@@ -1,6 +1,7 @@
 /** Transactions of ours that were found, and that spend several coins of ours: of a block that is not scanned yet, or of another ramp. */
 import { deepEqual, equal } from "node:assert/strict";
 import { newParty } from "../chains/bitcoin/fixture.ts";
+import { until } from "../support/eventually.ts";
 import { answered } from "../support/found_payments.ts";
 import { haltRealm } from "../support/installation.ts";
 import { FEE, mineByHand, signByHand } from "../support/made_by_hand.ts";
@@ -18,9 +19,11 @@ Deno.test({
     await using funded = await openPayingOne();
     const { realm, node, address, id, to } = funded;
     const states = "select state, fee::text from chain_orders where purpose = 'withdrawal'";
-    while ((await rowsOf<{ state: string }>(realm, states))[0].state !== "sent") {
+    await until(async () => {
+      if ((await rowsOf<{ state: string }>(realm, states))[0].state === "sent") return true;
       await funded.advance();
-    }
+      return false;
+    }, 0);
     const mined = async (raw: string) =>
       await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
     const deposit = await node.rpc<string>("sendtoaddress", address, 2);

@@ -1,6 +1,7 @@
 /** Transactions of our own keys that cannot be read, and that took the place of what was sent for withdrawals. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { newParty } from "../chains/bitcoin/fixture.ts";
+import { until } from "../support/eventually.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
 import { FEE, mineByHand } from "../support/made_by_hand.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
@@ -23,9 +24,11 @@ async function openSent(count: number) {
   }
   const sent =
     "select count(distinct order_id)::integer as count from order_attempts where outcome is not null";
-  while ((await rowsOf<{ count: number }>(funded.realm, sent))[0].count === 0) {
+  await until(async () => {
+    if ((await rowsOf<{ count: number }>(funded.realm, sent))[0].count > 0) return true;
     await funded.advance();
-  }
+    return false;
+  }, 0);
   equal((await funded.node.rpc<string[]>("getrawmempool")).length, 1, "one transaction pays all");
   return { ...funded, made };
 }

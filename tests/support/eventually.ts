@@ -1,13 +1,22 @@
 /** Waiting for what comes true by itself. @module */
 
-/** Waits until something holds, for at most five minutes: machines may be busy. */
+/** Machines may be busy: so long nothing takes that comes at all. */
+const LIMIT_MS = 300_000;
+
+/** Waits until something holds, for at most five minutes, in which it may also be asked in vain. */
 export async function until(
   holds: () => boolean | Promise<boolean>,
   everyMs = 20,
 ): Promise<void> {
-  const end = Date.now() + 300_000;
-  while (!await holds()) {
-    if (Date.now() > end) throw new Error("it never came true");
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  const late = Promise.withResolvers<never>();
+  late.promise.catch(() => {}); // nobody may be waiting for it just then
+  const fail = () => late.reject(new Error(`it never came true: ${holds}`));
+  const timer = setTimeout(fail, LIMIT_MS);
+  try {
+    while (!await Promise.race([holds(), late.promise])) {
+      await new Promise((resolve) => setTimeout(resolve, everyMs));
+    }
+  } finally {
+    clearTimeout(timer);
   }
 }

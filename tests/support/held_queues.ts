@@ -1,4 +1,5 @@
 /** The ledger lock held, and a way to the database that is cut: so batches wait in mid-flight. @module */
+import { until } from "./eventually.ts";
 import { rowsOf, type TestRealm } from "./realm.ts";
 
 /** Holds the ledger lock, so that whatever a queue sends waits in mid-flight. */
@@ -26,22 +27,22 @@ export const waiters = `select l.pid from pg_locks l
 
 /** Waits until so many backends wait for the ledger lock. */
 export async function waitForWaiter(realm: TestRealm, count = 1): Promise<number[]> {
-  for (;;) {
-    const rows = await rowsOf<{ pid: number }>(realm, waiters);
-    if (rows.length >= count) return rows.map(({ pid }) => pid);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  let rows: { pid: number }[] = [];
+  await until(async () => {
+    rows = await rowsOf<{ pid: number }>(realm, waiters);
+    return rows.length >= count;
+  }, 5);
+  return rows.map(({ pid }) => pid);
 }
 
 /** Waits until a backend of this database waits for another's row: such locks are of no database. */
 export async function waitForRowWaiter(realm: TestRealm): Promise<void> {
-  for (;;) {
+  await until(async () => {
     const [{ n }] = await realm.pool.sql`
       select count(*)::int as n from pg_locks l join pg_stat_activity a using (pid)
       where not l.granted and l.locktype = 'transactionid' and a.datname = current_database()`;
-    if (n > 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+    return n > 0;
+  }, 5);
 }
 
 /** A way to the database that can be held up. */

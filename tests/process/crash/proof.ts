@@ -8,6 +8,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import postgres from "postgres";
 import type { EmbeddedPostgres } from "../../../db/embedded/embedded.ts";
 import { INVARIANTS } from "../../properties/invariants.ts";
+import { until } from "../../support/eventually.ts";
 import { type Acknowledged, insist, type Load } from "./clients.ts";
 import type { CrashRealm, Serving } from "./service.ts";
 
@@ -17,7 +18,7 @@ const REPLAYED = 300;
 export async function killServer(server: EmbeddedPostgres): Promise<void> {
   const { pid } = server;
   Deno.kill(pid, "SIGKILL");
-  while (server.pid === pid) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => server.pid !== pid, 5);
 }
 
 /** Checks that the ledger holds exactly the acknowledged requests, and keeps its laws. */

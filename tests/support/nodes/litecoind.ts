@@ -5,6 +5,7 @@
  * @module
  */
 import { Transaction } from "bitcoinjs-lib";
+import { until } from "../eventually.ts";
 import { freePort } from "../ports.ts";
 
 /** A running node. */
@@ -93,10 +94,10 @@ export async function startLitecoind(...args: string[]): Promise<CoinNode> {
     await Deno.remove(dir, { recursive: true });
   }
   try {
-    while (!await rpc("getblockcount").then(() => true, () => false)) {
+    await until(async () => {
       if (!running) throw new Error(`litecoind ended: ${await errors}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+      return await rpc("getblockcount").then(() => true, () => false);
+    });
     const url = `http://test:test@127.0.0.1:${port}`;
     return { ...await driver(rpc), url, stop, [Symbol.asyncDispose]: stop };
   } catch (error) {
