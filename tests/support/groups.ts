@@ -80,6 +80,8 @@ export interface Group {
   /** Its module, whose name ends with the number of the group's database. */
   path: string;
   files: readonly string[];
+  /** Resolved when its database is there; left out: it is there. */
+  ready?: Promise<void>;
 }
 
 /** Writes a module for each group into a folder. */

@@ -1,7 +1,7 @@
 /**
  * The two proofs of what a run has left behind, of every realm in its databases that no test broke on purpose: the
  * audit, and the chain of hashes recomputed by the auditor's script from what the API answers.
- * Run by `tests/support/run.ts` with the addresses of the databases.
+ * Run by `tests/support/run.ts`, which writes the address of each database on a line when its tests have ended.
  *
  * @module
  */
@@ -121,8 +121,20 @@ async function auditDatabase(url: string): Promise<Found> {
   }
 }
 
+/** Audits databases one after another, as they are named, each on a line. */
+async function auditNamed(names: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<Found[]> {
+  const found: Found[] = [];
+  let rest = "";
+  for await (const text of names.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop()!;
+    for (const url of lines) found.push(await auditDatabase(url));
+  }
+  return found;
+}
+
 if (import.meta.main) {
-  const found = await Promise.all(Deno.args.map(auditDatabase));
+  const found = await auditNamed(Deno.stdin.readable);
   const wrong = found.flatMap((one) => one.wrong);
   for (const line of [...found.flatMap((one) => one.told), ...wrong]) console.log(line);
   const count = found.reduce((sum, one) => sum + one.count, 0);

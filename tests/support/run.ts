@@ -6,9 +6,9 @@
  */
 import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded.ts";
 import { fetchPackages, type PackageSet } from "../../db/packages.ts";
-import { databaseOf } from "./database.ts";
-import { type Group, groupTestFiles, guessRealms, writeGroups } from "./groups.ts";
-import { makeWithSpares } from "./spare_schemas.ts";
+import { type Group, groupTestFiles, writeGroups } from "./groups.ts";
+import { auditLeft, type LeftAudit } from "./left_audit.ts";
+import { scratch, urlOf, withDatabases } from "./run_server.ts";
 import { runGroups } from "./test_groups.ts";
 import { newOutput, readOutput } from "./test_output.ts";
 import { closingLine, reportOf, writeJunit } from "./test_report.ts";
@@ -33,12 +33,6 @@ const PERMISSIONS = [
 
 const CONFIG = ["--config", "tests/deno.json"];
 const TESTING = ["test", ...CONFIG, "--frozen", ...PERMISSIONS];
-/** Spare schemas come in multiples of this number, for each of which there is a template. */
-const STEP = 4;
-const MEMORY = "/dev/shm";
-/** Room for the whole suite's databases, which take 9 GB, 6 MB for each realm. */
-const MEMORY_BYTES = 12 * 2 ** 30;
-
 /**
  * Longer than any test takes, or the module of a group to load, on a machine that is four times as busy as the suite
  * alone makes it: the longest takes two and a half minutes there.
@@ -66,27 +60,30 @@ export async function run(args: readonly string[]): Promise<number> {
     },
   });
   const ended = new AbortController();
+  // Of a server that was given, nobody knows who else has left something there.
+  const audit = server === null ? null : auditLeft([...CONFIG, "--frozen", ...PERMISSIONS]);
   const leave = () => ended.abort(); // then the server below is stopped as always
   Deno.addSignalListener("SIGTERM", leave);
   Deno.addSignalListener("SIGINT", leave);
   try {
     const whole = !args.some((arg) => !arg.startsWith("-"));
-    const files = whole ? await groupTestFiles() : [];
-    const databases = server === null || !whole ? 0 : await makeDatabases(server, files);
+    const groups = await writeGroups(groupDir, whole ? await groupTestFiles() : []);
     const env = {
       TEST_DATABASE_URL: given ?? server!.url,
       // Some tests make databases and corrupt tables: with another server, name its superuser too.
       TEST_SUPERUSER_URL: Deno.env.get("TEST_SUPERUSER_URL") ?? given ?? server!.superuserUrl,
-      TEST_DATABASES: `${databases}`,
+      TEST_DATABASES: `${server === null ? 0 : groups.length}`,
       LOG_LEVEL: "error",
     };
+    const suite = { groups, args, env, folder: groupDir, signal: ended.signal };
     const { success, closing } = whole
-      ? await runWhole(await writeGroups(groupDir, files), args, env, groupDir, ended.signal)
+      ? await runWhole(suite, server, audit)
       : await runNamed(args, env, ended.signal);
-    // Of a server that was given, nobody knows who else has left something there.
-    const left = server === null || ended.signal.aborted ? 0 : await auditLeft(server, databases);
+    if (!whole) audit?.of(server!.url);
+    if (ended.signal.aborted) audit?.leave(); // its code says so
+    const left = await audit?.end() ?? 0;
     console.log(closing);
-    return success && !ended.signal.aborted ? left : 1;
+    return success ? left : 1;
   } finally {
     Deno.removeSignalListener("SIGTERM", leave);
     Deno.removeSignalListener("SIGINT", leave);
@@ -101,23 +98,30 @@ interface RunEnd {
   closing: string;
 }
 
-/** Runs all groups, each in a process of its own. */
+interface Suite {
+  groups: readonly Group[];
+  args: readonly string[];
+  env: Record<string, string>;
+  folder: string;
+  signal: AbortSignal;
+}
+
+/** Runs all groups, each in a process and a database of its own, and has audited what it leaves there. */
 async function runWhole(
-  groups: readonly Group[],
-  args: readonly string[],
-  env: Record<string, string>,
-  folder: string,
-  signal: AbortSignal,
+  { groups, args, env, folder, signal }: Suite,
+  server: EmbeddedPostgres | null,
+  audit: LeftAudit | null,
 ): Promise<RunEnd> {
   const begun = Date.now();
   const junit = args.find((arg) => arg.startsWith(JUNIT))?.slice(JUNIT.length);
   const further = args.filter((arg) => !arg.startsWith(JUNIT));
-  const result = await runGroups(groups, {
+  const result = await runGroups(server === null ? groups : await withDatabases(server, groups), {
     // The types of everything are `deno task check`'s to look at, which takes a minute.
     args: [...TESTING, ...(args.includes("--check") ? [] : ["--no-check"]), ...further],
     ...{ env, atOnce: atOnce(), folder, signal, junit: junit !== undefined, stallMs: STALL_MS },
     now: Date.now,
     say: (line) => console.log(line),
+    ended: ({ name }) => audit?.of(urlOf(server!, groups.findIndex((one) => one.name === name))),
   });
   const took = Date.now() - begun;
   for (const line of reportOf(result, took)) console.log(line);
@@ -154,62 +158,6 @@ async function runNamed(
   }
   const { success } = await child.status;
   return { success, closing: closingLine(output.counts) };
-}
-
-/** Audits what the tests have left behind; gives the exit code. */
-async function auditLeft(server: EmbeddedPostgres, databases: number): Promise<number> {
-  const urls = databases === 0
-    ? [server.url]
-    : Array.from({ length: databases }, (_, n) => new URL(`/${databaseOf(n)}`, server.url).href);
-  const script = new URL("left_behind.ts", import.meta.url).href;
-  const args = ["run", ...CONFIG, "--frozen", ...PERMISSIONS, script, ...urls];
-  return (await new Deno.Command(Deno.execPath(), { args, cwd: ROOT }).spawn().status).code;
-}
-
-/**
- * Makes a database for each group: PostgreSQL finds a function by its name among those of all schemas, so the more
- * realms a database has, the longer it takes to make one.
- */
-async function makeDatabases(
-  server: EmbeddedPostgres,
-  groups: readonly string[][],
-): Promise<number> {
-  const sizes = new Map<string, number>();
-  for (const [n, files] of groups.entries()) {
-    sizes.set(databaseOf(n), STEP * Math.ceil(await guessRealms(files) / STEP));
-  }
-  await makeWithSpares(server, sizes);
-  return groups.length;
-}
-
-/**
- * Where the server's files go: into memory where there is room. A realm is some hundred small files, and a disk
- * takes longer to make them than the server to fill them. What a killed run left there is removed.
- */
-async function scratch(): Promise<Deno.MakeTempOptions> {
-  const name = "purser-test-";
-  if (Deno.build.os !== "linux" || !await exists(MEMORY)) return { prefix: name };
-  // What killed runs left is removed before room is asked for: it may fill the place.
-  for await (const { name: found } of Deno.readDir(MEMORY)) {
-    const [, pid] = /^purser-test-(\d+)-/.exec(found) ?? [];
-    if (pid === undefined || await exists(`/proc/${pid}`)) continue;
-    await Deno.remove(`${MEMORY}/${found}`, { recursive: true });
-  }
-  const room = Deno.systemMemoryInfo().available > MEMORY_BYTES &&
-    await roomAt(MEMORY) > MEMORY_BYTES;
-  if (!room) return { prefix: name };
-  return { dir: MEMORY, prefix: `${name}${Deno.pid}-` };
-}
-
-/** The free bytes of a file system; none where they cannot be told. */
-async function roomAt(path: string): Promise<number> {
-  const args = ["--output=avail", "--block-size=1", path];
-  const { success, stdout } = await new Deno.Command("df", { args, stderr: "null" }).output();
-  return success ? Number(new TextDecoder().decode(stdout).split("\n")[1]) : 0;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await Deno.stat(path).then(() => true, () => false);
 }
 
 if (import.meta.main) Deno.exit(await run(Deno.args));

@@ -10,40 +10,42 @@ import { openDatabase, type Pool } from "../../db/database.ts";
 import type { EmbeddedPostgres } from "../../db/embedded/embedded.ts";
 import { migrateRealm, type Migrations, readMigrations } from "../../db/migrate.ts";
 
-/** Databases that are made at once. */
-const AT_ONCE = 2;
-
 function templateOf(size: number): string {
   return `spares_${size}`;
 }
 
-/** Makes databases, by their names, each with so many spare schemas. */
+/**
+ * Makes databases, by their names, each with so many spare schemas; those with few first.
+ *
+ * @param made is told each that is there
+ */
 export async function makeWithSpares(
   server: EmbeddedPostgres,
   sizes: ReadonlyMap<string, number>,
+  made: (name: string) => void = () => {},
 ): Promise<void> {
   const superuser = openDatabase({
     ...{ url: server.superuserUrl, prepare: true, parseJson: JSON.parse },
   });
   const { sql } = superuser.platform;
   try {
-    let from = { name: "template1", size: 0 };
+    let from: { name: string; size: number } | null = null;
+    const forget = async () => {
+      if (from !== null) await sql.unsafe(`drop database ${from.name}`);
+    };
     for (const size of [...new Set(sizes.values())].sort((a, b) => a - b)) {
       const name = templateOf(size);
-      await copy(superuser.platform, from.name, name);
-      await addSpares(new URL(`/${name}`, server.url).href, from.size, size);
+      await copy(superuser.platform, from?.name ?? "template1", name);
+      await addSpares(new URL(`/${name}`, server.url).href, from?.size ?? 0, size);
+      await forget();
+      for (const [database, wanted] of sizes) {
+        if (wanted !== size) continue;
+        await copy(superuser.platform, name, database);
+        made(database);
+      }
       from = { name, size };
     }
-    const due = [...sizes];
-    const work = async () => {
-      for (let next = due.pop(); next !== undefined; next = due.pop()) {
-        await copy(superuser.platform, templateOf(next[1]), next[0]);
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
-    for (const size of new Set(sizes.values())) {
-      await sql.unsafe(`drop database ${templateOf(size)}`);
-    }
+    await forget();
   } finally {
     await superuser.close();
   }

@@ -15,6 +15,8 @@ export interface GroupOptions extends Pick<TestProcess, "stallMs" | "now" | "say
   env: Readonly<Record<string, string>>;
   /** Groups at a time. */
   atOnce: number;
+  /** Is told each group whose tests have ended. */
+  ended?(group: Group): void;
   /** A folder for modules and reports. */
   folder: string;
   /** Whether reports in the form of JUnit are written there. */
@@ -45,7 +47,7 @@ export interface Unreported {
   lost: { title: string; why: string };
 }
 
-/** Runs groups in their order. */
+/** Runs groups in their order, those that are ready before others. */
 export async function runGroups(
   groups: readonly Group[],
   options: GroupOptions,
@@ -54,17 +56,42 @@ export async function runGroups(
     ...{ counts: addCounts([]), errors: [], failures: [], success: true },
     ...{ reports: [], unreported: [], seconds: {} },
   };
-  const due = [...groups];
+  const next = taking(groups);
   const work = async () => {
-    for (let group = due.shift(); group !== undefined; group = due.shift()) {
+    for (let group = await next(); group !== undefined; group = await next()) {
       if (options.signal.aborted) return;
       const begun = Date.now();
       await runGroup(group, [], options, result);
       result.seconds[group.name] = (Date.now() - begun) / 1000;
+      options.ended?.(group);
     }
   };
   await Promise.all(Array.from({ length: options.atOnce }, work));
   return result;
+}
+
+/** Gives what takes the first group that is ready, and waits for one where none is. */
+function taking(groups: readonly Group[]): () => Promise<Group | undefined> {
+  const due = new Set(groups);
+  const ready = new Set<Group>();
+  const waits = groups.map((group) =>
+    Promise.resolve(group.ready).then(() => {
+      ready.add(group);
+    })
+  );
+  for (const wait of waits) wait.catch(() => {}); // who waits for it is told
+  return async () => {
+    await Promise.resolve(); // those that are ready at the beginning have said so
+    while (due.size > 0) {
+      const found = due.values().find((group) => ready.has(group));
+      if (found !== undefined) {
+        due.delete(found);
+        return found;
+      }
+      await Promise.race([...due].map((group) => waits[groups.indexOf(group)]));
+    }
+    return undefined;
+  };
 }
 
 /** Runs the tests of a group but those that had their turn, in as many processes as it takes. */

@@ -1,0 +1,38 @@
+/**
+ * The audit of what tests leave behind (`left_behind.ts`), as a process beside them: it begins with the databases of
+ * those that have ended.
+ *
+ * @module
+ */
+
+const ROOT = new URL("../../", import.meta.url);
+
+/** A process that audits databases when their tests have ended. */
+export interface LeftAudit {
+  of(url: string): void;
+  /** Waits for the last; gives the exit code. */
+  end(): Promise<number>;
+  leave(): void;
+}
+
+/** Starts the process, with flags of `deno run`. */
+export function auditLeft(flags: readonly string[]): LeftAudit {
+  const script = new URL("left_behind.ts", import.meta.url).href;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", ...flags, script],
+    cwd: ROOT,
+    stdin: "piped",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  // If it has ended its code says so.
+  const named = (url: string) =>
+    void writer.write(new TextEncoder().encode(`${url}\n`)).catch(() => {});
+  return {
+    of: named,
+    async end() {
+      await writer.close().catch(() => {});
+      return (await child.status).code;
+    },
+    leave: () => child.kill("SIGKILL"),
+  };
+}
