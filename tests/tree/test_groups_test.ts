@@ -70,7 +70,7 @@ async function runModules(
   const { promise: ready, resolve: ended } = Promise.withResolvers<void>();
   if (late) Object.assign(due[0], { ready });
   const result = await runGroups(due, {
-    ended,
+    ended: () => ended(),
     args: ["test", "--config", "tests/deno.json", "--frozen", "--no-check", "-A"],
     ...{ env: {}, atOnce: 1, folder, junit: true, stallMs: 4000, signal: signal(hangs) },
     now: () => now += isThere(hangs) ? 2000 : 0,
