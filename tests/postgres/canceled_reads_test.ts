@@ -1,5 +1,5 @@
 /** Reads that are aborted: the statement ends on the server where it runs, and nothing on another one of the same address. */
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import postgres from "postgres";
 import { startEmbedded } from "../../db/embedded/embedded.ts";
 import type { Pool, Sql } from "../../db/pool_types.ts";
@@ -78,14 +78,14 @@ Deno.test("reads that are aborted while they hold every connection of their pool
     ...{ url: testDatabaseUrl(), prepare: true, parseJson: JSON.parse, platformMax: max },
   });
   const observer = postgres(testDatabaseUrl(), { max: 1, onnotice: () => {} });
-  const marked = `select pg_sleep(60) /* ${crypto.randomUUID()} */`;
+  const marked = `select pg_sleep(600) /* ${crypto.randomUUID()} */`;
   try {
     const { platform } = database;
     const controller = new AbortController();
     const { signal } = controller;
     const reads = Array.from(
       { length: max },
-      () => readingBriefly(platform, 20_000, (db) => db.unsafe(marked), { signal }),
+      () => readingBriefly(platform, 600_000, (db) => db.unsafe(marked), { signal }),
     );
     const ended = Promise.all(reads.map((read) => rejects(read, { code: "57014" })));
     await until(async () => {
@@ -98,7 +98,7 @@ Deno.test("reads that are aborted while they hold every connection of their pool
     controller.abort();
     await ended;
     equal((await next)[0].one, 1);
-    equal(performance.now() - began < 15_000, true);
+    ok(performance.now() - began < 300_000);
   } finally {
     await observer.end();
     await database.close();
