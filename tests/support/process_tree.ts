@@ -19,14 +19,16 @@ interface Process {
   started: string;
 }
 
-/** Ends a process, and all that has come of it, which has the mark in its environment. */
-export async function endTree(pid: number, mark: string): Promise<void> {
-  if (!await isThere("/proc/self/stat")) return send(pid, "SIGKILL");
+/** Ends a process, or null where it has ended by itself, and all that has come of it, which has the mark in its environment. */
+export async function endTree(pid: number | null, mark: string): Promise<void> {
+  if (!await isThere("/proc/self/stat")) return pid === null ? undefined : send(pid, "SIGKILL");
   const found = new Map<number, string>();
+  const isKnown = (one: Process) => found.get(one.pid) === one.started;
   const left = async () => {
     const all = await processes();
-    for (const one of await treeOf(all, pid, mark)) found.set(one.pid, one.started);
-    return all.filter((one) => found.get(one.pid) === one.started);
+    const isRoot = (one: Process) => isKnown(one) || (found.size === 0 && one.pid === pid);
+    for (const one of await treeOf(all, isRoot, mark)) found.set(one.pid, one.started);
+    return all.filter(isKnown);
   };
   for (const one of await left()) send(one.pid, "SIGTERM");
   const begun = Date.now();
@@ -37,10 +39,14 @@ export async function endTree(pid: number, mark: string): Promise<void> {
   }, 50);
 }
 
-/** Those that a process has started, at any depth, with itself, and those with the mark. */
-async function treeOf(all: readonly Process[], pid: number, mark: string): Promise<Process[]> {
+/** Those that some processes have started, at any depth, with themselves, and those with the mark. */
+async function treeOf(
+  all: readonly Process[],
+  isRoot: (one: Process) => boolean,
+  mark: string,
+): Promise<Process[]> {
   const marked = await Promise.all(all.map(async (one) => await hasMark(one.pid, mark)));
-  const tree = new Set(all.filter((one, n) => one.pid === pid || marked[n]));
+  const tree = new Set(all.filter((one, n) => isRoot(one) || marked[n]));
   const pids = new Set([...tree].map((one) => one.pid));
   for (let size = 0; size < pids.size;) {
     size = pids.size;

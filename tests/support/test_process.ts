@@ -64,7 +64,7 @@ export async function runTestProcess(given: TestProcess): Promise<TestProcessEnd
   try {
     await read(child.stdout, output, given, watch.restart);
     const { code, success } = await child.status;
-    await (ending ?? endTree(child.pid, mark)); // servers that its tests have left
+    await (ending ?? endTree(null, mark)); // servers that its tests have left
     const broken = output.complete ? null : `its process ended with code ${code}`;
     return { output, lost: reason ?? broken, success };
   } finally {
