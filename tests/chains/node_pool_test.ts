@@ -291,7 +291,7 @@ Deno.test("a node that refused a batch as a whole is asked in batches again afte
   await using node = startFaultyNode(null, ({ params: [number] }) => number);
   const nodes = openNodes({
     urls: [node.url],
-    limits: { timeoutMs: 1_000 },
+    limits: { timeoutMs: 60_000 },
     identify: () => Promise.resolve(),
   });
   const some = [1, 2, 3];

@@ -153,7 +153,7 @@ test("lists of filters and statistics come from the replica, and read there as t
     deepEqual(answer.body.rows, (await reader.send("GET", path, undefined, PRIMARY)).body.rows);
   }
   const { replica } = await contextOf(realm);
-  const how = { limitMs: 2000, user: reader.id };
+  const how = { limitMs: 60_000, user: reader.id };
   const there = await replica!.read(async (db) => {
     const [row] = await db`select session_user as login, current_schema as schema,
       current_setting('default_transaction_read_only') as reads, pg_is_in_recovery() as standby`;
@@ -244,7 +244,7 @@ test("behind a pooler, and where the roles of realms do not log in, the replica 
       const [row] = await db`select current_user as role, pg_is_in_recovery() as standby,
         current_setting('transaction_read_only') as reads`;
       return { ...row };
-    }, { limitMs: 2000, user: reader.id });
+    }, { limitMs: 60_000, user: reader.id });
     const { role } = locationOf(realm.made.realm);
     deepEqual(there!.result, { role, standby: true, reads: "on" });
   }

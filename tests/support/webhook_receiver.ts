@@ -90,7 +90,7 @@ export interface TestDelivererOptions {
 /** Opens a process that delivers in a realm. */
 export function openTestDeliverer(
   realm: TestRealm,
-  { timeoutMs = 10_000, isApart, isCrowded, clock, log }: TestDelivererOptions = {},
+  { timeoutMs = 60_000, isApart, isCrowded, clock, log }: TestDelivererOptions = {},
 ): TestDeliverer {
   let ahead = 0;
   const now = () => (clock ?? Date).now() + ahead;

@@ -103,7 +103,7 @@ test("no answer, log, event, mail or line of the audit shows a webhook's secret,
   const write = (line: string) => void lines.push(line);
   const log = createLog({ level: "debug", format: "json", write });
   await using receiver = openReceiver();
-  await using worker = openTestDeliverer(realm, { log, timeoutMs: 1000 });
+  await using worker = openTestDeliverer(realm, { log });
   equal((await realm.admin.send("GET", "/v1/events/all")).status, 200);
   const made = await hook(realm, receiver, "/hook?token=hunter2");
   const rotated = (await realm.admin.send("POST", `${made.at}/rotate`, {})).body.secret;
