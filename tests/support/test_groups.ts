@@ -56,10 +56,9 @@ export async function runGroups(
     ...{ counts: addCounts([]), errors: [], failures: [], success: true },
     ...{ reports: [], unreported: [], seconds: {} },
   };
-  const next = taking(groups);
+  const next = taking(groups, options.signal);
   const work = async () => {
     for (let group = await next(); group !== undefined; group = await next()) {
-      if (options.signal.aborted) return;
       const begun = Date.now();
       await runGroup(group, [], options, result);
       result.seconds[group.name] = (Date.now() - begun) / 1000;
@@ -70,8 +69,11 @@ export async function runGroups(
   return result;
 }
 
-/** Gives what takes the first group that is ready, and waits for one where none is. */
-function taking(groups: readonly Group[]): () => Promise<Group | undefined> {
+/** Gives what takes the first group that is ready, and waits for one where none is; undefined at the end of the run. */
+function taking(
+  groups: readonly Group[],
+  signal: AbortSignal,
+): () => Promise<Group | undefined> {
   const due = new Set(groups);
   const ready = new Set<Group>();
   const waits = groups.map((group) =>
@@ -80,15 +82,16 @@ function taking(groups: readonly Group[]): () => Promise<Group | undefined> {
     })
   );
   for (const wait of waits) wait.catch(() => {}); // who waits for it is told
+  const ended = new Promise((resolve) => signal.addEventListener("abort", resolve));
   return async () => {
     await Promise.resolve(); // those that are ready at the beginning have said so
-    while (due.size > 0) {
+    while (due.size > 0 && !signal.aborted) {
       const found = due.values().find((group) => ready.has(group));
       if (found !== undefined) {
         due.delete(found);
         return found;
       }
-      await Promise.race([...due].map((group) => waits[groups.indexOf(group)]));
+      await Promise.race([ended, ...[...due].map((group) => waits[groups.indexOf(group)])]);
     }
     return undefined;
   };
