@@ -80,10 +80,10 @@ export async function run(args: readonly string[]): Promise<number> {
       ? await runWhole(suite, server, audit)
       : await runNamed(args, env, ended.signal);
     if (!whole) audit?.of(server!.url);
-    if (ended.signal.aborted) audit?.leave(); // its code says so
+    if (ended.signal.aborted) audit?.leave();
     const left = await audit?.end() ?? 0;
     console.log(closing);
-    return success ? left : 1;
+    return success && !ended.signal.aborted ? left : 1;
   } finally {
     Deno.removeSignalListener("SIGTERM", leave);
     Deno.removeSignalListener("SIGINT", leave);
@@ -157,7 +157,10 @@ async function runNamed(
     readOutput(output, decoder.decode(chunk, { stream: true }), ignore);
   }
   const { success } = await child.status;
-  return { success, closing: closingLine(output.counts) };
+  // A process that was ended has not told what failed.
+  const { counts, complete } = output;
+  const failed = counts.failed + (complete ? 0 : 1);
+  return { success, closing: closingLine({ ...counts, failed }) };
 }
 
 if (import.meta.main) Deno.exit(await run(Deno.args));
