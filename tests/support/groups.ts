@@ -1,6 +1,6 @@
 /**
- * Modules that each import several test files. A test file is an isolate of its own, which reads and warms the whole
- * service again: two to four seconds of a processor, four hundred times. Each module has a database of its own.
+ * Modules that each import several test files, and have a process and a database of their own. A process for each file
+ * would read and warm the whole service again: two to four seconds of a processor, four hundred times.
  *
  * @module
  */
@@ -13,7 +13,7 @@ const SIZE = 12;
  * others: the former wait for processes that they started, the latter need the processors.
  */
 const LONG = ["backup", "moves", "process", "process/crash", "recovery", "sending", "withdrawals"];
-/** What concerns the whole isolate: hooks around all of its tests, settings of assets, which apply once. */
+/** What concerns the whole process: hooks around all of its tests, settings of assets, which apply once. */
 const ALONE = /\b(?:beforeAll|afterAll|applyAssets)\(/;
 
 /** What a file's tests make their realms with, and where they begin: each makes about one. */
