@@ -77,12 +77,18 @@ async function runModules(
     say(line) {
       lines.push(line);
       if (!line.includes("FAILED: ") || !isThere(hangs)) return;
-      servers.push(Deno.readTextFileSync(hangs));
-      Deno.removeSync(hangs);
+      servers.push(takeText(hangs));
     },
   });
   const remove = () => Deno.remove(folder, { recursive: true });
   return { folder, lines, servers, result, [Symbol.asyncDispose]: remove };
+}
+
+/** Reads a file and removes it. */
+function takeText(path: string): string {
+  const text = Deno.readTextFileSync(path);
+  Deno.removeSync(path);
+  return text;
 }
 
 function isThere(path: string): boolean {
@@ -189,7 +195,7 @@ Deno.test("an error that no test caught costs the test that was under way, and a
 Deno.test("a run that is ended names what was under way, and begins nothing else", async () => {
   await using run = await runModules([["waits"], ["loops"]], (hangs) => {
     const ended = new AbortController();
-    void until(() => isThere(hangs)).then(() => ended.abort());
+    until(() => isThere(hangs)).then(() => ended.abort()).catch((error) => ended.abort(error));
     return ended.signal;
   });
   const last = run.lines.at(-1);
