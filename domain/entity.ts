@@ -18,7 +18,7 @@ export const Id = z.string().min(1).max(100).meta({
 /** A free-form object of the caller's own. */
 export const FreeForm = z.record(z.string(), z.unknown()).refine(
   (value) => !isDigits(value), // a number that is kept as written is an object in memory only
-  "expected an object",
+  "an object is expected",
 ).refine(
   (value) => jsonLength(value, FREE_FORM_MAX) <= FREE_FORM_MAX,
   "at most 64 KiB as JSON",

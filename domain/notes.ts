@@ -28,10 +28,11 @@ export const NewNote = z.strictObject({
     description: "The id of an account, identity, user, transaction, deposit or withdrawal.",
   }),
   text: NoteText,
-  kind: z.string().regex(/^[a-z][a-z0-9_.-]{0,39}$/).default("note").meta({
-    description:
-      "A word of the realm's own. A reason given with `freeze`, `unfreeze`, `deactivate` or `activate` is a note of that kind.",
-  }),
+  kind: z.string().regex(/^[a-z][a-z0-9_.-]{0,39}$/, "1 to 40 of a-z 0-9 _ . - are expected")
+    .default("note").meta({
+      description:
+        "A word of the realm's own. A reason given with `freeze`, `unfreeze`, `deactivate` or `activate` is a note of that kind.",
+    }),
 }).meta({ id: "NewNote" });
 
 /** The query of a list of notes. */

@@ -41,8 +41,8 @@ export const HeadView = z.object({
 
 /** The part of the chain to recompute. */
 export const VerifyRange = z.strictObject({
-  from: z.string().regex(/^[1-9]\d{0,15}$/).optional(),
-  to: z.string().regex(/^[1-9]\d{0,15}$/).optional(),
+  from: z.string().regex(/^[1-9]\d{0,15}$/, "a whole number above 0 is expected").optional(),
+  to: z.string().regex(/^[1-9]\d{0,15}$/, "a whole number above 0 is expected").optional(),
 });
 /** The part of the chain to recompute. */
 export type VerifyRange = z.infer<typeof VerifyRange>;
@@ -62,8 +62,11 @@ export const VerifyView = z.object({
 
 /** The part of the chain to read. */
 export const ChainPage = z.strictObject({
-  after: z.string().regex(/^\d{1,16}$/).optional().meta({ type: "integer", minimum: 0 }),
-  limit: z.string().regex(/^\d{1,4}$/).optional().meta({
+  after: z.string().regex(/^\d{1,16}$/, "a whole number is expected").optional().meta({
+    type: "integer",
+    minimum: 0,
+  }),
+  limit: z.string().regex(/^\d{1,4}$/, "a whole number is expected").optional().meta({
     type: "integer",
     minimum: 0,
     maximum: 1000,

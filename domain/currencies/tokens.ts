@@ -69,7 +69,7 @@ export type NewToken = z.infer<typeof NewToken>;
 /** A request to register a token. A third party's contract is named; a deployed one is found. */
 export const TokenRegistration = z.strictObject({
   account: Id,
-  symbol: z.string().regex(/^[A-Za-z0-9_]{1,26}$/),
+  symbol: z.string().regex(/^[A-Za-z0-9_]{1,26}$/, "1 to 26 of A-Z a-z 0-9 _ are expected"),
   contract_address: text(200).optional(),
   supply: AmountOrZero.optional(),
   decimal_places: Decimals.optional(),

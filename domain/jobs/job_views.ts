@@ -40,7 +40,7 @@ export const JobList = z.strictObject({
   }),
   name: z.enum(NAMES).optional(),
   after: Id.optional().meta({ description: "The last job of the page before." }),
-  limit: z.string().regex(/^([1-9]\d{0,2}|1000)$/).optional().meta({
+  limit: z.string().regex(/^([1-9]\d{0,2}|1000)$/, "from 1 to 1000 is allowed").optional().meta({
     type: "integer",
     minimum: 1,
     maximum: 1000,

@@ -42,7 +42,7 @@ export const EntryView = z.object({
 export const EntryList = z.strictObject({
   from: Timestamp.optional(),
   to: Timestamp.optional(),
-  after: z.string().regex(/^\d{1,18}$/).optional().meta({
+  after: z.string().regex(/^\d{1,18}$/, "a whole number is expected").optional().meta({
     description:
       "The number of an entry: those that follow it in the order asked for, instead of a page.",
   }),

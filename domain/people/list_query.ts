@@ -75,7 +75,9 @@ export type Condition = readonly [name: string, value: string];
  */
 export function conditionsOf(filter: unknown, path = "/filter"): Condition[] {
   if (filter === null || filter === undefined) return [];
-  if (typeof filter !== "object" || Array.isArray(filter)) throw misunderstood();
+  if (typeof filter !== "object" || Array.isArray(filter) || isDigits(filter)) {
+    throw misunderstood();
+  }
   return Object.entries(filter).flatMap(([name, value]): Condition[] => {
     if (name === "#and" && Array.isArray(value)) {
       return value.flatMap((one) => conditionsOf(one, path));

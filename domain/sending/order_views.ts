@@ -71,7 +71,7 @@ export const OrderView = z.object({
 export const OrderList = z.strictObject({
   open: z.enum(["true"]).optional().meta({ description: "Only open orders are listed." }),
   after: Id.optional().meta({ description: "The last order of the page before." }),
-  limit: z.string().regex(/^([1-9]\d{0,2}|1000)$/).optional().meta({
+  limit: z.string().regex(/^([1-9]\d{0,2}|1000)$/, "from 1 to 1000 is allowed").optional().meta({
     type: "integer",
     minimum: 1,
     maximum: 1000,

@@ -20,7 +20,7 @@ const Status = z.enum(["PENDING", "DELIVERED", "FAILED"]);
 /** Which deliveries are listed. */
 export const DeliveryList = z.strictObject({
   status: Status.optional(),
-  limit: z.string().regex(/^([1-9]\d{0,2}|1000)$/).optional().meta({
+  limit: z.string().regex(/^([1-9]\d{0,2}|1000)$/, "from 1 to 1000 is allowed").optional().meta({
     type: "integer",
     minimum: 1,
     maximum: 1000,

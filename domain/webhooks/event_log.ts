@@ -41,7 +41,7 @@ export const EventPage = z.strictObject({
   after: Id.optional().meta({
     description: "The last event that is known; from the oldest kept one unless given.",
   }),
-  limit: z.string().regex(/^([1-9]\d{0,2}|1000)$/).optional().meta({
+  limit: z.string().regex(/^([1-9]\d{0,2}|1000)$/, "from 1 to 1000 is allowed").optional().meta({
     type: "integer",
     minimum: 1,
     maximum: 1000,

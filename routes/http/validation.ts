@@ -7,6 +7,7 @@ import { DomainError, type ErrorCode, type Fault } from "../../domain/errors.ts"
 import { MANY, parseJson } from "../../domain/json.ts";
 import { parseLongJson } from "../../domain/long_json.ts";
 import { decodeLong, inSlices, SLICE_SIZE } from "../../domain/slices.ts";
+import { explain, faultsIn, pointer } from "./fault_messages.ts";
 import type { Ending } from "./shutdown.ts";
 import { arrivedBody, type RequestHeaders, requestHeaders } from "./underlying_request.ts";
 
@@ -23,6 +24,7 @@ export interface LongBody {
 export const BODY_MAX = 1024 * 1024;
 const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;(?!.*charset=(?!"?utf-?8))|$)/i;
 const FAULTS_MAX = 20;
+const WORDS = { error: explain };
 /** Time that a body is given to arrive. */
 const BODY_MS = 15_000;
 /** Bodies up to this are read in one go, which cannot be stopped: as much may be kept until their connection ends. */
@@ -45,9 +47,9 @@ export function check<T>(
   code: ErrorCode,
   where?: Fault["in"],
 ): T {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, WORDS);
   if (result.success) return result.data;
-  throw faulty(code, faultsIn(result.error.issues), where);
+  throw faulty(code, faultsIn(result.error.issues, value, FAULTS_MAX), where);
 }
 
 /**
@@ -61,9 +63,9 @@ export async function readLong(text: string, { outline, list, item }: LongBody):
   const faults: Fault[] = [];
   const items = await inSlices(around[list] as unknown[], (one, index) => {
     if (faults.length >= FAULTS_MAX) return null;
-    const result = item.safeParse(one);
+    const result = item.safeParse(one, WORDS);
     if (result.success) return result.data;
-    for (const { path, message } of faultsIn(result.error.issues)) {
+    for (const { path, message } of faultsIn(result.error.issues, one, FAULTS_MAX)) {
       if (faults.length < FAULTS_MAX) faults.push({ path: `/${list}/${index}${path}`, message });
     }
     return null;
@@ -78,34 +80,6 @@ function faulty(code: ErrorCode, errors: Fault[], where?: Fault["in"]): DomainEr
   return new DomainError(code, detail, {
     errors: where === undefined ? errors : errors.map((fault) => ({ ...fault, in: where })),
   });
-}
-
-/** Lists the first faults only: no caller mends more at once, and a body can hold a hundred thousand. */
-function faultsIn(issues: readonly z.core.$ZodIssue[]): Fault[] {
-  const faults: Fault[] = [];
-  for (const issue of issues) {
-    if (faults.length >= FAULTS_MAX) break;
-    faults.push(...faultsOf(issue, FAULTS_MAX - faults.length));
-  }
-  return faults;
-}
-
-function faultsOf(issue: z.core.$ZodIssue, max: number): Fault[] {
-  const path = pointer(issue.path);
-  if (issue.code === "unrecognized_keys") {
-    return issue.keys.slice(0, max).map((key) => ({
-      path: `${path}${pointer([key])}`,
-      message: "unknown field",
-    }));
-  }
-  return [{ path, message: issue.message }];
-}
-
-/** Writes a JSON pointer. */
-export function pointer(path: readonly PropertyKey[]): string {
-  return path.map((part) =>
-    `/${String(part).slice(0, 100).replaceAll("~", "~0").replaceAll("/", "~1")}`
-  ).join("");
 }
 
 /** How a body is read. */

@@ -2,6 +2,8 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
+const AN_OBJECT = "an object is expected";
+
 Deno.test("each fault of a request says where it is: in the body, the query, the path or a header", async () => {
   await using realm = await testRealm();
   const { account } = await realm.currency("1");
@@ -26,6 +28,49 @@ Deno.test("each fault of a request says where it is: in the body, the query, the
   const stale = { "if-match": "x" };
   const patch = `/v1/accounts/${account}`;
   deepEqual(await send("PATCH", patch, {}, stale), [["/if-match", "header"]]);
+});
+
+Deno.test("each fault says what is expected there, and a fraction in the place of an object is no object", async () => {
+  await using realm = await testRealm();
+  const faults = async (method: string, path: string, body?: unknown) => {
+    const { status, body: { errors }, text } = await realm.admin.send(method, path, body);
+    equal(status, 400, text);
+    return Object.fromEntries(
+      errors.map(({ path, message }: Record<string, string>) => [path, message]),
+    );
+  };
+  const flow = "/v1/transactions";
+  deepEqual(await faults("POST", flow, { source: { account: 1 }, seal: true, value: "1" }), {
+    "/destination": "missing: an object is expected",
+    "/seal": "an object is expected",
+    "/source/account": "a text is expected",
+  });
+  deepEqual(await faults("POST", flow, []), { "": "an object is expected" });
+  deepEqual(await faults("POST", "/v1/users", { username: "", password: "short", active: 1 }), {
+    "/active": "unknown field",
+    "/password": "a text of at least 10 characters is expected",
+    "/username": "a text that is not empty is expected",
+  });
+  deepEqual(await faults("POST", "/v1/accounts", { asset: "ETH", default: 1 }), {
+    "/default": "true or false is expected",
+    "/type": "missing: one of virtual, ramp, deposit is expected",
+  });
+  deepEqual(await faults("GET", "/v1/audit?limit=x&sort=id&from=-1"), {
+    "/from": "a number of at least 0 is expected",
+    "/limit": "a number is expected",
+    "/sort": "one of created_at, -created_at is expected",
+  });
+  deepEqual(await faults("PATCH", `/v1/realms/${realm.id}`, { withdrawals: 1.5 }), {
+    "/withdrawals": "an object is expected",
+  });
+  const fraction = { source: 1.5, destination: { alias: "a" }, value: 1 };
+  const { errors } = (await realm.admin.send("POST", flow, fraction)).body;
+  deepEqual(errors[0], { path: "/source", message: "an object is expected" });
+  const batch = { atomic: true, transactions: [1.5] };
+  deepEqual((await faults("POST", `${flow}/batch`, batch))["/transactions/0"], AN_OBJECT);
+  deepEqual(await faults("GET", `/v1/accounts/${realm.id}/address?after=x`), {
+    "/after": "an id is expected",
+  });
 });
 
 Deno.test("accept is kept: HTML of the reference, CSV of a statement, and nothing that is not sent", async () => {
