@@ -61,6 +61,7 @@ import {
   startStand,
 } from "./stand.ts";
 import { openIndependentYardstick, openYardstick } from "./yardstick.ts";
+import { answeredHelp } from "../lint/usages.ts";
 
 const ACCOUNTS = 1000;
 const MANY_ACCOUNTS = 100_000;
@@ -315,8 +316,8 @@ ${await countTransactions(stand, realm)} transactions are kept in ${folder}:
 
     DATA_DIR=${folder} deno task audit
     DATA_DIR=${folder} deno task start
-    deno task verify --url http://127.0.0.1:8080 --key $(cat ${folder}/user_key)
+    PURSER_KEY=$(cat ${folder}/user_key) deno task verify --url http://127.0.0.1:8080
 `);
 }
 
-if (import.meta.main) await main();
+if (import.meta.main && !answeredHelp("bench")) await main();

@@ -3,14 +3,15 @@
  * the service's own code or its client: an auditor reads here all that decides, and what is imported only shows how
  * far it is. Needs a user key with the scope realm.
  *
- *     deno task verify --url https://purser.example --key <x-api-key>
+ *     PURSER_KEY=<x-api-key> deno task verify --url https://purser.example
  *     deno task verify --from 1200:5f0c… --expect 3400:9a17…
  *
  * Transactions that the operator archived are shown by their links alone: the chain goes on from their hashes, and events
  * in the chain say up to which link they were archived, and with which hash. `deno task audit --archive` recomputes them too.
  *
  * `--from` begins after a head that was verified before, `--expect` is a head that was stored
- * elsewhere and must be found again. PURSER_URL and PURSER_KEY replace the first two.
+ * elsewhere and must be found again. PURSER_URL replaces `--url`; `--key` replaces PURSER_KEY, and shows the key to
+ * every user of the host.
  *
  * @module
  */
@@ -48,8 +49,9 @@ export interface Options {
 const PAGE = 1000;
 /** The link before the first. */
 export const NOTHING: Link = { seq: 0, hash: "00".repeat(32) };
-const USAGE = "usage: verify --url <base address> --key <x-api-key> " +
+const USAGE = "usage: PURSER_KEY=<x-api-key> verify --url <base address> " +
   "[--from <seq>:<hash>] [--expect <seq>:<hash>]";
+const PURPOSE = "verify: recomputes a realm's chain of hashes from the API alone";
 
 /** Fields of a transaction that its hash covers as they are shown, where they are shown. */
 const TRANSACTION_FIELDS =
@@ -62,8 +64,18 @@ const EVENT_FIELDS = "at facts kind salt seq subject";
 const EXACT = Symbol("exact");
 
 if (import.meta.main) {
+  if (Deno.args.some((arg) => arg === "--help" || arg === "-h")) {
+    console.log(`${PURPOSE}\n${USAGE}`);
+    Deno.exit();
+  }
   const options = readOptions(Deno.args);
-  Deno.exitCode = await verify(options).finally(() => options.progress?.end());
+  try {
+    Deno.exitCode = await verify(options).finally(() => options.progress?.end());
+  } catch (error) {
+    // Neither sound nor broken: the service could not be asked, or refused the key.
+    console.error(`not verified: ${error instanceof Error ? error.message : error}`);
+    Deno.exitCode = 3;
+  }
 }
 
 /** Follows the chain to the head that the service named before, or beyond it; gives the exit code. */

@@ -6,6 +6,7 @@
  * @module
  */
 import { type LockedPackage, LOCKS, readPackages } from "./locks.ts";
+import { answeredHelp } from "./usages.ts";
 
 /** A list of advisories, and the allowances beside it. */
 export interface Advisories {
@@ -109,7 +110,7 @@ async function askRegistry(): Promise<number> {
   return code;
 }
 
-if (import.meta.main) {
+if (import.meta.main && !answeredHelp("advisories")) {
   askRegistry().then((code) => Deno.exit(code), (error) => {
     console.error(error);
     Deno.exit(1);

@@ -10,6 +10,7 @@ import { licenceFaults } from "./licences.ts";
 import { LOCKS } from "./locks.ts";
 import { migrationFaults } from "./migrations.ts";
 import { droppedPromises } from "./promises.ts";
+import { answeredHelp } from "./usages.ts";
 
 /** Result of one check; `output` is shown when it failed. */
 interface Finding {
@@ -54,6 +55,11 @@ const CHECKS: Readonly<Record<string, () => Promise<string | null>>> = {
 
 /** Runs the checks of these names, or all; prints the failures, and gives the exit code. */
 export async function check(names: readonly string[]): Promise<number> {
+  const unknown = names.filter((name) => !Object.hasOwn(CHECKS, name));
+  if (unknown.length > 0) {
+    console.error(`there is no check ${unknown}: ${Object.keys(CHECKS).join(", ")}`);
+    return 1;
+  }
   const asked = Object.entries(CHECKS).filter(([name]) =>
     names.length === 0 || names.includes(name)
   );
@@ -152,4 +158,4 @@ async function sourcesUnder(path: string): Promise<string[]> {
   return found.sort();
 }
 
-if (import.meta.main) Deno.exitCode = await check(Deno.args);
+if (import.meta.main && !answeredHelp("check")) Deno.exitCode = await check(Deno.args);

@@ -6,6 +6,7 @@
  */
 import { fileURLToPath } from "node:url";
 import { keyOf, type LockedPackage, LOCKS, readPackages, SHIPPED } from "./locks.ts";
+import { answeredHelp } from "./usages.ts";
 
 const FILE = new URL("../docs/licences.md", import.meta.url);
 const ROW = /^\| `(.+)` \| (.+) \| (service|tests) \|$/;
@@ -45,7 +46,13 @@ async function write(): Promise<void> {
   for (const one of packages) {
     const licence = await licenceOf(cache, one) ?? await siblingsLicence(cache, one, packages) ??
       IN_A_FILE[keyOf(one)] ?? null;
-    if (licence === null) throw new Error(`${keyOf(one)} says nothing of its licence`);
+    if (licence === null) {
+      throw new Error(
+        `${keyOf(one)} says nothing of its licence, or is not in Deno's cache: ` +
+          LOCKS.map((lock) => `deno install --frozen --config ${lock.replace(/lock$/, "json")}`)
+            .join("; "),
+      );
+    }
     rows.push(
       `| \`${keyOf(one)}\` | ${licence} | ${shipped.has(keyOf(one)) ? "service" : "tests"} |`,
     );
@@ -94,7 +101,7 @@ async function siblingsLicence(
   return null;
 }
 
-if (import.meta.main) {
+if (import.meta.main && !answeredHelp("licences")) {
   write().catch((error) => {
     console.error(error instanceof Error ? error.message : error);
     Deno.exit(1);

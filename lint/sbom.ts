@@ -7,6 +7,7 @@
  */
 import { readLicences } from "./licences.ts";
 import { keyOf, type LockedPackage, readImports, readPackages, SHIPPED } from "./locks.ts";
+import { answeredHelp } from "./usages.ts";
 
 /** A component of the bill. */
 export interface Component {
@@ -153,7 +154,7 @@ async function uuidOf(text: string): Promise<string> {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-if (import.meta.main) {
+if (import.meta.main && !answeredHelp("sbom")) {
   makeBill().then((bill) => console.log(JSON.stringify(bill, null, 2))).catch((error) => {
     console.error(error);
     Deno.exit(1);

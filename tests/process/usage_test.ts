@@ -40,6 +40,38 @@ Deno.test("--help tells how a command is called, and does nothing else", async (
   }
 });
 
+Deno.test("--help tells how each tool of the repository is called, and does nothing else; no check has a mistyped name", async () => {
+  const { tasks } = JSON.parse(await Deno.readTextFile("deno.json"));
+  const tools = Object.keys(tasks).filter((name) => !/launcher|main\.ts/.test(tasks[name]));
+  ok(
+    ["bench", "check", "openapi-examples", "schema", "test", "verify"].every((name) =>
+      tools.includes(name)
+    ),
+  );
+  await Promise.all(tools.map(async (name) => {
+    const { code, out, err } = await run(["task", "--quiet", name, "--help"]);
+    const called = name === "openapi-examples" ? "test" : name; // a run of one test
+    deepEqual([code, /rror/.test(err)], [0, false], `${name}: ${err}`);
+    match(out, new RegExp(`^${called}: .*\nusage: .*${called}`), name);
+  }));
+  const mistyped = await run(["task", "--quiet", "check", "fromat"]);
+  deepEqual([mistyped.code, mistyped.out], [1, ""]);
+  match(mistyped.err, /^there is no check fromat: format, lint, /);
+});
+
+Deno.test("an auditor's command that gets no answer says neither sound nor broken", async () => {
+  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = taken.addr;
+  taken.close();
+  const url = `http://127.0.0.1:${port}`;
+  const { code, out, err } = await run(["task", "--quiet", "verify", "--url", url], {
+    PURSER_KEY: "a-key-of-the-tests",
+  });
+  deepEqual([code, out], [3, ""]);
+  match(err, /^not verified: [^\n]+\n$/);
+  ok(!err.includes("a-key-of-the-tests"));
+});
+
 Deno.test("wrong arguments are refused before the settings are read or the database is opened", async () => {
   const wrong: Readonly<Record<CommandName, readonly [string, RegExp]>> = {
     start: ["now", /^start takes no now$/],

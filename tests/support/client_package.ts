@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { build, type Plugin, stop } from "esbuild";
 import ts from "typescript";
 import { readPackages } from "../../lint/locks.ts";
+import { answeredHelp } from "../../lint/usages.ts";
 
 const FOLDER = new URL("../../client/", import.meta.url);
 /** Entries of the package. */
@@ -77,4 +78,4 @@ async function packagesOfDeno(): Promise<Plugin> {
   };
 }
 
-if (import.meta.main) await buildClient(new URL("dist/", FOLDER));
+if (import.meta.main && !answeredHelp("client")) await buildClient(new URL("dist/", FOLDER));

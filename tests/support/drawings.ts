@@ -6,6 +6,7 @@
  * @module
  */
 import { renderMermaidSVG } from "beautiful-mermaid";
+import { answeredHelp } from "../../lint/usages.ts";
 
 const DOCS = new URL("../../docs/", import.meta.url);
 const DRAWINGS = new URL("drawings.json", DOCS);
@@ -89,4 +90,4 @@ async function pagesBelow(folder: URL): Promise<URL[]> {
   return found.sort((a, b) => a.href < b.href ? -1 : 1);
 }
 
-if (import.meta.main) Deno.exitCode = await drawings(Deno.args);
+if (import.meta.main && !answeredHelp("drawings")) Deno.exitCode = await drawings(Deno.args);

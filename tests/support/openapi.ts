@@ -11,6 +11,7 @@ import { describe } from "../../routes/http/openapi.ts";
 import { readExamples } from "../../routes/http/openapi_examples.ts";
 import { allRoutes } from "../../routes/http/route_list.ts";
 import { printFacts, printTypes } from "./client_schema.ts";
+import { answeredHelp } from "../../lint/usages.ts";
 
 const FOLDER = new URL("../../client/", import.meta.url);
 
@@ -54,4 +55,4 @@ async function read(name: string): Promise<string | null> {
   return await Deno.readTextFile(new URL(name, FOLDER)).catch(() => null);
 }
 
-if (import.meta.main) Deno.exitCode = await openapi(Deno.args);
+if (import.meta.main && !answeredHelp("openapi")) Deno.exitCode = await openapi(Deno.args);

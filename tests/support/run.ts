@@ -12,6 +12,7 @@ import { scratch, urlOf, withDatabases } from "./run_server.ts";
 import { runGroups } from "./test_groups.ts";
 import { newOutput, readOutput } from "./test_output.ts";
 import { closingLine, reportOf, writeJunit } from "./test_report.ts";
+import { answeredHelp } from "../../lint/usages.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Packages of the tests beside the service's: nodes, a compiler, a validator. */
@@ -163,4 +164,4 @@ async function runNamed(
   return { success, closing: closingLine({ ...counts, failed }) };
 }
 
-if (import.meta.main) Deno.exit(await run(Deno.args));
+if (import.meta.main && !answeredHelp("test")) Deno.exit(await run(Deno.args));

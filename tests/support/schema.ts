@@ -16,6 +16,7 @@ import {
 import { openDatabase } from "../../db/database.ts";
 import { startEmbedded } from "../../db/embedded/embedded.ts";
 import { takeSpare } from "./spare_schemas.ts";
+import { answeredHelp } from "../../lint/usages.ts";
 
 const NAME = "realm_00000000000000000000000000000000";
 const PLACE = {
@@ -176,7 +177,7 @@ async function describeTable(
   ].join("\n");
 }
 
-if (import.meta.main) {
+if (import.meta.main && !answeredHelp("schema")) {
   const dataDir = await Deno.makeTempDir({ prefix: "purser-schema-" });
   const server = await startEmbedded({ dataDir, port: 0 });
   try {
