@@ -58,6 +58,7 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly Layer[]>> = {
     "workers",
     "tests",
     "bench",
+    "lint",
     "progress",
   ],
   lint: ["lint"],

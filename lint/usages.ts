@@ -1,5 +1,4 @@
 /** How the tools of this repository are called: what `--help` after one of them tells. @module */
-import { asksForHelp } from "../config/usages.ts";
 
 /** The tools: what each does, and what it takes. */
 const TOOLS = {
@@ -36,7 +35,7 @@ export type Tool = keyof typeof TOOLS;
 
 /** Prints how a tool is called, where the arguments ask for that; whether it did. */
 export function answeredHelp(tool: Tool, args: readonly string[] = Deno.args): boolean {
-  if (!asksForHelp(args)) return false;
+  if (!args.includes("--help") && !args.includes("-h")) return false;
   const [purpose, form] = TOOLS[tool];
   console.log(`${tool}: ${purpose}\n${`usage: ${tool} ${form}`.trimEnd()}`);
   return true;
