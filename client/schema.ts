@@ -10907,7 +10907,7 @@ export interface operations {
     listRampOrders: {
         parameters: {
             query?: {
-                /** @description Only open orders are listed. */
+                /** @description Open orders alone are listed, with it and without. */
                 open?: "true";
                 /** @description The last order of the page before. */
                 after?: components["schemas"]["Id"];

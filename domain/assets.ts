@@ -117,9 +117,13 @@ export function transactionsExpire(chain: ChainId): boolean {
   return family === "solana" || family === "tron";
 }
 
-/** Writes the explorer page of a transaction, or null where no explorer is known. */
-export function explorerUrl(chain: ChainId, testnet: boolean, hash: string): string | null {
-  const pages = chainInfo(chain).explorer[testnet ? "testnet" : "main"];
+/**
+ * Writes the explorer page of a transaction, or null where no explorer is known: of the public main and test networks
+ * alone, because no page knows what is on a private one.
+ */
+export function explorerUrl(chain: ChainId, network: string, hash: string): string | null {
+  const { explorer } = chainInfo(chain);
+  const pages = network === "main" || network === "testnet" ? explorer[network] : null;
   return pages?.tx.replace("{hash}", encodeURIComponent(hash)) ?? null;
 }
 

@@ -97,11 +97,10 @@ export function viewConsolidation(row: ConsolidationRow): Record<string, unknown
 }
 
 function chainOf(row: ConsolidationRow, hash: string): Record<string, unknown> {
-  const testnet = row.network !== "main";
   return {
     hash,
     block: row.height,
     confirmations: row.confirmations,
-    explorer_url: explorerUrl(row.chain as ChainId, testnet, hash),
+    explorer_url: explorerUrl(row.chain as ChainId, row.network, hash),
   };
 }

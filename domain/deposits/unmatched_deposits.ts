@@ -89,7 +89,7 @@ function viewUnmatchedDeposit(
     index: row.index,
     block: row.block,
     sender: row.sender,
-    explorer_url: explorerUrl(row.chain as ChainId, testnet, row.hash),
+    explorer_url: explorerUrl(row.chain as ChainId, row.network, row.hash),
     created_at: row.created_at,
   };
 }

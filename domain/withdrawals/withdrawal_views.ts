@@ -94,12 +94,11 @@ export function viewWithdrawal(row: WithdrawalRow): Record<string, unknown> {
 }
 
 function chainOf(row: WithdrawalRow, hash: string): Record<string, unknown> {
-  const testnet = row.network !== "main";
   return {
     hash,
     ...(row.nonce === null ? {} : { nonce: row.nonce }),
     block: row.height,
     confirmations: row.confirmations,
-    explorer_url: explorerUrl(row.chain as ChainId, testnet, hash),
+    explorer_url: explorerUrl(row.chain as ChainId, row.network, hash),
   };
 }

@@ -157,10 +157,13 @@ Deno.test("chains carry the depths and derivation paths of the contract", () => 
 });
 
 Deno.test("explorerUrl() fills the hash in, or says null where no explorer is known", () => {
-  const link = (chain: ChainId, testnet: boolean) => explorerUrl(chain, testnet, "ab12");
-  equal(link("ETHEREUM", false), "https://etherscan.io/tx/ab12");
-  equal(link("TRON", false), "https://tronscan.org/#/transaction/ab12");
-  equal(link("SOLANA", true), "https://explorer.solana.com/tx/ab12?cluster=devnet");
-  equal(link("DOGECOIN", true), null);
-  equal(explorerUrl("BITCOIN", false, "a/b?$&"), "https://mempool.space/tx/a%2Fb%3F%24%26");
+  const link = (chain: ChainId, network: string) => explorerUrl(chain, network, "ab12");
+  equal(link("ETHEREUM", "main"), "https://etherscan.io/tx/ab12");
+  equal(link("TRON", "main"), "https://tronscan.org/#/transaction/ab12");
+  equal(link("SOLANA", "testnet"), "https://explorer.solana.com/tx/ab12?cluster=devnet");
+  equal(link("DOGECOIN", "testnet"), null);
+  equal(link("BITCOIN", "testnet"), "https://mempool.space/testnet4/tx/ab12");
+  equal(link("BITCOIN", "signet"), null);
+  equal(link("LITECOIN", "regtest"), null, "a private network");
+  equal(explorerUrl("BITCOIN", "main", "a/b?$&"), "https://mempool.space/tx/a%2Fb%3F%24%26");
 });
