@@ -4136,6 +4136,13 @@ export interface components {
             deleted?: boolean;
             deleted_at?: number;
             realm: string;
+            /** @description The machine key in use, with the rights that it has now: those of its user at most. Null for a login. */
+            key: {
+                id: string;
+                name: string;
+                roles: string;
+                scopes: string;
+            } | null;
         };
         /** @description Why it failed later; null where it did not. */
         Failure: ({

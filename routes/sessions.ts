@@ -24,7 +24,15 @@ const ERRORS = ["auth.credentials", "rate.limited"] as const;
 const LOGIN_BODY_MAX = 4096;
 /** The queue of application keys that were not right in this process yet. */
 const APPLICATIONS = "applications";
-const MeView = UserView.extend({ realm: z.string() }).meta({ id: "Me" });
+const MeView = UserView.extend({
+  realm: z.string(),
+  key: z.object({ id: z.string(), name: z.string(), roles: z.string(), scopes: z.string() })
+    .nullable().meta({
+      description:
+        "The machine key in use, with the rights that it has now: those of its user at most. " +
+        "Null for a login.",
+    }),
+}).meta({ id: "Me" });
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 
 const login = {
@@ -73,7 +81,11 @@ export const sessionRoutes: readonly AnyRoute[] = [
     handle: (call) =>
       query(call, async (db) => {
         const row = await findUser(db, call.actor, call.actor.user);
-        return { ...viewUser(row), realm: call.actor.realm.id };
+        const { realm, apiKey, roles, scopes } = call.actor;
+        const key = apiKey === undefined
+          ? null
+          : { ...apiKey, roles: roles.join(","), scopes: scopes.join(",") };
+        return { ...viewUser(row), realm: realm.id, key };
       }),
   }),
   route({

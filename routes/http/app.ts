@@ -188,7 +188,7 @@ function createServer(
       });
       const given = standing.admit();
       const first = given instanceof Promise ? await given : given;
-      who = first.actor.user || first.actor.kind;
+      who = first.actor.user || (first.actor.kind === "user" ? "" : first.actor.kind); // nobody: none
       const left = first.realm === null ? undefined : services.limits.admit(first.realm, cost);
       limits = left instanceof Promise ? await left : left;
       const onLarge = () => slot = slotOf(first);

@@ -70,7 +70,13 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
       throw new DomainError("auth.invalid", "an application key can do nothing but log in");
     }
     if (key.split(".").length !== 3) {
-      throw new DomainError("auth.invalid", "the key is not one of ours");
+      const isOperators = await isPlatformKey(key);
+      throw new DomainError(
+        "auth.invalid",
+        isOperators
+          ? "this takes a key of a realm, not the platform key"
+          : "the key is not one of ours",
+      );
     }
     const { signingKeys, config } = services;
     const given = await signingKeys.verify(key);

@@ -120,6 +120,32 @@ Deno.test("a request without a route is logged, without its path", async () => {
   equal(JSON.stringify(lines).includes("secret-token"), false);
 });
 
+Deno.test("the line of a request names its user, the operator, or nobody", async () => {
+  await using realm = await testRealm();
+  const { services } = realm;
+  const lines: Record<string, unknown>[] = [];
+  services.log = (_level, message, fields = {}) => {
+    if (message === "request") lines.push(fields);
+  };
+  await realm.nobody("GET", "/docs/guide");
+  await realm.nobody("GET", "/v1/realms", undefined, { "x-api-key": PLATFORM_KEY });
+  await realm.admin.send("GET", "/v1/auth/me");
+  deepEqual(lines.map(({ actor }) => actor), ["", "operator", realm.admin.id]);
+});
+
+Deno.test("the platform key on a route of a realm is told from a key of nobody", async () => {
+  await using realm = await testRealm();
+  const detail = async (key: string) => {
+    const { status, body } = await realm.nobody("GET", "/v1/accounts", undefined, {
+      "x-api-key": key,
+    });
+    deepEqual([status, body.code], [401, "auth.invalid"]);
+    return body.detail;
+  };
+  match(await detail(PLATFORM_KEY), /takes a key of a realm, not the platform key/);
+  equal(await detail(`${PLATFORM_KEY}x`), "the key is not one of ours");
+});
+
 Deno.test("a network that sends many requests to unknown paths is refused after a while, and its requests to known paths are not", async () => {
   await using realm = await testRealm();
   const lines: unknown[] = [];

@@ -49,6 +49,10 @@ test("a key for a machine acts as its user with the rights that it was given", a
   const asMachine = machine(realm, key);
   const me = await asMachine("GET", "/v1/auth/me");
   equal(me.body.id, manager.id);
+  // The key's own rights, beside those of its user.
+  deepEqual(me.body.key, { id: view.id, name: view.name, roles: "user", scopes: "own" });
+  deepEqual([me.body.roles, me.body.scopes], ["manage,user", "realm,own"]);
+  equal((await manager.send("GET", "/v1/auth/me")).body.key, null);
   equal((await asMachine("GET", "/v1/users/all?scope=all")).body.code, "permission.scope");
   equal((await manager.send("GET", "/v1/users/all?scope=all")).status, 200);
   const bearer = { authorization: `Bearer ${key}` };
