@@ -70,13 +70,7 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
       throw new DomainError("auth.invalid", "an application key can do nothing but log in");
     }
     if (key.split(".").length !== 3) {
-      const isOperators = await isPlatformKey(key);
-      throw new DomainError(
-        "auth.invalid",
-        isOperators
-          ? "this takes a key of a realm, not the platform key"
-          : "the key is not one of ours",
-      );
+      throw unknownKey(await isPlatformKey(key));
     }
     const { signingKeys, config } = services;
     const given = await signingKeys.verify(key);
@@ -126,6 +120,11 @@ export function openAuthenticator(services: Services, platformKey: string): Auth
       });
     },
   };
+}
+
+function unknownKey(isPlatformKey: boolean): DomainError {
+  const misplaced = "this takes a key of a realm, not the platform key";
+  return new DomainError("auth.invalid", isPlatformKey ? misplaced : "the key is not one of ours");
 }
 
 function nothing(): Omit<Caller, "actor"> {
