@@ -36,7 +36,9 @@ export const DryRun = z.strictObject({ dry_run: Flag.default(false) });
 export const Timestamp = z.union([
   z.number(),
   z.string().regex(/^\d{1,15}$/).transform((text) => parseInt(text, 10)),
-]).pipe(z.number().int().min(0).max(253_402_300_799_999))
+], "milliseconds since the epoch are expected").pipe(
+  z.number().int().min(0).max(253_402_300_799_999),
+)
   .meta({
     description: "Milliseconds since the epoch.",
     type: "integer",

@@ -48,7 +48,10 @@ import { TOKEN_COLLECTION } from "./token_collection.ts";
 import { type IssuerRights, viewDeployed, viewRegistered } from "./token_views.ts";
 import { assertGas, findOwnAddress } from "../sending/funds.ts";
 
-const Decimals = z.union([z.number(), z.string().regex(/^\d{1,2}$/).transform(Number)])
+const Decimals = z.union(
+  [z.number(), z.string().regex(/^\d{1,2}$/).transform(Number)],
+  "a whole number is expected",
+)
   .pipe(z.number().int().min(0).max(30)).meta({ type: "integer", minimum: 0, maximum: 30 });
 const TokenSymbol = z.string().regex(
   /^[A-Za-z0-9]{1,20}$/,

@@ -40,7 +40,10 @@ import type { PersonBatch } from "./provider.ts";
 const SERIAL_KEY = "persons.sync";
 
 function whole(max: number) {
-  return z.union([z.number(), z.string().regex(/^\d{1,6}$/).transform(Number)])
+  return z.union(
+    [z.number(), z.string().regex(/^\d{1,6}$/).transform(Number)],
+    "a whole number is expected",
+  )
     .pipe(z.number().int().min(1).max(max)).meta({ type: "integer", minimum: 1, maximum: max });
 }
 

@@ -60,6 +60,9 @@ Deno.test("each fault says what is expected there, and a fraction in the place o
     "/limit": "a number is expected",
     "/sort": "one of created_at, -created_at is expected",
   });
+  deepEqual(await faults("POST", "/v1/keys", { name: "k", expires_at: "soon" }), {
+    "/expires_at": "milliseconds since the epoch are expected",
+  });
   deepEqual(await faults("PATCH", `/v1/realms/${realm.id}`, { withdrawals: 1.5 }), {
     "/withdrawals": "an object is expected",
   });
