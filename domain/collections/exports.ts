@@ -17,6 +17,8 @@ import { parseFields, parseSearch, parseWindow, pick } from "./list_parameters.t
 
 /** Longest range of time of one export. */
 export const RANGE_MAX_DAYS = 400;
+const RANGE_MISSING =
+  "CSV is of a range: from and to, in milliseconds since the epoch, are expected";
 const DAY_MS = 86_400_000;
 /** Rows that are read at once; fewer where each may come with free-form objects. */
 const SLICE = 200;
@@ -78,8 +80,8 @@ export function assertRange(
   given: { from?: number; to?: number },
 ): asserts given is { from: number; to: number } {
   const { from, to } = given;
-  if (from === undefined) throw invalidQuery("/from", "CSV takes a time");
-  if (to === undefined) throw invalidQuery("/to", "CSV takes a time");
+  if (from === undefined) throw invalidQuery("/from", RANGE_MISSING);
+  if (to === undefined) throw invalidQuery("/to", RANGE_MISSING);
   if (to < from) throw invalidQuery("/to", "a time not before from is expected");
   if (to - from > RANGE_MAX_DAYS * DAY_MS) {
     throw invalidQuery("/to", `at most ${RANGE_MAX_DAYS} days after from are exported at once`);

@@ -123,7 +123,7 @@ export async function assertGone(
       refuse(`whether realm ${id} is still at ${server} cannot be told: ${why}`);
     }
     const there = await rebuild(owner, (tx) => schemaExists(tx, schema));
-    if (there) refuse(`the schema ${schema} exists already, at ${server}`);
+    if (there) refuse(`the schema ${schema} exists already, at ${server}: rename it first`);
     return true;
   });
 }

@@ -117,7 +117,11 @@ async function assertLeft(
 ): Promise<void> {
   if (address === null) {
     const there = await rebuild(options.database.builder, (tx) => schemaExists(tx, schema));
-    if (there) refuse(`the schema ${schema} exists already`);
+    if (there) {
+      refuse(
+        `the schema ${schema} exists already: rename it first (alter schema … rename to lost_…)`,
+      );
+    }
   } else if (!await assertGone(options, { id, schema, address })) {
     const server = nameServer(options.secrets, id, address);
     options.tell(
