@@ -334,7 +334,7 @@ function callOf(
 
 function checkQuery(route: AnyRoute, url: string): unknown {
   const given = queryOf(url);
-  if (route.query !== undefined) return check(route.query, given, "query.invalid");
+  if (route.query !== undefined) return check(route.query, given, "query.invalid", "query");
   const [unknown] = Object.keys(given);
   if (unknown === undefined) return {};
   throw faultyParameter(unknown, "unknown parameter");

@@ -7,7 +7,6 @@ type Issue = z.core.$ZodIssue;
 type RawIssue = z.core.$ZodRawIssue;
 
 const AN_OBJECT = "an object is expected";
-const UNKNOWN = "unknown field";
 
 /** The types of JSON, by the names that schemas have for them. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -103,11 +102,18 @@ function counted(size: number | bigint, noun: string): string {
  * Lists the first faults only: no caller mends more at once, and a body can hold a hundred thousand.
  *
  * @param value what was checked
+ * @param where it is in the request, where it is no body
  */
-export function faultsIn(issues: readonly Issue[], value: unknown, max: number): Fault[] {
+export function faultsIn(
+  issues: readonly Issue[],
+  value: unknown,
+  max: number,
+  where?: Fault["in"],
+): Fault[] {
   const faults = new Map<string, Fault>();
+  const unknown = where === undefined ? "unknown field" : "unknown parameter";
   for (const issue of issues) {
-    for (const fault of faultsOf(issue, value, max)) {
+    for (const fault of faultsOf(issue, value, { unknown, max })) {
       if (faults.size >= max) return [...faults.values()];
       faults.set(`${fault.path} ${fault.message}`, fault);
     }
@@ -115,14 +121,18 @@ export function faultsIn(issues: readonly Issue[], value: unknown, max: number):
   return [...faults.values()];
 }
 
-function faultsOf(issue: Issue, value: unknown, max: number): Fault[] {
+function faultsOf(
+  issue: Issue,
+  value: unknown,
+  { unknown, max }: { unknown: string; max: number },
+): Fault[] {
   const number = numberOnTheWay(issue, value);
   if (number !== null) return [{ path: pointer(number), message: AN_OBJECT }];
   const path = pointer(issue.path);
   if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
   return issue.keys.slice(0, max).map((key) => ({
     path: `${path}${pointer([key])}`,
-    message: UNKNOWN,
+    message: unknown,
   }));
 }
 

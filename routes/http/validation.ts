@@ -49,7 +49,7 @@ export function check<T>(
 ): T {
   const result = schema.safeParse(value, WORDS);
   if (result.success) return result.data;
-  throw faulty(code, faultsIn(result.error.issues, value, FAULTS_MAX), where);
+  throw faulty(code, faultsIn(result.error.issues, value, FAULTS_MAX, where), where);
 }
 
 /**
@@ -76,7 +76,8 @@ export async function readLong(text: string, { outline, list, item }: LongBody):
 
 function faulty(code: ErrorCode, errors: Fault[], where?: Fault["in"]): DomainError {
   const [first] = errors;
-  const detail = first.path === "" ? first.message : `${first.path}: ${first.message}`;
+  const place = where === undefined ? first.path : first.path.slice(1); // a name, not a place in a body
+  const detail = place === "" ? first.message : `${place}: ${first.message}`;
   return new DomainError(code, detail, {
     errors: where === undefined ? errors : errors.map((fault) => ({ ...fault, in: where })),
   });

@@ -71,6 +71,9 @@ Deno.test("each fault says what is expected there, and a fraction in the place o
   deepEqual(errors[0], { path: "/source", message: "an object is expected" });
   const batch = { atomic: true, transactions: [1.5] };
   deepEqual((await faults("POST", `${flow}/batch`, batch))["/transactions/0"], AN_OBJECT);
+  const misnamed = await realm.admin.send("GET", "/v1/accounts?limit=1");
+  equal(misnamed.body.detail, "limit: unknown parameter");
+  deepEqual(misnamed.body.errors, [{ path: "/limit", message: "unknown parameter", in: "query" }]);
   deepEqual(await faults("GET", `/v1/accounts/${realm.id}/address?after=x`), {
     "/after": "an id is expected",
   });
