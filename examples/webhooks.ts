@@ -4,7 +4,8 @@
  *     deno run -A --config tests/deno.json examples/webhooks.ts
  *
  * It starts an installation in a temporary folder, whose webhooks may reach this machine, and removes it at the
- * end. Its output is checked in beside it as webhooks.txt.
+ * end. Its output is checked in beside it as webhooks.txt. An installation that PURSER_URL names needs
+ * WEBHOOKS_ALLOW_PRIVATE=true.
  * @module
  */
 import { verifyWebhook, type WebhookEvent } from "../client/webhooks.ts";
