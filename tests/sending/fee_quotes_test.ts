@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
+import { openChains } from "../../workers/chains/registry.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { startAnvil } from "../support/nodes/anvil.ts";
@@ -69,4 +70,25 @@ Deno.test("a node without prices keeps no ramp from opening", async () => {
   const context = await workerContextOf(realm);
   await refreshFees(context, { chain: "ETHEREUM", network: "main" });
   context.chains.close();
+});
+
+Deno.test("a chain whose node was taken out of the settings is asked for no prices, and fills no log", async () => {
+  await using anvil = await startAnvil(1);
+  await anvil.mine();
+  await using realm = await testRealm({ env: { ETHEREUM_RPC_URL: anvil.url } });
+  await openRamp(realm);
+  const context = await workerContextOf(realm);
+  context.chains.close();
+  const { ETHEREUM } = realm.services.config.chains;
+  const off = { ...ETHEREUM, main: { ...ETHEREUM.main, rpcUrls: [] } };
+  const lines: string[] = [];
+  const chains = openChains({ ...realm.services.config.chains, ETHEREUM: off });
+  await refreshFees({ ...context, chains, log: (_level, message) => void lines.push(message) });
+  equal(lines.length, 0);
+  // One that does not answer is told of.
+  const away = { ...ETHEREUM, main: { ...ETHEREUM.main, rpcUrls: ["http://127.0.0.1:9"] } };
+  const silent = openChains({ ...realm.services.config.chains, ETHEREUM: away });
+  await refreshFees({ ...context, chains: silent, log: (_, message) => void lines.push(message) });
+  deepEqual(lines, ["no prices"]);
+  silent.close();
 });

@@ -70,6 +70,13 @@ export function openChains(config: Config["chains"]): Chains {
   };
 }
 
+/** Whether a network of a realm has a node: an operator may switch a chain off that realms have ramps on. */
+export function hasNode(chains: Chains, place: { chain: string; network: string }): boolean {
+  return chains.configured.some((one) =>
+    one.chain === place.chain && chains.network(one) === place.network
+  );
+}
+
 async function openChain(
   id: ChainId,
   network: Network,

@@ -11,7 +11,7 @@ import type { RealmRow } from "../../db/realms/realms.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import type { Chains } from "../chains/registry.ts";
+import { hasNode } from "../chains/registry.ts";
 import { startHeartbeat } from "../lease_heartbeat.ts";
 import {
   openRunningTasks,
@@ -120,7 +120,7 @@ async function pollRealm(state: PollerState, realm: RealmRow, until: number): Pr
   const shared = state.database.sharedPool(locationOf(realm));
   const places = await reading(shared, selectPlaces) as unknown as ChainNetwork[];
   const pool = state.database.working(locationOf(realm));
-  for (const place of places.filter((one) => isOpen(state.chains, one))) {
+  for (const place of places.filter((one) => hasNode(state.chains, one))) {
     const { chain, network } = place;
     const queue = queueOf(state, `${chain} ${network}`);
     state.tasks.start(
@@ -135,12 +135,6 @@ function queueOf(state: PollerState, name: string): TaskQueue {
   const queue = state.queues.get(name) ?? openTaskQueue();
   state.queues.set(name, queue);
   return queue;
-}
-
-function isOpen(chains: Chains, place: ChainNetwork): boolean {
-  return chains.configured.some((one) =>
-    one.chain === place.chain && chains.network(one) === place.network
-  );
 }
 
 /**

@@ -10,7 +10,7 @@ import { type ChainId, findAsset } from "../../domain/assets.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import { SPEEDS } from "../../domain/speeds.ts";
-import type { Chains, ConfiguredNetwork } from "../chains/registry.ts";
+import { type Chains, type ConfiguredNetwork, hasNode } from "../chains/registry.ts";
 
 /** How long one answer of the nodes serves all realms. */
 const SHARED_MS = 10_000;
@@ -19,7 +19,7 @@ const shared = new WeakMap<Chains, Map<string, { at: number; fees: Promise<Fees>
 type Fees = Awaited<ReturnType<Chain["quote"]>>;
 
 /**
- * Refreshes the quotes; a chain that cannot be reached keeps its last ones, until they are stale.
+ * Refreshes the quotes; a chain that cannot be reached, or has no node any more, keeps its last ones, until they are stale.
  *
  * @param only the place whose quotes are needed now; all places unless given
  */
@@ -30,6 +30,7 @@ export async function refreshFees(
   const all = await reading(context.pool, selectQuoted);
   const here = (one: QuotedRow) => one.chain === only?.chain && one.network === only.network;
   for (const wanted of only === undefined ? all : all.filter(here)) {
+    if (!hasNode(context.chains, wanted)) continue; // it would be told every twenty seconds
     try {
       const quotes = await quotesOf(context, wanted);
       await context.step((tx) => upsertQuotes(tx, quotes));
