@@ -80,10 +80,10 @@ export async function launch(args: readonly string[]): Promise<number> {
   await fetchPackages(SERVICE);
   const pending: Deno.Signal[] = [];
   let child: Deno.ChildProcess | null = null;
-  const listeners = (["SIGTERM", "SIGINT"] as const).map((signal) => {
+  const listeners = endSignals().map((signal) => {
     const pass = () => {
       if (child === null) pending.push(signal);
-      else kill(child, signal);
+      else kill(child, signal === "SIGHUP" ? "SIGTERM" : signal);
     };
     Deno.addSignalListener(signal, pass);
     return () => Deno.removeSignalListener(signal, pass);
@@ -103,6 +103,15 @@ export async function launch(args: readonly string[]): Promise<number> {
   } finally {
     for (const forget of listeners) forget();
   }
+}
+
+/**
+ * The signals that end a command, and with it the embedded PostgreSQL, which no terminal reaches: without the last a
+ * terminal that is closed would leave it behind. `nohup`, by which a program outlives its terminal, takes the terminal's
+ * input from it.
+ */
+function endSignals(): Deno.Signal[] {
+  return Deno.stdin.isTerminal() ? ["SIGTERM", "SIGINT", "SIGHUP"] : ["SIGTERM", "SIGINT"];
 }
 
 /** The start of what needs neither settings nor a database: a key for backups is drawn anywhere. */
