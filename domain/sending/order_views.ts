@@ -69,7 +69,9 @@ export const OrderView = z.object({
 
 /** Which orders of a ramp are listed. */
 export const OrderList = z.strictObject({
-  open: z.enum(["true"]).optional().meta({ description: "Open orders alone are listed, with it and without." }),
+  open: z.enum(["true"]).optional().meta({
+    description: "Open orders alone are listed, with it and without.",
+  }),
   after: Id.optional().meta({ description: "The last order of the page before." }),
   limit: z.string().regex(/^([1-9]\d{0,2}|1000)$/, "from 1 to 1000 is allowed").optional().meta({
     type: "integer",

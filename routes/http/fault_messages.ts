@@ -4,7 +4,6 @@ import type { Fault } from "../../domain/errors.ts";
 import { isDigits } from "../../domain/json.ts";
 
 type Issue = z.core.$ZodIssue;
-type RawIssue = z.core.$ZodRawIssue;
 
 const AN_OBJECT = "an object is expected";
 
@@ -31,7 +30,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 };
 
 /** Says what a schema expects that has no message of its own; undefined leaves it to the schema's package. */
-export function explain(issue: RawIssue): string | undefined {
+export function explain(issue: z.core.$ZodRawIssue): string | undefined {
   const what = expectedBy(issue as Issue);
   if (what === undefined) return undefined;
   const is = `${what} is expected`;
@@ -105,7 +104,7 @@ function counted(size: number | bigint, noun: string): string {
  * @param where it is in the request, where it is no body
  */
 export function faultsIn(
-  issues: readonly Issue[],
+  issues: readonly z.core.$ZodIssue[],
   value: unknown,
   max: number,
   where?: Fault["in"],
