@@ -44,7 +44,6 @@ interface Of {
 async function add(realm: TestRealm, of: Of = {}): Promise<string> {
   const id = newId(Date.now());
   const { name = "persons.sync", payload = { sync: SELF }, state = "dead", error = null } = of;
-  const isDead = state === "dead";
   await rowsOf(
     realm,
     `insert into jobs (id, name, payload, state, dedupe, serial_key, run_at, locked_until, attempts,
@@ -54,7 +53,7 @@ async function add(realm: TestRealm, of: Of = {}): Promise<string> {
         case when $4 in ('done', 'dead') then now() end)`,
     [
       ...[id, name, payload, state, of.dedupe ?? null, of.serialKey ?? null],
-      ...[of.due ?? 100_000_000, isDead ? 12 : 1, error],
+      ...[of.due ?? 100_000_000, state === "dead" ? 12 : 1, error],
     ],
   );
   return id;
