@@ -34,9 +34,10 @@ export async function waitUntilReady<P, Q, B>(
       actor,
     );
   };
-  // What it asked for is done: where its present state cannot be read now, it gets the first one.
+  // What it asked for is done: where its present state cannot be read now, it gets the first one. What it made may also
+  // have been refused meanwhile: that is its answer.
   const shown = await read().catch((error) => {
-    if (failureOf(error) === null) throw error;
+    if (failureOf(error)?.code !== "service.overloaded") throw error;
     return null;
   });
   if (shown === null) return { ...reply, headers };

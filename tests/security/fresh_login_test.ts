@@ -24,6 +24,7 @@ const DANGEROUS: Readonly<Record<string, unknown>> = {
   "PATCH /v1/webhooks/{id}": { url: "https://elsewhere.example.com" },
   "POST /v1/webhooks/{id}/undelete": undefined,
   "POST /v1/webhooks/{id}/rotate": {},
+  "PATCH /v1/ramps/{id}": { authentication: { api_key: "k", secret: "s" } },
 };
 /** Taken by the operator alone, whose key is no login. */
 const OPERATORS = [
@@ -46,7 +47,6 @@ const GUARDED = [
 /** Every other change: machines do it day by day, or it stops something. */
 const ORDINARY = [
   "POST /v1/ramps",
-  "PATCH /v1/ramps/{id}",
   "DELETE /v1/ramps/{id}",
   "POST /v1/ramps/{id}/undelete",
   "POST /v1/ramps/{id}/deposit",

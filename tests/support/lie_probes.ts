@@ -233,7 +233,8 @@ export function scannedBetween(answer: Scanned[], truth: Scanned[]): string | nu
   if (lacking.length > 0) return `lacks ${lacking}`;
   const added = answer.flatMap(({ transfers }) => transfers)
     .filter((one) => one.from !== null && !keys(truth).includes(keyOf(one)));
-  const consumed = (of: Scanned[]) => written(of.map((one) => one.consumed));
+  const consumed = (of: Scanned[]) =>
+    written(of.map((one) => one.consumed.map(({ input, hash }) => [input, hash])));
   if (consumed(answer) !== consumed(truth)) return `consumed ${consumed(answer)}`;
   return added.length === 0 ? null : `added ${written(added)}`;
 }

@@ -131,7 +131,9 @@ for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
     const input = `${ours.address}:0`;
     const watch = { ...watching([ours.address]), inputs: new Set([input]) };
     const [{ consumed }] = await scanned(chain, height, height, watch);
-    deepEqual(consumed, [{ input, hash }] satisfies Consumed[]);
+    // Of two nodes the other one does not show it in the block.
+    const few = names.length === 2 ? { few: true as const } : {};
+    deepEqual(consumed, [{ input, hash, ...few }] satisfies Consumed[]);
   });
 }
 
