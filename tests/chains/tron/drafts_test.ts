@@ -59,6 +59,30 @@ async function smallPart({ play: { node }, chain, lying }: Scene): Promise<void>
   ok(amount > 98n * TRX, `${amount}`);
 }
 
+/** A receiver that one node calls new, so that the payment would cost more than it may. */
+async function calledNew({ play: { node }, chain, lying, payer }: Scene): Promise<void> {
+  const to = newTronParty();
+  await node.fund(to.address, TRX);
+  lying.trick = async ({ path, body, honest }) =>
+    path.endsWith("/getaccount") && body.address === to.hex ? {} : await honest();
+  const order = pays(payer, to.address, TRX);
+  const budget = { contract: null, units: TRX / 2n };
+  await failsAs("held", chain.draft(order, "medium", budget));
+}
+
+async function heldLittle({ play: { node }, chain, lying }: Scene): Promise<void> {
+  const from = newTronParty();
+  await node.fund(from.address, 100n * TRX);
+  lying.trick = tells(from.hex, { balance: 2_000_000 });
+  await failsAs("held", chain.draft(pays(from, richTron().address, "all"), "medium"));
+}
+
+/** Lies of the second of two nodes. */
+const OF_TWO: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
+  "of two nodes one that calls a receiver new has no payment fail for its cost": calledNew,
+  "of two nodes one that tells little of what an address holds has no small part swept": heldLittle,
+};
+
 const STEPS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   "a node that calls a new receiver activated leaves no payment whose cost nobody believes":
     activated,
@@ -88,4 +112,12 @@ Deno.test("a payment on Tron is drafted by what as many nodes as the quorum tell
     };
     await failsAs("held", chain.draft(pays(payer, usdt, TRX), "medium"));
   });
+  for (const [name, lie] of Object.entries(OF_TWO)) {
+    await t.step(name, async () => {
+      const [honest, lying] = Array.from({ length: 2 }, () => node.peer());
+      const chain = await play.open([honest.url, lying.url], 2);
+      await lie({ play, chain, lying, payer, usdt });
+      ok(chain.reports().some((one) => one.includes("contradict each other on a transaction")));
+    });
+  }
 });

@@ -5,12 +5,13 @@
  */
 import type { Speed } from "../../../domain/speeds.ts";
 import { ChainError } from "../chain.ts";
-import { agreedDryRun, DISAGREED } from "../dry_run.ts";
+import { agreedDryRun } from "../dry_run.ts";
 import { transferCall } from "../evm/erc20.ts";
 import artefact from "../evm/token/Token.json" with { type: "json" };
 import type { Peer } from "../node_pool.ts";
 import type { Budget, Draft, NewToken, SendRequest } from "../outgoing.ts";
 import { toContractForm, toHexAddress } from "./address_forms.ts";
+import { draftTogether, type Facts } from "./agreed_facts.ts";
 import { type TriedCall, tryCall } from "./calls.ts";
 import type { Ethers, Tron } from "./context.ts";
 import {
@@ -25,7 +26,6 @@ import { type Moment, momentOf } from "./moment.ts";
 import { FEE_LIMIT_DEPLOY_MAX, FEE_LIMIT_MAX } from "./networks.ts";
 import { accountOf, assertPayable, assertTransfers, type Parties } from "./recipients.ts";
 import { tokenBalance } from "./token_calls.ts";
-import { reachedBy } from "../quorum.ts";
 import { bandwidthOf, type TronContract, type TronRaw } from "./transaction.ts";
 
 /** A drafted transaction; amounts are decimal text, because it is stored as JSON. */
@@ -92,67 +92,10 @@ export async function draftOrder(
   );
   // What lacks was compared.
   if (tron.nodes.quorum === 1 || draft.lacking > 0n) return draft;
-  return draftBy(tron, terms, await agreedFacts(tron, order));
-}
-
-/** What a node tells of an order that it would take. */
-interface Facts {
-  /** Base units that leave, all that is held where everything does; null where none do. */
-  readonly amount: bigint | null;
-  /** Sun that the sender holds. */
-  readonly held: bigint;
-  /** Whether the payment makes its receiver's account. */
-  readonly isNew: boolean;
-  /** The run of its contract; null for a payment of TRX. */
-  readonly tried: TriedCall | null;
-}
-
-/**
- * Reads what as many nodes as the quorum tell of an order. One node alone must not decide it: a transaction fails, and
- * burns TRX all the same, that it counted too little energy for; one to a receiver that it calls activated costs
- * several times its plan; and what it hides of a receiver would be lost. Of two counts of energy the higher one holds,
- * of three the middle.
- *
- * @throws {ChainError} the quorum's verdict, and `held` where nodes disagree
- */
-async function agreedFacts(tron: Tron, order: SendRequest): Promise<Facts> {
-  const { nodes } = tron;
-  const { heard } = await nodes.hear(
-    (peer) => examine(tron, peer, order).catch(verdictIn),
-    (some) => {
-      const against = some.filter(({ answer }) => answer instanceof ChainError).length;
-      return Math.max(against, some.length - against) >= nodes.quorum;
-    },
-  );
-  const facts = heard.flatMap(({ answer }) => answer instanceof ChainError ? [] : answer);
-  const against = heard.flatMap(({ answer }) => answer instanceof ChainError ? answer : []);
-  if (facts.length > 0 && against.length > 0) {
-    const names = heard.flatMap(({ peer, answer }) =>
-      answer instanceof ChainError ? peer.name : []
-    );
-    nodes.report(`${names.join(", ")} would not take a transaction of ${order.from}, others would`);
-  }
-  if (against.length >= nodes.quorum) throw against[0];
-  if (facts.length < nodes.quorum && against.length > 0) throw new ChainError("held", DISAGREED);
-  if (facts.length < nodes.quorum) {
-    throw new ChainError("unavailable", `only ${facts.length} nodes tell whether it would work`);
-  }
-  const triedBy = facts.flatMap(({ tried }) => tried ?? [])
-    .toSorted((one, other) => one.energy < other.energy ? 1 : -1);
-  const amounts = facts.flatMap(({ amount }) => amount ?? []);
-  return {
-    amount: amounts.length === 0 ? null : reachedBy(amounts, nodes.quorum),
-    held: reachedBy(facts.map(({ held }) => held), nodes.quorum),
-    isNew: facts.filter(({ isNew }) => !isNew).length < nodes.quorum,
-    tried: triedBy[Math.floor((triedBy.length - 1) / 2)] ?? null,
-  };
-}
-
-function verdictIn(error: unknown): ChainError {
-  const isVerdict = error instanceof ChainError &&
-    (error.fault === "refused" || error.fault === "insufficient");
-  if (isVerdict) return error;
-  throw error;
+  return await draftTogether(tron.nodes, order, {
+    examine: (peer) => examine(tron, peer, order),
+    draft: (facts) => draftBy(tron, terms, facts),
+  });
 }
 
 /** Asks a node whether it would take an order. */
