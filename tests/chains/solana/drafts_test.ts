@@ -156,5 +156,16 @@ Deno.test("a payment on Solana is drafted so that as many nodes as the quorum wo
       lying.trick = pretends(node, (one, address) => address === token.mint ? null : one);
       await failsAs("unavailable", scene.chain.draft(pays(scene, token.mint, true), "medium"));
     }));
+  await t.step(
+    "of two nodes one that counts many compute units has no payment fail for its cost",
+    () =>
+      among(2, async (scene) => {
+        const order = pays(scene, Keypair.generate().publicKey.toBase58(), true);
+        const budget = { contract: null, units: 7_000n };
+        equal((await scene.chain.draft(order, "medium", budget)).lacking, 0n);
+        lying.trick = tries(node, { unitsConsumed: 399_999 });
+        await failsAs("unavailable", scene.chain.draft(order, "medium", budget));
+      }),
+  );
   for (const one of nodes) await one[Symbol.asyncDispose]();
 });

@@ -9,6 +9,12 @@ import type { Nodes, Peer } from "../node_pool.ts";
 /** What a node says: the units that a transaction took, or null where it would not work. */
 type Tried = number | null;
 
+/** Compute units by the node that drafted a transaction, and by as many as the quorum. */
+interface CountedUnits {
+  readonly own: number;
+  readonly agreed: number;
+}
+
 /**
  * Has as many nodes as the quorum run a transaction: of two counts the higher one holds, of three the middle one.
  *
@@ -19,9 +25,9 @@ export async function agreedUnits(
   nodes: Nodes,
   peer: Peer,
   run: (one: Peer) => Promise<number>,
-): Promise<number> {
+): Promise<CountedUnits> {
   const own = await run(peer);
-  if (nodes.quorum === 1) return own;
+  if (nodes.quorum === 1) return { own, agreed: own };
   const { heard } = await nodes.hear(
     async (one): Promise<Tried> => one.name === peer.name ? own : await triedBy(one, run),
     (some) => {
@@ -30,7 +36,9 @@ export async function agreedUnits(
     },
   );
   const works = heard.flatMap(({ answer }) => answer ?? []).toSorted((one, other) => other - one);
-  if (works.length >= nodes.quorum) return works[Math.floor((works.length - 1) / 2)];
+  if (works.length >= nodes.quorum) {
+    return { own, agreed: works[Math.floor((works.length - 1) / 2)] };
+  }
   const against = heard.filter(({ answer }) => answer === null).map(({ peer: { name } }) => name);
   if (against.length > 0) {
     nodes.report(`${peer.name} would take a transaction of ours, ${against.join(", ")} would not`);

@@ -5,7 +5,7 @@
  */
 import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
-import { agreedDryRun } from "../dry_run.ts";
+import { agreedDryRun, DISAGREED } from "../dry_run.ts";
 import type { Peer } from "../node_pool.ts";
 import type { Budget, Draft, SendRequest } from "../outgoing.ts";
 import type { Speed } from "../../../domain/speeds.ts";
@@ -129,7 +129,7 @@ async function draftThrough(solana: Solana, peer: Peer, terms: Terms): Promise<D
   if (cheapest.lacking > 0n) return cheapest;
   const tried = await tryClosing(
     body,
-    (one) => computeFor(solana, peer, order, one),
+    (one) => computeFor(solana, peer, terms, one),
   );
   return draftOf(terms, standing, tried);
 }
@@ -303,11 +303,13 @@ function isMissing(
 async function computeFor(
   solana: Solana,
   peer: Peer,
-  order: PayOrder | DeployOrder,
+  { order, budget }: Terms,
   body: Body,
 ): Promise<number> {
   const { times, of, more } = COMPUTE_MARGIN;
-  const used = await agreedUnits(solana.nodes, peer, async (one) => {
+  const salt = more + randomBelow(COMPUTE_SALT);
+  const limitOf = (used: number) => Math.ceil(used * times / of) + salt;
+  const { own, agreed } = await agreedUnits(solana.nodes, peer, async (one) => {
     if (one.name !== peer.name && order.kind === "pay") {
       const { held } = await standingOf(solana, one, order);
       // Dust of a stranger makes nodes differ for a moment: it does not double what is there.
@@ -317,7 +319,11 @@ async function computeFor(
     }
     return await unitsOf(solana, one, order, withoutBid(body));
   });
-  return Math.ceil(used * times / of) + more + randomBelow(COMPUTE_SALT);
+  const exceeds = (used: number) =>
+    budget !== null && costOf(order, { ...body, computeLimit: limitOf(used) }) > budget.units;
+  // Of two counts the higher one holds: it would alone have the payment fail.
+  if (exceeds(agreed) && !exceeds(own)) throw new ChainError("held", DISAGREED);
+  return limitOf(agreed);
 }
 
 /** Has a node run a transaction. Gives the compute units that it took. */
