@@ -4,7 +4,7 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { agreedDryRun } from "../dry_run.ts";
+import { agreedDryRun, DISAGREED } from "../dry_run.ts";
 import { allOf, type Peer } from "../node_pool.ts";
 import type { Speed } from "../../../domain/speeds.ts";
 import type { Budget, Draft, NewToken, Plan, Redraft, SendRequest } from "../outgoing.ts";
@@ -70,6 +70,9 @@ interface Terms {
   readonly prices: Readonly<Record<Speed, GasPrice>>;
 }
 
+/** What nodes tell that an address holds differs by dust, and not by so many times. */
+const PART_MAX = 2n;
+
 /** Tries and prices an order; its gas limit times its bid per gas is within its budget. */
 export async function draftOrder(
   evm: Evm,
@@ -107,12 +110,36 @@ async function confirmedGas(evm: Evm, terms: Terms, draft: Draft): Promise<Draft
   const heldOf = (paid: Contract) =>
     reachedBy(told.map(({ held: { coin, token } }) => paid === null ? coin : token), quorum);
   const source = all === null ? null : heldOf(contract);
-  // One node that tells too much would have everything paid, and more: nobody could mine that.
-  const isAll = source === null || BigInt(all!) <= source;
+  // Dust of a stranger makes nodes differ for a moment: it does not double what is there.
+  const near = told.filter(({ held: { coin, token } }) =>
+    source === null || (contract === null ? coin : token) <= PART_MAX * source
+  );
+  if (told.length >= quorum && near.length < quorum) throw new ChainError("held", DISAGREED);
+  // One node that tells too much would have everything paid, and more: nobody could mine that. One that tells little
+  // would have a small part leave for a whole fee.
+  const isAll = source === null ||
+    (BigInt(all!) <= source && source <= PART_MAX * BigInt(all!));
   if (told[0].gas === BigInt(gas) && isAll) return draft;
   const amount = all === null ? amountOf(order) : BigInt(all);
   const moved = isAll ? { ...call, amount } : callOf(evm, order, { coin: source, token: source });
-  return priceOf(evm, terms, { ...moved, contract, gas: told[0].gas, held: heldOf(feeToken) });
+  const priced = (by: bigint) =>
+    priceOf(evm, terms, { ...moved, contract, gas: by, held: heldOf(feeToken) });
+  // Of two counts the higher one holds: it would alone have the payment fail.
+  const dear = told.filter((one) => exceeds(() => priced(one.gas))).length;
+  if (dear > 0 && dear < quorum && exceeds(() => priced(told[0].gas))) {
+    throw new ChainError("held", DISAGREED);
+  }
+  return priced(told[0].gas);
+}
+
+function exceeds(price: () => Draft): boolean {
+  try {
+    price();
+    return false;
+  } catch (error) {
+    if (error instanceof ChainError && error.fault === "exceeded") return true;
+    throw error;
+  }
 }
 
 /** The amount of an order that does not pay everything. */
