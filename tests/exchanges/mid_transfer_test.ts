@@ -4,6 +4,7 @@ import { checkExternalRamp } from "../../workers/exchanges/checks.ts";
 import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
 import { EXCHANGE_KEY } from "../support/exchange_server.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
+import { openTestPoller } from "../support/scan_steps.ts";
 
 const APPLY = "POST /sapi/v1/capital/withdraw/apply";
 const HISTORY = "GET /sapi/v1/capital/withdraw/history";
@@ -26,6 +27,8 @@ Deno.test("transfers with an exchange, changed under way", async (t) => {
     "the account is frozen or moves are stopped before a withdraw is paid: it waits, and is paid once":
       held,
     "a like payment with an id that somebody else gave is not taken for ours": foreign,
+    "the exchange is away for ever after it was asked: what arrived ends it, and a person is told of the rest":
+      away,
   };
   for (const [name, work] of Object.entries(steps)) await t.step(name, () => work(fixture));
 });
@@ -108,6 +111,27 @@ async function foreign(fixture: ExchangeFixture): Promise<void> {
   const row = await fixture.advance(id);
   equal(asked(fixture), before + 1);
   equal(row.exchange.reference, exchange.withdrawals.at(-1)!.id);
+}
+
+async function away(fixture: ExchangeFixture): Promise<void> {
+  const { realm, funded, exchange } = fixture;
+  using poller = openTestPoller(realm);
+  const lost = await lostDeposit(fixture, "1.8");
+  const { id } = made(await fixture.deposit({ value: "1.9" }));
+  await fixture.advance(id);
+  const last = exchange.withdrawals.at(-1)!;
+  const txId = await funded.anvil.send({ to: last.address, value: 19n * 10n ** 17n });
+  Object.assign(last, { status: 6, txId });
+  await fixture.advance(id);
+  exchange.instead = () => new Response("no", { status: 503 });
+  await funded.anvil.mine(4);
+  await poller.follow();
+  equal((await fixture.advance(id)).status, "DONE");
+  equal((await fixture.advance(lost, { now: Date.now() + HOUR })).status, "PROCESSING");
+  const told = await fixture.advance(lost, { now: Date.now() + 25 * HOUR });
+  exchange.instead = () => null;
+  equal(told.status, "UNCLEAR");
+  match(told.reason, /could not be asked since/);
 }
 
 /** How many withdrawals there are. */

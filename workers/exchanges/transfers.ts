@@ -88,7 +88,8 @@ export async function advanceTransfer(
 
 /**
  * Logs a failed call. A transfer that nothing was done for yet fails where the exchange refuses to
- * name an address, and after a day: value is not blocked for an exchange that is away.
+ * name an address, and after a day: value is not blocked for an exchange that is away. Any other is carried on by what
+ * is known here: the exchange may be away for ever.
  */
 async function noteFailure(work: CarriedTransfer, error: ExchangeError): Promise<void> {
   const { context, row } = work;
@@ -96,11 +97,32 @@ async function noteFailure(work: CarriedTransfer, error: ExchangeError): Promise
   context.log("warn", "exchange", {
     ...{ transfer: row.id, ramp: row.external_ramp, fault, reason: message },
   });
+  if (row.state !== "new") return await followAlone(work);
   const refuses = row.kind === "withdraw" && (fault === "refused" || fault === "key");
-  if (row.state !== "new" || !(refuses || isLate(work))) return;
+  if (!(refuses || isLate(work))) return;
   if (row.doubtful) return await leaveUnclear(work, DOUBTFUL); // a newer database may have asked
   const code = fault === "timeout" ? "upstream.timeout" : "upstream.failed";
   await fail(work, { code, detail: `the exchange was asked for nothing: ${message}` });
+}
+
+/** Carries on what was asked for, or paid, where the exchange cannot be asked. */
+async function followAlone(work: CarriedTransfer): Promise<void> {
+  const { context, row } = work;
+  const { actor } = context;
+  if (row.state === "asking") {
+    if (actor.at - row.asked_at! <= BEGIN_MS) return;
+    return await leaveUnclear(
+      work,
+      "the exchange was asked, its answer is lost, and it could not be asked since",
+    );
+  }
+  await context.step(
+    (tx) =>
+      row.kind === "deposit"
+        ? followDeposit(tx, actor, row.id)
+        : followWithdraw(tx, actor, row.id, []),
+    { lockLedger: true },
+  );
 }
 
 function isLate({ context, row }: CarriedTransfer): boolean {
