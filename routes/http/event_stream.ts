@@ -102,8 +102,7 @@ function streamOf(
       release();
     },
   };
-  let close = () => {};
-  const forget = options.ending.add(() => close());
+  let [close, forget] = [() => {}, () => {}];
   const encoder = new TextEncoder();
   return new ReadableStream<Uint8Array>({
     start(controller) {
@@ -116,7 +115,10 @@ function streamOf(
           // the caller has left meanwhile
         }
       };
+      forget = options.ending.add(close); // which closes it at once where the end has begun
+      if (stream.ended) return;
       controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\nid: ${cursor}\n\n`));
+      unread = setTimeout(close, UNREAD_MAX_MS);
     },
     async pull(controller) {
       clearTimeout(unread);

@@ -98,12 +98,12 @@ export function streamOf(
   let unread: ReturnType<typeof setTimeout> | undefined;
   let ended = false;
   let fail = (_reason: unknown) => {};
-  const forget = ending?.add((reason) => fail(reason));
+  let forget = () => {};
   const end = () => {
     if (ended) return;
     ended = true;
     clearTimeout(unread);
-    forget?.();
+    forget();
     leave();
     void pieces.return(undefined).catch(() => {});
   };
@@ -115,7 +115,8 @@ export function streamOf(
         end();
         controller.error(reason);
       };
-      unread = setTimeout(() => fail(new Error("nobody reads")), UNREAD_MAX_MS);
+      if (ending !== undefined) forget = ending.add(fail); // at once where the end has begun
+      if (!ended) unread = setTimeout(() => fail(new Error("nobody reads")), UNREAD_MAX_MS);
     },
     async pull(controller) {
       clearTimeout(unread);

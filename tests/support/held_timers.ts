@@ -1,0 +1,30 @@
+/** Timers that run when a test says so: what takes a minute is not waited for. @module */
+
+/** Timers that were set meanwhile. */
+export interface HeldTimers extends Disposable {
+  /** How many have been set. */
+  count(): number;
+  /** Runs those that were set, those of the shortest time first, each after what followed from the one before. */
+  run(): Promise<void>;
+}
+
+/** Holds all timers that are set until it is disposed of. */
+export function holdingTimers(): HeldTimers {
+  const { setTimeout } = globalThis;
+  const held: { run: () => void; ms: number }[] = [];
+  const hold = (run: () => void, ms = 0) => {
+    held.push({ run, ms });
+    return -held.length; // no timer of the runtime has such a number
+  };
+  Object.assign(globalThis, { setTimeout: hold });
+  return {
+    count: () => held.length,
+    async run() {
+      for (const { run } of held.splice(0).sort((a, b) => a.ms - b.ms)) {
+        run();
+        await new Promise((resolve) => setTimeout(resolve));
+      }
+    },
+    [Symbol.dispose]: () => void Object.assign(globalThis, { setTimeout }),
+  };
+}
