@@ -10,6 +10,29 @@ import {
 } from "../db/errors.ts";
 import { DomainError } from "./errors.ts";
 
+/**
+ * Waits for what must be known before anything is done for good. Nothing was done where it fails, also where its own answer
+ * was lost.
+ */
+export async function beforehand<T>(question: Promise<T>): Promise<T> {
+  try {
+    return await question;
+  } catch (cause) {
+    if (!mayBeDone(cause)) throw cause;
+    throw new Contention("what must be known first was not answered", { cause });
+  }
+}
+
+/** Waits for a read of what was done. Where it cannot be read now it may not be said that nothing was done. */
+export async function afterwards<T>(read: Promise<T>): Promise<T> {
+  try {
+    return await read;
+  } catch (cause) {
+    if (failureOf(cause) === null) throw cause;
+    throw new Contention("what was done cannot be read now", { cause, mayBeDone: true });
+  }
+}
+
 /** Describes a failure to the caller; null for an internal one. */
 export function failureOf(error: unknown): DomainError | null {
   if (error instanceof DomainError) return error;

@@ -13,6 +13,7 @@ import { type Actor, reachesRealm } from "../actor.ts";
 import { type Answer, keyReused } from "../command.ts";
 import { Flag } from "../entity.ts";
 import { DomainError, type ErrorCode, type ErrorExtra } from "../errors.ts";
+import { afterwards } from "../failures.ts";
 import { refusal, TransactionView } from "./posting.ts";
 import { rightsOf } from "../permissions.ts";
 import { cachedEndpoints, findEndpoints, type TransferEndpoints } from "./parties.ts";
@@ -187,7 +188,8 @@ async function answerReplay(
     return await answerRefused(pool, request, refused, replayed);
   }
   const ids = kept.transactions.filter((_, i) => !kept.refusals?.[i]);
-  const byId = await rowsAsThen(pool, ids, request);
+  const read = rowsAsThen(pool, ids, request);
+  const byId = await (kept.own ? afterwards(read) : read);
   const unresolved = new Map(
     (kept.unresolved as Unresolved[] | null ?? []).map((one) => [one.index, one]),
   );

@@ -14,6 +14,7 @@ import { type Actor, reachesRealm } from "../actor.ts";
 import { type Answer, type IdempotencyClaim, keyReused } from "../command.ts";
 import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
+import { afterwards } from "../failures.ts";
 import { refusal, type TransactionFields } from "./posting.ts";
 import { Amount, AmountOrZero } from "../money.ts";
 import { mayReadAccount, rightsOf } from "../permissions.ts";
@@ -146,7 +147,8 @@ export async function answerReplay(
   }
   const { transaction } = replay;
   const read = () => reading(pool, (db) => selectTransactions(db, [transaction]));
-  const [row] = await request.besideQueue(read);
+  const [row] =
+    await (replay.own ? afterwards(request.besideQueue(read)) : request.besideQueue(read));
   return answerPosted(request, printAsThen(actor, input, row), !replay.own);
 }
 

@@ -12,8 +12,11 @@ const REQUESTS_MAX = 1000;
 const REQUESTS_OF_HOUSE = 50;
 /** One user has at most so many times as many of them as are free: of 950 760, and the next user 152 more. */
 const USER_SHARE = 4;
-/** Longer than any statement may run, so that the database's own answer comes first. */
-const DATABASE_TIMEOUT_MS = 60_000;
+/**
+ * Longer than work may wait for a connection and for the database, so that the database's own answer comes first: it says
+ * whether what was asked may have been done.
+ */
+const DATABASE_TIMEOUT_MS = 90_000;
 /** Searches of a realm that run at once: they may be slow, and transfers must pass beside them. */
 const SEARCHES_MAX = 2;
 const SEARCHES_WAITING_MAX = 50;

@@ -4,6 +4,7 @@
  * @module
  */
 import { type Db, isKept, runQuery } from "../../domain/command.ts";
+import { beforehand } from "../../domain/failures.ts";
 import { readingPlatform, withConcurrencyLimit } from "./concurrency_limit.ts";
 import type { Call } from "./route.ts";
 
@@ -13,7 +14,7 @@ export function readEarly<P, Q, B, T>(
   work: (db: Db) => Promise<T>,
 ): Promise<T> {
   const { pool } = realm!;
-  return withConcurrencyLimit(pool, () => runQuery(pool, work), actor);
+  return beforehand(withConcurrencyLimit(pool, () => runQuery(pool, work), actor));
 }
 
 /** Whether the answer of a request is kept under its key already. @throws {DomainError} service.overloaded */
@@ -21,7 +22,7 @@ export async function isRepeat<P, Q, B>(call: Call<P, Q, B>): Promise<boolean> {
   const { realm, actor, idempotency } = call;
   if (idempotency === null) return false;
   const { pool } = realm!;
-  return await withConcurrencyLimit(pool, () => isKept(pool, idempotency), actor);
+  return await beforehand(withConcurrencyLimit(pool, () => isKept(pool, idempotency), actor));
 }
 
 /** Runs early reads in the platform's database, for a user of a realm. @throws {DomainError} service.overloaded */
@@ -30,5 +31,6 @@ export function readPlatformEarly<P, Q, B, T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const { actor } = call;
-  return readingPlatform(actor.realm.id, work, { user: actor.user, signal: call.signal() });
+  const caller = { user: actor.user, signal: call.signal() };
+  return beforehand(readingPlatform(actor.realm.id, work, caller));
 }

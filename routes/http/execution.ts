@@ -22,6 +22,7 @@ import {
 import { confirmed } from "../../domain/realms/attestations.ts";
 import { type NewBatch, transferMany } from "../../domain/ledger/batches.ts";
 import { DomainError } from "../../domain/errors.ts";
+import { beforehand } from "../../domain/failures.ts";
 import {
   type NewTransaction,
   type PostingContext,
@@ -138,7 +139,8 @@ async function whileStanding<T>(
   work: Promise<T>,
 ): Promise<T> {
   const done = await work;
-  const lost = await lostStanding();
+  const asked = lostStanding();
+  const lost = asked === null ? null : await beforehand(asked); // where it fails, all is taken back
   if (lost !== null) throw lost;
   return done;
 }
@@ -287,7 +289,8 @@ function transferRequest<P, B>(call: Call<P, DryRunQuery, B>, status: number): T
     idempotency: call.query.dry_run ? null : call.idempotency,
     status,
     problem: (refused, requestId) => refusalOf(call, refused, requestId),
-    besideQueue: (work) => besideQueue(call.realm!.pool, work, { user: call.actor.user }),
+    besideQueue: (work) =>
+      beforehand(besideQueue(call.realm!.pool, work, { user: call.actor.user })),
     lostStanding: call.lostStanding,
   };
 }
