@@ -26,7 +26,7 @@ export async function waitUntilReady<P, Q, B>(
   const headers = { ...reply.headers, "preference-applied": `wait=${call.preferWaitS}` };
   // Its rights may have changed since it began to wait, and its key may have ended.
   const read = async () => {
-    const actor = isReady ? await call.actorNow() : null;
+    const actor = isReady ? await actorOf(call) : null;
     if (actor === null) return null;
     return await withConcurrencyLimit(
       pool,
@@ -43,4 +43,12 @@ export async function waitUntilReady<P, Q, B>(
   if (shown === null) return { ...reply, headers };
   const { etag: _before, ...rest }: Record<string, string> = headers;
   return { ...reply, body: JSON.stringify(shown), headers: rest };
+}
+
+/** The caller with its present rights; null where its key has ended, and where nobody can tell now. */
+async function actorOf<P, Q, B>({ actorNow }: Call<P, Q, B>): Promise<Actor | null> {
+  return await actorNow().catch((error) => {
+    if (failureOf(error) === null) throw error;
+    return null;
+  });
 }

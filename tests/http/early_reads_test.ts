@@ -211,7 +211,10 @@ Deno.test("a request that waited for what it made gets its first state where the
       ready,
     );
   const busy = new DomainError("service.overloaded", "too many wait", { retryAfterS: 1 });
-  equal((await waiting(() => Promise.reject(busy))).body, reply.body);
+  const limited = new DomainError("rate.limited", "too many wrong keys", { retryAfterS: 60 });
+  for (const why of [busy, limited]) {
+    equal((await waiting(() => Promise.reject(why))).body, reply.body, why.code);
+  }
   equal((await waiting(() => Promise.resolve(null))).body, reply.body);
   equal(
     (await waiting(() => Promise.resolve({ ...realm.admin.actor }))).body.includes("ready"),
