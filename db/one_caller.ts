@@ -159,7 +159,7 @@ function keep({ sent, pool, isShared }: Connection, statement: Statement): void 
 function run(state: State, statement: Statement, isAgain = false): void {
   take(state, urgent.has(statement)).then((connection) => {
     if (isAgain) renewStatement(statement);
-    if (statement.cancelled) return leave(state, connection);
+    if (statement.cancelled) return leave(state, connection, false); // it may never have connected, and never close
     const { resolve, reject } = statement;
     statement.resolve = (answer) => {
       leave(state, connection);

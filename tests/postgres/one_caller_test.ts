@@ -197,3 +197,27 @@ Deno.test("a connection whose lifetime passes during its last transaction is wai
     globalThis.setTimeout = plain;
   }
 });
+
+Deno.test("a pool whose statement was canceled before it was sent is ended at once", async () => {
+  const plain = globalThis.setTimeout;
+  const passed: number[] = [];
+  const noted = (work: () => void, ms: number) =>
+    plain(() => {
+      passed.push(ms);
+      work();
+    }, ms);
+  const parseJson = parseStoredJson;
+  const database = openDatabase({ url: superuserUrl(), prepare: true, parseJson, platformMax: 1 });
+  globalThis.setTimeout = noted as typeof setTimeout;
+  try {
+    const asked = database.platform.sql`select 1`;
+    const canceled = asked.then(() => null, codeOf);
+    asked.cancel();
+    equal(await canceled, "57014");
+    await new Promise((resolve) => plain(resolve)); // its connection was given, and given back
+    await database.close();
+    deepEqual(passed.filter((ms) => ms >= 1000), []);
+  } finally {
+    globalThis.setTimeout = plain;
+  }
+});
