@@ -10,7 +10,7 @@ import type { Nodes, Peer } from "../node_pool.ts";
 type Tried = number | null;
 
 /** Compute units by the node that drafted a transaction, and by as many as the quorum. */
-interface CountedUnits {
+export interface CountedUnits {
   readonly own: number;
   readonly agreed: number;
 }

@@ -24,7 +24,7 @@ export interface Facts {
 }
 
 /** How an order is examined through a node, and priced by what was told. */
-interface Drafting {
+export interface Drafting {
   examine(peer: Peer): Promise<Facts>;
   draft(facts: Facts): Draft;
 }
