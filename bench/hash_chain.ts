@@ -12,7 +12,7 @@ const SHARE_MAX = 0.05;
 /** Measures it, with the workers of the stand's own service, which is busy with nothing else. */
 export async function benchHashChain(field: Field, seconds: number): Promise<void> {
   const { stand, realm, generator, service: working } = field;
-  const serving = await startService(stand);
+  const serving = await startService(stand, { logged: true });
   const waiting = async () => {
     const [{ waiting }] = await stand.sql.unsafe<{ waiting: boolean }[]>(
       `select exists (select from ${realm.schema}.ledger_commits) as waiting`,

@@ -48,6 +48,7 @@ export async function startPostgres15(
     superuserUrl: url("postgres", "purser"),
     pid: child.pid,
     clusterDir,
+    isForeign: true,
     async stop() {
       child.kill("SIGINT");
       await child.status;

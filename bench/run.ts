@@ -11,8 +11,8 @@
  * Whatever was measured, audit and verify then read the realms that were under load: where they find a fault, the
  * bench ends with 1.
  *
- * `--only=` one of the parts alone: rows whose name contains the text; `first_minute`, `batches`, `statements`, `stalls`,
- * `hash_chain`, `memory`, `processes`, `growth [--transactions=N]`, `paths`, `older`; `events`, what webhooks cost and
+ * `--only=` one of the parts alone: rows whose name contains the text; `minutes`, the first and the fifth; `batches`, `statements`,
+ * `stalls`, `hash_chain`, `memory`, `processes`, `growth [--transactions=N]`, `paths`, `older`; `events`, what webhooks cost and
  * how fast they are; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
  * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
  * `people [--persons=N]`, synchronisation and lists of persons; `attacks [--name=text]`, transfers under attack;
@@ -27,7 +27,6 @@ import { benchAttacks } from "./attacks.ts";
 import { benchBatches } from "./batch_cost.ts";
 import { benchCoins } from "./coins.ts";
 import { benchEvents } from "./events.ts";
-import { age, firstMinute } from "./first_minute.ts";
 import { benchFuzz } from "./fuzz.ts";
 import { compareProcesses, grow } from "./growth.ts";
 import { benchKills } from "./kills.ts";
@@ -37,6 +36,7 @@ import type { Field } from "./measure.ts";
 import { benchMemory } from "./memory.ts";
 import { benchMoves } from "./moves.ts";
 import { startPostgres15 } from "./older_postgres.ts";
+import { age, measureLaterMinute, measureMinute } from "./minutes.ts";
 import { benchParse } from "./parse.ts";
 import { benchPaths } from "./paths.ts";
 import { benchPauses } from "./pauses.ts";
@@ -68,10 +68,12 @@ const MANY_ACCOUNTS = 100_000;
 const WARM_S = 2;
 /** Parts that `--only` names, besides rows. */
 const PARTS = [
-  ...["first_minute", "batches", "statements", "stalls", "hash_chain", "memory", "processes"],
+  ...["minutes", "batches", "statements", "stalls", "hash_chain", "memory", "processes"],
   "growth",
   ...["paths", "older"],
 ];
+/** Of the fresh installation, the minute that is measured beside the first. */
+const MINUTES = 5;
 /** How long all of `--quick` may take. */
 const QUICK_MAX_S = 240;
 /** How many transactions growth is measured to, from a tenth of them. */
@@ -117,8 +119,8 @@ function options() {
     rounds: Number(values.rounds ?? (quick ? 3 : 7)),
     seconds: Number(values.seconds ?? (quick ? 2 : 4)),
     transactions: Number(values.transactions ?? GROWTH),
-    /** How old the installation is when its rounds begin. */
-    minutes: Number(values.minutes ?? (quick ? 0 : 5)),
+    /** How old the installation is when its rounds begin, and which of its minutes is measured before; 0 for none. */
+    minutes: Number(values.minutes ?? (quick ? 0 : MINUTES)),
   };
 }
 
@@ -134,8 +136,9 @@ async function build(asked: Asked, server: Server | undefined, accounts: number)
   const independent = await openIndependentYardstick(stand, how);
   const generator = await chooseGenerator(work, asked);
   const field = { stand, service, realm, generator, yardsticks: { independent, own: independent } };
-  if (asked.only === undefined || asked.only === "first_minute") {
-    await firstMinute(field, asked.quick ? 10 : 60, Math.min(asked.seconds, 3));
+  if (asked.only === undefined || asked.only === "minutes") {
+    const length = asked.quick ? 10 : 60;
+    await measureMinute(field, `first ${length} s`, length, minuteTurn(asked));
   }
   const other = server === undefined
     ? await makeRealm(stand, service, { name: "yardstick", accounts: 1 })
@@ -181,16 +184,24 @@ async function table(field: Field, rows: Row[], { rounds, seconds }: Asked): Pro
   console.log(show(rows, found, { ...field, rounds, seconds }));
 }
 
+/** Seconds of a turn where a minute is measured. */
+function minuteTurn({ seconds }: Asked): number {
+  return Math.min(seconds, 3);
+}
+
 /** Runs what was asked for on a stand that is ready. */
 async function compare(built: Built, asked: Asked): Promise<void> {
-  const { seconds, only, quick } = asked;
+  const { seconds, only, quick, minutes } = asked;
   const rows = rowsOf(seconds, built.large);
+  if (minutes > 0 && (only === undefined || only === "minutes")) {
+    await measureLaterMinute(built, built.bornAt, minutes, minuteTurn(asked));
+  }
   if (!PARTS.includes(only ?? "")) {
     const wanted = rows.filter(({ name, yardstick }) =>
       yardstick?.of === "independent" || !only || name.includes(only)
     );
     await warm(built, Math.min(WARM_S, seconds));
-    await age(built, built.bornAt, asked.minutes);
+    await age(built, built.bornAt, minutes);
     await table(built, wanted, asked);
   }
   const part = (name: string, long = false) =>

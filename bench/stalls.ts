@@ -12,6 +12,7 @@ export async function benchStalls(field: Field, folder: string, seconds: number)
   using _other = await suspend(field.service.pid); // whose workers would do the work of this one's
   const service = await startService(field.stand, {
     workers: true,
+    logged: true,
     entry: MONITOR,
     env: { PAUSES_FILE: file },
   });

@@ -6,6 +6,7 @@
  */
 import postgres from "postgres";
 import { type EmbeddedPostgres, startEmbedded } from "../db/embedded/embedded.ts";
+import { preallocateLater } from "../db/embedded/wal_segments.ts";
 import { newIds } from "../domain/ids.ts";
 import { allocatorOf } from "../launcher/allocator.ts";
 import { freePort } from "../tests/support/ports.ts";
@@ -33,7 +34,12 @@ export interface Service {
 }
 
 /** The PostgreSQL of a stand. */
-export type Server = Pick<EmbeddedPostgres, "url" | "superuserUrl" | "pid" | "clusterDir" | "stop">;
+export type Server =
+  & Pick<EmbeddedPostgres, "url" | "superuserUrl" | "pid" | "clusterDir" | "stop">
+  & {
+    /** Not the one that the service brings: nobody preallocates its log. */
+    isForeign?: boolean;
+  };
 
 /** Everything that is measured. */
 export interface Stand {
@@ -92,6 +98,12 @@ export function settingsOf(stand: Stand): Record<string, string> {
   };
 }
 
+/** The settings without those of the log, which has a line for each request then. */
+function withDefaultLog(settings: Record<string, string>): Record<string, string> {
+  const { LOG_LEVEL: _level, LOG_FORMAT: _format, ...others } = settings;
+  return others;
+}
+
 /** Starts a serving process and waits until it answers. */
 export async function startService(
   stand: Stand,
@@ -102,23 +114,26 @@ export async function startService(
     entry?: string;
     command?: "start" | "worker";
     env?: Record<string, string>;
+    /** Writes a line of log for each request, as by default. */
+    logged?: boolean;
   } = {},
 ): Promise<Service> {
   const port = freePort();
+  const settings = options.logged ? withDefaultLog(settingsOf(stand)) : settingsOf(stand);
   const child = new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", V8_FLAGS, ...PERMISSIONS, ...options.flags ?? []],
       ...[options.entry ?? MAIN, options.command ?? "start"],
     ],
     env: {
-      ...settingsOf(stand),
+      ...settings,
       ...await allocatorOf(Deno.env.toObject()),
       PORT: String(port),
       WORKERS: options.workers ? "on" : "off",
       ...options.env,
     },
     stdout: "null",
-    stderr: "inherit",
+    stderr: options.logged ? "null" : "inherit",
   }).spawn();
   return await serviceOf(child, port);
 }
@@ -128,18 +143,31 @@ export async function startWorker(stand: Stand, folder: string): Promise<Service
   return await startService(stand, { command: "worker", env: { DATA_DIR: `${folder}/records` } });
 }
 
-/** Starts the service as users do: by the task of their command line, with its default settings. */
+/**
+ * Starts the service as users do: by the task of their command line, with its default settings. The log of the server
+ * is preallocated, as the launcher does for one of its own.
+ */
 export async function startDefault(stand: Stand, folder: string): Promise<Service> {
   const port = freePort();
-  const { LOG_LEVEL: _level, LOG_FORMAT: _format, ...settings } = settingsOf(stand);
   const child = new Deno.Command(Deno.execPath(), {
     args: await readTask("start"),
     cwd: ROOT,
-    env: { ...settings, PORT: String(port), DATA_DIR: `${folder}/records` },
+    env: {
+      ...withDefaultLog(settingsOf(stand)),
+      ...{ PORT: String(port), DATA_DIR: `${folder}/records` },
+    },
     stdout: "null",
     stderr: "null", // a line for each request
   }).spawn();
-  return await serviceOf(child, port);
+  const preallocation = stand.server.isForeign ? null : preallocateLater(stand.server);
+  const service = await serviceOf(child, port);
+  return {
+    ...service,
+    async stop() {
+      await service.stop();
+      await preallocation?.stop();
+    },
+  };
 }
 
 /** The arguments with which a task of the command line runs Deno. */

@@ -5,7 +5,11 @@
  */
 import type { Database, Pool, RealmLocation } from "../../db/database.ts";
 import type { AccountSummary } from "../../db/accounts/account_lookup.ts";
-import { openPostingQueue, type PostingQueue } from "../../db/ledger/posting_queue.ts";
+import {
+  openPostingQueue,
+  type PostingQueue,
+  type PostingQueueOptions,
+} from "../../db/ledger/posting_queue.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Actor, RealmDefaults } from "../actor.ts";
@@ -68,21 +72,35 @@ export interface RealmContexts {
 const CONTEXTS_MAX = 2000;
 const FACTS_MAX = 200_000;
 
+/** How many realms are held, and how their posting queues work. */
+export interface RealmContextsOptions {
+  contextsMax?: number;
+  queues?: PostingQueueOptions;
+}
+
 /** Prepares the realms in use; none is read before it is asked for. */
 export function openRealmContexts(
   database: Database,
   now: () => number,
-  contextsMax = CONTEXTS_MAX,
+  options: RealmContextsOptions = {},
 ): RealmContexts {
+  const { contextsMax = CONTEXTS_MAX } = options;
   const contexts = new Map<string, RealmContext>(); // the longest unused first
   let last: RealmContext | undefined; // the one used last, which needs no new place
   const queues = new Map<string, PostingQueue>(); // one per realm, also while its context is forgotten
+  const queueOf = (id: string, locate: () => RealmLocation) => {
+    const open = queues.get(id);
+    if (open !== undefined) return open;
+    const queue = openPostingQueue(database.postingPool(locate()), options.queues);
+    queues.set(id, queue);
+    return queue;
+  };
   async function load(id: string): Promise<RealmContext | null> {
     const row = isId(id) ? await reading(database.platform, (db) => selectRealm(db, id)) : null;
     if (row === null) return null;
     const existing = contexts.get(id);
     if (existing !== undefined) return existing;
-    const context = createContext(database, row, now, queues);
+    const context = createContext(database, row, now, queueOf);
     if (contexts.size >= contextsMax) contexts.delete(contexts.keys().next().value!);
     contexts.set(id, context);
     return last = context;
@@ -105,7 +123,7 @@ function createContext(
   database: Database,
   first: RealmRow,
   now: () => number,
-  queues: Map<string, PostingQueue>,
+  queueOf: (id: string, locate: () => RealmLocation) => PostingQueue,
 ): RealmContext {
   const cache = openRevocationCache(database, first, now);
   /** What follows from the row: each request asks several times, and a row stays until it is read again. */
@@ -131,14 +149,7 @@ function createContext(
     replica: openRealmReplica(database, first.id, locate),
     row: cache.row,
     defaults: () => present().defaults,
-    queue() {
-      const open = queues.get(first.id);
-      if (open !== undefined) return open;
-      const pool = database.postingPool(locate());
-      const queue = openPostingQueue(pool);
-      queues.set(first.id, queue);
-      return queue;
-    },
+    queue: () => queueOf(first.id, locate),
     accountCache: openAccountCache(),
     time: cache.time,
     ...answersOf(cache, cache.whenFresh),

@@ -107,7 +107,7 @@ function processMetrics(services: Services): Metric[] {
   const { realms, config } = services;
   const queues = realms.queues();
   const stats = queues.map((queue) => queue.stats());
-  const sum = (of: "batches" | "moves" | "retries" | "resends") =>
+  const sum = (of: "batches" | "moves" | "retries" | "resends" | "pipelined") =>
     stats.reduce((total, one) => total + one[of], 0);
   const depth = queues.reduce((total, queue) => total + queue.depth(), 0);
   const { rss, heapUsed } = Deno.memoryUsage();
@@ -122,6 +122,10 @@ function processMetrics(services: Services): Metric[] {
     one("counter", "purser_posting_moves_total", "Transfers in these batches.", sum("moves")),
     one("counter", "purser_posting_retries_total", "Batches posted again.", sum("retries")),
     one("counter", "purser_posting_resends_total", "Batches sent again.", sum("resends")),
+    one(
+      ...["counter", "purser_posting_pipelined_total", "Batches sent behind another."] as const,
+      sum("pipelined"),
+    ),
     one("gauge", "purser_posting_queue_depth", "Transfers that wait or are in flight.", depth),
     one("gauge", "purser_connections", "Connections in use by realms.", services.connections()),
     one("gauge", "purser_connections_max", "Connections at most.", config.databaseConnections),

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Outcome } from "../../db/ledger/posting_protocol.ts";
 import { openPostingQueue } from "../../db/ledger/posting_queue.ts";
 import { holdLedgerLock, waitForWaiter } from "../support/held_queues.ts";
-import { type Book, book, type OwnQueue, ownQueue } from "../support/posting_queues.ts";
+import { type Book, book, bulkOf, type OwnQueue, ownQueue } from "../support/posting_queues.ts";
 import { sharing } from "../support/sharing.ts";
 
 const test = sharing("departures of batches in one realm");
@@ -92,4 +92,23 @@ test("moves with long texts go in batches by their weight, short ones all togeth
   const short = Array.from({ length: 600 }, () => queue.post(own.move()));
   ok((await Promise.all(short)).every(isPosted));
   equal(sizes.length, 1);
+});
+
+test("batches of requests and single moves that wait are posted in turns", async (realm) => {
+  const own = await book(realm);
+  await using queue = await ownQueue(realm, { batchMax: 1 });
+  await prepare(queue, own);
+  const lock = await holdLedgerLock(realm);
+  const first = queue.queue.post(own.move());
+  await waitForWaiter(realm);
+  const ends: string[] = [];
+  const kinds = { bulk: () => queue.queue.postBulk(bulkOf(realm, [own.move({ key: null })])) };
+  const posts = { ...kinds, single: () => queue.queue.post(own.move()) };
+  const posted = (["bulk", "single"] as const).flatMap((kind) =>
+    Array.from({ length: 3 }, () => posts[kind]().then(() => ends.push(kind)))
+  );
+  await new Promise((resolve) => setTimeout(resolve)); // a batch of a request is written first
+  await lock.release();
+  await Promise.all([first, ...posted]);
+  deepEqual(ends, ["bulk", "single", "bulk", "single", "bulk", "single"]);
 });

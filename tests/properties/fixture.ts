@@ -31,6 +31,8 @@ export interface Instance extends AsyncDisposable {
   cut(which: Cut): number;
   /** How often a batch of its queues had to be run again because it lost a race. */
   retries(): number;
+  /** How many batches its queues sent behind one in flight. */
+  pipelined(): number;
 }
 
 /** The clock of a fixture: it goes on from age to age where a plan says so, and only there. */
@@ -142,6 +144,9 @@ async function startClock(realm: TestRealm): Promise<Clock> {
   };
 }
 
+/** So few clients would seldom have a batch sent behind another: whatever waits is. */
+const PIPELINED = { mayPipeline: () => true };
+
 /** The app on pools of its own, as another process would have it, behind a proxy of its own. */
 function openInstance(realm: TestRealm, now: () => number): Instance {
   const proxy = startProxy(testDatabaseUrl());
@@ -149,14 +154,17 @@ function openInstance(realm: TestRealm, now: () => number): Instance {
   const services = {
     ...realm.services,
     platform: database.platform,
-    realms: openRealmContexts(database, now),
+    realms: openRealmContexts(database, now, { queues: PIPELINED }),
     now,
   };
+  const sum = (of: "retries" | "pipelined") =>
+    services.realms.queues().reduce((total, queue) => total + queue.stats()[of], 0);
   const app = createApp(services, PLATFORM_KEY);
   return {
     send: (key, method, path, body, idem) => send(app, { key, method, path, body, idem }),
     cut: proxy.cut,
-    retries: () => services.realms.queues().reduce((sum, queue) => sum + queue.stats().retries, 0),
+    retries: () => sum("retries"),
+    pipelined: () => sum("pipelined"),
     async [Symbol.asyncDispose]() {
       await database.close();
       await proxy[Symbol.asyncDispose]();

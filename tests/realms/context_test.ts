@@ -9,7 +9,7 @@ Deno.test("the realm that was unused for longest is forgotten first; each keeps 
   await using first = await testRealm();
   await using second = await first.neighbour();
   await using third = await first.neighbour();
-  const contexts = openRealmContexts(first.database, Date.now, 2);
+  const contexts = openRealmContexts(first.database, Date.now, { contextsMax: 2 });
   const find = async (id: string) => (await contexts.find(id))!;
   const one = await find(first.id);
   const two = await find(second.id);
