@@ -10,7 +10,7 @@ import type { EmbeddedPostgres } from "../../../db/embedded/embedded.ts";
 import { INVARIANTS } from "../../properties/invariants.ts";
 import { until } from "../../support/eventually.ts";
 import { type Acknowledged, insist, type Load } from "./clients.ts";
-import { type CrashRealm, PLATFORM_KEY, type Serving } from "./service.ts";
+import type { CrashRealm, Serving } from "./service.ts";
 
 const REPLAYED = 300;
 
@@ -51,13 +51,6 @@ export async function assertWhole(
 /** Checks that callers had to repeat something: a kill that nobody feels proves little. */
 export function assertFelt(load: Pick<Load, "stats">): void {
   ok(load.stats.repeats > 0, "kills were felt");
-}
-
-/** Checks that the posting queue of a process, as it is by default, sent batches behind others since it started. */
-export async function assertPipelined({ url }: Serving): Promise<void> {
-  const response = await fetch(`${url}/metrics`, { headers: { "x-api-key": PLATFORM_KEY } });
-  const count = /^purser_posting_pipelined_total (\d+)$/m.exec(await response.text())?.[1];
-  ok(Number(count) > 0, `${count} batches went behind others`);
 }
 
 /** Repeats requests and checks that each gets its earlier answer. */
