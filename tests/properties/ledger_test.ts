@@ -53,8 +53,10 @@ async function prove(
     parameters(runs),
   );
   await assertChain(fixture);
-  if (of.clients === 1 || Deno.env.has("PROPERTY_PATH")) return;
-  ok(fixture.instances.every((one) => one.pipelined() > 0), "batches went behind others");
+  // Where nothing is cut, eight clients of one process wait behind each other all the time.
+  const isCrowd = of.clients > 1 && of.instances === 1 && of.cuts === undefined;
+  if (!isCrowd || Deno.env.has("PROPERTY_PATH")) return;
+  ok(fixture.instances[0].pipelined() > 0, "batches went behind others");
 }
 
 Deno.test("every rule of the ledger, at its boundary and beside it", async () => {
