@@ -105,38 +105,62 @@ export async function insertRevocations(
 /**
  * Revokes all keys that a user has been given. The user's row is locked first: a login either has
  * its key before this moment, or sees the user as this transaction leaves it.
+ *
+ * @returns logins whose time is still to come, as after the database's clock was set back: their keys are not revoked yet
  */
 export async function insertUserRevocation(
   tx: Tx,
   revocation: { id: string; user_id: string; expires_at: number; created_at: number },
-): Promise<void> {
+): Promise<{ id: string; expires_at: number }[]> {
   await lockUser(tx, revocation.user_id);
-  await tx`
+  const ended = await tx<{ id: string; expires_at: number; is_ahead: boolean }[]>`
     update logins set ended_at = clock_timestamp()
-    where user_id = ${revocation.user_id} and ended_at is null`;
+    where user_id = ${revocation.user_id} and ended_at is null
+    returning id, expires_at, created_at > clock_timestamp() as is_ahead`;
   await tx`
     insert into revocations (id, user_id, issued_before, expires_at, created_at)
     values (${revocation.id}, ${revocation.user_id}, clock_timestamp(), ${revocation.expires_at},
       ${revocation.created_at})`;
+  return ended.filter(({ is_ahead }) => is_ahead);
+}
+
+/** Up to where revocations were read, and on which server: numbers of transactions mean nothing on another one. */
+export interface RevocationsRead {
+  horizon: string;
+  /** When the server was started, in seconds since 1970, as a text. */
+  server: string;
+}
+
+/** Revocations, up to where they were read, and the database's time in milliseconds since the epoch. */
+export interface Revocations extends RevocationsRead {
+  rows: RevocationRow[];
+  at: number;
 }
 
 /**
- * Reads the revocations committed since the last call. The horizon is the oldest transaction that
- * was still running then, so that a late commit is never skipped. Tells the database's time, too.
+ * Reads the revocations committed since an earlier call; all of them where another server answers, as where a standby has
+ * taken its place, which may give numbers again that the last one gave. The horizon is the oldest transaction that was
+ * still running then, so that a late commit is never skipped.
  */
 export async function selectRevocations(
   db: Db,
-  horizon: string | null,
-): Promise<{ rows: RevocationRow[]; horizon: string; at: number }> {
-  const rows = await db<(RevocationRow & { horizon: string; at: string })[]>`
-    select s.horizon, s.at, r.user_id, r.jti, r.issued_before, r.expires_at
+  before: RevocationsRead | null,
+): Promise<Revocations> {
+  const read = await selectSince(db, before?.horizon ?? null);
+  return before === null || read.server === before.server ? read : await selectSince(db, null);
+}
+
+async function selectSince(db: Db, horizon: string | null): Promise<Revocations> {
+  const rows = await db<(RevocationRow & RevocationsRead & { at: string })[]>`
+    select s.horizon, s.server, s.at, r.user_id, r.jti, r.issued_before, r.expires_at
     from (select pg_snapshot_xmin(pg_current_snapshot())::text as horizon,
+      extract(epoch from pg_postmaster_start_time())::text as server,
       floor(extract(epoch from now()) * 1000)::bigint as at) s
     left join revocations r on r.expires_at > now()
       and ${horizon === null ? db`true` : db`r.xact >= ${horizon}::xid8`}`;
+  const [{ horizon: reached, server, at }] = rows;
   return {
+    ...{ horizon: reached, server, at: Number(at) },
     rows: rows.filter((row) => row.user_id !== null),
-    horizon: rows[0].horizon,
-    at: Number(rows[0].at),
   };
 }

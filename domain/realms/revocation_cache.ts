@@ -5,7 +5,11 @@
  */
 import type { Database, Pool } from "../../db/database.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
-import { selectRevocations } from "../../db/security/sessions.ts";
+import {
+  type Revocations,
+  type RevocationsRead,
+  selectRevocations,
+} from "../../db/security/sessions.ts";
 import { reading } from "../../db/transaction.ts";
 import { idTime } from "../ids.ts";
 import type { Claims } from "../security/user_keys.ts";
@@ -47,11 +51,9 @@ interface Revoked {
   readonly keys: Map<string, number>;
   readonly users: Map<string, { before: number; expiresAt: number }>;
   /** Up to where revocations were read, in a place: numbers of transactions mean nothing in another one. */
-  horizon: string | null;
+  read: RevocationsRead | null;
   place: number;
 }
-
-type News = Awaited<ReturnType<typeof selectRevocations>>;
 
 /** Opens the cache of a realm; nothing but its row is known before it is first used. */
 export function openRevocationCache(
@@ -96,16 +98,16 @@ export function openRevocationCache(
 
 /** What the realm's own database knows: revocations, grants and its time. */
 function openOwn(shared: () => Pool, apiKeys: ApiKeyCache, now: () => number) {
-  const revoked: Revoked = { keys: new Map(), users: new Map(), horizon: null, place: -1 };
+  const revoked: Revoked = { keys: new Map(), users: new Map(), read: null, place: -1 };
   const known = { clockLagMs: 0, readAt: 0, generation: 0 };
   const placeNow = () => shared().place ?? 0;
 
   /** Reads the revocations where the realm lives: all of them, in a place that was not read before. */
-  async function readHere(): Promise<{ place: number; news: News }> {
+  async function readHere(): Promise<{ place: number; news: Revocations }> {
     const pool = shared();
     const place = pool.place ?? 0;
-    const horizon = place === revoked.place ? revoked.horizon : null;
-    return { place, news: await reading(pool, (db) => selectRevocations(db, horizon)) };
+    const before = place === revoked.place ? revoked.read : null;
+    return { place, news: await reading(pool, (db) => selectRevocations(db, before)) };
   }
   const { run, forget } = sharedReading(async () => {
     const startedAt = now();
@@ -172,9 +174,9 @@ function isRevoked({ keys, users }: Revoked, { jti, user }: Claims): boolean {
 }
 
 /** Adds revocations, and forgets those of keys that have expired by the database's clock. */
-function addRevocations(revoked: Revoked, { rows, at, horizon }: News): void {
+function addRevocations(revoked: Revoked, { rows, at, horizon, server }: Revocations): void {
   const { keys, users } = revoked;
-  revoked.horizon = horizon;
+  revoked.read = { horizon, server };
   for (const row of rows) {
     if (row.jti !== null) keys.set(row.jti, row.expires_at);
     else {

@@ -241,10 +241,11 @@ export async function revokeUser(
   user: string,
   ttlS: number,
 ): Promise<void> {
-  await insertUserRevocation(tx, {
+  const ahead = await insertUserRevocation(tx, {
     id: newId(actor.at),
     user_id: user,
     expires_at: actor.at + (ttlS + SLACK_S) * 1000,
     created_at: actor.at,
   });
+  await revokeLogins(tx, actor, user, ahead);
 }

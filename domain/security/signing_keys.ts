@@ -38,6 +38,8 @@ export interface SigningKeysOptions {
 }
 
 const ROTATION_MS = 24 * 3600 * 1000;
+/** A process asks at most so seldom whether its key is still published, before it signs. */
+const CHECKED_MS = 10_000;
 
 /** Opens the signing keys; nothing is made or read before it is needed. */
 export function openSigningKeys(options: SigningKeysOptions): SigningKeys {
@@ -46,6 +48,8 @@ export function openSigningKeys(options: SigningKeysOptions): SigningKeys {
   let next: Promise<void> | null = null;
   let issuer: Promise<string> | null = null;
   let current: Promise<{ key: SigningKey; madeAt: number }> | null = null;
+  let published: string | null = null; // the present one, once its public half is stored
+  let checkedAt = 0;
 
   /** Names the installation, not an address of it: keys hold on every process, and when it moves. */
   function issuerName(): Promise<string> {
@@ -58,15 +62,23 @@ export function openSigningKeys(options: SigningKeysOptions): SigningKeys {
   }
 
   async function currentKey(): Promise<SigningKey> {
+    if (published !== null && Math.abs(options.now() - checkedAt) >= CHECKED_MS) await refresh();
     const made = await current?.catch(() => null);
     if (!made || made.madeAt + ROTATION_MS < options.now()) current = publishNewKey(options);
-    return (await current!).key;
+    const { key } = await (current ??= publishNewKey(options)); // it may just have been found lost
+    if (published !== key.kid) [published, checkedAt] = [key.kid, options.now()];
+    return key;
   }
 
   async function readPublished(): Promise<void> {
+    const own = published;
+    const at = options.now();
     const keys = await reading(options.platform, (db) => selectSigningKeys(db)) as JWK[];
     known.clear();
     for (const jwk of keys) known.set(jwk.kid!, jwk);
+    checkedAt = at;
+    // The database may have lost its last commits: nobody would take what this one signs, for a day.
+    if (own !== null && own === published && !known.has(own)) published = current = null;
   }
 
   /**

@@ -1,7 +1,10 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { decodeJwt } from "jose";
+import { insertLogin } from "../../db/identity/logins.ts";
+import type { UserRow } from "../../db/identity/users.ts";
 import { deleteOldLogins } from "../../db/records.ts";
 import { agentOf } from "../../domain/identity/logins.ts";
+import { claimsOf } from "../../domain/security/sessions.ts";
 import { totpCode } from "../../domain/security/totp.ts";
 import {
   type Answer,
@@ -183,6 +186,22 @@ test("an administrator of the realm ends a user's logins, and nobody else but th
     "any key it held",
   );
   deepEqual((await realm.admin.send("GET", path)).body, []);
+});
+
+test("all logins of a user end, also one from before the database's clock was set back", async (realm) => {
+  const user = await realm.user();
+  const [row] = await rowsOf<UserRow>(realm, "select * from users where id = $1", [user.id]);
+  const at = Date.now() + 3_600_000; // by a clock that was an hour ahead
+  const claims = claimsOf(row, realm.id, at, 3600);
+  const login = { id: claims.jti, user_id: user.id, method: "password" as const };
+  const facts = { address: null, agent: null, expires_at: at + 3_600_000, created_at: at };
+  await realm.command((tx) => insertLogin(tx, { ...login, ...facts }));
+  const key = { "x-api-key": await realm.services.signingKeys.sign(claims) };
+  const me = () => realm.nobody("GET", "/v1/auth/me", undefined, key);
+  equal((await me()).status, 200);
+  const answer = await realm.admin.send("DELETE", `/v1/users/${user.id}/logins`);
+  deepEqual(answer.body, { id: user.id, ended: 1 });
+  deepEqual(codeOf(await me()), [401, "auth.revoked"]);
 });
 
 test("logout, a new password and changed rights take logins off the list", async (realm) => {
