@@ -100,10 +100,12 @@ function wrong(services: Services, subject: string): DomainError {
   return new DomainError("auth.invalid", "this is not the secret of the provider's webhooks");
 }
 
-/** The secret after Bearer, or the password of Basic. */
+/** The secret after Bearer, or the password of Basic: read in time that grows with the header alone, which a stranger wrote. */
 function secretOf(authorization: string | null): string | null {
-  const [, scheme, value] = /^(bearer|basic) +(.+?) *$/i.exec(authorization ?? "") ?? [];
-  if (scheme === undefined) return null;
+  const given = authorization?.trim() ?? "";
+  const [scheme] = given.split(" ", 1);
+  const value = given.slice(scheme.length).trim();
+  if (value === "" || !/^(bearer|basic)$/i.test(scheme)) return null;
   if (scheme.toLowerCase() === "bearer") return value;
   try {
     const pair = new TextDecoder().decode(Uint8Array.fromBase64(value));
