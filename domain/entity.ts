@@ -63,9 +63,9 @@ export const AliasCode: z.ZodString = text(200)
     example: "alice",
   });
 
-/** Text that is not empty, of limited length. */
+/** Text that is not empty, of limited length. Nothing else is asked of a longer one: some questions take the square of its length. */
 export function text(max: number): z.ZodString {
-  return z.string().min(1).max(max);
+  return z.string().min(1).max(max, { abort: true });
 }
 
 /** The columns that every entity's row has. */

@@ -183,6 +183,25 @@ Deno.test("NUL in a path names nothing that there is", async () => {
   }
 });
 
+test("a name that is too long is asked nothing else: its normal form took seconds of the whole process", async (realm) => {
+  const marks = `x${"\u0301".repeat(10_000)}${"\u0316".repeat(10_000)}`; // in another order than the normal form's
+  for (
+    const [path, name, more] of [
+      ["/v1/keys", "name", {}],
+      ["/v1/users", "username", { password: PASSWORD }],
+      ["/v1/aliases", "alias", { type: "account", account: UNKNOWN }],
+    ] as const
+  ) {
+    for (
+      const [text, faults] of [[marks, 1], [marks.slice(0, 90), 0], ["a\u0301", 1]] as const
+    ) {
+      const { body } = await realm.admin.send("POST", path, { [name]: text, ...more });
+      const said = (body.errors ?? []).filter((one: { path: string }) => one.path === `/${name}`);
+      equal(said.length, faults, `${path} ${text.length}`);
+    }
+  }
+});
+
 test("a Host that is no host chooses no route", async (realm) => {
   const ask = (host: string, url = "http://a/health/live") =>
     app(realm)(new Request(url, { headers: { host } }), "127.0.0.1");
