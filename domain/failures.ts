@@ -1,5 +1,6 @@
 /** Translates failures of the database into problems: busy, too slow, or internal. @module */
 import {
+  brokenConstraint,
   Contention,
   isContention,
   isDisconnect,
@@ -33,9 +34,16 @@ export async function afterwards<T>(read: Promise<T>): Promise<T> {
   }
 }
 
+/** Constraints that a row of a caller breaks whose user has gone, or has fewer rights than when its key was given. */
+const OF_CALLERS = /_owner_fkey$|^api_keys_within_user$/;
+
 /** Describes a failure to the caller; null for an internal one. */
 export function failureOf(error: unknown): DomainError | null {
   if (error instanceof DomainError) return error;
+  if (OF_CALLERS.test(brokenConstraint(error) ?? "")) {
+    const message = "the user of this key has gone, or has fewer rights now: log in again";
+    return new DomainError("auth.revoked", message);
+  }
   if (mayBeDone(error)) {
     return new DomainError(
       "service.overloaded",

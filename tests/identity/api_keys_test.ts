@@ -1,5 +1,7 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import type { UserRow } from "../../db/identity/users.ts";
 import { serializable } from "../../db/transaction.ts";
+import { newId } from "../../domain/ids.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { type Answer, rowsOf, type Send, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
@@ -31,6 +33,29 @@ function change(realm: TestRealm, id: string, body: Record<string, unknown>): Pr
 }
 
 const test = sharing("api keys in one realm");
+
+test("a login whose user has gone, or has fewer rights by now, makes no key and nothing else of its own", async (realm) => {
+  const user = await realm.user();
+  const [row] = await rowsOf<UserRow>(realm, "select * from users where id = $1", [user.id]);
+  const more = { roles: ["admin", "manage", "user"], scopes: ["realm", "own"] };
+  const webhook = { url: "https://example.com/purser", events: ["*"] };
+  const asked: [of: Partial<UserRow>, path: string, body: unknown][] = [
+    [more, "/v1/keys", { name: "k" }],
+    [{ ...more, id: newId(Date.now()) }, "/v1/keys", { name: "k" }],
+    [{ ...more, id: newId(Date.now()) }, "/v1/webhooks", webhook],
+    [{ ...more, id: newId(Date.now()) }, "/v1/notes", { entity: user.identity, text: "seen" }],
+  ];
+  for (const [of, path, body] of asked) {
+    const keyed: Record<string, string> = { "idempotency-key": crypto.randomUUID() };
+    for (const headers of [{}, keyed]) {
+      const claims = claimsOf({ ...row, ...of }, realm.id, Date.now(), 3600);
+      const key = await realm.services.signingKeys.sign(claims);
+      const sent: Record<string, string> = { "x-api-key": key, ...headers };
+      const answer = await realm.nobody("POST", path, body, sent);
+      deepEqual(codeOf(answer), [401, "auth.revoked"], path);
+    }
+  }
+});
 
 test("a key for a machine acts as its user with the rights that it was given", async (realm) => {
   const manager = await realm.user({ role: "manage", scope: "realm" });
