@@ -33,7 +33,9 @@ export function spellOut(literal: string): string {
   const padded = point <= 0 ? "0".repeat(1 - point) + all : all.padEnd(point, "0");
   const at = Math.max(point, 1);
   const before = padded.slice(0, at).replace(/^0+(?=\d)/, "");
-  const after = padded.slice(at).replace(/0+$/, "");
+  let end = padded.length; // a pattern would begin anew at each zero: 1e-1000 took three milliseconds
+  while (end > at && padded[end - 1] === "0") end--;
+  const after = padded.slice(at, end);
   if (before === "0" && after === "") return "0";
   return sign + before + (after === "" ? "" : `.${after}`);
 }

@@ -244,7 +244,9 @@ function spellOut(literal: string): string {
   const padded = point > 0 ? digits : "0".repeat(1 - point) + digits;
   const at = Math.max(1, point);
   const before = padded.slice(0, at).replace(/^0+(?=\d)/, "");
-  const after = padded.slice(at).replace(/0+$/, "");
+  let end = padded.length; // a pattern would begin anew at each of a thousand zeros
+  while (end > at && padded[end - 1] === "0") end--;
+  const after = padded.slice(at, end);
   if (before === "0" && after === "") return "0";
   return sign + before + (after && `.${after}`);
 }

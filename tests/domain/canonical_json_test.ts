@@ -1,4 +1,4 @@
-import { equal } from "node:assert/strict";
+import { equal, ok } from "node:assert/strict";
 import { canonical, canonicalNumber } from "../../domain/canonical_json.ts";
 import { parseJson, parseStoredJson } from "../../domain/json.ts";
 import { createLinker, GENESIS, linkText } from "../../domain/audit/chain_links.ts";
@@ -52,6 +52,8 @@ Deno.test("canonicalNumber() prints doubles as ECMAScript does and keeps digits 
   ) equal(canonicalNumber(literal), printed, literal);
   const huge = "1" + "0".repeat(400);
   equal(canonicalNumber(huge), huge);
+  const tiny = `0.${"0".repeat(3_000_000)}1`; // by a pattern hours of the whole process
+  ok(canonicalNumber(tiny) === tiny);
 });
 
 Deno.test("canonical() does not depend on how a value was written", () => {
