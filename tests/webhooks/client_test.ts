@@ -1,5 +1,6 @@
 /** The client of webhooks: where it connects, how it reads answers, and which connections it keeps. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { fieldOf } from "../../workers/gateways/outbound/http_answers.ts";
 import {
   openWebhookClient,
   type WebhookClientOptions,
@@ -182,6 +183,13 @@ Deno.test("what is no answer of HTTP/1.1 is refused, not guessed at", async () =
   );
   using client = openClient();
   equal(await client.tell(server.url), "the receiver asked for another protocol");
+});
+
+Deno.test("a line of a receiver's answer is read in time that grows with the line alone", () => {
+  const blanks = " ".repeat(1_000_000); // which took minutes of the whole process
+  equal(fieldOf(`server:${blanks}\x01`), null);
+  deepEqual(fieldOf(`Server:\t${blanks}`), ["server", `\t${blanks}`]);
+  for (const none of ["", ":", "a", " a: b", "a b: c", "a: \r"]) equal(fieldOf(none), null, none);
 });
 
 Deno.test("answers without end are read up to a bound, and their connections closed", async () => {

@@ -142,7 +142,7 @@ function endOfHead(bytes: Uint8Array): number {
 // deno-lint-ignore no-control-regex -- the pattern refuses control characters
 const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [^\x00-\x08\x0a-\x1f\x7f]*|)$/;
 // deno-lint-ignore no-control-regex -- the pattern refuses control characters
-const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)$/;
+const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)$/;
 // deno-lint-ignore no-control-regex -- the pattern refuses control characters
 const CHUNK = /^([0-9a-f]{1,8})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?$/i;
 /** The fields that are read. */
@@ -159,17 +159,26 @@ function parseHead(text: string): Head {
   if (found === null) throw new WebhookFault(NOT_HTTP);
   const fields = new Map<string, string[]>();
   for (const line of lines.slice(0, -2)) {
-    const field = FIELD.exec(line);
+    const field = fieldOf(line);
     if (field === null) throw new WebhookFault(NOT_HTTP);
-    const name = field[1].toLowerCase();
+    const [name, value] = field;
     if (!(READ as readonly string[]).includes(name)) continue;
-    const values = field[2].split(",").map((value) => value.trim().toLowerCase());
+    const values = value.split(",").map((one) => one.trim().toLowerCase());
     fields.set(name, [...fields.get(name) ?? [], ...values]);
   }
   const [isOld, status] = [found[1] === "0", parseInt(found[2], 10)];
   if (status === 101) throw new WebhookFault("the receiver asked for another protocol");
   const framing = framingOf(status, isOld, fields);
   return { status, framing, idleMs: framing === "close" ? 0 : idleOf(isOld, fields) };
+}
+
+/**
+ * Reads the line of a header, in time that grows with the line alone: its name in small letters, and its value with the
+ * blanks around it; null where it is none.
+ */
+export function fieldOf(line: string): [name: string, value: string] | null {
+  const found = FIELD.exec(line);
+  return found === null ? null : [found[1].toLowerCase(), found[2]];
 }
 
 type Fields = ReadonlyMap<string, readonly string[]>;
