@@ -31,6 +31,7 @@ import {
   type SingleRow,
   type WrittenMoves,
 } from "./posting_protocol.ts";
+import type { Weighed } from "./posting_shares.ts";
 import { type BulkReplay, ownReplay } from "./replays.ts";
 import { lockedBegin, using } from "../transaction.ts";
 
@@ -76,17 +77,15 @@ export interface Wait<T> {
 }
 
 /** A move that waits. */
-export interface Item extends Wait<Outcome> {
+export interface Item extends Wait<Outcome>, Weighed {
   move: KeyedMove;
-  /** How many moves it counts as. */
-  weight: number;
 }
 
 /** The ledger's answer to a batch of one request, or the stored answer of its key. */
 export type BulkRow = Omit<ApplyRow, "replay"> & { replay: BulkReplay | null };
 
 /** A batch of one request that waits. */
-export interface BulkItem extends Wait<BulkRow> {
+export interface BulkItem extends Wait<BulkRow>, Weighed {
   bulk: Bulk;
   written: WrittenMoves;
 }
@@ -120,9 +119,10 @@ export async function runBulk(sending: Sending, item: BulkItem): Promise<void> {
   const { pool, stats } = sending;
   const tail = newTail();
   try {
-    const row = await insist(sending, async (isUnknown, begin) => {
+    const attempts = { isUnknown: false };
+    const row = await insist(sending, attempts, async (begin) => {
       const lost = await item.lostStanding();
-      if (lost !== null) throw isUnknown ? unanswered(lost) : lost;
+      if (lost !== null) throw attempts.isUnknown ? unanswered(lost) : lost;
       begin();
       return await using(pool, () => sendBulk(pool, item, tail));
     });
@@ -136,9 +136,25 @@ export async function runBulk(sending: Sending, item: BulkItem): Promise<void> {
   }
 }
 
-/** Posts a batch; returns what tells its requests their outcomes. */
-async function posted(sending: Sending, given: Item[], tail: string): Promise<() => void> {
+/** What is known of the attempts to post moves. */
+interface Attempts {
+  /** Whether the answer to one was lost: it may have posted them, or may do so yet. */
+  isUnknown: boolean;
+}
+
+/**
+ * Posts a batch; returns what tells its requests their outcomes.
+ *
+ * @param before those of the larger batch that it is a part of
+ */
+async function posted(
+  sending: Sending,
+  given: Item[],
+  tail: string,
+  before: Readonly<Attempts> = { isUnknown: false },
+): Promise<() => void> {
   const { pool, stats } = sending;
+  const attempts = { ...before };
   let batch = given;
   const sendAll = (begin: () => void) => {
     begin();
@@ -147,8 +163,9 @@ async function posted(sending: Sending, given: Item[], tail: string): Promise<()
   try {
     const read = await insist(
       sending,
-      (isUnknown, begin) =>
-        standing(batch, isUnknown)?.then((kept) => {
+      attempts,
+      (begin) =>
+        standing(batch, attempts.isUnknown)?.then((kept) => {
           batch = kept;
           return batch.length === 0 ? () => [] : sendAll(begin);
         }) ?? sendAll(begin),
@@ -160,9 +177,9 @@ async function posted(sending: Sending, given: Item[], tail: string): Promise<()
     if (batch.length === 1 || isHopeless(error)) return () => rejectAll(batch, error);
     stats.splits++; // a row that PostgreSQL refuses: halve the batch until it stands alone
     const half = batch.length >> 1;
-    const tell = await posted(sending, batch.slice(0, half), tail);
+    const tell = await posted(sending, batch.slice(0, half), tail, attempts);
     tell();
-    return await posted(sending, batch.slice(half), tail);
+    return await posted(sending, batch.slice(half), tail, attempts);
   }
 }
 
@@ -213,21 +230,21 @@ function rejectAll(batch: readonly Item[], error: unknown): void {
 
 /**
  * Tries again while the cause is a lost race or a lost connection, after the batch ahead: a connection is
- * lost for both. An attempt is told whether the answer to an earlier one was lost, and says when it begins to send: what
- * failed before, as where nobody can tell a caller's standing, has done nothing.
+ * lost for both. An attempt says when it begins to send: what failed before, as where nobody can tell a caller's standing,
+ * has done nothing.
  */
 async function insist<T>(
   sending: Sending,
-  attempt: (isUnknown: boolean, begin: () => void) => Promise<T>,
+  attempts: Attempts,
+  attempt: (begin: () => void) => Promise<T>,
 ): Promise<T> {
   const { stats, ahead, waitMaxMs } = sending;
   const until = performance.now() + waitMaxMs;
   let [disconnects, timeouts] = [0, 0];
-  let isUnknown = false; // whether an attempt's answer was lost
   for (let tries = 1;; tries++) {
     let isSent = false;
     try {
-      return await attempt(isUnknown, () => isSent = true);
+      return await attempt(() => isSent = true);
     } catch (error) {
       sending.failed = true;
       if (isContention(error) && tries < RETRIES_MAX) {
@@ -237,10 +254,10 @@ async function insist<T>(
         continue;
       }
       const lost = isDisconnect(error) || isLeftOpen(error);
-      isUnknown ||= isSent && mayBeDone(error);
+      attempts.isUnknown ||= isSent && mayBeDone(error);
       // After an attempt whose answer was lost a refusal would be a guess: that attempt may commit yet.
       const mayBeBack = lost && ++disconnects < DISCONNECTS_MAX && performance.now() < until;
-      const isGuess = isUnknown && isTimeout(error) && ++timeouts < TIMEOUTS_MAX;
+      const isGuess = attempts.isUnknown && isTimeout(error) && ++timeouts < TIMEOUTS_MAX;
       if (isGuess || mayBeBack) {
         stats.resends++;
         // A server that ends its connections, or starts, refuses others for a moment. What is sent between the error of a
@@ -249,10 +266,10 @@ async function insist<T>(
         continue;
       }
       const isBusy = lost || isContention(error) || isTimeout(error) || mayBeDone(error);
-      if (!isBusy && !(isUnknown && isHopeless(error))) throw error;
+      if (!isBusy && !(attempts.isUnknown && isHopeless(error))) throw error;
       throw new Contention("the database cannot take moves now", {
         cause: error,
-        mayBeDone: isUnknown,
+        mayBeDone: attempts.isUnknown,
       });
     }
   }

@@ -33,6 +33,12 @@ import {
   writeMoves,
   type WrittenMoves,
 } from "./posting_protocol.ts";
+import {
+  openPostingShares,
+  type PostingShares,
+  takeInTurns,
+  type Weighed,
+} from "./posting_shares.ts";
 
 /** A realm's queue in this process. */
 export interface PostingQueue {
@@ -70,12 +76,6 @@ export interface QueueLoad {
   inFlight: number;
   /** The most that waited and were in flight together lately. */
   peak: number;
-}
-
-/** A number of moves, and as how many they count. */
-interface Weighed {
-  size: number;
-  weight: number;
 }
 
 /** A batch in flight. */
@@ -120,23 +120,20 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
   const waitingMax = options.waitingMax ?? WAITING_MAX;
   const waitMaxMs = options.waitMaxMs ?? WAIT_MAX_MS;
   const last = new Map<string, Promise<unknown>>(); // of each key, the last that waits or is in flight
-  let [depth, weight] = [0, 0];
-  const leave = (left: Weighed) => {
-    depth -= left.size;
-    weight -= left.weight;
-  };
-  const departures = openDepartures({ pool, stats, options, waitMaxMs }, leave);
+  const shares = openPostingShares(waitingMax);
+  const { leave, depth } = shares;
+  const departures = openDepartures({ pool, stats, options, waitMaxMs }, shares);
 
   /** Has a request wait for the one before it with the same key, whose answer is then kept. */
-  function enter<T>(key: string | null, of: Weighed, send: () => Promise<T>): Promise<T> {
-    if (depth > 0 && weight + of.weight > waitingMax) {
-      return Promise.reject(new Contention("too many moves are waiting in this realm"));
+  function enter<T>(key: string | null, moves: Weighed, send: () => Promise<T>): Promise<T> {
+    try {
+      shares.enter(moves);
+    } catch (error) {
+      return Promise.reject(error);
     }
-    depth += of.size;
-    weight += of.weight;
     if (key === null) return send();
     const before = last.get(key);
-    const sent = before === undefined ? send() : after(before, waitMaxMs, send, () => leave(of));
+    const sent = before === undefined ? send() : after(before, waitMaxMs, send, () => leave(moves));
     last.set(key, sent);
     // Not with its batch: the other half of a divided one may still run.
     const forget = () => {
@@ -148,11 +145,11 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
 
   function post(move: KeyedMove, lostStanding = KNOWN): Promise<Outcome> {
     const { key } = move;
-    const weight = weightOf(move);
-    return enter(key, { size: 1, weight }, () => {
+    const moves = { of: move, size: 1, weight: weightOf(move) };
+    return enter(key, moves, () => {
       const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
       const keyed = key === null ? withKey(move) : move;
-      departures.add({ move: keyed, weight, lostStanding, resolve, reject, at: now() });
+      departures.add({ ...moves, move: keyed, lostStanding, resolve, reject, at: now() });
       return promise;
     });
   }
@@ -162,23 +159,24 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
     written: WrittenMoves,
     lostStanding: LostStanding,
   ): Promise<BulkRow> {
-    return enter(bulk.key, weighed(bulk), () => {
+    const moves = weighed(bulk);
+    return enter(bulk.key, moves, () => {
       const { promise, resolve, reject } = Promise.withResolvers<BulkRow>();
-      departures.addBulk({ bulk, written, lostStanding, resolve, reject, at: now() });
+      departures.addBulk({ ...moves, bulk, written, lostStanding, resolve, reject, at: now() });
       return promise;
     });
   }
 
   const postBulk = (bulk: Bulk, lostStanding = KNOWN) =>
     written(bulk, (moves) => enterBulk(bulk, moves, lostStanding));
-  const isCrowded = () => depth >= CROWD_MIN;
-  return { post, postBulk, stats: () => ({ ...stats }), depth: () => depth, isCrowded };
+  const isCrowded = () => depth() >= CROWD_MIN;
+  return { post, postBulk, stats: () => ({ ...stats }), depth, isCrowded };
 }
 
 /** Forms batches of added moves and sends them, in turns: neither kind delays the other for long. */
 function openDepartures(
   of: Pick<Sending, "pool" | "stats" | "waitMaxMs"> & { options: PostingQueueOptions },
-  leave: (left: Weighed) => void,
+  { leave, users }: Pick<PostingShares, "leave" | "users">,
 ): { add(item: Item): void; addBulk(item: BulkItem): void } {
   const { pool, stats, options, waitMaxMs } = of;
   const batchMax = options.batchMax ?? BATCH_MAX;
@@ -208,25 +206,26 @@ function openDepartures(
   }
 
   function depart(): void {
-    for (const { weight } of refuseBefore(now() - waitMaxMs, waiting)) leave({ size: 1, weight });
-    for (const { bulk } of refuseBefore(now() - waitMaxMs, bulks)) leave(weighed(bulk));
+    refuseBefore(now() - waitMaxMs, waiting).forEach(leave);
+    refuseBefore(now() - waitMaxMs, bulks).forEach(leave);
     while (mayDepart()) {
       const item = bulkNext || waiting.length === 0 ? bulks.shift() : undefined;
       bulkNext = item === undefined;
       if (item !== undefined) {
-        // It is three messages, so none is sent behind it.
-        fly(weighed(item.bulk), () => false, (sending) => runBulk(sending, item));
+        const run = (sending: Sending) => runBulk(sending, item);
+        fly([item], { size: item.size, leads: () => false, run }); // three messages: none is sent behind it
         continue;
       }
-      const batch = waiting.splice(0, fitting(waiting, batchMax));
+      const batch = nextBatch(waiting, batchMax, users());
       peak *= PEAK_DECAY;
-      fly(together(batch), () => isOneMessage(pool), (sending) => runBatch(sending, batch));
+      const run = (sending: Sending) => runBatch(sending, batch);
+      fly(batch, { size: batch.length, leads: () => isOneMessage(pool), run });
     }
   }
 
-  function fly(of: Weighed, leads: () => boolean, run: (sending: Sending) => Promise<void>): void {
-    launch({ pool, stats, waitMaxMs, flights }, { size: of.size, leads, run }, () => {
-      leave(of);
+  function fly(moves: readonly Weighed[], departure: Departure): void {
+    launch({ pool, stats, waitMaxMs, flights }, departure, () => {
+      moves.forEach(leave);
       depart();
     });
   }
@@ -243,12 +242,15 @@ function openDepartures(
   };
 }
 
+/** A batch that is sent. */
+interface Departure extends Pick<Flight, "size" | "leads"> {
+  run: (sending: Sending) => Promise<void>;
+}
+
 /** Sends a batch, behind the last one in flight if there is one. */
 function launch(
   { flights, ...to }: Pick<Sending, "pool" | "stats" | "waitMaxMs"> & { flights: Flight[] },
-  { size, leads, run }: Pick<Flight, "size" | "leads"> & {
-    run: (sending: Sending) => Promise<void>;
-  },
+  { size, leads, run }: Departure,
   onLanded: () => void,
 ): void {
   const ahead = flights.at(-1)?.landed ?? null;
@@ -282,6 +284,13 @@ function weightOf({ seal, data }: KeyedMove): number {
   return 1 + Math.floor(((seal?.length ?? 0) + (data?.length ?? 0)) / TEXT_SIZE);
 }
 
+/** Takes all that wait, or as many as make a batch; where they are of several users, in turns. */
+function nextBatch(waiting: Item[], weightMax: number, users: number): Item[] {
+  const count = fitting(waiting, weightMax);
+  const isFair = count === waiting.length || users === 1;
+  return isFair ? waiting.splice(0, count) : takeInTurns(waiting, weightMax);
+}
+
 /** How many of those that wait make one batch: its parameters are written in one go, in which nobody else is served. */
 function fitting(waiting: readonly Item[], weightMax: number): number {
   let [count, weight] = [0, 0];
@@ -290,12 +299,8 @@ function fitting(waiting: readonly Item[], weightMax: number): number {
 }
 
 /** Large bodies are few at once, so the moves of one count as they are. */
-function weighed({ moves }: Bulk): Weighed {
-  return { size: moves.length, weight: moves.length };
-}
-
-function together(batch: readonly Item[]): Weighed {
-  return { size: batch.length, weight: batch.reduce((sum, { weight }) => sum + weight, 0) };
+function weighed(bulk: Bulk): Weighed {
+  return { of: bulk, size: bulk.moves.length, weight: bulk.moves.length };
 }
 
 /** Takes those that have waited since before a time, the oldest first, and refuses them. */

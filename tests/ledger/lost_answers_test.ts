@@ -100,3 +100,34 @@ Deno.test("nor as too much at once, where no connection is free after the lost o
     await proxy.close();
   }
 });
+
+Deno.test("nor of the parts of a batch that was divided after its answer was lost", async () => {
+  await using realm = await testRealm();
+  const { move, total, destination } = await book(realm);
+  await using own = await ownQueue(realm);
+  const failures = [
+    { error: Object.assign(new Error("lost"), { code: "CONNECTION_CLOSED" }), isDone: true },
+    { error: Object.assign(new Error("a row that it refuses"), { code: "22003" }), isDone: false },
+  ];
+  const sql = new Proxy(own.pool.sql, {
+    get(target, name) {
+      if (name !== "unsafe") return Reflect.get(target, name);
+      return async (...of: Parameters<typeof target.unsafe>) => {
+        const failure = failures.shift();
+        if (failure === undefined || failure.isDone) await target.unsafe(...of);
+        if (failure !== undefined) throw failure.error;
+        return [];
+      };
+    },
+  });
+  const queue = openPostingQueue(Object.create(own.pool, { sql: { value: sql } }));
+  const lost = new Error("the key has ended");
+  let asked = 0; // at both attempts of the whole both may act, and then none
+  const standing = () => ++asked > 4 ? Promise.resolve(lost) : null;
+  const settled = await Promise.allSettled([1, 2].map(() => queue.post(move(), standing)));
+  equal(await total(destination), "2");
+  deepEqual(
+    settled.map((one) => one.status === "rejected" && one.reason.mayBeDone),
+    [true, true],
+  );
+});

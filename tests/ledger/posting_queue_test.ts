@@ -255,7 +255,7 @@ test("a key in two queues at once is posted once", async (realm) => {
 
 test("a queue refuses moves that would wait too long, before memory grows", async (realm) => {
   const { move, total, destination } = await book(realm);
-  await using own = await ownQueue(realm, { waitingMax: 10 });
+  await using own = await ownQueue(realm, { waitingMax: 14 }); // of which one user has ten
   const lock = await holdLedgerLock(realm);
   const accepted = Array.from({ length: 10 }, () => own.queue.post(move()));
   equal(own.queue.depth(), 10);

@@ -75,10 +75,10 @@ test("moves of which nobody can tell whether their caller may act were not done,
 
 test("repeats of one key count among the moves that wait, and are answered in their order", async (realm) => {
   const { move, total, destination } = await book(realm);
-  await using own = await ownQueue(realm, { waitingMax: 10 });
+  await using own = await ownQueue(realm, { waitingMax: 13 });
   const lock = await holdLedgerLock(realm);
   const key = crypto.randomUUID();
-  const same = () => own.queue.post(move({ key, fingerprint: key }));
+  const same = () => own.queue.post(move({ key, fingerprint: key, mayMoveAny: true }));
   const order: number[] = [];
   const posted = Array.from({ length: 10 }, (_, i) =>
     same().then((outcome) => {
@@ -98,13 +98,15 @@ test("moves with long texts count as several among those that wait", async (real
   await using own = await ownQueue(realm, { waitingMax: 60 });
   const { queue } = own;
   const seal = JSON.stringify({ a: "x".repeat(9 * 4096) });
+  const post = (of = {}) =>
+    queue.post(move({ ...of, actor: crypto.randomUUID(), mayMoveAny: true }));
   const lock = await holdLedgerLock(realm);
-  const first = queue.post(move());
+  const first = post();
   await waitForWaiter(realm);
-  const long = Array.from({ length: 5 }, () => queue.post(move({ seal })));
-  await rejects(queue.post(move({ seal })), Contention);
-  const short = Array.from({ length: 9 }, () => queue.post(move()));
-  await rejects(queue.post(move()), Contention);
+  const long = Array.from({ length: 5 }, () => post({ seal }));
+  await rejects(post({ seal }), Contention);
+  const short = Array.from({ length: 9 }, () => post());
+  await rejects(post(), Contention);
   equal(queue.depth(), 15);
   await lock.release();
   deepEqual(await settled([first, ...long, ...short]), Array(15).fill("posted"));
@@ -112,6 +114,58 @@ test("moves with long texts count as several among those that wait", async (real
   // Where nobody waits, one of any length finds room.
   ok("posted" in await queue.post(move({ seal: JSON.stringify({ a: "x".repeat(90 * 4096) }) })));
   equal(await total(destination), "16");
+});
+
+test("one user's moves leave room for those of others, and customers' for those of who works for the realm", async (realm) => {
+  const { move } = await book(realm);
+  await using own = await ownQueue(realm, { waitingMax: 100 });
+  const lock = await holdLedgerLock(realm);
+  const post = (actor: string, mayMoveAny = false) => own.queue.post(move({ actor, mayMoveAny }));
+  const posted: Promise<unknown>[] = [];
+  const fill = async (actor: string, mayMoveAny = false) => {
+    for (let count = 0;; count++) {
+      const before = own.queue.depth();
+      const sent = post(actor, mayMoveAny);
+      if (own.queue.depth() === before) {
+        await rejects(sent, Contention);
+        return count;
+      }
+      posted.push(sent);
+    }
+  };
+  const counts: number[] = [];
+  for (let i = 0; i < 4; i++) counts.push(await fill(crypto.randomUUID()));
+  deepEqual(counts, [68, 17, 4, 1], "three times as much as is left");
+  equal(own.queue.depth(), 90);
+  equal(await fill(realm.admin.id, true), 8);
+  await lock.release();
+  const { refused = [], posted: done = [] } = Object.groupBy(await settled(posted), (how) => how);
+  deepEqual([refused.length + done.length, own.queue.depth()], [98, 0]);
+});
+
+test("where more wait than one batch takes users take turns, those who work for the realm first", async (realm) => {
+  const { move } = await book(realm);
+  await using own = await ownQueue(realm, { batchMax: 6 });
+  const lock = await holdLedgerLock(realm);
+  const ended: string[] = [];
+  const post = (actor: string, mayMoveAny = false) =>
+    own.queue.post(move({ actor, mayMoveAny })).then(() => void ended.push(actor));
+  const [many, few, staff] = [crypto.randomUUID(), crypto.randomUUID(), realm.admin.id];
+  const all = [post(many)];
+  await waitForWaiter(realm);
+  all.push(
+    ...Array.from({ length: 20 }, () => post(many)),
+    post(few),
+    post(few),
+    post(staff, true),
+  );
+  await lock.release();
+  await Promise.all(all);
+  const first = Object.groupBy(
+    ended.slice(0, 7), // the first alone, and a batch of six
+    (actor) => actor === many ? "many" : actor === few ? "few" : "staff",
+  );
+  deepEqual([first.many?.length, first.few?.length, first.staff?.length], [4, 2, 1]);
 });
 
 /** The standing of a caller that may act at the first attempt, and no more. */

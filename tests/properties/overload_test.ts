@@ -6,7 +6,9 @@ import { createApp } from "../../routes/http/app.ts";
 import { type Answer, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { assertInvariants } from "./invariants.ts";
 
+/** Moves of one user that may wait, of those of all. */
 const WAITING_MAX = 100;
+const WAITING_OF_ALL = 133;
 const ASKED = 400;
 /** Requests of one realm that may wait for the database. */
 const WAITING = 800;
@@ -96,7 +98,7 @@ function assertOverloaded(answer: Pick<Answer, "status" | "headers" | "body">): 
 async function withSmallQueue(realm: TestRealm) {
   const context = (await realm.services.realms.find(realm.id))!;
   const queue = openPostingQueue(realm.database.postingPool(context.location), {
-    waitingMax: WAITING_MAX,
+    waitingMax: WAITING_OF_ALL,
   });
   const small: RealmContext = Object.create(context, { queue: { value: () => queue } });
   const realms = { ...realm.services.realms, find: () => small };
