@@ -25,9 +25,11 @@ const TRIES_MAX = 3;
  * Opens the cache of a realm's keys.
  *
  * @param pools `watch` runs reads that must not wait behind the realm's own statements
+ * @param knownMax keys that are cached; one more drives out the oldest
  */
 export function openApiKeyCache(
   pools: { watch: () => Pool; pool: () => Pool },
+  knownMax = KNOWN_MAX,
 ): ApiKeyCache {
   const grants = new Map<string, ApiKeyGrant>(); // by digest
   const notedAt = new Map<string, number>();
@@ -45,7 +47,7 @@ export function openApiKeyCache(
         const grant = grantOf(row);
         if (!grant.alive) return grant;
         if (reads === before) {
-          if (grants.size >= KNOWN_MAX) grants.delete(grants.keys().next().value!);
+          if (grants.size >= knownMax) grants.delete(grants.keys().next().value!);
           grants.set(digest, grant);
           return grant;
         }
@@ -64,7 +66,7 @@ export function openApiKeyCache(
       for (const [id, digest] of asked) {
         const row = alive.get(id);
         if (row === undefined) grants.delete(digest);
-        else grants.set(digest, grantOf(row));
+        else if (grants.has(digest)) grants.set(digest, grantOf(row)); // unless it gave way to another meanwhile
       }
     },
     used({ id }, at) {

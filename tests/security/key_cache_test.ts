@@ -1,4 +1,4 @@
-import { equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Pool } from "../../db/database.ts";
 import { openApiKeyCache } from "../../domain/realms/api_key_cache.ts";
 import { type Send, testRealm } from "../support/realm.ts";
@@ -71,6 +71,30 @@ Deno.test("a machine key that ends while it is read is neither admitted nor cach
     equal(cache.known(other.key)?.alive, others > 0 ? true : undefined, "nothing happened to it");
     equal((await cache.load(key.key))?.alive, false);
   }
+});
+
+Deno.test("a machine key that gave way to another while the cache was refreshed is not cached again", async () => {
+  await using realm = await testRealm();
+  const { pool, location } = (await realm.services.realms.find(realm.id))!;
+  const shared = realm.database.sharedPool(location);
+  const make = async () => (await realm.admin.send("POST", "/v1/keys", { name: "importer" })).body;
+  const [first, second, third] = [await make(), await make(), await make()];
+  const [read, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isLate = false;
+  const cache = openApiKeyCache({
+    watch: () => isLate ? answering(shared, read.resolve, over.promise) : shared,
+    pool: () => pool,
+  }, 2);
+  for (const { key } of [first, second]) equal((await cache.load(key))?.alive, true);
+  isLate = true;
+  const refreshing = cache.refresh();
+  isLate = false;
+  await read.promise;
+  equal((await cache.load(third.key))?.alive, true);
+  over.resolve();
+  await refreshing;
+  const known = [first, second, third].map(({ key }) => cache.known(key)?.alive);
+  deepEqual(known, [undefined, true, true]);
 });
 
 /** A pool whose transactions are answered late. */
