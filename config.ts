@@ -153,14 +153,23 @@ export function readConfig(
   env: Readonly<Record<string, string>>,
   terminal: boolean,
 ): Config {
+  const { config, faults } = readSettings(env, terminal);
+  if (faults.length > 0) throw new ConfigError(faults);
+  return config;
+}
+
+/** Reads the environment as {@link readConfig} does, for a caller that looks for more faults and tells all together. */
+export function readSettings(
+  env: Readonly<Record<string, string>>,
+  terminal: boolean,
+): { config: Config; faults: readonly string[] } {
   const read = reader(env);
   const config = configOf(read, env, terminal);
   for (const name of Object.keys(env)) {
     const meant = misspelt(name, read.known);
     if (meant !== null) read.faults.push(`${name} is not a setting: ${meant} is meant, it seems`);
   }
-  if (read.faults.length > 0) throw new ConfigError(read.faults);
-  return deepFreeze(config);
+  return { config: deepFreeze(config), faults: read.faults };
 }
 
 /** Gives the names of all settings. */

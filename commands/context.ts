@@ -1,11 +1,11 @@
 /** The context of a command: configuration, log and database, opened before the command runs. @module */
-import { type Config, ConfigError, readConfig, takeEnvironment } from "../config.ts";
+import { type Config, ConfigError, readSettings, takeEnvironment } from "../config.ts";
 import { type CommandName, mayOpenSecrets, UsageError } from "../config/usages.ts";
 import { type Database, openDatabase } from "../db/database.ts";
 import { type Migrations, readMigrations } from "../db/migrate.ts";
 import { applyAssets } from "../domain/chains/asset_settings.ts";
+import { faultsOfNetworks, ofAssets } from "../domain/chains/setting_faults.ts";
 import { DomainError } from "../domain/errors.ts";
-import { parseNetwork } from "../domain/ip_addresses.ts";
 import { parseStoredJson } from "../domain/json.ts";
 import type { ProvisioningOptions } from "../domain/realms/provisioning.ts";
 import { presentAddress } from "../domain/realms/realm_locations.ts";
@@ -84,11 +84,6 @@ export function listen(
   }
 }
 
-function networkFaults(name: string, texts: readonly string[]): string[] {
-  return texts.filter((text) => parseNetwork(text) === null)
-    .map((text) => `${name}: ${JSON.stringify(text)} is not a network such as 10.0.0.0/8`);
-}
-
 /**
  * Reads the configuration and opens the database.
  *
@@ -100,14 +95,14 @@ export async function openContext(name: CommandName, serving: boolean): Promise<
   // A command that needs no master key is not asked for one.
   const env = mayOpenSecrets(name) ? taken : { ...taken, WORKERS: "off" };
   const terminal = Deno.stderr.isTerminal();
-  const config = readConfig(env, terminal);
+  const { config, faults: found } = readSettings(env, terminal);
   const faults = [
+    ...found,
     ...traceFaults(env),
-    ...(await applyAssets(config.assets)).map((fault) => `ASSETS: ${fault}`),
-    ...networkFaults("TRUSTED_PROXIES", config.trustedProxies),
-    ...networkFaults("METRICS_NETWORKS", config.metricsNetworks),
+    ...(await applyAssets(config.assets)).map(ofAssets),
+    ...faultsOfNetworks(config),
   ];
-  if (config.databaseUrl === null) {
+  if (config.databaseUrl === null && !found.some((fault) => fault.startsWith("DATABASE_URL "))) {
     faults.push("DATABASE_URL is missing; `deno task start` brings a PostgreSQL of its own");
   }
   if (faults.length > 0) throw new ConfigError(faults);

@@ -26,7 +26,7 @@ const ASSET_FIELDS: Readonly<Record<keyof AssetSetting, { is: RegExp; expected: 
   reason: { is: /^\S.{0,499}$/, expected: "1 to 500 characters in one line" },
 };
 
-/** Reads the setting ASSETS. */
+/** Reads the setting ASSETS: those assets of it that have no fault. */
 export function readAssets(read: Reader): Readonly<Record<string, AssetSetting>> {
   const text = read.text("ASSETS");
   if (text === null) return {};
@@ -41,10 +41,12 @@ export function readAssets(read: Reader): Readonly<Record<string, AssetSetting>>
     return {};
   }
   for (const key of repeatedKeys(text)) read.faults.push(`ASSETS: ${key} is named twice`);
-  for (const [code, setting] of Object.entries(given)) {
-    for (const fault of faultsOfAsset(setting)) read.faults.push(`ASSETS: ${code}${fault}`);
-  }
-  return given as Record<string, AssetSetting>;
+  const sound = Object.entries(given).filter(([code, setting]) => {
+    const faults = faultsOfAsset(setting);
+    read.faults.push(...faults.map((fault) => `ASSETS: ${code}${fault}`));
+    return faults.length === 0;
+  });
+  return Object.fromEntries(sound) as Record<string, AssetSetting>;
 }
 
 /** Lists the keys that an object of a JSON text has more than once; parsing keeps the last. */

@@ -32,7 +32,7 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly Layer[]>> = {
     "tracing",
     "progress",
   ],
-  launcher: ["launcher", "config", "db", "tracing", "progress"],
+  launcher: ["launcher", "config", "domain", "db", "tracing", "progress"],
   config: ["config"],
   log: [],
   tracing: [],

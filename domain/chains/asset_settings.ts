@@ -4,26 +4,10 @@
  * @module
  */
 import { parseContract } from "./addresses.ts";
-import {
-  allAssets,
-  type Asset,
-  type AssetState,
-  contractKey,
-  findAsset,
-  installAssets,
-} from "../assets.ts";
+import { allAssets, type Asset, contractKey, findAsset, installAssets } from "../assets.ts";
+import { type AssetSetting, registryFaults } from "./setting_faults.ts";
 
-/** An operator's settings of one asset. */
-export interface AssetSetting {
-  /** Another contract or mint than the registry's, on the asset's main network. */
-  readonly contract?: string;
-  /** Answer of that contract's `symbol()`, where it differs from the registry. */
-  readonly symbol?: string;
-  /** Which way its value may move. */
-  readonly state?: AssetState;
-  /** Why the state is not active; shown to callers. */
-  readonly reason?: string;
-}
+export type { AssetSetting };
 
 /** Assets with an operator's settings, and every fault of these settings. */
 export interface CheckedAssets {
@@ -52,13 +36,9 @@ export async function checkAssets(
   const faults: string[] = [];
   for (const [code, setting] of Object.entries(settings)) {
     const asset = findAsset(code);
-    if (asset === null) {
-      faults.push(`${code} is not the code of an asset`);
-      continue;
-    }
-    const contract = await contractOf(asset, setting);
-    faults.push(...contract.faults, ...faultsOf(asset, setting));
-    changed.push(applied(asset, setting, contract.canonical));
+    const contract = asset === null ? null : await contractOf(asset, setting);
+    faults.push(...contract?.faults ?? [], ...registryFaults({ [code]: setting }));
+    if (asset !== null) changed.push(applied(asset, setting, contract!.canonical));
   }
   return { changed, faults: [...faults, ...sharedContracts(changed)] };
 }
@@ -74,21 +54,6 @@ async function contractOf(
   if (parsed.ok) return { canonical: parsed.address, faults: [] };
   const fault = `${asset.code}.contract is no address on ${asset.blockchain}: ${parsed.reason}`;
   return { canonical: asset.contract, faults: [fault] };
-}
-
-function faultsOf(asset: Asset, setting: AssetSetting): string[] {
-  const { code } = asset;
-  const native = asset.contract === null;
-  const state = setting.state ?? asset.state;
-  const faults = [
-    native && setting.contract !== undefined && `${code} is a chain's own coin: it has no contract`,
-    native && setting.symbol !== undefined &&
-    `${code} is a chain's own coin: its symbol is fixed`,
-    state === "active" && setting.reason !== undefined &&
-    `${code}.reason is for a state that is not active`,
-    Object.keys(setting).length === 0 && `${code} is named and nothing is set of it`,
-  ];
-  return faults.filter((fault) => fault !== false);
 }
 
 function applied(asset: Asset, setting: AssetSetting, contract: string | null): Asset {

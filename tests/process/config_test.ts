@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, throws } from "node:assert/strict";
 import { ConfigError, readConfig, takeEnvironment } from "../../config.ts";
+import { taskArgs } from "../support/tasks.ts";
 
 const KEYS = {
   DATABASE_URL: "postgres://purser:secret@db.example/purser?sslmode=verify-full",
@@ -363,4 +364,21 @@ Deno.test("every setting of the documentation is in .env.example", async () => {
   equal(names.includes("AUDIT_READS"), true);
   const known = new Set([...example.matchAll(/^#? ?([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name));
   deepEqual(names.filter((name) => !known.has(name)), []);
+});
+
+Deno.test("the launcher names all faults of settings at once, before it starts anything", async () => {
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: await taskArgs("start"),
+    env: {
+      DATA_DIR: "/nowhere/at/all",
+      PORT: "eighty",
+      ASSETS: `{"NOPE":{}}`,
+      TRUSTED_PROXIES: "nowhere",
+    },
+  }).output();
+  equal(success, false);
+  const said = new TextDecoder().decode(stderr);
+  for (const fault of ["PORT ", "TRUSTED_PROXIES: ", "ASSETS: NOPE is"]) {
+    match(said, new RegExp(`- ${fault}`));
+  }
 });

@@ -223,14 +223,18 @@ Deno.test("start refuses a database without its keys and names all that is missi
       DATABASE_URL: testDatabaseUrl(),
       ETHERUM_RPC_URL: "http://127.0.0.1:1",
       PORT: "eighty",
-      ASSETS: "{",
+      ASSETS: JSON.stringify({ NOPE: { state: "active" }, USDC: { contract: "0x1" } }),
+      TRUSTED_PROXIES: "nowhere",
     },
   }).output();
   equal(success, false);
   const said = new TextDecoder().decode(stderr);
-  for (const name of ["PLATFORM_KEY", "MASTER_KEY", "ETHERUM_RPC_URL", "PORT", "ASSETS"]) {
-    match(said, new RegExp(`- ${name} `));
-  }
+  for (
+    const fault of [
+      ...["PLATFORM_KEY ", "MASTER_KEY ", "ETHERUM_RPC_URL ", "PORT ", "TRUSTED_PROXIES: "],
+      ...["ASSETS: NOPE is", "ASSETS: USDC.contract is"],
+    ]
+  ) match(said, new RegExp(`- ${fault}`));
 });
 
 Deno.test("every command ends at once, before anything is opened, where ASSETS do not fit", async () => {
