@@ -103,7 +103,7 @@ export async function main(args: readonly string[]): Promise<void> {
     };
     outliveRejections((message, error) => said.tell(message, error));
     if (supervised) endWithLauncher();
-    const ending = listenForEnd();
+    const ending = listenForEnd(supervised);
     const lines = { above: (print: () => void) => print() };
     if (!serving) {
       ending.signalled.then((signal) => {

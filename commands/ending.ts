@@ -15,10 +15,19 @@ export function endWithLauncher(): void {
   Deno.stdin.readable.pipeTo(new WritableStream()).then(gone, gone);
 }
 
-/** Listens for SIGTERM and Ctrl-C from the first moment, so that a start is ended cleanly too. */
-export function listenForEnd(): { signalled: Promise<string>; forget: () => void } {
+/**
+ * Listens for SIGTERM, Ctrl-C and the end of the terminal from the first moment, so that a start is ended cleanly too.
+ *
+ * @param supervised whether a launcher started it, which the end of the terminal reaches too, and passes on
+ */
+export function listenForEnd(
+  supervised: boolean,
+): { signalled: Promise<string>; forget: () => void } {
   const { promise, resolve } = Promise.withResolvers<string>();
-  const listeners = (["SIGTERM", "SIGINT"] as const).map((signal) => {
+  if (supervised) Deno.addSignalListener("SIGHUP", () => {});
+  // Without a terminal it may be ignored, as by `nohup`, and then stays so.
+  const hangup = !supervised && Deno.stdin.isTerminal() ? ["SIGHUP" as const] : [];
+  const listeners = (["SIGTERM", "SIGINT", ...hangup] as const).map((signal) => {
     const listener = () => resolve(signal);
     Deno.addSignalListener(signal, listener);
     return { signal, listener };
@@ -30,7 +39,7 @@ export function listenForEnd(): { signalled: Promise<string>; forget: () => void
 }
 
 /** The usual exit codes of a process that a signal ended. */
-const EXIT_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };
+const EXIT_CODES: Readonly<Record<string, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
 
 /**
  * Ends a command that does not serve, at once: each may be killed at any moment, and run again.

@@ -9,13 +9,20 @@
  */
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Config, ConfigError, readConfig, readEnvironment, settingNames } from "../config.ts";
+import {
+  type Config,
+  ConfigError,
+  readEnvironment,
+  readSettings,
+  settingNames,
+} from "../config.ts";
 import { asksForHelp, COMMAND_NAMES, helpOf, isCommand, mayOpenSecrets } from "../config/usages.ts";
 import { type EmbeddedPostgres, startEmbedded } from "../db/embedded/embedded.ts";
 import { preallocateLater } from "../db/embedded/wal_segments.ts";
 import { fetchPackages, type PackageSet } from "../db/packages.ts";
+import { faultsOfSettings } from "../domain/chains/setting_faults.ts";
 import { openProgress } from "../progress.ts";
-import { asksForTraces, RUNTIME_TRACES } from "../tracing.ts";
+import { asksForTraces, RUNTIME_TRACES, traceFaults } from "../tracing.ts";
 import { allocatorOf } from "./allocator.ts";
 import { type Command, isService, needsMasterKey, permissionsOf } from "./permissions.ts";
 import { localKey, replaceKey } from "./secrets.ts";
@@ -76,11 +83,11 @@ export async function launch(args: readonly string[]): Promise<number> {
   }
   // A command that needs no master key is not asked for one.
   const settings = mayOpenSecrets(command) ? environment : { ...environment, WORKERS: "off" };
-  const config = readConfig(settings, Deno.stderr.isTerminal());
+  const config = configOf(settings);
   await fetchPackages(SERVICE);
   const pending: Deno.Signal[] = [];
   let child: Deno.ChildProcess | null = null;
-  const listeners = endSignals().map((signal) => {
+  const listeners = (await endSignals()).map((signal) => {
     const pass = () => {
       if (child === null) pending.push(signal);
       else kill(child, signal === "SIGHUP" ? "SIGTERM" : signal);
@@ -107,11 +114,31 @@ export async function launch(args: readonly string[]): Promise<number> {
 
 /**
  * The signals that end a command, and with it the embedded PostgreSQL, which no terminal reaches: without the last a
- * terminal that is closed would leave it behind. `nohup`, by which a program outlives its terminal, takes the terminal's
- * input from it.
+ * terminal that is closed would leave it behind, and cut off what is being served. `nohup` has it ignored.
  */
-function endSignals(): Deno.Signal[] {
-  return Deno.stdin.isTerminal() ? ["SIGTERM", "SIGINT", "SIGHUP"] : ["SIGTERM", "SIGINT"];
+async function endSignals(): Promise<Deno.Signal[]> {
+  return await outlivesTerminal() ? ["SIGTERM", "SIGINT"] : ["SIGTERM", "SIGINT", "SIGHUP"];
+}
+
+/** Whether SIGHUP is ignored, which a shell that is started inherits, as this process has: `nohup` is one that asks for it. */
+async function outlivesTerminal(): Promise<boolean> {
+  const shell = new Deno.Command("sh", {
+    args: ["-c", "kill -HUP $$"],
+    ...{ stdin: "null", stdout: "null", stderr: "null" },
+  });
+  return await shell.output().then(({ success }) => success, () => false);
+}
+
+/** @throws {ConfigError} naming every fault that shows before a package is there */
+function configOf(settings: Readonly<Record<string, string>>): Config {
+  const { config, faults } = readSettings(settings, Deno.stderr.isTerminal());
+  const all = [
+    ...faults,
+    ...traceFaults({ ...settings, ...tracesOf(settings) }),
+    ...faultsOfSettings(config),
+  ];
+  if (all.length > 0) throw new ConfigError(all);
+  return config;
 }
 
 /** The start of what needs neither settings nor a database: a key for backups is drawn anywhere. */
