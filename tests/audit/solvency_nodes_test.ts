@@ -79,3 +79,27 @@ Deno.test("a loss that one node of three hides is seen by the others", async () 
     await witnessed.end();
   }
 });
+
+Deno.test("that a chain cannot be asked is logged once, and so is that it can be asked again", async () => {
+  const witnessed = await among("l");
+  const { fixture, lying } = witnessed;
+  try {
+    await openRamp(witnessed);
+    let isAway = false;
+    lying.trick = ({ method }) =>
+      isAway && method === "eth_getBalance" ? new Response("busy", { status: 503 }) : undefined;
+    const context = await workerContextOf(fixture.realm);
+    const said: string[] = [];
+    const log = (_level: string, message: string) => void said.push(message.split(":")[0]);
+    for (const away of [true, true, true, false, false, true, true]) {
+      isAway = away;
+      await fixture.mine();
+      await checkSolvency({ ...context, log, actor: { ...context.actor, at: Date.now() } });
+    }
+    context.chains.close();
+    const [no, yes] = ["solvency not compared", "solvency is compared again"];
+    deepEqual(said.filter((message) => message.startsWith("solvency")), [no, yes, no]);
+  } finally {
+    await witnessed.end();
+  }
+});

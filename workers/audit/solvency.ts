@@ -45,6 +45,9 @@ const ASKED_MAX = 1_000;
 const ASKED_AT_ONCE = 8;
 const UNMINED: FlightStatus = { hash: null, height: null, success: true, fee: null };
 
+/** Of each realm, the assets whose chain could not be asked the last time. */
+const silentAssets = new WeakMap<WorkerContext["pool"], Set<string>>();
+
 /** An asset whose chain and ledger figures are compared. */
 interface Subject {
   readonly context: WorkerContext;
@@ -58,6 +61,8 @@ interface Subject {
  */
 export async function checkSolvency(context: WorkerContext): Promise<void> {
   const verified = new Set<string>();
+  const silent = silentAssets.get(context.pool) ?? new Set();
+  silentAssets.set(context.pool, silent);
   for (const ramped of await reading(context.pool, selectRamped)) {
     try {
       const place = { chain: ramped.chain as ChainId, network: ramped.network } as ChainNetwork;
@@ -69,14 +74,23 @@ export async function checkSolvency(context: WorkerContext): Promise<void> {
       if (chain.traits.coins && !verified.has(name)) await verifyRound(context, chain, place);
       verified.add(name);
       await checkAsset(context, chain, ramped);
+      if (silent.delete(keyOf(ramped))) {
+        context.log("info", "solvency is compared again", { asset: ramped.asset });
+      }
     } catch (error) {
       if (!(error instanceof ChainError)) throw error;
+      if (silent.has(keyOf(ramped))) continue; // it was told
+      silent.add(keyOf(ramped));
       context.log("warn", "solvency not compared: the chain could not be asked", {
         asset: ramped.asset,
         error,
       });
     }
   }
+}
+
+function keyOf({ asset, network }: RampedRow): string {
+  return `${asset} ${network}`;
 }
 
 async function checkAsset(context: WorkerContext, chain: Chain, ramped: RampedRow): Promise<void> {
