@@ -60,6 +60,12 @@ export function rowsOf(seconds: number, large: BenchRealm): Row[] {
   ];
 }
 
+/** The names of all rows, where the large realm has so many accounts. */
+export function rowNames(accounts: number): string[] {
+  const none = { id: "", schema: "", key: "", admin: "", application: "", realmKey: "" };
+  return rowsOf(0, { ...none, accounts: Array(accounts).fill("") }).map(({ name }) => name);
+}
+
 /** Runs all rows once and sets each against its yardstick of this round. */
 export async function round(
   field: Field & { progress: Progress },

@@ -42,7 +42,7 @@ import { benchPaths } from "./paths.ts";
 import { benchPauses } from "./pauses.ts";
 import { benchPeople } from "./people.ts";
 import { type Figures, type Row, show, verdictOf } from "./report.ts";
-import { BASE, round, rowsOf } from "./rows.ts";
+import { BASE, round, rowNames, rowsOf } from "./rows.ts";
 import { benchHashChain } from "./hash_chain.ts";
 import { proveSound } from "./soundness.ts";
 import { benchSoak } from "./soak.ts";
@@ -70,7 +70,6 @@ const WARM_S = 2;
 const PARTS = [
   ...["minutes", "batches", "statements", "stalls", "hash_chain", "memory", "processes"],
   "growth",
-  ...["paths", "older"],
 ];
 /** Of the fresh installation, the minute that is measured beside the first. */
 const MINUTES = 5;
@@ -239,61 +238,45 @@ async function compareOlder(asked: Asked): Promise<void> {
   await proveSound(built.stand, built.service, [built.realm]);
 }
 
-/** Runs the parts that build their own stands; false if it is none of them. */
-async function runAlone(asked: Asked): Promise<boolean> {
-  switch (asked.only) {
-    case "coins":
-      await benchCoins();
-      return true;
-    case "parse":
-      benchParse();
-      return true;
-    case "pauses":
-      await benchPauses(asked.rounds);
-      return true;
-    case "attacks":
-      await benchAttacks(asked);
-      return true;
-    case "fuzz":
-      await benchFuzz(Number(asked.requests ?? 10_000), Number(asked.seed ?? 1));
-      return true;
-    case "kills":
-      await benchKills(asked.minutes || 10);
-      return true;
-    case "soak":
-      await benchSoak(asked);
-      return true;
-    case "lies":
-      await benchLies(asked.rounds);
-      return true;
-    case "events":
-      await benchEvents(asked);
-      return true;
-    case "people":
-      await benchPeople(Number(asked.persons ?? 100_000));
-      return true;
-    case "move":
-      await benchMoves({
-        rounds: Number(asked.rounds),
-        transactions: asked.transactions,
-        connections: Number(asked.connections ?? 8),
-      });
-      return true;
-    case "paths":
-      await benchPaths(asked.seconds);
-      return true;
-    case "older":
-      await compareOlder(asked);
-      return true;
-    default:
-      return false;
+/** Parts that build their own stands. */
+const ALONE: Readonly<Record<string, (asked: Asked) => Promise<void> | void>> = {
+  coins: () => benchCoins(),
+  parse: () => benchParse(),
+  pauses: ({ rounds }) => benchPauses(rounds),
+  attacks: (asked) => benchAttacks(asked),
+  fuzz: ({ requests, seed }) => benchFuzz(Number(requests ?? 10_000), Number(seed ?? 1)),
+  kills: ({ minutes }) => benchKills(minutes || 10),
+  soak: (asked) => benchSoak(asked),
+  lies: ({ rounds }) => benchLies(rounds),
+  events: (asked) => benchEvents(asked),
+  people: ({ persons }) => benchPeople(Number(persons ?? 100_000)),
+  move: ({ rounds, transactions, connections }) =>
+    benchMoves({ rounds, transactions, connections: Number(connections ?? 8) }),
+  paths: ({ seconds }) => benchPaths(seconds),
+  older: (asked) => compareOlder(asked),
+};
+
+/** Refuses a part that there is not: nothing but the yardstick would be measured. */
+function refuseUnknown({ only }: Asked): void {
+  const parts = [...PARTS, ...Object.keys(ALONE)];
+  const rows = rowNames(MANY_ACCOUNTS);
+  if (only === undefined || parts.includes(only) || rows.some((name) => name.includes(only))) {
+    return;
   }
+  console.error(
+    `--only=${only} is no part and in no row's name.\nparts: ${parts.join(", ")}\nrows: ${
+      rows.join("; ")
+    }`,
+  );
+  Deno.exit(1);
 }
 
 /** Builds the stand, measures, prints, and takes the stand away again unless it is kept. */
 async function main(): Promise<void> {
   const asked = options();
-  if (await runAlone(asked)) return;
+  refuseUnknown(asked);
+  const alone = ALONE[asked.only ?? ""];
+  if (alone !== undefined) return await alone(asked);
   {
     // Many accounts take as long to make as all else.
     const many = asked.only === undefined || asked.only.includes("accounts");

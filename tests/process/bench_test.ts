@@ -59,6 +59,13 @@ async function until(come: () => Promise<boolean>): Promise<void> {
   }
 }
 
+Deno.test("the bench refuses a part that there is not, and names those that there are", async () => {
+  const { code, text } = await task("bench", ["--only=singel"]);
+  equal(code, 1);
+  match(text, /^--only=singel is no part/);
+  for (const part of ["hash_chain", "older", "single, hot, 256"]) ok(text.includes(part), part);
+});
+
 Deno.test("audit and verify find the realm of the bench sound", async () => {
   const folder = await Deno.makeTempDir({ prefix: "purser-test-bench-" });
   try {
