@@ -384,16 +384,12 @@ export async function findDeployed(db: Db, actor: Actor, id: string): Promise<un
   return row === null || (row.hash === null && row.status === "pending") ? null : viewDeployed(row);
 }
 
-/**
- * Gives the answer of a registration that is decided; null until then.
- *
- * @throws {DomainError} token.invalid, currency.taken
- */
+/** Gives the answer of a registration that is decided, which may be its refusal; null until then. */
 export async function findRegistered(db: Db, actor: Actor, id: string): Promise<unknown | null> {
   const row = await findVisible(db, actor, TOKEN_COLLECTION, id);
   if (row?.status === "failed") {
     const { code, detail } = row.error as { code: ErrorCode; detail: string };
-    throw new DomainError(code, detail);
+    return new DomainError(code, detail);
   }
   return row?.status === "registered" ? viewRegistered(row) : null;
 }

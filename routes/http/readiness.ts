@@ -1,6 +1,7 @@
 /** Requests that are answered once what they made is ready (RFC 7240, `Prefer: wait`). @module */
 import type { Actor } from "../../domain/actor.ts";
 import { type Db, type Pool, runQuery } from "../../domain/command.ts";
+import { DomainError } from "../../domain/errors.ts";
 import { failureOf } from "../../domain/failures.ts";
 import { withConcurrencyLimit } from "./concurrency_limit.ts";
 import type { Call, Reply } from "./route.ts";
@@ -9,6 +10,7 @@ import { type Among, becomesReady } from "./waiting.ts";
 /** How to find that an entity is ready, and its view for an actor that may see it. */
 export interface Readiness {
   among: Among;
+  /** The view; the refusal that became of the entity meanwhile, as a value; or null, where nothing is to be shown. */
   view: (db: Db, actor: Actor, id: string) => Promise<unknown | null>;
 }
 
@@ -34,12 +36,12 @@ export async function waitUntilReady<P, Q, B>(
       actor,
     );
   };
-  // What it asked for is done: where its present state cannot be read now, it gets the first one. What it made may also
-  // have been refused meanwhile: that is its answer.
+  // What it asked for is done: where its present state cannot be read now, or may not be seen, it gets the first one.
   const shown = await read().catch((error) => {
-    if (failureOf(error)?.code !== "service.overloaded") throw error;
+    if (failureOf(error) === null) throw error;
     return null;
   });
+  if (shown instanceof DomainError) throw shown; // what it made was refused meanwhile: that is its answer
   if (shown === null) return { ...reply, headers };
   const { etag: _before, ...rest }: Record<string, string> = headers;
   return { ...reply, body: JSON.stringify(shown), headers: rest };

@@ -198,17 +198,15 @@ Deno.test("a request that waited for what it made gets its first state where the
   await using realm = await testRealm();
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const reply = { status: 201, body: '{"id":"one"}' };
-  const ready = {
-    among: (_db: unknown, ids: string[]) => Promise.resolve(ids),
-    view: () => Promise.resolve({ id: "one", is: "ready" }),
-  };
+  const among = (_db: unknown, ids: string[]) => Promise.resolve(ids);
+  const isReady = (): Promise<unknown> => Promise.resolve({ id: "one", is: "ready" });
   const signal = () => new AbortController().signal;
-  const waiting = (actorNow: () => Promise<unknown>) =>
+  const waiting = (actorNow: () => Promise<unknown>, view = isReady) =>
     waitUntilReady(
       { preferWaitS: 10, signal, actorNow } as Call<unknown, unknown, unknown>,
       pool,
       reply,
-      ready,
+      { among, view },
     );
   const busy = new DomainError("service.overloaded", "too many wait", { retryAfterS: 1 });
   const limited = new DomainError("rate.limited", "too many wrong keys", { retryAfterS: 60 });
@@ -224,4 +222,9 @@ Deno.test("a request that waited for what it made gets its first state where the
   const actor = (await realm.user()).actor;
   equal((await waiting(() => Promise.resolve(actor))).body, reply.body);
   await leave();
+  // Refused is what became of it, not what was asked to see it.
+  const refused = new DomainError("token.invalid", "it is no token");
+  const hidden = () => Promise.reject(new DomainError("permission.role", "not shown any more"));
+  equal((await waiting(() => Promise.resolve(actor), hidden)).body, reply.body);
+  await rejects(waiting(() => Promise.resolve(actor), () => Promise.resolve(refused)), refused);
 });
