@@ -34,7 +34,7 @@ import { readerOf, type ReadPart, sendExport, streamOf } from "./http/exports.ts
 import { pageView } from "./http/collection_routes.ts";
 import { inListTurn, query, queryInSteps } from "./http/execution.ts";
 import { openParts, withHeaders } from "./http/replica_reads.ts";
-import { openPlaces } from "./http/stream_places.ts";
+import { openPlaces, type StreamPlace } from "./http/stream_places.ts";
 import { acceptsJson } from "./http/validation.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./http/route.ts";
 
@@ -140,18 +140,18 @@ async function sendStatement(
   call: Call<{ id: string }, StatementOf, undefined>,
 ): Promise<Reply> {
   const { actor } = call;
-  const leave = takePlace(call.realm!.pool, { user: actor.user, isHouse: reachesRealm(actor) });
+  const place = takePlace(call.realm!.pool, { user: actor.user, isHouse: reachesRealm(actor) });
   try {
-    return await openStream(call, leave);
+    return await openStream(call, place);
   } catch (error) {
-    leave();
+    place.leave();
     throw error;
   }
 }
 
 async function openStream(
   call: Call<{ id: string }, StatementOf, undefined>,
-  leave: () => void,
+  place: StreamPlace,
 ): Promise<Reply> {
   const asked = { ...call.query, account: call.params.id };
   const statement = await readEarly(call, (db) => openStatement(db, call.actor, asked));
@@ -167,7 +167,7 @@ async function openStream(
         return await work(db);
       }),
   );
-  const stream = streamOf(lines, { leave });
+  const stream = streamOf(lines, { place });
   const file = `attachment; filename="statement-${statement.account.id}.csv"`;
   const type = { "content-type": "text/csv; charset=utf-8", "content-disposition": file };
   return withHeaders({ status: 200, body: "", stream }, { ...(csv ? type : {}), ...parts.headers });

@@ -4,7 +4,6 @@
  * @module
  */
 import { Hono } from "hono";
-import { reachesRealm } from "../../domain/actor.ts";
 import { assertFreshLogin } from "../../domain/identity/api_keys.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { failureOf } from "../../domain/failures.ts";
@@ -35,7 +34,7 @@ import type { LimitHeaders } from "./rate_limits.ts";
 import { problem, send } from "./responses.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./route_list.ts";
-import { type LargeBodySlot, reserveLargeBody } from "./large_bodies.ts";
+import { type BodyHold, openBodyHold, SMALL } from "./body_memory.ts";
 import type { Services } from "./services.ts";
 import { openStanding, type Standing } from "./standing.ts";
 import { type RequestHeaders, requestHeaders } from "./underlying_request.ts";
@@ -175,7 +174,7 @@ function createServer(
     let [status, who] = [0, ""];
     let limits: LimitHeaders | undefined;
     const leaving = watchLeaving(request, services.ending);
-    let slot: LargeBodySlot | undefined;
+    let hold: BodyHold | undefined;
     try {
       if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) {
         throw noRoute();
@@ -191,11 +190,11 @@ function createServer(
       who = first.actor.user || (first.actor.kind === "user" ? "" : first.actor.kind); // nobody: none
       const left = first.realm === null ? undefined : services.limits.admit(first.realm, cost);
       limits = left instanceof Promise ? await left : left;
-      const onLarge = () => slot = slotOf(first);
-      const body = textOf(route, request, { ending: services.ending, onLarge, headers });
+      const onSize = (size: number) => hold = grown(size, hold, { services, first, address });
+      const body = textOf(route, request, { ending: services.ending, onSize, headers });
       const text = body instanceof Promise ? await body : body;
       if (route.access === "provider") assertSigned(services, headers, text, meta);
-      const turn = slot?.turn(leaving.signal());
+      const turn = hold?.turn(leaving.signal);
       if (turn !== undefined) await turn;
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
       const known = standing.again(); // its key may have ended while the body came
@@ -214,7 +213,7 @@ function createServer(
       status = PROBLEMS[known.code].status;
       return problem(services, requestId, known, limits);
     } finally {
-      slot?.leave();
+      hold?.leave();
       leaving.forget();
       const ms = performance.now() - start;
       counts.note(status, ms / 1000);
@@ -226,9 +225,18 @@ function createServer(
   return inTraces(route, answer);
 }
 
-/** @throws {DomainError} service.overloaded */
-function slotOf({ realm, actor }: Caller): LargeBodySlot {
-  return reserveLargeBody(realm!.pool, actor.user, reachesRealm(actor));
+/** Takes what a body of this size needs; a small one needs nothing. @throws {DomainError} service.overloaded */
+function grown(
+  size: number,
+  hold: BodyHold | undefined,
+  of: { services: Services; first: Caller; address: string },
+): BodyHold | undefined {
+  if (size <= SMALL) return hold;
+  const { services: { platform }, first: { realm, actor }, address } = of;
+  // Where the realm is not known yet, it is a part of the platform's.
+  const one = hold ?? openBodyHold(realm?.pool ?? platform, { ...actor, address });
+  one.grow(size);
+  return one;
 }
 
 /** Answers the requests of a route, each as a span where traces are on. */

@@ -5,11 +5,16 @@
  * @module
  */
 import { type Actor, reachesRealm } from "../../domain/actor.ts";
-import { busy, type Caller, inTurn, type Line, lineOf, makeRoom } from "./turns.ts";
+import { busy, type Caller, inTurn, type Line, lineOf, makeRoom, newLine } from "./turns.ts";
 
 const REQUESTS_MAX = 1000;
 /** Of these, places that customers, and callers without a key, leave to those who work for the realm or run the service. */
 const REQUESTS_OF_HOUSE = 50;
+/**
+ * Requests of customers, and of those who work for the realm, that are at a pool's connections at once: more than it has,
+ * so that none is idle, and so few that each statement of the others waits behind two of them at most.
+ */
+const RUNNING_MAX = 6;
 /** One user has at most so many times as many of them as are free: of 950 760, and the next user 152 more. */
 const USER_SHARE = 4;
 /**
@@ -46,11 +51,17 @@ interface Taken {
 /** Whose work it is: of a user, or of nobody, with the scopes of its key. */
 export type Whose = Pick<Actor, "user" | "scopes">;
 
+const LATE = "the database did not answer in time";
 const taken = new WeakMap<object, Taken>();
+const ofHouse = new WeakMap<object, Line>();
+const ofCustomers = new WeakMap<object, Line>();
 
 /**
  * Does work that uses a pool, unless too many requests use it already. Of one user there are never so many that those of
- * others find no place, and of customers never so many that those who work for the realm find none.
+ * others find no place, and of customers never so many that those who work for the realm find none. Users take turns, and
+ * those who work for the realm do not wait for the turns of customers.
+ *
+ * Not inside of other such work at the same pool: that would wait for its own turn.
  *
  * @param whose whose work it is; without, it is the service's own
  * @throws {DomainError} service.overloaded
@@ -62,10 +73,20 @@ export async function withConcurrencyLimit<T>(
 ): Promise<T> {
   const leave = take(pool, whose);
   try {
-    return await inTime(work);
+    return await inTime(whose === undefined ? work : () => amongOthers(pool, work, whose));
   } finally {
     leave();
   }
+}
+
+/** Does work of a user in turns. */
+async function amongOthers<T>(pool: object, work: () => Promise<T>, whose: Whose): Promise<T> {
+  const until = performance.now() + DATABASE_TIMEOUT_MS;
+  const line = lineOf(reachesRealm(whose) ? ofHouse : ofCustomers, pool);
+  return await inTurn(line, RUNNING_MAX, async () => {
+    if (performance.now() > until) throw busy(LATE); // which its caller was told
+    return await work();
+  }, { user: whose.user });
 }
 
 /**
@@ -76,7 +97,7 @@ export async function withConcurrencyLimit<T>(
 export async function inTime<T>(work: () => Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => reject(busy("the database did not answer in time")),
+    () => reject(busy(LATE)),
     DATABASE_TIMEOUT_MS,
   );
   try {
@@ -114,7 +135,7 @@ const searches = new WeakMap<object, Line>();
 const lists = new WeakMap<object, Line>();
 const pages = new WeakMap<object, Line>();
 const chains = new WeakMap<object, Line>();
-const chainsEverywhere: Line = { running: 0, waiting: new Map() };
+const chainsEverywhere = newLine();
 const besideQueues = new WeakMap<object, Line>();
 /** By realm, while there are some. */
 const platformTurns = new Map<string, Line>();
@@ -187,7 +208,7 @@ async function ofRealm<T>(
   work: () => Promise<T>,
   caller: Caller,
 ): Promise<T> {
-  const line = lines.get(realm) ?? { running: 0, waiting: new Map() };
+  const line = lines.get(realm) ?? newLine();
   lines.set(realm, line);
   makeRoom(line, caller, waiting, "too many requests about this realm are waiting");
   try {

@@ -70,7 +70,7 @@ export async function openEventStream(
   const place = takePlace(pool, { user, isHouse: seesAll });
   const feed = openEventFeed(pool);
   const release = () => {
-    place();
+    place.leave();
     feed.leave();
   };
   try {

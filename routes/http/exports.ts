@@ -9,7 +9,7 @@ import { DomainError } from "../../domain/errors.ts";
 import { paging, withConcurrencyLimit } from "./concurrency_limit.ts";
 import { openParts, type PartReader } from "./replica_reads.ts";
 import type { Call, Reply } from "./route.ts";
-import { openPlaces } from "./stream_places.ts";
+import { openPlaces, type StreamPlace } from "./stream_places.ts";
 
 /** Reads one part of an export, with the rights that its caller has then. */
 export type ReadPart = <T>(work: (db: Db, actor: Actor) => Promise<T>) => Promise<T>;
@@ -26,6 +26,12 @@ export interface Exporting<Plan extends { entity?: string }> {
 const takePlace = openPlaces({ kind: "exports", ofUser: 2, ofRealm: 10, ofHouse: 4 });
 /** A caller that reads nothing for so long has gone. */
 const UNREAD_MAX_MS = 60_000;
+/**
+ * A caller that is waited for so long in all, and reads fewer bytes in a second of that time, is slow: where others find no
+ * place it gives way.
+ */
+const SLOW_MS = 30_000;
+const SLOW_RATE = 16 * 1024;
 /** Characters that are sent at once. */
 const CHUNK = 64 * 1024;
 
@@ -39,13 +45,13 @@ export async function sendExport<P, Q extends object, Plan extends { entity?: st
   { what, open, print }: Exporting<Plan>,
 ): Promise<Reply> {
   const { pool } = call.realm!;
-  const leave = takePlace(pool, { user: call.actor.user, isHouse: reachesRealm(call.actor) });
+  const place = takePlace(pool, { user: call.actor.user, isHouse: reachesRealm(call.actor) });
   try {
     const plan = await withConcurrencyLimit(pool, () => runQuery(pool, open));
     await withConcurrencyLimit(pool, () => noteExport(call, what, plan.entity));
     const parts = await openParts(call, pool);
     const pieces = print(plan, readerOf(call, parts.read));
-    const stream = streamOf(pieces, { leave, ending: call.services.ending });
+    const stream = streamOf(pieces, { place, ending: call.services.ending });
     const headers = {
       "content-type": "text/csv; charset=utf-8",
       "content-disposition": `attachment; filename="${what}.csv"`,
@@ -53,7 +59,7 @@ export async function sendExport<P, Q extends object, Plan extends { entity?: st
     };
     return { status: 200, body: "", stream, headers };
   } catch (error) {
-    leave();
+    place.leave();
     throw error;
   }
 }
@@ -83,18 +89,21 @@ export function readerOf<P, Q>(call: Call<P, Q, undefined>, read: PartReader): R
 
 /** How an answer ends that is sent while it is read. */
 export interface Ends {
-  /** Called at its end. */
-  leave?: () => void;
+  /** Given back at its end. */
+  place?: StreamPlace;
   /** It breaks off when the process ends; unless given it goes on until the process has ended. */
   ending?: { add(leave: (reason: unknown) => void): () => void };
+  /** The process's monotonic clock, in milliseconds. */
+  now?: () => number;
 }
 
 /** Sends text while it is read: of an answer that its caller does not read nothing is held for long. */
 export function streamOf(
   pieces: AsyncGenerator<string>,
-  { leave = () => {}, ending }: Ends = {},
+  { place, ending, now = () => performance.now() }: Ends = {},
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
+  const reader = openReader(now);
   let unread: ReturnType<typeof setTimeout> | undefined;
   let ended = false;
   let fail = (_reason: unknown) => {};
@@ -104,7 +113,7 @@ export function streamOf(
     ended = true;
     clearTimeout(unread);
     forget();
-    leave();
+    place?.leave();
     void pieces.return(undefined).catch(() => {});
   };
   return new ReadableStream<Uint8Array>({
@@ -116,15 +125,21 @@ export function streamOf(
         controller.error(reason);
       };
       if (ending !== undefined) forget = ending.add(fail); // at once where the end has begun
+      const slow = "the reader is slow, and another one waits for its place";
+      place?.holdFor({ isSlow: reader.isSlow, end: () => fail(new Error(slow)) });
       if (!ended) unread = setTimeout(() => fail(new Error("nobody reads")), UNREAD_MAX_MS);
     },
     async pull(controller) {
       clearTimeout(unread);
+      reader.asked();
       try {
         const text = await chunkOf(pieces, () => ended);
         if (ended) return;
-        if (text !== "") controller.enqueue(encoder.encode(text));
-        else {
+        if (text !== "") {
+          const bytes = encoder.encode(text);
+          reader.given(bytes.length);
+          controller.enqueue(bytes);
+        } else {
           end();
           controller.close();
         }
@@ -135,6 +150,26 @@ export function streamOf(
     },
     cancel: end,
   }, { highWaterMark: 0 });
+}
+
+/** Measures how fast an answer is read: by the time in which the reader is waited for. */
+function openReader(
+  now: () => number,
+): { asked(): void; given(bytes: number): void; isSlow(): boolean } {
+  let [sent, waitedMs] = [0, 0];
+  let since: number | null = now(); // null while it waits for us
+  const waited = () => waitedMs + (since === null ? 0 : now() - since);
+  return {
+    asked() {
+      waitedMs = waited();
+      since = null;
+    },
+    given(bytes) {
+      sent += bytes;
+      since = now();
+    },
+    isSlow: () => waited() > SLOW_MS && sent < SLOW_RATE * waited() / 1000,
+  };
 }
 
 /** Takes pieces up to the size of a chunk; nothing at the end. */

@@ -3,7 +3,7 @@
  * many times its size of memory.
  * @module
  */
-import { busy, enter, type Line, lineOf, waitingIn } from "./turns.ts";
+import { busy, enter, type Line, lineOf, newLine } from "./turns.ts";
 
 /** Handled at once, in a realm and in all. */
 const TURNS_MAX = 2;
@@ -19,7 +19,7 @@ const OF_HOUSE = 4;
 const EVERYWHERE_MAX = 32;
 
 const lines = new WeakMap<object, Line>();
-const everywhere: Line = { running: 0, waiting: new Map() };
+const everywhere = newLine();
 /** Slots in use, by user. */
 const slots = new WeakMap<object, Map<string, number>>();
 let slotsEverywhere = 0;
@@ -82,7 +82,7 @@ export function reserveLargeBody(
  */
 export async function turnOfLarge(pool: object, signal: AbortSignal): Promise<() => void> {
   const line = lineOf(lines, pool);
-  if (waitingIn(line) >= WAITING_MAX) {
+  if (line.size >= WAITING_MAX) {
     throw busy("too many large requests are waiting in this realm");
   }
   const leave = await enter(line, TURNS_MAX, { signal });

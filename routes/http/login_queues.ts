@@ -6,7 +6,7 @@
  */
 import { parseIp, subscriberOf } from "../../domain/ip_addresses.ts";
 import { inTime } from "./concurrency_limit.ts";
-import { busy, hasRoom, type Line, makeRoom, takeNext, turn as waitFor } from "./turns.ts";
+import { busy, hasRoom, type Line, makeRoom, newLine, takeNext, turn as waitFor } from "./turns.ts";
 
 /** The turn of a login. */
 export interface Turn {
@@ -99,8 +99,7 @@ function serveNext(queue: Queue): boolean {
 }
 
 function newQueue(): Queue {
-  const [known, others] = [1, 2].map((): Line => ({ running: 0, waiting: new Map() }));
-  return { running: 0, known, others, knownNext: true };
+  return { running: 0, known: newLine(), others: newLine(), knownNext: true };
 }
 
 /** The networks of each realm whose logins were right lately. */

@@ -11,30 +11,69 @@ export interface StreamBounds {
   ofHouse: number;
 }
 
-/** Takes a place at a realm's pool; the function returned gives it back, once. */
-export type TakePlace = (pool: object, of: { user: string; isHouse: boolean }) => () => void;
+/** An answer that has a place. */
+export interface HeldAnswer {
+  /** Whether its reader is slow. */
+  isSlow(): boolean;
+  /** Ends it, and gives its place back. */
+  end(): void;
+}
+
+/** The place of an answer. */
+export interface StreamPlace {
+  /** Gives it back, once. */
+  leave(): void;
+  /** Says whose place it is: one whose reader is slow gives way where there is none for another. */
+  holdFor(answer: HeldAnswer): void;
+}
+
+/** Takes a place at a realm's pool. */
+export type TakePlace = (pool: object, of: { user: string; isHouse: boolean }) => StreamPlace;
+
+/** The places of a realm. */
+interface Taken {
+  users: Map<string, number>;
+  all: Set<{ user: string; answer: HeldAnswer | null }>;
+}
 
 /** Opens the places of a kind; taking one throws rate.limited or service.overloaded where there is none. */
 export function openPlaces({ kind, ofUser, ofRealm, ofHouse }: StreamBounds): TakePlace {
-  const open = new WeakMap<object, Map<string, number>>(); // by user
+  const open = new WeakMap<object, Taken>();
   return (pool, { user, isHouse }) => {
-    const places = open.get(pool) ?? new Map<string, number>();
-    open.set(pool, places);
-    const mine = places.get(user) ?? 0;
-    if (mine >= ofUser) {
+    const taken = open.get(pool) ?? { users: new Map<string, number>(), all: new Set() };
+    open.set(pool, taken);
+    const { users, all } = taken;
+    const mine = () => users.get(user) ?? 0;
+    if (mine() >= ofUser) endSlow(taken, user);
+    if (mine() >= ofUser) {
       const message = `${ofUser} ${kind} of this user are open: wait until one has ended`;
       throw new DomainError("rate.limited", message, { retryAfterS: 10 });
     }
-    const all = places.values().reduce((sum, count) => sum + count, 0);
-    if (all >= ofRealm - (isHouse ? 0 : ofHouse)) {
+    const most = ofRealm - (isHouse ? 0 : ofHouse);
+    if (all.size >= most) endSlow(taken);
+    if (all.size >= most) {
       const message = `too many ${kind} are open in this realm`;
       throw new DomainError("service.overloaded", message, { retryAfterS: 10 });
     }
-    places.set(user, mine + 1);
-    return () => {
-      const left = places.get(user)! - 1;
-      if (left > 0) places.set(user, left);
-      else places.delete(user);
+    users.set(user, mine() + 1);
+    const place: { user: string; answer: HeldAnswer | null } = { user, answer: null };
+    all.add(place);
+    return {
+      leave() {
+        if (!all.delete(place)) return;
+        const left = mine() - 1;
+        if (left > 0) users.set(user, left);
+        else users.delete(user);
+      },
+      holdFor: (answer) => void (place.answer = answer),
     };
   };
+}
+
+/** Ends the oldest answer whose reader is slow, of all or of one user. */
+function endSlow({ all }: Taken, user?: string): void {
+  for (const place of all) {
+    if (user !== undefined && place.user !== user) continue;
+    if (place.answer?.isSlow()) return place.answer.end();
+  }
 }

@@ -6,6 +6,13 @@ export interface Line {
   running: number;
   /** By user, the one to be served next first. */
   waiting: Map<string, Waiting[]>;
+  /** How many wait, of all users. */
+  size: number;
+}
+
+/** Opens a queue. */
+export function newLine(): Line {
+  return { running: 0, waiting: new Map(), size: 0 };
 }
 
 /** Work that waits for its turn. */
@@ -48,28 +55,32 @@ export async function enter(line: Line, most: number, caller: Caller): Promise<(
 }
 
 /** Takes the oldest work of the user who has waited longest for a turn. */
-export function takeNext({ waiting }: Line): Waiting | null {
+export function takeNext(line: Line): Waiting | null {
+  const { waiting } = line;
   const [first] = waiting;
   if (first === undefined) return null;
   const [user, theirs] = first;
   waiting.delete(user);
+  line.size--;
   const next = theirs.shift()!;
   if (theirs.length > 0) waiting.set(user, theirs); // behind the others
   return next;
 }
 
 /** Waits for a turn that is handed on; a caller that leaves before is removed. */
-export async function turn({ waiting }: Line, { user = "", signal }: Caller): Promise<void> {
+export async function turn(line: Line, { user = "", signal }: Caller): Promise<void> {
+  const { waiting } = line;
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const mine: Waiting = { resolve, reject };
   const leave = () => {
-    remove(waiting, user, mine);
+    remove(line, user, mine);
     reject(signal!.reason);
   };
   const ofUser = waiting.get(user);
   if (ofUser === undefined) waiting.set(user, [mine]);
   else ofUser.push(mine);
+  line.size++;
   signal?.addEventListener("abort", leave);
   try {
     await promise;
@@ -78,23 +89,19 @@ export async function turn({ waiting }: Line, { user = "", signal }: Caller): Pr
   }
 }
 
-function remove(waiting: Line["waiting"], user: string, one: Waiting): void {
-  const theirs = waiting.get(user);
+function remove(line: Line, user: string, one: Waiting): void {
+  const theirs = line.waiting.get(user);
   const at = theirs?.indexOf(one) ?? -1;
   if (at < 0) return;
   theirs!.splice(at, 1);
-  if (theirs!.length === 0) waiting.delete(user);
-}
-
-/** How many wait. */
-export function waitingIn({ waiting }: Pick<Line, "waiting">): number {
-  return waiting.values().reduce((sum, some) => sum + some.length, 0);
+  line.size--;
+  if (theirs!.length === 0) line.waiting.delete(user);
 }
 
 /** Whether there is room to wait, or somebody who has more in the queue and would give way. */
-export function hasRoom({ waiting }: Line, { user = "" }: Caller, most: number): boolean {
-  if (waitingIn({ waiting }) < most) return true;
-  return greatestOf(waiting)[1].length > (waiting.get(user)?.length ?? 0) + 1;
+export function hasRoom(line: Line, { user = "" }: Caller, most: number): boolean {
+  if (line.size < most) return true;
+  return greatestOf(line)[1].length > (line.waiting.get(user)?.length ?? 0) + 1;
 }
 
 /**
@@ -103,25 +110,29 @@ export function hasRoom({ waiting }: Line, { user = "" }: Caller, most: number):
  *
  * @throws {DomainError} service.overloaded
  */
-export function makeRoom(line: Line, caller: Caller, most: number, why: string): void {
-  const { waiting } = line;
-  if (!hasRoom(line, caller, most)) throw busy(why);
-  if (waitingIn(line) < most) return;
-  const [greatest, theirs] = greatestOf(waiting);
+export function makeRoom(line: Line, { user = "" }: Caller, most: number, why: string): void {
+  if (line.size < most) return;
+  const [greatest, theirs] = greatestOf(line);
+  if (theirs.length <= (line.waiting.get(user)?.length ?? 0) + 1) throw busy(why);
   const last = theirs.at(-1)!;
-  remove(waiting, greatest, last);
+  remove(line, greatest, last);
   last.reject(busy(why));
 }
 
-function greatestOf(waiting: Line["waiting"]): [user: string, theirs: Waiting[]] {
-  return [...waiting].reduce((a, b) => b[1].length > a[1].length ? b : a);
+/** Who has most in a queue that is not empty. */
+function greatestOf({ waiting }: Line): [user: string, theirs: Waiting[]] {
+  let greatest: [string, Waiting[]] | undefined;
+  for (const one of waiting) {
+    if (greatest === undefined || one[1].length > greatest[1].length) greatest = one;
+  }
+  return greatest!;
 }
 
 /** The queue at a pool. */
 export function lineOf(lines: WeakMap<object, Line>, pool: object): Line {
   const known = lines.get(pool);
   if (known !== undefined) return known;
-  const line: Line = { running: 0, waiting: new Map() };
+  const line = newLine();
   lines.set(pool, line);
   return line;
 }

@@ -87,8 +87,8 @@ function faulty(code: ErrorCode, errors: Fault[], where?: Fault["in"]): DomainEr
 export interface Reading {
   /** Told that the process ends. */
   ending?: Ending;
-  /** Called before more than {@link BODY_MAX} bytes are read; it may refuse them. */
-  onLarge?: () => void;
+  /** Called before so many bytes are held; it may refuse them. */
+  onSize?: (size: number) => unknown;
   /** Its headers, where they were found already. */
   headers?: RequestHeaders;
 }
@@ -102,12 +102,13 @@ export interface Reading {
 export function arrivedText(
   request: Request,
   max: number,
-  { ending, headers = requestHeaders(request) }: Reading = {},
+  { ending, onSize, headers = requestHeaders(request) }: Reading = {},
 ): string | null {
   const size = Number(headers.get("content-length") ?? 0);
   if (!(size > 0 && size <= Math.min(max, WHOLE_MAX)) || ending?.hasBegun()) return null;
   if (!JSON_TYPE.test(headers.get("content-type") ?? "")) return null;
   if ((headers.get("content-encoding") ?? "") !== "") return null;
+  onSize?.(size);
   const bytes = arrivedBody(request);
   return bytes === null ? null : textOf(bytes);
 }
@@ -120,7 +121,7 @@ export function arrivedText(
 export async function readBody(
   request: Request,
   max: number,
-  { ending, onLarge = () => {}, headers = requestHeaders(request) }: Reading = {},
+  { ending, onSize = () => {}, headers = requestHeaders(request) }: Reading = {},
 ): Promise<string> {
   const declared = headers.get("content-length");
   if (declared !== null && Number(declared) > max) throw tooLarge(max);
@@ -137,12 +138,12 @@ export async function readBody(
     await request.body?.cancel();
     throw new DomainError("request.media_type", "send the body without content-encoding");
   }
-  if (Number(declared) > BODY_MAX) onLarge();
+  if (declared !== null) onSize(Number(declared));
   const isShort = declared !== null && Number(declared) <= WHOLE_MAX;
   const bytes = await arrived(inTime(
     isShort
       ? { bytes: request.bytes(), stop: () => {} }
-      : openStream(request.body!, max, declared === null ? onLarge : null),
+      : openStream(request.body!, max, declared === null ? onSize : null),
     ending,
   ));
   return bytes.length <= SLICE_SIZE ? textOf(bytes) : await decodeLong(bytes).catch(notUtf8);
@@ -211,18 +212,18 @@ async function isEmpty(body: ReadableStream<Uint8Array>): Promise<boolean> {
 function openStream(
   body: ReadableStream<Uint8Array>,
   max: number,
-  onLarge: (() => void) | null,
+  onSize: Reading["onSize"] | null,
 ): Incoming {
   const reader = body.getReader();
   const stop = () => void reader.cancel().catch(() => {});
-  return { bytes: readStream(reader, max, onLarge).finally(stop), stop };
+  return { bytes: readStream(reader, max, onSize).finally(stop), stop };
 }
 
-/** @param onLarge null where the length is known, and has been asked about */
+/** @param onSize null where the length is known, and has been asked about */
 async function readStream(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   max: number,
-  onLarge: (() => void) | null,
+  onSize: Reading["onSize"] | null,
 ): Promise<Uint8Array<ArrayBuffer>> {
   // Each chunk is a view of a buffer of the runtime's, 64 KiB even for one byte: none of them is kept.
   let bytes = new Uint8Array(BUFFER_SIZE);
@@ -233,9 +234,9 @@ async function readStream(
     const before = size;
     size += chunk.byteLength;
     if (size > max) throw tooLarge(max);
-    if (before <= BODY_MAX && size > BODY_MAX) onLarge?.();
+    onSize?.(size);
     if ((chunks - CHUNKS_FREE) * CHUNK_MIN > size) {
-      const mend = onLarge === null ? "larger ones" : "it with content-length";
+      const mend = onSize === null ? "larger ones" : "it with content-length";
       throw new DomainError(
         "request.malformed",
         `the body comes in too many small chunks: send ${mend}`,

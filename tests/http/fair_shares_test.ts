@@ -31,6 +31,27 @@ Deno.test("withConcurrencyLimit() leaves places to others, however many requests
   equal(await withConcurrencyLimit(pool, () => Promise.resolve(1), { user: "one", scopes: [] }), 1);
 });
 
+Deno.test("users take turns at a pool, and those who work for the realm do not wait for customers", async () => {
+  const pool = {};
+  const held = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  const request = (user: string, ...scopes: Scope[]) =>
+    withConcurrencyLimit(pool, async () => {
+      begun.push(user);
+      await held.promise;
+    }, { user, scopes });
+  const all = Array.from({ length: 100 }, () => request("many"));
+  all.push(request("few"), request("staff", "own", "realm"));
+  await until(() => begun.includes("staff"));
+  const running = begun.filter((user) => user === "many").length;
+  ok(running >= 4 && running < 20, `${running}`);
+  equal(begun.includes("few"), false);
+  held.resolve();
+  await Promise.all(all);
+  ok(begun.indexOf("few") <= running + 2, "the second after those that ran");
+  equal(begun.length, 102);
+});
+
 Deno.test("a customer whose requests without number wait for each other keeps nobody out of its realm", async () => {
   await using realm = await testRealm();
   const customer = await realm.user();
@@ -207,8 +228,36 @@ Deno.test("openPlaces() leaves places of a realm to those who work for it", () =
   all.push(of("staff", true));
   throws(() => of("another", true), { code: "service.overloaded" });
   throws(() => of("one", true), { code: "rate.limited" });
-  for (const leave of all) leave();
-  of("three")();
+  for (const { leave } of all) leave();
+  of("three").leave();
+});
+
+Deno.test("an answer whose reader is slow gives its place to whoever finds none; others keep theirs", async () => {
+  const take = openPlaces({ kind: "exports", ofUser: 2, ofRealm: 4, ofHouse: 1 });
+  const pool = {};
+  let ms = 0;
+  const open = (user: string) => {
+    const place = take(pool, { user, isHouse: false });
+    const pieces = async function* () {
+      for (;;) yield await Promise.resolve("x".repeat(64 * 1024));
+    };
+    return streamOf(pieces(), { place, now: () => ms }).getReader();
+  };
+  const [slow, other, fast] = [open("one"), open("two"), open("two")];
+  throws(() => open("three"), { code: "service.overloaded" });
+  ms = 31_000; // each has waited for its reader so long
+  for (let i = 0; i < 10; i++) await fast.read();
+  await slow.read();
+  const next = open("three");
+  await rejects(slow.read(), /slow/);
+  const last = open("two"); // its own
+  await rejects(other.read(), /slow/);
+  throws(() => open("two"), { code: "rate.limited" });
+  throws(() => open("four"), { code: "service.overloaded" });
+  for (const reader of [fast, next, last]) {
+    ok(!(await reader.read()).done);
+    await reader.cancel();
+  }
 });
 
 Deno.test("streamOf() gives back what it reads from where its caller leaves", async () => {

@@ -26,7 +26,8 @@ Deno.test("streams and exports that are opened while the service ends are ended 
   const stream = (await openSilent("one", ending)).getReader();
   deepEqual(await stream.read(), { done: true, value: undefined });
   let left = 0;
-  const reader = streamOf(lines(), { leave: () => left++, ending }).getReader();
+  const place = { leave: () => void left++, holdFor: () => {} };
+  const reader = streamOf(lines(), { place, ending }).getReader();
   await rejects(reader.read(), { code: "service.overloaded" });
   deepEqual(left, 1);
 });

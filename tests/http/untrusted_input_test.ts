@@ -72,13 +72,13 @@ Deno.test("a body that did not come in time is read no further, and takes no pla
       const told = new Headers({ ...headers, "content-length": `${length}` });
       Object.defineProperty(request, "headers", { value: told });
     }
-    let places = 0;
-    const read = readBody(request, 8_000_000, { ending, onLarge: () => void places++ });
+    let held = 0;
+    const read = readBody(request, 8_000_000, { ending, onSize: (size) => held = size });
     await asked.promise;
     ending.begin(); // as the time does that it is given
     await rejects(read, { code: "service.overloaded" });
     await ended.promise;
-    equal(places, length === null ? 0 : 1);
+    equal(held, length ?? 1);
   }
 });
 

@@ -1,0 +1,91 @@
+/**
+ * Memory of bodies: how many bytes of them are held at once, from before they are read until their requests have ended,
+ * wherever these wait meanwhile. Small ones are not counted: of them the queues bound the number. Those over 1 MiB have
+ * slots of their own (large_bodies.ts).
+ * @module
+ */
+import { type Actor, reachesRealm } from "../../domain/actor.ts";
+import { type LargeBodySlot, reserveLargeBody } from "./large_bodies.ts";
+import { busy } from "./turns.ts";
+import { BODY_MAX } from "./validation.ts";
+
+const MIB = 1024 * 1024;
+/** Bodies up to this are not counted, in bytes. */
+export const SMALL = 4096;
+/** Held in a realm, and in all. A realm has at most as much as is free in all, so the last realms find some too. */
+const REALM_MAX = 32 * MIB;
+const EVERYWHERE_MAX = 128 * MIB;
+/** Of those, what customers leave to those who work for a realm. */
+const OF_HOUSE = 8 * MIB;
+
+/** What is held of a realm's bodies, in bytes. */
+interface Held {
+  all: number;
+  users: Map<string, number>;
+}
+
+const realms = new WeakMap<object, Held>();
+let everywhere = 0;
+
+/** What one body takes: memory, and where it is large a slot. */
+export interface BodyHold {
+  /** Takes what a body of this size needs, before it is held. @throws {DomainError} service.overloaded */
+  grow(size: number): void;
+  /** Waits for the turn of a large body; nothing to wait for where it is not. @throws {DomainError} service.overloaded */
+  turn(signal: () => AbortSignal): Promise<void> | undefined;
+  /** Gives all of it back. */
+  leave(): void;
+}
+
+/** Whose body it is: a user's, or where there is none, that of a network address. */
+export type BodySender = Pick<Actor, "user" | "scopes" | "address">;
+
+/**
+ * Opens the hold of a body, of which nothing is taken yet. Of one user there is never so much that nothing is left for
+ * others: at most as much as is free. Customers leave some to those who work for the realm.
+ */
+export function openBodyHold(pool: object, { user, scopes, address }: BodySender): BodyHold {
+  const isHouse = reachesRealm({ scopes });
+  const whose = user || address || "";
+  let mine = 0;
+  let slot: LargeBodySlot | undefined;
+  return {
+    grow(size) {
+      if (size > BODY_MAX) slot ??= reserveLargeBody(pool, user, isHouse);
+      else if (size > SMALL && size > mine) {
+        take(pool, { whose, isHouse, bytes: size - mine });
+        mine = size;
+      }
+    },
+    turn: (signal) => slot?.turn(signal()),
+    leave() {
+      slot?.leave();
+      if (mine > 0) giveBack(pool, whose, mine);
+      mine = 0;
+    },
+  };
+}
+
+function take(
+  pool: object,
+  { whose, isHouse, bytes }: { whose: string; isHouse: boolean; bytes: number },
+): void {
+  const held = realms.get(pool) ?? { all: 0, users: new Map<string, number>() };
+  realms.set(pool, held);
+  const left = isHouse ? 0 : OF_HOUSE;
+  const free = Math.min(REALM_MAX - left, EVERYWHERE_MAX - left - everywhere) - held.all;
+  const ofUser = held.users.get(whose) ?? 0;
+  if (ofUser + bytes > free) throw busy("too many bytes of requests are waiting in this realm");
+  held.all += bytes;
+  everywhere += bytes;
+  held.users.set(whose, ofUser + bytes);
+}
+
+function giveBack(pool: object, whose: string, bytes: number): void {
+  const held = realms.get(pool)!;
+  held.all -= bytes;
+  everywhere -= bytes;
+  const left = held.users.get(whose)! - bytes;
+  if (left > 0) held.users.set(whose, left);
+  else held.users.delete(whose);
+}
