@@ -5,6 +5,7 @@
  */
 import { openDatabase } from "../../db/database.ts";
 import { startEmbedded } from "../../db/embedded/embedded.ts";
+import { codeOf } from "../../db/errors.ts";
 
 /** The address of the run's PostgreSQL. */
 export function testDatabaseUrl(): string {
@@ -16,22 +17,62 @@ export function superuserUrl(): string {
   return ofThisFile("TEST_SUPERUSER_URL");
 }
 
-/** The name of the database of a group of test files. */
-export function databaseOf(group: number): string {
-  return `purser_${group}`;
+/** What the names of the databases of a group of test files begin with. */
+export function databasesOf(group: number): string {
+  return `purser_${group}_`;
 }
 
-/** The database of this group of test files, where the whole suite runs; else the only one. */
+/** The number of the one of this process's group that is in use; null before it has its first. */
+let current: number | null = null;
+
+/** The database of this group of test files that is in use, where the whole suite runs; else the only one. */
 function ofThisFile(name: string): string {
-  const url = Deno.env.get(name);
-  if (!url) throw new Error("run the tests with `deno task test [file]`, which starts PostgreSQL");
-  const databases = Number(Deno.env.get("TEST_DATABASES") ?? 0);
-  const [, group] = /_(\d+)\.ts$/.exec(Deno.mainModule) ?? [];
-  if (databases === 0 || group === undefined) return url;
+  const url = addressIn(name);
+  const group = groupOfThisProcess();
+  if (group === null || current === null) return url;
   const own = new URL(url);
-  own.pathname = databaseOf(Number(group));
+  own.pathname = `${databasesOf(group)}${current}`;
   return own.href;
 }
+
+function addressIn(name: string): string {
+  const url = Deno.env.get(name);
+  if (!url) throw new Error("run the tests with `deno task test [file]`, which starts PostgreSQL");
+  return url;
+}
+
+/** The number of the group of test files that this process runs with databases of its own; null where it does not. */
+function groupOfThisProcess(): number | null {
+  const [, group] = /_(\d+)\.ts$/.exec(Deno.mainModule) ?? [];
+  return template() === "0" || group === undefined ? null : Number(group);
+}
+
+/** The name of the database that those of groups are copied from; 0 where they have none of their own. */
+function template(): string {
+  return Deno.env.get("TEST_DATABASES") ?? "0";
+}
+
+/** Gives this process's group its next database; nothing where it has none of its own. */
+export async function nextDatabase(): Promise<void> {
+  const group = groupOfThisProcess();
+  if (group === null) return;
+  const { username } = new URL(addressIn("TEST_DATABASE_URL"));
+  for (current = (current ?? -1) + 1;; current++) {
+    // Copied file by file: the other way writes each page to the log.
+    const how = `template ${template()} owner ${username} strategy file_copy`;
+    const made = asSuperuser(
+      `create database ${databasesOf(group)}${current} ${how}`,
+      addressIn("TEST_SUPERUSER_URL"),
+    ).then(() => true, (error) => {
+      if (codeOf(error) !== DUPLICATE) throw error; // an earlier process of the group has made it
+      return false;
+    });
+    if (await made) return;
+  }
+}
+
+/** SQLSTATE of a database whose name is taken. */
+const DUPLICATE = "42P04";
 
 /** Runs statements as the superuser. */
 export async function asSuperuser(text: string, url: string = superuserUrl()): Promise<void> {

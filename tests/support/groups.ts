@@ -1,5 +1,5 @@
 /**
- * Modules that each import several test files, and have a process and a database of their own. A process for each file
+ * Modules that each import several test files, and have a process and databases of their own. A process for each file
  * would read and warm the whole service again: two to four seconds of a processor, four hundred times.
  *
  * @module
@@ -77,11 +77,9 @@ async function isAlone(path: string): Promise<boolean> {
 /** Test files that run in one process. */
 export interface Group {
   name: string;
-  /** Its module, whose name ends with the number of the group's database. */
+  /** Its module, whose name ends with the number of the group. */
   path: string;
   files: readonly string[];
-  /** Resolved when its database is there; left out: it is there. */
-  ready?: Promise<void>;
 }
 
 /** Writes a module for each group into a folder. */
@@ -92,7 +90,7 @@ export async function writeGroups(folder: string, groups: readonly string[][]): 
   }));
 }
 
-/** Writes a module for each file of a group, which has the group's database. */
+/** Writes a module for each file of a group, which has the group's databases. */
 export async function writeAlone(folder: string, group: Group): Promise<Group[]> {
   return await Promise.all(group.files.map(async (file) => {
     const inside = await Deno.makeTempDir({ dir: folder });
@@ -123,7 +121,8 @@ async function writeModule(
   ...first: string[]
 ): Promise<Group> {
   const path = `${folder}/${name}.ts`;
-  const urls = [...first, ...files.map((file) => new URL(file, ROOT).href)];
+  const databases = new URL("group_databases.ts", import.meta.url).href;
+  const urls = [...first, databases, ...files.map((file) => new URL(file, ROOT).href)];
   await Deno.writeTextFile(path, urls.map((url) => `import "${url}";\n`).join(""));
   return { name, path, files };
 }

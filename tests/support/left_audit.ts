@@ -9,7 +9,12 @@ const ROOT = new URL("../../", import.meta.url);
 
 /** A process that audits databases when their tests have ended. */
 export interface LeftAudit {
-  of(url: string): void;
+  /**
+   * Has a database audited, and then dropped: a run's databases take more memory than many machines have.
+   *
+   * @param beside the address of another one of the server, from which it is dropped; left out: it stays
+   */
+  of(url: string, beside?: string): void;
   /** Waits for the last; gives the exit code. */
   end(): Promise<number>;
   leave(): void;
@@ -25,8 +30,8 @@ export function auditLeft(flags: readonly string[]): LeftAudit {
   }).spawn();
   const writer = child.stdin.getWriter();
   // If it has ended its code says so.
-  const named = (url: string) =>
-    void writer.write(new TextEncoder().encode(`${url}\n`)).catch(() => {});
+  const named = (url: string, beside = "") =>
+    void writer.write(new TextEncoder().encode(`${url} ${beside}\n`)).catch(() => {});
   return {
     of: named,
     async end() {

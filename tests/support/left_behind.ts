@@ -1,12 +1,14 @@
 /**
  * The two proofs of what a run has left behind, of every realm in its databases that no test broke on purpose: the
  * audit, and the chain of hashes recomputed by the auditor's script from what the API answers.
- * Run by `tests/support/run.ts`, which writes the address of each database on a line when its tests have ended.
+ * Run by `tests/support/run.ts`, which writes the address of each database on a line when its tests have ended, and
+ * behind it that of another one from which it is dropped when it has been audited.
  *
  * @module
  */
 import { readConfig } from "../../config.ts";
 import { actingAs, type Database, openDatabase, type Pool } from "../../db/database.ts";
+import { codeOf } from "../../db/errors.ts";
 import { readMigrations } from "../../db/migrate.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
@@ -121,6 +123,21 @@ async function auditDatabase(url: string): Promise<Found> {
   }
 }
 
+/** Drops a database; one that somebody is still connected to stays. */
+async function drop(url: string, beside: string): Promise<void> {
+  const database = openDatabase({ url: beside, prepare: true, parseJson: parseStoredJson });
+  try {
+    await database.platform.sql.unsafe(`drop database ${new URL(url).pathname.slice(1)}`);
+  } catch (error) {
+    if (codeOf(error) !== IN_USE) throw error;
+  } finally {
+    await database.close();
+  }
+}
+
+/** SQLSTATE of a database that is in use. */
+const IN_USE = "55006";
+
 /** Audits databases one after another, as they are named, each on a line. */
 async function auditNamed(names: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<Found[]> {
   const found: Found[] = [];
@@ -128,7 +145,11 @@ async function auditNamed(names: ReadableStream<Uint8Array<ArrayBuffer>>): Promi
   for await (const text of names.pipeThrough(new TextDecoderStream())) {
     const lines = (rest + text).split("\n");
     rest = lines.pop()!;
-    for (const url of lines) found.push(await auditDatabase(url));
+    for (const line of lines) {
+      const [url, beside] = line.split(" ");
+      found.push(await auditDatabase(url));
+      if (beside !== "") await drop(url, beside);
+    }
   }
   return found;
 }

@@ -8,7 +8,8 @@ import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded
 import { fetchPackages, type PackageSet } from "../../db/packages.ts";
 import { type Group, groupTestFiles, writeGroups } from "./groups.ts";
 import { auditLeft, type LeftAudit } from "./left_audit.ts";
-import { scratch, urlOf, withDatabases } from "./run_server.ts";
+import { scratch, urlsOf } from "./run_server.ts";
+import { makeTemplate } from "./spare_schemas.ts";
 import { runGroups } from "./test_groups.ts";
 import { newOutput, readOutput } from "./test_output.ts";
 import { closingLine, reportOf, writeJunit } from "./test_report.ts";
@@ -73,7 +74,7 @@ export async function run(args: readonly string[]): Promise<number> {
       TEST_DATABASE_URL: given ?? server!.url,
       // Some tests make databases and corrupt tables: with another server, name its superuser too.
       TEST_SUPERUSER_URL: Deno.env.get("TEST_SUPERUSER_URL") ?? given ?? server!.superuserUrl,
-      TEST_DATABASES: `${server === null ? 0 : groups.length}`,
+      TEST_DATABASES: server === null || !whole ? "0" : await makeTemplate(server),
       LOG_LEVEL: "error",
     };
     const suite = { groups, args, env, folder: groupDir, signal: ended.signal };
@@ -116,13 +117,17 @@ async function runWhole(
   const begun = Date.now();
   const junit = args.find((arg) => arg.startsWith(JUNIT))?.slice(JUNIT.length);
   const further = args.filter((arg) => !arg.startsWith(JUNIT));
-  const result = await runGroups(server === null ? groups : await withDatabases(server, groups), {
+  const result = await runGroups(groups, {
     // The types of everything are `deno task check`'s to look at, which takes a minute.
     args: [...TESTING, ...(args.includes("--check") ? [] : ["--no-check"]), ...further],
     ...{ env, atOnce: atOnce(), folder, signal, junit: junit !== undefined, stallMs: STALL_MS },
     now: Date.now,
     say: (line) => console.log(line),
-    ended: ({ name }) => audit?.of(urlOf(server!, groups.findIndex((one) => one.name === name))),
+    async ended({ name }) {
+      if (server === null) return;
+      const databases = await urlsOf(server, groups.findIndex((one) => one.name === name));
+      for (const url of databases) audit?.of(url, server.url);
+    },
   });
   const took = Date.now() - begun;
   for (const line of reportOf(result, took)) console.log(line);

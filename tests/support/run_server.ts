@@ -1,41 +1,26 @@
 /**
- * The server of a run: where its files are, and its databases, of which each group of test files has one.
+ * The server of a run: where its files are, and its databases, of which each group of test files has its own.
  *
  * @module
  */
+import { openDatabase } from "../../db/database.ts";
 import type { EmbeddedPostgres } from "../../db/embedded/embedded.ts";
-import { databaseOf } from "./database.ts";
-import { type Group, guessRealms } from "./groups.ts";
-import { makeWithSpares } from "./spare_schemas.ts";
+import { databasesOf } from "./database.ts";
 
-/** Spare schemas come in multiples of this number, for each of which there is a template. */
-const STEP = 4;
 const MEMORY = "/dev/shm";
-/** Room for the whole suite's databases, which take 9 GB, 6 MB for each realm. */
-const MEMORY_BYTES = 12 * 2 ** 30;
+/** Room for the databases of the groups under way and of those that wait for their audit: 6 MB for each realm. */
+const MEMORY_BYTES = 6 * 2 ** 30;
 
-/** The address of the database of a group. */
-export function urlOf(server: EmbeddedPostgres, group: number): string {
-  return new URL(`/${databaseOf(group)}`, server.url).href;
-}
-
-/**
- * Makes a database for each group: PostgreSQL finds a function by its name among those of all schemas, so the more
- * realms a database has, the longer it takes to make one. Gives groups that know when theirs is there.
- */
-export async function withDatabases(
-  server: EmbeddedPostgres,
-  groups: readonly Group[],
-): Promise<Group[]> {
-  const made = groups.map(() => Promise.withResolvers<void>());
-  const sizes = new Map<string, number>();
-  for (const [n, { files }] of groups.entries()) {
-    sizes.set(databaseOf(n), STEP * Math.ceil(await guessRealms(files) / STEP));
+/** The addresses of the databases that a group has made. */
+export async function urlsOf(server: EmbeddedPostgres, group: number): Promise<string[]> {
+  const database = openDatabase({ url: server.url, prepare: true, parseJson: JSON.parse });
+  try {
+    const found = await database.platform.sql<{ name: string }[]>`
+      select datname as name from pg_database where starts_with(datname, ${databasesOf(group)})`;
+    return found.map(({ name }) => new URL(`/${name}`, server.url).href);
+  } finally {
+    await database.close();
   }
-  const names = [...sizes.keys()];
-  makeWithSpares(server, sizes, (name) => made[names.indexOf(name)].resolve())
-    .catch((error) => made.forEach(({ reject }) => reject(error)));
-  return groups.map((group, n) => ({ ...group, ready: made[n].promise }));
 }
 
 /**

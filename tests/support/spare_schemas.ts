@@ -10,50 +10,28 @@ import { openDatabase, type Pool } from "../../db/database.ts";
 import type { EmbeddedPostgres } from "../../db/embedded/embedded.ts";
 import { migrateRealm, type Migrations, readMigrations } from "../../db/migrate.ts";
 
-function templateOf(size: number): string {
-  return `spares_${size}`;
-}
+/** Spare schemas of a database. */
+export const SPARES = 8;
 
-/**
- * Makes databases, by their names, each with so many spare schemas; those with few first.
- *
- * @param made is told each that is there
- */
-export async function makeWithSpares(
-  server: EmbeddedPostgres,
-  sizes: ReadonlyMap<string, number>,
-  made: (name: string) => void = () => {},
-): Promise<void> {
+const NAME = "spares";
+
+/** Makes the database that those of groups are copied from; gives its name. */
+export async function makeTemplate(server: EmbeddedPostgres): Promise<string> {
   const superuser = openDatabase({
     ...{ url: server.superuserUrl, prepare: true, parseJson: JSON.parse },
   });
-  const { sql } = superuser.platform;
   try {
-    let from: { name: string; size: number } | null = null;
-    const forget = async () => {
-      if (from !== null) await sql.unsafe(`drop database ${from.name}`);
-    };
-    for (const size of [...new Set(sizes.values())].sort((a, b) => a - b)) {
-      const name = templateOf(size);
-      await copy(superuser.platform, from?.name ?? "template1", name);
-      await addSpares(new URL(`/${name}`, server.url).href, from?.size ?? 0, size);
-      await forget();
-      for (const [database, wanted] of sizes) {
-        if (wanted !== size) continue;
-        await copy(superuser.platform, name, database);
-        made(database);
-      }
-      from = { name, size };
-    }
-    await forget();
+    const { username } = new URL(server.url);
+    await superuser.platform.sql.unsafe(
+      `create database ${NAME} template template1 owner ${username}`,
+    );
   } finally {
     await superuser.close();
   }
-}
-
-/** Copies a database file by file: the other way writes each page to the log. */
-async function copy({ sql }: Pool, from: string, to: string): Promise<void> {
-  await sql.unsafe(`create database ${to} template ${from} owner purser strategy file_copy`);
+  const url = new URL(`/${NAME}`, server.url).href;
+  const half = SPARES / 2;
+  await Promise.all([addSpares(url, 0, half), addSpares(url, half, SPARES)]);
+  return NAME;
 }
 
 /** Builds schemas with the numbers from `from` to below `to`. */
@@ -74,8 +52,16 @@ async function addOne({ sql }: Pool, migrations: Migrations, schema: string): Pr
   });
 }
 
+let taken = 0;
+
+/** How many spare schemas this process has asked for. */
+export function sparesTaken(): number {
+  return taken;
+}
+
 /** Gives a spare schema of a database its name; false where none is left. */
 export async function takeSpare({ sql }: Pool, schema: string): Promise<boolean> {
+  taken++;
   return await sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(hashtext('spares'))`; // what comes after it sees what others took
     const [found] = await tx<{ name: string }[]>`

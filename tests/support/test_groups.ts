@@ -16,7 +16,7 @@ export interface GroupOptions extends Pick<TestProcess, "stallMs" | "now" | "say
   /** Groups at a time. */
   atOnce: number;
   /** Is told each group whose tests have ended. */
-  ended?(group: Group): void;
+  ended?(group: Group): Promise<void> | void;
   /** A folder for modules and reports. */
   folder: string;
   /** Whether reports in the form of JUnit are written there. */
@@ -47,7 +47,7 @@ export interface Unreported {
   lost: { title: string; why: string };
 }
 
-/** Runs groups in their order, those that are ready before others. */
+/** Runs groups in their order. */
 export async function runGroups(
   groups: readonly Group[],
   options: GroupOptions,
@@ -56,45 +56,18 @@ export async function runGroups(
     ...{ counts: addCounts([]), errors: [], failures: [], success: true },
     ...{ reports: [], unreported: [], seconds: {} },
   };
-  const next = taking(groups, options.signal);
+  const due = groups.values(); // each of those at work takes the next one
   const work = async () => {
-    for (let group = await next(); group !== undefined; group = await next()) {
+    for (const group of due) {
+      if (options.signal.aborted) return;
       const begun = Date.now();
       await runGroup(group, [], options, result);
       result.seconds[group.name] = (Date.now() - begun) / 1000;
-      options.ended?.(group);
+      await options.ended?.(group);
     }
   };
   await Promise.all(Array.from({ length: options.atOnce }, work));
   return result;
-}
-
-/** Gives what takes the first group that is ready, and waits for one where none is; undefined at the end of the run. */
-function taking(
-  groups: readonly Group[],
-  signal: AbortSignal,
-): () => Promise<Group | undefined> {
-  const due = new Set(groups);
-  const ready = new Set<Group>();
-  const waits = groups.map((group) =>
-    Promise.resolve(group.ready).then(() => {
-      ready.add(group);
-    })
-  );
-  for (const wait of waits) wait.catch(() => {}); // who waits for it is told
-  const ended = new Promise((resolve) => signal.addEventListener("abort", resolve));
-  return async () => {
-    await Promise.resolve(); // those that are ready at the beginning have said so
-    while (due.size > 0 && !signal.aborted) {
-      const found = due.values().find((group) => ready.has(group));
-      if (found !== undefined) {
-        due.delete(found);
-        return found;
-      }
-      await Promise.race([ended, ...[...due].map((group) => waits[groups.indexOf(group)])]);
-    }
-    return undefined;
-  };
 }
 
 /** Runs the tests of a group but those that had their turn, in as many processes as it takes. */

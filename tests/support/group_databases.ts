@@ -1,0 +1,24 @@
+/**
+ * Imported before the test files of a group: gives them a database, and before a test another one where the last has
+ * hardly any spare schemas left. PostgreSQL finds a function by its name among those of all schemas, so of a database
+ * with many realms each session begins slowly.
+ *
+ * @module
+ */
+import { nextDatabase } from "./database.ts";
+import { SPARES, sparesTaken } from "./spare_schemas.ts";
+
+/** Realms that a test may make, as a rule. */
+const OF_A_TEST = 2;
+
+let before = 0;
+
+async function next(): Promise<void> {
+  before = sparesTaken();
+  await nextDatabase();
+}
+
+Deno.test.beforeAll(next);
+Deno.test.beforeEach(async () => {
+  if (sparesTaken() - before > SPARES - OF_A_TEST) await next();
+});
