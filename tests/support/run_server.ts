@@ -16,7 +16,9 @@ export async function urlsOf(server: EmbeddedPostgres, group: number): Promise<s
   const database = openDatabase({ url: server.url, prepare: true, parseJson: JSON.parse });
   try {
     const found = await database.platform.sql<{ name: string }[]>`
-      select datname as name from pg_database where starts_with(datname, ${databasesOf(group)})`;
+      select datname as name from pg_database where starts_with(datname, ${
+      databasesOf(group)
+    }) order by oid`;
     return found.map(({ name }) => new URL(`/${name}`, server.url).href);
   } finally {
     await database.close();
