@@ -24,6 +24,19 @@ export async function selectOwnAddress(
   return { uses: rows.filter(({ chain }) => chain !== null), reserved: rows[0].reserved };
 }
 
+/** Finds the accounts that coins at own addresses go to: the one that an address serves, or its own. */
+export async function selectReceivers(
+  db: Db,
+  payments: readonly (NetworkKey & { destination: string })[],
+): Promise<(NetworkKey & { address: string; account: string })[]> {
+  const addresses = [...new Set(payments.map(({ destination }) => destination))];
+  return await db<(NetworkKey & { address: string; account: string })[]>`
+    select a.chain, a.network, a.address, coalesce(a.target_account, a.account) as account
+    from unnest(${addresses}::text[]) g(address),
+      lateral (select chain, network, address, account, target_account from addresses
+        where address = g.address offset 0) a`;
+}
+
 /** Reserves addresses of a ramp, and stores up to which index they are reserved. */
 export async function insertReserved(
   tx: Tx,

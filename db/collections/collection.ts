@@ -43,6 +43,8 @@ export interface Visibility {
   deleted: "no" | "only" | "too";
   /** Rows without an owner, which lists leave out unless `shown`. */
   concealed: { rows: Condition; shown: boolean } | null;
+  /** What else visible rows meet; null: nothing. */
+  within: Condition | null;
 }
 
 /** The caller's condition and search. */
@@ -130,8 +132,9 @@ function whole(db: Db, number: number): Fragment {
 
 /** Counts the rows that match; plain counts of a counted table do not read it. */
 export async function countMatching(db: Db, source: Source, selection: Selection): Promise<number> {
-  const { reaches, user, ownId, concealed } = selection.visibility;
-  const counted = isPlain(selection) && reaches.length === 1 && !concealed?.shown;
+  const { reaches, user, ownId, concealed, within } = selection.visibility;
+  const counted = isPlain(selection) && reaches.length === 1 && !concealed?.shown &&
+    within === null;
   if (counted && source.counted && (reaches[0] === "all" || reaches[0] === "own")) {
     const owner = reaches[0] === "all" ? EVERYONE : user;
     if (source.counted === "linked") return await countLinked(db, owner);
@@ -264,10 +267,11 @@ function matching(db: Db, source: Source, selection: Selection): Fragment {
 }
 
 /** Living rows, deleted ones or both; never those that lists leave out. */
-function alive(db: Db, source: Source, { deleted, concealed }: Visibility): Fragment {
-  const listed = concealed === null || concealed.shown
+function alive(db: Db, source: Source, { deleted, concealed, within }: Visibility): Fragment {
+  const shown = concealed === null || concealed.shown
     ? db`true`
     : db`not (${concealing(db, source, concealed.rows)})`;
+  const listed = within === null ? shown : db`${shown} and ${whereOf(db, source.columns, within)}`;
   if (!source.deletable || deleted === "too") return listed;
   return deleted === "only"
     ? db`${listed} and deleted_at is not null`

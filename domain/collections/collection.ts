@@ -45,13 +45,17 @@ export type Shower<R> = (
 
 /**
  * A field that holds the id of an entity. `populate` shows the entity in place of its id, where the
- * actor may read it.
+ * actor may read it. A field that is shown with `populate` alone may have its ids found, in the order of the rows.
  */
-export interface Relation<R> {
-  /** Name of the collection that the entity belongs to. */
-  of: string;
-  id: (row: R) => string | null;
-}
+export type Relation<R> =
+  & {
+    /** Name of the collection that the entity belongs to. */
+    of: string;
+  }
+  & (
+    | { id: (row: R) => string | null }
+    | { find: (db: Db, rows: R[]) => Promise<(string | null)[]> }
+  );
 
 /** The declaration of a collection. `Listed`: what its lists read of a row, which may be less than all. */
 export interface Collection<R extends { id: string; owner: string | null }, Listed = R>
@@ -83,8 +87,10 @@ export interface Collection<R extends { id: string; owner: string | null }, List
   isOwn?(actor: Actor, row: R): boolean;
   /** Whether transactions' scopes apply. */
   flows?: boolean;
-  /** Whether every user of the realm sees all rows. */
+  /** Whether every user of the realm sees all rows, or those of `within`. */
   shared?: boolean;
+  /** The condition that rows meet which the actor sees; null: none. */
+  within?(db: Db, actor: Actor): Promise<Condition | null>;
   /**
    * Rows without an owner. Lists show them to actors who may see them, if the query compares the
    * field with the value.
@@ -301,6 +307,7 @@ export async function visibilityOf(
       rows: { op: "eq", at: { field: concealed.field, path: [] }, value: concealed.value },
       shown: isAsked && concealed.maySee(actor),
     },
+    within: await collection.within?.(db, actor) ?? null,
   };
 }
 

@@ -10,11 +10,13 @@ import { mayRead } from "../permissions.ts";
 /** An entity as shown. */
 export type View = Record<string, unknown>;
 
-/** A field that holds the id of an entity of the collection `of`. */
+/** A field of an entity of the collection `of`: its row holds the id, or the ids are found for some rows. */
 export interface Relation {
   of: string;
   // deno-lint-ignore no-explicit-any -- rows of any collection
-  id: (row: any) => string | null;
+  id?: (row: any) => string | null;
+  // deno-lint-ignore no-explicit-any -- rows of any collection
+  find?: (db: Db, rows: any[]) => Promise<(string | null)[]>;
 }
 
 /**
@@ -55,19 +57,31 @@ export async function putRelations(
   const relations: [string, Relation][] = Object.entries(collection.relations ?? {});
   const asked = relations.filter(([field]) => populate.has(field));
   for (const name of new Set(asked.map(([, relation]) => relation.of))) {
-    const ofOne = asked.filter(([, relation]) => relation.of === name);
-    const ids = new Set(ofOne.flatMap(([, { id }]) => rows.flatMap((row) => id(row) ?? [])));
+    const ofOne: [string, (string | null)[]][] = [];
+    for (const [field, relation] of asked) {
+      if (relation.of === name) ofOne.push([field, await idsOf(db, relation, rows)]);
+    }
+    const ids = new Set(ofOne.flatMap(([, found]) => found.flatMap((id) => id ?? [])));
     const target = all.get(name);
     if (target === undefined) throw new TypeError(`there is no collection ${name}`);
     const whole = await readWhole(db, actor, target, [...ids]);
     viewed([...whole].flatMap(([id, { owner }]) => owner === actor.user ? [] : [id]));
-    for (const [field, { id }] of ofOne) {
-      rows.forEach((row, i) => {
-        const entity = whole.get(id(row) ?? "");
+    for (const [field, found] of ofOne) {
+      found.forEach((id, i) => {
+        const entity = whole.get(id ?? "");
         if (entity !== undefined) put(views[i], field, entity);
       });
     }
   }
+}
+
+/** The ids that a relation names in rows, in their order. */
+async function idsOf(
+  db: Db,
+  { id, find }: Relation,
+  rows: readonly unknown[],
+): Promise<(string | null)[]> {
+  return id === undefined ? await find!(db, [...rows]) : rows.map(id);
 }
 
 /** The views of those entities that the actor may read, by their ids. */

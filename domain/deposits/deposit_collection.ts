@@ -13,6 +13,10 @@ export const DEPOSITS: Collection<DepositRow> = {
   deletable: false,
   counted: true,
   notFound: "deposit.not_found",
+  relations: {
+    "source.account": { of: "accounts", id: (row) => row.account },
+    "destination.account": { of: "accounts", id: (row) => row.beneficiary },
+  },
   exported: [
     "id",
     "created_at",
@@ -33,7 +37,7 @@ export const DEPOSITS: Collection<DepositRow> = {
     "owner",
     "updated_at",
   ],
-  fields: ["forward", "needs", "eta_s"],
+  fields: ["source", "destination", "forward", "needs", "eta_s"],
   columns: {
     ...ENTITY_COLUMNS,
     account: { column: "account", type: "id" },

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Tx } from "../../db/database.ts";
 import type { DepositRow } from "../../db/deposits/deposits.ts";
 import type { SweepRow } from "../../db/deposits/sweeps.ts";
+import { AccountView } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import { emitAll } from "../events.ts";
 import { Failure } from "../entity.ts";
@@ -17,6 +18,14 @@ export const DepositView = z.object({
     description:
       "The virtual account that the value goes on to, or that is credited itself; null " +
       "where it stays on a ramp.",
+  }),
+  source: z.object({ account: AccountView }).optional().meta({
+    description: "With `populate=source.account`: `account` whole, at whose address it arrived, " +
+      "if the caller may see it.",
+  }),
+  destination: z.object({ account: AccountView }).optional().meta({
+    description: "With `populate=destination.account`: `beneficiary` whole, where there is one " +
+      "that the caller may see.",
   }),
   address: z.string(),
   asset: z.string(),

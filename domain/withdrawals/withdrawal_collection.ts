@@ -1,8 +1,20 @@
 /** The collection of withdrawals: records whose free-form part alone can be changed. @module */
+import { selectReceivers } from "../../db/accounts/own_addresses.ts";
+import type { Db } from "../../db/database.ts";
 import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
 import { detailOf } from "./withdrawal_acts.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
+
+/** The accounts of this realm that the destinations are addresses of. */
+async function receiversOf(db: Db, rows: WithdrawalRow[]): Promise<(string | null)[]> {
+  const accounts = await selectReceivers(db, rows);
+  return rows.map(({ chain, network, destination }) =>
+    accounts.find((one) =>
+      one.chain === chain && one.network === network && one.address === destination
+    )?.account ?? null
+  );
+}
 
 /** The collection of withdrawals. */
 export const WITHDRAWALS: Collection<WithdrawalRow> = {
@@ -11,7 +23,10 @@ export const WITHDRAWALS: Collection<WithdrawalRow> = {
   deletable: false,
   counted: true,
   notFound: "withdrawal.not_found",
-  relations: { "source.account": { of: "accounts", id: (row) => row.account } },
+  relations: {
+    "source.account": { of: "accounts", id: (row) => row.account },
+    "destination.account": { of: "accounts", find: receiversOf },
+  },
   exported: [
     "id",
     "created_at",

@@ -1,6 +1,7 @@
 /** Views of withdrawals. @module */
 import { z } from "zod";
 import { HISTORY_EVENTS, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
+import { AccountView } from "../accounts/accounts.ts";
 import { type ChainId, explorerUrl } from "../assets.ts";
 import { EntityFields, idOf, viewEntity } from "../entity.ts";
 import { ERROR_CODES } from "../errors.ts";
@@ -38,7 +39,13 @@ export const WithdrawalView = z.object({
     ramp: z.string(),
     address: z.string(),
   }),
-  destination: z.object({ address: z.string() }),
+  destination: z.object({
+    address: z.string(),
+    account: AccountView.optional().meta({
+      description: "With `populate=destination.account`: the account of this realm whose " +
+        "address it is, if the caller may see it.",
+    }),
+  }),
   asset: z.string(),
   value: Figure,
   fee: z.object({

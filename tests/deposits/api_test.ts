@@ -36,6 +36,35 @@ Deno.test("GET /v1/deposits lists deposits, to users who may see them", async ()
   equal((await realm.admin.send("DELETE", `/v1/deposits/${deposit.id}`)).status, 405);
 });
 
+Deno.test("a deposit shows by populate where it arrived and whose it becomes, to users who may see these", async () => {
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
+  const user = await realm.user();
+  const fields = { type: "virtual", asset: "ETH", testnet: true, ramp: ramp.id };
+  const belongs = { owner: user.id, holder: user.identity };
+  const virtual = (await realm.admin.send("POST", "/v1/accounts", { ...fields, ...belongs })).body;
+  await realm.drain();
+  const own = await fixture.address(virtual.id);
+  for (const to of [ramp.address, own.address]) await fixture.anvil.pool({ to, value: ETHER });
+  await fixture.mine(2);
+  const populate = "populate=source.account,destination.account";
+  const shown = async (path: string, send = realm.admin.send) => {
+    const { status, body, text } = await send("GET", `/v1/deposits/all?${path}${populate}`);
+    equal(status, 200, text);
+    return body.map((row: Record<string, { account?: { id: string } }>) => [
+      row.source?.account?.id,
+      row.destination?.account?.id,
+    ]);
+  };
+  const all = [[ramp.id, undefined], [own.id, virtual.id]];
+  deepEqual((await shown("scope=all&")).sort(), all.sort());
+  deepEqual(await shown("", user.send), [[own.id, virtual.id]]);
+  deepEqual((await shown("scope=all&fields=source,destination.account.id&")).sort(), all.sort());
+  const [plain] = (await user.send("GET", "/v1/deposits/all")).body;
+  deepEqual([plain.account, plain.beneficiary, plain.source], [own.id, virtual.id, undefined]);
+});
+
 Deno.test("POST /v1/deposits/rescan finds transfers that a scan does not show, and changes nothing twice", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;

@@ -146,6 +146,52 @@ Deno.test("withdrawals are records: read by permitted users, only their data cha
   deepEqual(told, [{ type: "withdrawal.updated" }]);
 });
 
+Deno.test("a withdrawal to an account of this realm shows the account by populate, to users who may see it", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, ramp } = funded;
+  const { asset } = (await realm.admin.send("GET", `/v1/accounts/${ramp}`)).body;
+  const open = async () => {
+    const user = await realm.user();
+    const fields = { type: "virtual", asset, ramp, owner: user.id, holder: user.identity };
+    const { body: { id } } = await realm.admin.send("POST", "/v1/accounts", fields);
+    await realm.drain();
+    const made = await user.send("POST", `/v1/account/${id}/address`, {});
+    equal(made.status, 201, made.text);
+    return { user, id, address: made.body.address.address };
+  };
+  const [payer, receiver] = [await open(), await open()];
+  const move = { source: { account: funded.account }, destination: { account: payer.id } };
+  equal((await realm.admin.send("POST", "/v1/transactions", { ...move, value: "5" })).status, 201);
+  const pay = async (address: string): Promise<string> => {
+    const body = { source: { account: payer.id }, destination: { address }, value: "1" };
+    const made = await payer.user.send("POST", "/v1/withdrawals", body);
+    equal(made.status, 201, made.text);
+    return made.body.id;
+  };
+  const ids = [await pay(receiver.address), await pay(payer.address), await pay(OUTSIDE)];
+  const shown = async ({ send }: { send: typeof realm.admin.send }, fields = "") => {
+    const populate = "populate=source.account,destination.account";
+    const path = `/v1/withdrawals/all?scope=-own&${populate}${fields}`;
+    const { status, body, text } = await send("GET", path);
+    equal(status, 200, text);
+    return body.map((row: { destination: { address?: string; account?: { id: string } } }) =>
+      row.destination.account?.id ?? null
+    );
+  };
+  equal(ids.length, 3);
+  deepEqual(await shown(realm.admin), [receiver.id, payer.id, null]);
+  deepEqual(await shown(realm.admin, "&fields=destination.account"), [receiver.id, payer.id, null]);
+  deepEqual(await shown(payer.user), [null, payer.id, null]);
+  const one = await payer.user.send(
+    "GET",
+    `/v1/withdrawals/${ids[0]}?populate=destination.account`,
+  );
+  deepEqual(one.body.destination, { address: receiver.address });
+  deepEqual((await payer.user.send("GET", `/v1/withdrawals/${ids[1]}`)).body.destination, {
+    address: payer.address,
+  });
+});
+
 Deno.test("the block of a withdrawal on its ramp cannot be released by hand", async () => {
   await using funded = await openFundedRamp();
   await funded.withdraw("1");
