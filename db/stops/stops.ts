@@ -67,6 +67,14 @@ export async function selectStops(db: Db, ids: string[]): Promise<StopRow[]> {
   return await db<StopRow[]>`select ${db(COLUMNS)} from stops where id = any (${ids}::uuid[])`;
 }
 
+/** Reads the accounts of a user that stops name, lifted ones too. */
+export async function selectStoppedAccounts(db: Db, user: string): Promise<string[]> {
+  const rows = await db<{ account: string }[]>`
+    select distinct z.account from stops z join accounts a on a.id = z.account
+    where a.owner = ${user}`;
+  return rows.map(({ account }) => account);
+}
+
 /** A withdrawal, as far as stops concern it beyond the ledger's accounts. */
 export interface StoppedMove {
   account: string;

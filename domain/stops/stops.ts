@@ -8,12 +8,14 @@ import type { LedgerTx } from "../../db/transaction.ts";
 import { z } from "zod";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { selectCurrencyByName } from "../../db/currencies/currencies.ts";
+import type { Condition } from "../../db/collections/filter.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import {
   existsStopOf,
   insertStop,
   liftStop as markLifted,
   type NewStopRow,
+  selectStoppedAccounts,
   selectStops,
   type StoppedMove,
   type StopRow,
@@ -64,13 +66,34 @@ export const StopView = z.object({
   error: Failure,
 }).meta({ id: "Stop" });
 
-/** The collection of stops: records, which every user of the realm sees. */
+/**
+ * The stops that an actor sees. Users with scope realm see all; others see those of the whole realm, an asset or
+ * a chain, and those of themselves and their accounts: whoever learned who else is stopped, or which
+ * destinations are, could warn them or pay by another way.
+ */
+async function stopsSeen(db: Db, actor: Actor): Promise<Condition | null> {
+  if (reachesRealm(actor)) return null;
+  const at = (field: string) => ({ field, path: [] });
+  const none = (field: string): Condition => ({ op: "null", at: at(field) });
+  const own = await selectStoppedAccounts(db, actor.user);
+  return {
+    op: "and",
+    of: [
+      none("destination"),
+      { op: "or", of: [none("account"), { op: "in", at: at("account"), values: own }] },
+      { op: "or", of: [none("user"), { op: "eq", at: at("user"), value: actor.user }] },
+    ],
+  };
+}
+
+/** The collection of stops: records, of which users with scope realm see all. */
 export const STOPS: Collection<StopRow> = {
   name: "stops",
   table: "stops",
   deletable: false,
   counted: false,
   shared: true,
+  within: stopsSeen,
   notFound: "stop.not_found",
   fields: ["reason", "active", "data", "error"],
   columns: {

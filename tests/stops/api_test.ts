@@ -174,6 +174,46 @@ Deno.test("stops are set by managers of the realm and the operator, lifted by ad
   ok(audit.includes("POST /v1/stops") && audit.includes("DELETE /v1/stops/{id}"), audit);
 });
 
+test("users of scope own see no stop of another user, another's account or a destination", async (realm) => {
+  const { account: treasury } = await realm.currency("10");
+  const [customer, other] = [await realm.user(), await realm.user()];
+  const { name } = await realm.currency("10");
+  const own = await realm.account({ asset: name, by: customer });
+  const mine = [
+    await stop(realm, { what: "moves", asset: name }),
+    await stop(realm, { what: "signing", chain: "ETHEREUM" }),
+    await stop(realm, { what: "moves", account: own }),
+    await stop(realm, { what: "moves", user: customer.id, asset: name }),
+  ];
+  const others = [
+    await stop(realm, { what: "moves", account: treasury }),
+    await stop(realm, { what: "moves", user: other.id }),
+    await stop(realm, { what: "signing", user: other.id, account: own }),
+    await stop(realm, { what: "moves", destination: treasury }),
+    await stop(realm, { what: "moves", destination: "0x00000000000000000000000000000000DeaDBeef" }),
+  ];
+  const reader = await realm.user({ role: "user", scope: "realm" });
+  const query = encodeURIComponent(JSON.stringify({ id: { $in: [...mine, ...others] } }));
+  const listed = async ({ send }: { send: Send }) => {
+    const { body } = await send("GET", `/v1/stops/all?query=${query}`);
+    equal((await send("GET", `/v1/stops/count?query=${query}`)).body, body.length);
+    equal((await send("GET", `/v1/stops?query=${query}`)).body.total, body.length);
+    return body.map(({ id }: { id: string }) => id);
+  };
+  deepEqual(await listed(customer), mine);
+  deepEqual(await listed(other), [mine[0], mine[1], others[1]]);
+  deepEqual(await listed(reader), [...mine, ...others]);
+  for (const id of others) {
+    equal((await customer.send("GET", `/v1/stops/${id}`)).body.code, "stop.not_found");
+    equal((await reader.send("GET", `/v1/stops/${id}`)).status, 200);
+  }
+  const searched = await customer.send("GET", "/v1/stops/all?search=deadbeef");
+  deepEqual(searched.body, []);
+  const sorted = await customer.send("GET", `/v1/stops/all?after=${others[4]}&sort=destination`);
+  equal(sorted.status, 400, "an anchor that the caller does not see");
+  for (const id of [...mine, ...others]) await lift(realm, id);
+});
+
 test("the operator stops a realm that it names, and no other", async (realm) => {
   const neighbour = await realm.neighbour();
   await using _ = neighbour;
