@@ -92,3 +92,19 @@ export async function eraseNotesOf(
       select id from notes where person = ${person}
       union all select id from notes where identity = ${identity} and person is null)`;
 }
+
+/**
+ * Erases the texts of the notes about an identity that are left of persons whom no identity has any more, and of the
+ * time before it had any; returns how many of the former there were.
+ */
+export async function eraseLeftNotes(
+  tx: Tx,
+  { identity, at }: { identity: string; at: number },
+): Promise<number> {
+  const rows = await tx<{ person: string | null }[]>`
+    update notes set text = null, erased_at = ${at}
+    where erased_at is null and identity = ${identity} and (person is null
+      or not exists (select from identities i where i.person = notes.person))
+    returning person`;
+  return rows.filter(({ person }) => person !== null).length;
+}

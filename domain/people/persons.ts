@@ -9,7 +9,7 @@ import {
 } from "../../db/identity/identities.ts";
 import { reduceMessageEvents } from "../../db/events.ts";
 import { eraseMessagesOf } from "../../db/messages/messages.ts";
-import { eraseNotesOf } from "../../db/notes.ts";
+import { eraseLeftNotes, eraseNotesOf } from "../../db/notes.ts";
 import { replaceAnswers } from "../../db/people/persons.ts";
 import { eraseResponses } from "../../db/webhooks/deliveries.ts";
 import type { Actor } from "../actor.ts";
@@ -26,7 +26,7 @@ import {
 } from "../identity/identities.ts";
 import { CompanyId, IDENTITIES } from "../identity/identity_collection.ts";
 import { newId } from "../ids.ts";
-import { notFound } from "../permissions.ts";
+import { notFound, rightsOf } from "../permissions.ts";
 import { assertMayTake, type Holder, holderFor, type ProfileCommand } from "./commands.ts";
 import { assertMaySeeCompany } from "./companies.ts";
 import { type Person, type PersonChange, PersonFields, PersonView } from "./person_fields.ts";
@@ -200,6 +200,8 @@ export function unassignPerson(
 /**
  * Forgets the person of an identity with its events, the messages to it, what receivers of webhooks answered to events
  * about these, the notes about it, and the stored answers that show it, whichever identity had it then. The ledger keeps ids that say nothing any more.
+ * A customer that forgets its own person leaves the notes, which are the realm's; those who write the whole realm
+ * erase them afterwards, by forgetting the person that is gone.
  *
  * @param erased the answer to repeats of requests that showed the person
  */
@@ -207,17 +209,29 @@ export function forgetPerson(
   people: PeopleProvider,
   actor: Actor,
   input: { identity: string; erased: { status: number; body: string } },
-): ProfileCommand<Holder, void> {
+): ProfileCommand<IdentityRow, void> {
+  const isRealms = rightsOf(actor).write === "all";
   return {
-    check: (db) => holderFor(db, actor, input.identity, "write"),
-    prepare: ({ person }) => people.persons.remove(actor, person),
-    async finish(tx, { identity, person }) {
-      await replaceAnswers(tx, { identity: identity.id, person }, input.erased);
+    async check(db) {
+      const identity = await rowFor(db, actor, IDENTITIES, input.identity, "write");
+      if (identity.person === null && !isRealms) throw notFound("person.not_found");
+      return identity;
+    },
+    prepare: async ({ person }) =>
+      person === null ? () => Promise.resolve() : await people.persons.remove(actor, person),
+    async finish(tx, identity) {
+      const { id, person } = identity;
+      if (person === null) {
+        const erased = await eraseLeftNotes(tx, { identity: id, at: actor.at });
+        if (erased === 0) throw notFound("person.not_found");
+        return await shown(tx, identity);
+      }
+      await replaceAnswers(tx, { identity: id, person }, input.erased);
       await reduceMessageEvents(tx, person);
       await eraseResponses(tx, person);
       await eraseMessagesOf(tx, person, actor.at);
-      await eraseNotesOf(tx, { identity: identity.id, person, at: actor.at });
-      return await shown(tx, await updateIdentityPerson(tx, identity.id, null, actor.at));
+      if (isRealms) await eraseNotesOf(tx, { identity: id, person, at: actor.at });
+      return await shown(tx, await updateIdentityPerson(tx, id, null, actor.at));
     },
     person: () => null,
   };

@@ -175,6 +175,35 @@ test("forgetting a person erases stored answers from before its identity had it,
   deepEqual(await texts(realm.admin, identity), [null]);
 });
 
+test("a customer that forgets its own person leaves the realm's notes, which a manager erases afterwards", async (realm) => {
+  const { user, account } = await customer(realm);
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const path = `/v1/identities/${user.identity}/person`;
+  const forget = async (by: TestUser) => (await by.send("DELETE", path)).body;
+  await note(manager, user.identity, "before it had a person");
+  equal((await user.send("POST", path, { firstName: "Eve" })).status, 201);
+  const reason = { reason: "stolen funds came in" };
+  equal((await manager.send("POST", `/v1/accounts/${account}/freeze`, reason)).status, 200);
+  await note(manager, user.id, "says that it knows nothing");
+  equal((await forget(user)).person, null);
+  deepEqual(await texts(manager, account), ["stolen funds came in"]);
+  deepEqual(await texts(manager, user.id), ["says that it knows nothing"]);
+  deepEqual(await texts(manager, user.identity), ["before it had a person"]);
+  equal((await forget(user)).code, "person.not_found");
+  equal((await user.send("POST", path, { firstName: "Eva" })).status, 201);
+  await note(manager, user.id, "another name now");
+  equal((await forget(user)).person, null);
+  equal((await forget(manager)).person, null);
+  for (const entity of [account, user.id, user.identity]) {
+    ok((await texts(manager, entity)).every((text) => text === null), entity);
+  }
+  equal((await forget(manager)).code, "person.not_found");
+  // Notes from before any person are no person's: there is nothing to forget.
+  await note(manager, account, "a customer again");
+  equal((await forget(manager)).code, "person.not_found");
+  deepEqual((await texts(manager, account))[0], "a customer again");
+});
+
 test("a note is added and never changed: the database refuses, its text may be erased once", async (realm) => {
   const { account } = await customer(realm);
   const { id } = (await note(realm.admin, account, "as it was")).body;
