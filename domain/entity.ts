@@ -59,7 +59,8 @@ export const AliasCode: z.ZodString = text(200)
   .refine(isPlainName, UNPLAIN)
   .meta({
     id: "AliasCode",
-    description: "Unique in the realm, for accounts and identities together.",
+    description: "Unique in the realm, for accounts and identities together, in any case of its " +
+      "letters. It is found as it was given.",
     example: "alice",
   });
 

@@ -121,6 +121,7 @@ constraint aliases_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id
 constraint aliases_pkey PRIMARY KEY (id)
 constraint aliases_type_check CHECK ((type = ANY (ARRAY['account'::text, 'identity'::text])))
 CREATE INDEX aliases_account ON aliases USING btree (account) WHERE (account IS NOT NULL)
+CREATE UNIQUE INDEX aliases_alias_fold ON aliases USING btree (lower(translate(alias, '‌‍'::text, ''::text)))
 CREATE UNIQUE INDEX aliases_alias_look ON aliases USING btree (translate(alias, '‌‍'::text, ''::text))
 CREATE INDEX aliases_deleted ON aliases USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX aliases_identity ON aliases USING btree (identity) WHERE (identity IS NOT NULL)

@@ -109,7 +109,11 @@ export async function createAlias(tx: Tx, actor: Actor, input: NewAlias): Promis
   return await addAlias(tx, actor, input);
 }
 
-const TAKEN: readonly string[] = ["aliases_alias_key", "aliases_alias_look"];
+const TAKEN: readonly string[] = [
+  "aliases_alias_key",
+  "aliases_alias_look",
+  "aliases_alias_fold",
+];
 
 /** Writes an alias whose target has been checked. @throws {DomainError} alias.taken */
 export async function addAlias(tx: Tx, actor: Actor, input: NewAlias): Promise<AliasRow> {

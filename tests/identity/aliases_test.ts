@@ -1,7 +1,7 @@
 /** Aliases: one directory for accounts and identities, each code assigned once. @module */
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { PASSWORD, rowsOf, testRealm } from "../support/realm.ts";
+import { PASSWORD, rowsOf, testRealm, type TestUser } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
 const test = sharing("aliases in one realm");
@@ -128,6 +128,27 @@ test("no alias and no username differs from another one by invisible characters 
   }
   const alias = { alias: "al\u00e9-\u0627\u0644-\u{1f600}", type: "account", account };
   equal((await realm.admin.send("POST", "/v1/aliases", alias)).status, 201);
+});
+
+test("no alias differs from another one in the case of its letters alone, and none is found in another case", async (realm) => {
+  const { name, account } = await realm.currency("9");
+  const [owner, thief] = [await realm.user(), await realm.user()];
+  const open = (by: TestUser) => realm.account({ asset: name, by });
+  const [till, trap] = [await open(owner), await open(thief)];
+  const claim = async (by: TestUser, alias: string, target: string) => {
+    const body = { alias, type: "account", account: target };
+    return (await by.send("POST", "/v1/aliases", body)).body.code ?? "made";
+  };
+  equal(await claim(owner, "shop-élan", till), "made");
+  for (const alias of ["Shop-élan", "SHOP-éLAN", "shop-éLan"]) {
+    equal(await claim(thief, alias, trap), "alias.taken", alias);
+    const fields = { type: "virtual", asset: name, alias };
+    const made = await thief.send("POST", "/v1/accounts", fields);
+    equal(made.body.code, "alias.taken", alias);
+    const move = { source: { account }, destination: { alias }, value: "1" };
+    equal((await realm.admin.send("POST", "/v1/transactions", move)).body.code, "alias.not_found");
+  }
+  equal(await claim(thief, "shop-elan", trap), "made");
 });
 
 test("a fill character, a tag or a blank that resembles others is no part of a name", async (realm) => {
