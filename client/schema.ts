@@ -4878,7 +4878,7 @@ export interface components {
             person: components["schemas"]["PersonFields"];
         };
         /**
-         * @description Unique in the realm, for accounts and identities together.
+         * @description Unique in the realm, for accounts and identities together, in any case of its letters. It is found as it was given.
          * @example alice
          */
         AliasCode: string;
@@ -5330,6 +5330,14 @@ export interface components {
             account: string;
             /** @description The virtual account that the value goes on to, or that is credited itself; null where it stays on a ramp. */
             beneficiary: string | null;
+            /** @description With `populate=source.account`: `account` whole, at whose address it arrived, if the caller may see it. */
+            source?: {
+                account: components["schemas"]["Account"];
+            };
+            /** @description With `populate=destination.account`: `beneficiary` whole, where there is one that the caller may see. */
+            destination?: {
+                account: components["schemas"]["Account"];
+            };
             address: string;
             asset: string;
             hash: string;
@@ -5365,6 +5373,14 @@ export interface components {
             account?: string;
             /** @description The virtual account that the value goes on to, or that is credited itself; null where it stays on a ramp. */
             beneficiary?: string | null;
+            /** @description With `populate=source.account`: `account` whole, at whose address it arrived, if the caller may see it. */
+            source?: {
+                account?: components["schemas"]["AccountPart"];
+            };
+            /** @description With `populate=destination.account`: `beneficiary` whole, where there is one that the caller may see. */
+            destination?: {
+                account?: components["schemas"]["AccountPart"];
+            };
             address?: string;
             asset?: string;
             hash?: string;
@@ -5393,6 +5409,67 @@ export interface components {
             needs?: number;
             /** @description Estimated seconds until it is credited, at the chain's usual time between blocks. Null where nobody can say: it is in no block yet, waits for something else, or waits no more. Events do not say it. */
             eta_s?: number | null;
+        };
+        /** @description Those fields of Account that `fields` asks for. */
+        AccountPart: {
+            id?: string;
+            /** @enum {string} */
+            type?: "virtual" | "ramp" | "deposit" | "system";
+            asset?: string;
+            currency?: string;
+            country?: string;
+            holder?: string | components["schemas"]["IdentityPart"] | null;
+            testnet?: boolean;
+            default?: boolean;
+            reference?: string | null;
+            /** @description Of a virtual or deposit account, its ramp; of a ramp, its address. */
+            ramp?: string | components["schemas"]["AccountPart"] | {
+                address?: string | null;
+            } | null;
+            balance?: {
+                total?: components["schemas"]["Decimal"];
+                available?: components["schemas"]["Decimal"];
+                /** @description The part that came to linked external addresses: never available; unless 0. */
+                linked?: components["schemas"]["Decimal"];
+                assets?: components["schemas"]["Decimal"];
+                gas?: components["schemas"]["Decimal"];
+            };
+            active?: boolean;
+            frozen?: boolean;
+            enabled?: boolean;
+            alias?: string | null;
+            /** @description With `populate=address`. */
+            chain?: string;
+            /** @description With `populate=address`; null where it has none yet. */
+            address?: null | components["schemas"]["AddressPart"];
+            owner?: string | components["schemas"]["UserPart"] | null;
+            created_at?: number;
+            data?: {
+                [key: string]: unknown;
+            };
+            error?: components["schemas"]["Failure"];
+            updated_at?: number;
+            deleted?: boolean;
+            deleted_at?: number;
+        };
+        /** @description Those fields of Address that `fields` asks for. */
+        AddressPart: {
+            id?: string;
+            account?: string;
+            asset?: string;
+            address?: string;
+            derivation_key?: string;
+            xpub?: string | null;
+            destination_tag?: string | null;
+            memo?: string | null;
+            message?: string | null;
+            notification?: string | null;
+            owner?: string | null;
+            data?: {
+                [key: string]: unknown;
+            };
+            created_at?: number;
+            error?: components["schemas"]["Failure"];
         };
         DepositPage: {
             rows: (components["schemas"]["Deposit"] | components["schemas"]["DepositPart"])[];
@@ -5490,67 +5567,6 @@ export interface components {
             updated_at?: number;
             deleted?: boolean;
             deleted_at?: number;
-        };
-        /** @description Those fields of Account that `fields` asks for. */
-        AccountPart: {
-            id?: string;
-            /** @enum {string} */
-            type?: "virtual" | "ramp" | "deposit" | "system";
-            asset?: string;
-            currency?: string;
-            country?: string;
-            holder?: string | components["schemas"]["IdentityPart"] | null;
-            testnet?: boolean;
-            default?: boolean;
-            reference?: string | null;
-            /** @description Of a virtual or deposit account, its ramp; of a ramp, its address. */
-            ramp?: string | components["schemas"]["AccountPart"] | {
-                address?: string | null;
-            } | null;
-            balance?: {
-                total?: components["schemas"]["Decimal"];
-                available?: components["schemas"]["Decimal"];
-                /** @description The part that came to linked external addresses: never available; unless 0. */
-                linked?: components["schemas"]["Decimal"];
-                assets?: components["schemas"]["Decimal"];
-                gas?: components["schemas"]["Decimal"];
-            };
-            active?: boolean;
-            frozen?: boolean;
-            enabled?: boolean;
-            alias?: string | null;
-            /** @description With `populate=address`. */
-            chain?: string;
-            /** @description With `populate=address`; null where it has none yet. */
-            address?: null | components["schemas"]["AddressPart"];
-            owner?: string | components["schemas"]["UserPart"] | null;
-            created_at?: number;
-            data?: {
-                [key: string]: unknown;
-            };
-            error?: components["schemas"]["Failure"];
-            updated_at?: number;
-            deleted?: boolean;
-            deleted_at?: number;
-        };
-        /** @description Those fields of Address that `fields` asks for. */
-        AddressPart: {
-            id?: string;
-            account?: string;
-            asset?: string;
-            address?: string;
-            derivation_key?: string;
-            xpub?: string | null;
-            destination_tag?: string | null;
-            memo?: string | null;
-            message?: string | null;
-            notification?: string | null;
-            owner?: string | null;
-            data?: {
-                [key: string]: unknown;
-            };
-            created_at?: number;
-            error?: components["schemas"]["Failure"];
         };
         DepositApplicationChange: {
             data?: components["schemas"]["FreeForm"];
@@ -6337,6 +6353,8 @@ export interface components {
             };
             destination: {
                 address: string;
+                /** @description With `populate=destination.account`: the account of this realm whose address it is, if the caller may see it. */
+                account?: components["schemas"]["Account"];
             };
             asset: string;
             /** @description An exact decimal. */
@@ -6452,6 +6470,7 @@ export interface components {
             };
             destination?: {
                 address?: string;
+                account?: components["schemas"]["AccountPart"];
             };
             asset?: string;
             /** @description An exact decimal. */
@@ -7676,6 +7695,8 @@ export interface components {
         fields5: string[];
         /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
         sort5: string[];
+        /** @description Relations that are shown whole in place of their ids. */
+        populate3: ("source.account" | "destination.account" | "false")[];
         /** @description As `accept` says unless given. */
         format: "json" | "csv";
         /** @description CSV alone, which takes it: milliseconds since the epoch, included. */
@@ -7688,8 +7709,6 @@ export interface components {
         fields6: string[];
         /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
         sort6: string[];
-        /** @description Relations that are shown whole in place of their ids. */
-        populate3: ("source.account" | "destination.account" | "false")[];
         /** @description Fields that are searched; those of text unless given. */
         searchFields7: string[];
         /** @description Fields to answer with, dotted into objects; all unless given. */
@@ -7745,8 +7764,6 @@ export interface components {
         fields11: string[];
         /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
         sort11: string[];
-        /** @description Relations that are shown whole in place of their ids. */
-        populate7: ("source.account" | "false")[];
         /** @description Fields that are searched; those of text unless given. */
         searchFields12: string[];
         /** @description Fields to answer with, dotted into objects; all unless given. */
@@ -7760,7 +7777,7 @@ export interface components {
         /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
         sort13: string[];
         /** @description Relations that are shown whole in place of their ids. */
-        populate8: ("identity" | "false")[];
+        populate7: ("identity" | "false")[];
         transfer: string;
         /** @description Those of one asset alone, among the newest 20000 of the range. */
         asset: string;
@@ -10111,8 +10128,8 @@ export interface operations {
                 fields?: components["parameters"]["fields5"];
                 /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
                 sort?: components["parameters"]["sort5"];
-                /** @description Nothing of these can be populated. */
-                populate?: components["parameters"]["populate"];
+                /** @description Relations that are shown whole in place of their ids. */
+                populate?: components["parameters"]["populate3"];
                 /** @description Most entities of the answer; 1000 unless given. */
                 limit?: components["parameters"]["limit2"];
                 /** @description Number of entities that are skipped first. */
@@ -10162,8 +10179,8 @@ export interface operations {
                 fields?: components["parameters"]["fields5"];
                 /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
                 sort?: components["parameters"]["sort5"];
-                /** @description Nothing of these can be populated. */
-                populate?: components["parameters"]["populate"];
+                /** @description Relations that are shown whole in place of their ids. */
+                populate?: components["parameters"]["populate3"];
                 /** @description Which page, from 1. */
                 page?: components["parameters"]["page"];
                 /** @description Rows of a page; 10 unless given. */
@@ -10220,8 +10237,8 @@ export interface operations {
                 fields?: components["parameters"]["fields5"];
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
-                /** @description Nothing of these can be populated. */
-                populate?: components["parameters"]["populate"];
+                /** @description Relations that are shown whole in place of their ids. */
+                populate?: components["parameters"]["populate3"];
             };
             header?: never;
             path: {
@@ -12227,7 +12244,7 @@ export interface operations {
                 /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
                 sort?: components["parameters"]["sort11"];
                 /** @description Relations that are shown whole in place of their ids. */
-                populate?: components["parameters"]["populate7"];
+                populate?: components["parameters"]["populate3"];
                 /** @description Which page, from 1. */
                 page?: components["parameters"]["page"];
                 /** @description Rows of a page; 10 unless given. */
@@ -12299,7 +12316,7 @@ export interface operations {
                 /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
                 sort?: components["parameters"]["sort11"];
                 /** @description Relations that are shown whole in place of their ids. */
-                populate?: components["parameters"]["populate7"];
+                populate?: components["parameters"]["populate3"];
                 /** @description Most entities of the answer; 1000 unless given. */
                 limit?: components["parameters"]["limit2"];
                 /** @description Number of entities that are skipped first. */
@@ -12366,7 +12383,7 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
                 /** @description Relations that are shown whole in place of their ids. */
-                populate?: components["parameters"]["populate7"];
+                populate?: components["parameters"]["populate3"];
             };
             header?: {
                 /** @description `etag` of an answer that is known: 304 where it would be the same. */
@@ -12724,7 +12741,7 @@ export interface operations {
                 /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
                 sort?: components["parameters"]["sort13"];
                 /** @description Relations that are shown whole in place of their ids. */
-                populate?: components["parameters"]["populate8"];
+                populate?: components["parameters"]["populate7"];
                 /** @description Which page, from 1. */
                 page?: components["parameters"]["page"];
                 /** @description Rows of a page; 10 unless given. */
@@ -12810,7 +12827,7 @@ export interface operations {
                 /** @description Fields in order, with `-` before one to descend; `created_at` unless given. */
                 sort?: components["parameters"]["sort13"];
                 /** @description Relations that are shown whole in place of their ids. */
-                populate?: components["parameters"]["populate8"];
+                populate?: components["parameters"]["populate7"];
                 /** @description Most entities of the answer; 1000 unless given. */
                 limit?: components["parameters"]["limit2"];
                 /** @description Number of entities that are skipped first. */
@@ -12864,7 +12881,7 @@ export interface operations {
                 /** @description The owners, and deleted entities. Lists show the user's own entities unless `all` is given, which takes a user of scope realm. `deleted` asks for deleted ones alone, `false` for both. */
                 scope?: components["parameters"]["scope"];
                 /** @description Relations that are shown whole in place of their ids. */
-                populate?: components["parameters"]["populate8"];
+                populate?: components["parameters"]["populate7"];
             };
             header?: never;
             path: {
