@@ -134,13 +134,25 @@ export async function markDone(db: Db, job: JobRow): Promise<void> {
 /** A job that has just died. */
 export type DeadRow = Pick<JobRow, "id" | "name" | "payload" | "attempts">;
 
-/** Schedules a failed job again, or marks it dead after its last attempt; gives it where it is dead. */
+/**
+ * Schedules a failed job again, or marks it dead after its last attempt; gives it where it is dead. One that waits for
+ * others keeps a half of its attempts: workers may be lost meanwhile.
+ */
 export async function markFailed(
   db: Db,
   job: JobRow,
   error: string,
   delayMs: number,
+  waits = false,
 ): Promise<DeadRow | null> {
+  if (waits) {
+    await db`
+      update jobs set state = 'ready', attempts = least(attempts, attempts_max / 2),
+        last_error = ${error}, locked_until = null,
+        run_at = now() + make_interval(secs => ${delayMs / 1000}::double precision)
+      where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
+    return null;
+  }
   const [row] = await db<(DeadRow & { state: string })[]>`
     update jobs set state = case when attempts >= attempts_max then 'dead' else 'ready' end,
       finished_at = case when attempts >= attempts_max then now() end,

@@ -31,14 +31,15 @@ const DISCARDABLE: ReadonlySet<string> = new Set<JobName>([
   "persons.sync",
 ]);
 
-/** Records a failed attempt, and tells of the job if it was the last. */
+/** Records a failed attempt, and tells of the job if it was the last; one that `waits` never dies. */
 export async function failJob(
   tx: Tx,
   by: { at: number },
   job: JobRow,
-  failure: { error: string; delayMs: number },
+  failure: { error: string; delayMs: number; waits?: boolean },
 ): Promise<void> {
-  const dead = await markFailed(tx, job, failure.error, failure.delayMs);
+  const { error, delayMs, waits } = failure;
+  const dead = await markFailed(tx, job, error, delayMs, waits);
   if (dead !== null) await tellDead(tx, by, [dead]);
 }
 

@@ -1,6 +1,8 @@
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
 import { selectAddressesFor } from "../../db/accounts/ramps.ts";
 import { startAnvil } from "../support/nodes/anvil.ts";
+import { until } from "../support/eventually.ts";
+import { freePort } from "../support/ports.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 
 Deno.test("ramps get an address each, from xpubs that share nothing", async () => {
@@ -26,6 +28,49 @@ Deno.test("ramps get an address each, from xpubs that share nothing", async () =
   const other = (await send("GET", `/v1/accounts/${second.body.id}?populate=address`)).body;
   notEqual(other.ramp.address, ramp.ramp.address);
   notEqual(other.address.xpub, ramp.address.xpub);
+});
+
+Deno.test("a ramp whose node is away for longer than a job has attempts opens when the node is back", async () => {
+  await using anvil = await startAnvil(31337);
+  const port = freePort();
+  const url = `http://127.0.0.1:${port}`;
+  await using realm = await testRealm({ env: { ETHEREUM_TESTNET_RPC_URL: url } });
+  const fields = { type: "ramp", asset: "ETH", testnet: true };
+  const { body: { id } } = await realm.admin.send("POST", "/v1/accounts", fields);
+  const jobs = async () =>
+    await rowsOf<{ state: string; attempts: number }>(
+      realm,
+      "select state, attempts from jobs where name = 'ramp.open'",
+    );
+  const lastAttempt = async () => {
+    await rowsOf(
+      realm,
+      "update jobs set attempts = attempts_max - 1, run_at = now() where name = 'ramp.open'",
+    );
+    await realm.drain();
+  };
+  for (let day = 0; day < 2; day++) {
+    await lastAttempt();
+    deepEqual(await jobs(), [{ state: "ready", attempts: 6 }]);
+  }
+  const [{ soon }] = await rowsOf<{ soon: boolean }>(
+    realm,
+    "select run_at < now() + interval '61 seconds' as soon from jobs where name = 'ramp.open'",
+  );
+  equal(soon, true);
+  await using _node = Deno.serve(
+    { port, hostname: "127.0.0.1", onListen: () => {} },
+    async (request) =>
+      await fetch(anvil.url, {
+        ...{ method: request.method, body: await request.text() },
+        headers: { "content-type": "application/json" },
+      }),
+  );
+  await until(async () => { // a node that was away is left alone for a while
+    await lastAttempt();
+    return (await jobs())[0].state === "done";
+  });
+  equal((await realm.admin.send("GET", `/v1/accounts/${id}`)).body.enabled, true);
 });
 
 Deno.test("POST /v1/account/<id>/address makes deposit accounts on ramps and on virtual accounts", async () => {

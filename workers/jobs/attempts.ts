@@ -13,6 +13,7 @@ import {
   type WorkerDependencies,
 } from "../worker_context.ts";
 import { annotate, traced } from "../../tracing.ts";
+import { ChainError } from "../chains/chain.ts";
 import { TASKS } from "./handlers.ts";
 
 /** Dependencies of attempts. */
@@ -27,6 +28,11 @@ const ORDER_JOBS: ReadonlySet<string> = new Set<JobName>([
   "deposit.sweep",
   "deposit.swept",
 ]);
+
+/** Jobs that nothing asks for again, and that only a node keeps from their end: they wait for it, however long it is away. */
+const NODE_JOBS: ReadonlySet<string> = new Set<JobName>(["ramp.open", "token.check"]);
+/** Longest pause of a job that waits for a node. */
+const NODE_PAUSE_MS = 60_000;
 
 /** Another attempt holds the job: this one may write nothing more. */
 class LeaseLost extends Error {
@@ -80,7 +86,11 @@ async function attempt(
     log("debug", "job", { ...fields, outcome: "done", duration_ms: now() - start });
   } catch (error) {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    const failure = { error: text.slice(0, 2000), delayMs: backoffMs(job.attempts) };
+    const waits = NODE_JOBS.has(job.name) && error instanceof ChainError &&
+      error.fault === "unavailable";
+    const pauseMs = backoffMs(job.attempts);
+    const delayMs = waits ? Math.min(NODE_PAUSE_MS, pauseMs) : pauseMs;
+    const failure = { error: text.slice(0, 2000), delayMs, waits };
     await locking(pool, (tx) => failJob(tx, { at: now() }, job, failure));
     annotate({}, error instanceof Error ? error.name : "Error");
     log("warn", "job", { ...fields, outcome: "failed", error });
