@@ -6,7 +6,7 @@
  */
 import { unmarkSchema } from "../../db/backup/rebuilding.ts";
 import type { Database, RealmLocation, Sql, Tx } from "../../db/database.ts";
-import { Contention } from "../../db/errors.ts";
+import { codeOf, Contention } from "../../db/errors.ts";
 import { makeIndex } from "../../db/index_builds.ts";
 import { isSuperuser } from "../../db/health.ts";
 import {
@@ -48,11 +48,19 @@ export type Tell = (
 /**
  * Refuses a database that cannot hold every text, before anything is written there.
  *
- * @throws {Error} that says which encoding it has
+ * @throws {Error} that says which encoding it has, or why it cannot be asked
  */
 export async function assertEncoding({ builder }: Pick<Database, "builder">): Promise<void> {
-  const fault = await reading(builder, findEncodingFault);
-  if (fault !== null) throw new Error(`the database of DATABASE_URL cannot be used: ${fault}`);
+  const fault = await reading(builder, findEncodingFault).catch((error: Error) => {
+    // It is the first statement of a command: what the driver says alone names no setting.
+    if (codeOf(error) === null) throw error;
+    throw unusable(error.message, error);
+  });
+  if (fault !== null) throw unusable(fault);
+}
+
+function unusable(why: string, cause?: Error): Error {
+  return new Error(`the database of DATABASE_URL cannot be used: ${why}`, { cause });
 }
 
 /**

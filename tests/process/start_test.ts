@@ -3,6 +3,7 @@ import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { claimPlatformKey } from "../../domain/security/platform_key.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { testDatabase } from "../support/database.ts";
+import { freePort } from "../support/ports.ts";
 import { PASSWORD, PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
 const MAIN = new URL("../../main.ts", import.meta.url);
@@ -63,4 +64,17 @@ Deno.test("a database that cannot hold every text is refused at the start, and a
     "/database_url",
   ]);
   match(made.body.errors[0].message, /its encoding is LATIN1/);
+});
+
+Deno.test("a database that does not answer, or does not exist, is named by its setting", async () => {
+  const named = /^the database of DATABASE_URL cannot be used: /;
+  const away = await refused("migrate", `postgres://a@127.0.0.1:${freePort()}/b`);
+  match(away, named);
+  match(away, /ECONNREFUSED/);
+  await using own = await testDatabase();
+  const missing = new URL(own.url);
+  missing.pathname = "/nowhere";
+  const said = await refused("migrate", missing.href);
+  match(said, named);
+  match(said, /"nowhere" does not exist/);
 });
