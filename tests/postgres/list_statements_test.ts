@@ -45,8 +45,9 @@ const POPULATED: Readonly<Record<string, string>> = {
   "/v1/aliases/all": "account,identity",
   "/v1/apps/deposit/all": "source.account,destination.account",
   "/v1/currencies/all": "account",
+  "/v1/deposits/all": "source.account,destination.account",
   "/v1/transactions/all": "source.account,destination.account",
-  "/v1/withdrawals/all": "source.account",
+  "/v1/withdrawals/all": "source.account,destination.account",
 };
 /** Lists that show more after the tables have grown; others have no rows to copy, or show a page of fewer. */
 const GROWN = [
