@@ -885,11 +885,13 @@ table external_ramps (
   deleted_at timestamp with time zone
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
+  failures integer not null default 0
 )
 constraint external_ramps_assets_check CHECK ((jsonb_typeof(assets) = 'array'::text))
 constraint external_ramps_checked CHECK (((status = 'PENDING'::text) OR (checked_at IS NOT NULL)))
 constraint external_ramps_credentials_check CHECK (((octet_length(credentials) >= 61) AND (octet_length(credentials) <= 8192)))
 constraint external_ramps_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint external_ramps_failures CHECK ((failures >= 0)) NOT VALID
 constraint external_ramps_hint_check CHECK (((length(hint) >= 1) AND (length(hint) <= 5)))
 constraint external_ramps_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id)
 constraint external_ramps_key_fkey FOREIGN KEY (key) REFERENCES exchange_keys(id)
@@ -1073,11 +1075,13 @@ table jobs (
   discard_reason text
   finished_at timestamp with time zone
   created_at timestamp with time zone not null default now()
+  share text
 )
 constraint jobs_attempts_max_check CHECK ((attempts_max > 0))
 constraint jobs_discard_reason_check CHECK (((length(discard_reason) >= 1) AND (length(discard_reason) <= 500)))
 constraint jobs_discarded CHECK ((((state = 'discarded'::text) = (discard_reason IS NOT NULL)) AND ((discarded_by IS NULL) OR (discard_reason IS NOT NULL)) AND ((state <> 'discarded'::text) OR (name = ANY (ARRAY['exchange.check'::text, 'message.send'::text, 'persons.sync'::text])))))
 constraint jobs_pkey PRIMARY KEY (id)
+constraint jobs_share CHECK (((length(share) >= 1) AND (length(share) <= 100))) NOT VALID
 constraint jobs_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'running'::text, 'done'::text, 'dead'::text, 'discarded'::text])))
 constraint jobs_traceparent_check CHECK ((traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-01$'::text))
 CREATE INDEX jobs_dead ON jobs USING btree (id) WHERE (state = 'dead'::text)
@@ -1508,6 +1512,7 @@ table ramp_transfers (
   error jsonb
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
+  claims jsonb not null default '[]'::jsonb
 )
 constraint ramp_transfers_account_fkey FOREIGN KEY (account) REFERENCES accounts(id)
 constraint ramp_transfers_address CHECK (((kind = 'withdraw'::text) OR (address IS NOT NULL)))
@@ -1515,6 +1520,7 @@ constraint ramp_transfers_address_check CHECK (((length(address) >= 1) AND (leng
 constraint ramp_transfers_asked CHECK (((kind <> 'deposit'::text) OR (state = ANY (ARRAY['new'::text, 'failed'::text])) OR (asked_at IS NOT NULL)))
 constraint ramp_transfers_blocked CHECK (((kind = 'deposit'::text) OR (block IS NOT NULL)))
 constraint ramp_transfers_claimed_check CHECK (((length(claimed) >= 1) AND (length(claimed) <= 200)))
+constraint ramp_transfers_claims CHECK (((jsonb_typeof(claims) = 'array'::text) AND (jsonb_array_length(claims) <= 20))) NOT VALID
 constraint ramp_transfers_currency_check CHECK (((length(currency) >= 1) AND (length(currency) <= 40)))
 constraint ramp_transfers_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint ramp_transfers_deposit_fkey FOREIGN KEY (deposit) REFERENCES deposits(id)
@@ -3735,14 +3741,40 @@ CREATE OR REPLACE FUNCTION keep_ramp_transfer()
  LANGUAGE plpgsql
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
+declare
+  renamed constant boolean := old.claimed is not null and new.claimed is distinct from old.claimed;
+  known jsonb := old.claims;
 begin
+  if renamed then
+    if new.claimed is null or coalesce(old.deposit, new.deposit) is not null or old.state not in ('sent', 'unclear')
+        or (old.reference is not null and old.reference <> old.claimed) then
+      raise exception 'the id is not to be named anew' using errcode = 'check_violation', constraint = 'ramp_transfers_renamed';
+    end if;
+    new.reference := null;
+    new.hash := null;
+    new.exchange_status := null;
+    new.exchange_amount := null;
+    new.exchange_fee := null;
+  end if;
+  if new.claims is distinct from old.claims or new.claimed is distinct from old.claimed then
+    if old.claims = '[]' and old.claimed is not null then -- it was named before there was a list
+      known := jsonb_build_array(jsonb_build_object('reference', old.claimed, 'by', null, 'at', null));
+    end if;
+    if new.claims = old.claims then -- so writes a process of the version before
+      new.claims := known || jsonb_build_object('reference', new.claimed, 'by', null, 'at', null);
+    end if;
+    if jsonb_array_length(new.claims) = 0 or new.claims - (-1) <> known
+        or new.claims -> -1 ->> 'reference' is distinct from new.claimed then
+      raise exception 'claims are added one by one' using errcode = 'check_violation', constraint = 'ramp_transfers_claimed';
+    end if;
+  end if;
   if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network, old.offered_fee)
       is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network, new.offered_fee)
     or (old.address is not null and new.address is distinct from old.address)
     or (old.asked_at is not null and new.asked_at is distinct from old.asked_at)
     or (old.deposit is not null and new.deposit is distinct from old.deposit)
     or (old.withdrawal is not null and new.withdrawal is distinct from old.withdrawal)
-    or (old.reference is not null and new.reference is distinct from old.reference) then
+    or (old.reference is not null and new.reference is distinct from old.reference and not renamed) then
     raise exception 'what a transfer was made of stays' using errcode = 'check_violation', constraint = 'ramp_transfers_kept';
   end if;
   if old.state <> new.state and not exists (select from ramp_transfer_transitions t
@@ -3752,7 +3784,8 @@ begin
   end if;
   if new.deposit is not null and not exists (select from deposits d where d.id = new.deposit and d.status = 'CONFIRMED'
       and lower(d.hash) = lower(new.hash)
-      and (d.chain, d.network, d.address, d.asset) = (new.chain, new.network, new.address, new.asset)) then
+      and (d.chain, d.network, d.address, d.asset) = (new.chain, new.network, new.address, new.asset)
+      and d.created_at >= new.created_at - interval '1 minute') then
     raise exception 'the deposit is not the transfer''s' using errcode = 'check_violation', constraint = 'ramp_transfers_arrived';
   end if;
   if new.withdrawal is not null and not exists (select from withdrawals w where w.id = new.withdrawal
@@ -5499,7 +5532,7 @@ realm may insert (created_at, entity, others, owner, payload, type) on events
 realm may insert (created_at, id, owner, parameters) on person_syncs
 realm may insert (created_at, one, wrapped) on profile_keys
 realm may insert (created_at, secret, user_id) on second_factors
-realm may insert (dedupe, id, name, payload, run_at, serial_key, traceparent) on jobs
+realm may insert (dedupe, id, name, payload, run_at, serial_key, share, traceparent) on jobs
 realm may insert (fingerprint, key) on idempotency
 realm may insert (fingerprint, key) on idempotency_earlier
 realm may insert on addresses
@@ -5526,7 +5559,7 @@ realm may insert on stops
 realm may insert on transaction_data
 realm may insert on users
 realm may insert on withdrawals
-realm may select (assets, check_at, checked_at, created_at, credentials_at, data, deleted_at, error, hint, id, identity, key, owner, ramp, status, updated_at) on external_ramps
+realm may select (assets, check_at, checked_at, created_at, credentials_at, data, deleted_at, error, failures, hint, id, identity, key, owner, ramp, status, updated_at) on external_ramps
 realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, order_id, outcome, plan, proof, proof_by, proof_height, proof_reached, sent_at, unreadable) on order_attempts
 realm may select (kind) on secrets
 realm may select on account_states
@@ -5629,14 +5662,14 @@ realm may select on withdrawals
 realm may update (active, base, data, deleted_at, rate, sub_unit, symbol, symbol_url, updated_at) on currencies
 realm may update (active, data, deleted_at, disabled_reason, events, previous_secret, previous_until, secret, told_at, updated_at, url) on webhooks
 realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, frozen_by_realm, is_default, ramp, updated_at) on accounts
-realm may update (assets, check_at, checked_at, credentials, credentials_at, data, deleted_at, error, hint, key, status, updated_at) on external_ramps
+realm may update (assets, check_at, checked_at, credentials, credentials_at, data, deleted_at, error, failures, hint, key, status, updated_at) on external_ramps
 realm may update (attempts, first_at, next_at, response_body, status) on webhook_deliveries
 realm may update (batch_order_id, budget, charged, confirmations, error, gas_block, hash, height, last_attempt_at, replace, schedule_version, sped_up_at, speed, state, updated_at) on chain_orders
 realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals
 realm may update (body, profile, status) on idempotency
 realm may update (body, profile, status) on idempotency_earlier
 realm may update (captured, closed_at, status, transaction) on blocks
-realm may update (claimed, deposit, error, next_at, reason, state, tries, updated_at) on ramp_transfers
+realm may update (claimed, claims, deposit, error, next_at, reason, state, tries, updated_at) on ramp_transfers
 realm may update (confirmed_at, last_step, recovery, secret) on second_factors
 realm may update (data, deleted_at, updated_at) on fungible_tokens
 realm may update (deleted_at) on external_addresses

@@ -31,19 +31,20 @@ grant select (order_id, attempt, plan, inputs, hash, expires, fee, sent_at, outc
 
 -- Credentials of exchanges are read where they can be decrypted, and nowhere else.
 revoke select on external_ramps from :role;
-grant select (id, ramp, identity, key, credentials_at, hint, status, assets, checked_at, check_at, data, owner, error, deleted_at,
-    updated_at, created_at),
+grant select (id, ramp, identity, key, credentials_at, hint, status, assets, checked_at, check_at, failures, data, owner, error,
+    deleted_at, updated_at, created_at),
   insert (id, ramp, identity, key, credentials, credentials_at, hint, data, owner, created_at),
-  update (key, credentials, credentials_at, hint, status, assets, checked_at, check_at, data, error, deleted_at, updated_at)
+  update (key, credentials, credentials_at, hint, status, assets, checked_at, check_at, failures, data, error, deleted_at,
+    updated_at)
   on external_ramps to :role;
 grant insert (id, external_ramp, exchange, kind, account, asset, value, currency, exchange_network, offered_fee, chain, network,
     address, expected_address, paid_by, speed, block, data, owner, created_at),
-  update (state, claimed, deposit, reason, tries, next_at, error, updated_at) on ramp_transfers to :role;
+  update (state, claimed, claims, deposit, reason, tries, next_at, error, updated_at) on ramp_transfers to :role;
 
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data,
   messages to :role;
 -- A job that waits is carried on, and ended, by workers. A dead one is retried or discarded by functions.
-grant insert (id, name, payload, traceparent, serial_key, dedupe, run_at) on jobs to :role;
+grant insert (id, name, payload, traceparent, serial_key, dedupe, share, run_at) on jobs to :role;
 grant insert on revocations, blocks, addresses, external_addresses, withdrawals, chain_orders,
   consolidations, api_keys to :role;
 -- An event gets its id, and with it its place, from a worker.
