@@ -30,6 +30,8 @@ export interface NewJobRow {
   serialKey?: string | null;
   /** While a job of this name and mark waits or runs, another is not added. */
   dedupe?: string | null;
+  /** Of a job for exchanges: `user/record`, who caused it and at which account; slots are shared out by both. */
+  share?: string | null;
   /** Not before, in milliseconds since the epoch. */
   run_at?: number | null;
 }
@@ -42,9 +44,9 @@ export async function insertJob(tx: Tx, job: NewJobRow): Promise<void> {
 /** Writes the statement that adds a job, to stand in a statement that adds its cause. */
 export function insertOf(tx: Tx, job: NewJobRow): postgres.PendingQuery<postgres.Row[]> {
   return tx`
-    insert into jobs (id, name, payload, traceparent, serial_key, dedupe, run_at)
+    insert into jobs (id, name, payload, traceparent, serial_key, dedupe, share, run_at)
     values (${job.id}, ${job.name}, ${tx.json(job.payload as never)}, ${traceparent()},
-      ${job.serialKey ?? null}, ${job.dedupe ?? null}, coalesce(${
+      ${job.serialKey ?? null}, ${job.dedupe ?? null}, ${job.share ?? null}, coalesce(${
     job.run_at ?? null
   }::timestamptz, now()))
     on conflict (name, dedupe) where state in ('ready', 'running') do nothing`;
@@ -54,19 +56,26 @@ export function insertOf(tx: Tx, job: NewJobRow): postgres.PendingQuery<postgres
 export async function insertJobs(
   tx: Tx,
   name: string,
-  jobs: readonly Pick<NewJobRow, "id" | "payload" | "serialKey" | "dedupe">[],
+  jobs: readonly Pick<NewJobRow, "id" | "payload" | "serialKey" | "dedupe" | "share">[],
 ): Promise<void> {
   await tx`
-    insert into jobs (id, name, payload, traceparent, serial_key, dedupe, run_at)
-    select j.id, ${name}, j.payload, ${traceparent()}, j."serialKey", j.dedupe, now()
+    insert into jobs (id, name, payload, traceparent, serial_key, dedupe, share, run_at)
+    select j.id, ${name}, j.payload, ${traceparent()}, j."serialKey", j.dedupe, j.share, now()
     from jsonb_to_recordset(${tx.json(jobs as never)})
-      j(id uuid, payload jsonb, "serialKey" text, dedupe text)
+      j(id uuid, payload jsonb, "serialKey" text, dedupe text, share text)
     order by j.id
     on conflict (name, dedupe) where state in ('ready', 'running') do nothing`;
 }
 
 /** The jobs that wait for exchanges; an index finds those that are due. */
 export const EXCHANGE_JOBS: readonly string[] = ["exchange.advance", "exchange.check"];
+
+/**
+ * Jobs for exchanges that run at once of one user, and of one account at an exchange: fewer than a process has slots, so
+ * that an exchange that hangs keeps no other user waiting.
+ */
+const OWNER_JOBS_MAX = 5;
+const ACCOUNT_JOBS_MAX = 2;
 
 /** How many jobs are claimed. */
 export interface ClaimLimits {
@@ -80,7 +89,7 @@ export interface ClaimLimits {
 
 /**
  * Claims due jobs under a lease. Of one serial key only the oldest is claimed, and only when none runs; jobs for
- * exchanges have none.
+ * exchanges have none. These go round the users, and round the accounts of each: whose fewest jobs run is next.
  */
 export async function claimJobs(
   db: Db,
@@ -88,6 +97,24 @@ export async function claimJobs(
   { limit, except, exchanges }: ClaimLimits,
 ): Promise<ClaimedRow[]> {
   return await db<ClaimedRow[]>`
+    with held as materialized (
+      select coalesce(share, '') as share, split_part(coalesce(share, ''), '/', 1) as owner, count(*) as jobs
+      from jobs where state = 'running' and name in ('exchange.advance', 'exchange.check') and ${exchanges}::integer > 0
+      group by 1, 2),
+    of_accounts as (
+      select j.id, j.run_at, split_part(coalesce(j.share, ''), '/', 1) as owner, coalesce(h.jobs, 0)
+          + row_number() over (partition by coalesce(j.share, '') order by j.run_at, j.id) as turn
+      from jobs j left join held h on h.share = coalesce(j.share, '')
+      where j.state = 'ready' and j.run_at <= now() and j.name in ('exchange.advance', 'exchange.check')
+        and ${exchanges}::integer > 0),
+    of_owners as (
+      select a.id, a.run_at, a.turn as of_account, coalesce(h.jobs, 0)
+          + row_number() over (partition by a.owner order by a.turn, a.run_at, a.id) as turn
+      from of_accounts a left join (select owner, sum(jobs) as jobs from held group by 1) h on h.owner = a.owner
+      where a.turn <= ${ACCOUNT_JOBS_MAX}),
+    next as materialized (
+      select id from of_owners where turn <= ${OWNER_JOBS_MAX}
+      order by turn, of_account, run_at, id limit ${exchanges})
     update jobs set state = 'running', attempts = attempts + 1,
       locked_until = now() + make_interval(secs => ${leaseS})
     where id = any (array(
@@ -99,9 +126,7 @@ export async function claimJobs(
           or (o.state = 'ready' and o.id < j.id))))
       order by j.run_at, j.id limit ${limit} for update skip locked)
       || array(
-      select j.id from jobs j
-      where j.state = 'ready' and j.run_at <= now() and j.name in ('exchange.advance', 'exchange.check')
-      order by j.run_at, j.id limit ${exchanges} for update skip locked))
+      select j.id from jobs j where j.id in (select id from next) and j.state = 'ready' for update skip locked))
     returning id, name, payload, attempts, attempts_max, traceparent, (select token from attestations)`;
 }
 

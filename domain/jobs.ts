@@ -41,6 +41,8 @@ export interface JobOptions {
   serialKey?: string;
   /** While a job of this name and mark waits or runs, another is not added. */
   dedupe?: string;
+  /** Of a job for exchanges: `user/record`, by which slots are shared out. */
+  share?: string;
   /** Not before, in milliseconds since the epoch. */
   runAt?: number;
 }
@@ -69,6 +71,7 @@ export function jobOf<N extends JobName>(
     payload,
     serialKey: options.serialKey ?? null,
     dedupe: options.dedupe ?? null,
+    share: options.share ?? null,
     run_at: options.runAt ?? null,
   };
 }
@@ -78,7 +81,7 @@ export async function enqueueAll<N extends JobName>(
   tx: Tx,
   by: { at: number },
   name: N,
-  jobs: readonly { payload: JobPayloads[N]; serialKey?: string; dedupe?: string }[],
+  jobs: readonly { payload: JobPayloads[N]; serialKey?: string; dedupe?: string; share?: string }[],
 ): Promise<void> {
   if (jobs.length === 0) return;
   await insertJobs(tx, name, jobs.map((job) => ({ id: newId(by.at), ...job })));

@@ -32,7 +32,10 @@ export interface ExternalRampRow {
   /** When its credentials were given. */
   credentials_at: number;
   checked_at: number | null;
+  /** When it is checked again. */
   check_at: number;
+  /** Checks in a row that failed, or that the exchange refused. */
+  failures: number;
   data: Record<string, unknown>;
   owner: string;
   error: { code?: string; detail?: string } | null;
@@ -52,6 +55,7 @@ const COLUMNS = [
   "credentials_at",
   "checked_at",
   "check_at",
+  "failures",
   "data",
   "owner",
   "error",
@@ -94,13 +98,6 @@ export async function selectExternalRamps(db: Db, ids: string[]): Promise<Extern
     select ${db(COLUMNS)} from external_ramps where id = any (${ids}::uuid[])`;
 }
 
-/** Locks an external ramp. */
-export async function lockExternalRamp(tx: Tx, id: string): Promise<ExternalRampRow | null> {
-  const [row] = await tx<ExternalRampRow[]>`
-    select ${tx(COLUMNS)} from external_ramps where id = ${id} for update`;
-  return row ?? null;
-}
-
 /** Counts the external ramps of a user that are not deleted. */
 export async function countExternalRamps(db: Db, owner: string): Promise<number> {
   const [{ count }] = await db<{ count: number }[]>`
@@ -121,7 +118,10 @@ export async function updateExternalRampData(
     where id = ${id}`;
 }
 
-/** Replaces the credentials of an external ramp; they count as not checked. */
+/**
+ * Replaces the credentials of an external ramp; they count as not checked. Of whatever was ordered and not begun before,
+ * on a host whose clock is ahead too, they are the later ones.
+ */
 export async function updateCredentials(
   tx: Tx,
   id: string,
@@ -130,8 +130,9 @@ export async function updateCredentials(
 ): Promise<void> {
   await tx`
     update external_ramps set key = ${of.key}, credentials = ${of.credentials}, hint = ${of.hint},
-      credentials_at = ${at},
-      status = 'PENDING', error = null, check_at = ${at}, updated_at = ${at}
+      credentials_at = greatest(${at}, credentials_at + interval '1 ms', (select max(t.created_at) + interval '1 ms'
+        from ramp_transfers t where t.external_ramp = external_ramps.id and t.state = 'new')),
+      status = 'PENDING', error = null, check_at = ${at}, failures = 0, updated_at = ${at}
     where id = ${id}`;
 }
 
@@ -140,23 +141,28 @@ export interface CheckOutcome {
   status: ExternalRampRow["status"];
   assets: OfferedAsset[];
   error: unknown;
+  /** Whether it is known now if the exchange accepts the key. */
+  answered: boolean;
   /** When it is checked again. */
   check_at: number;
+  failures: number;
 }
 
 /** Stores the outcome of a check, unless the credentials were replaced meanwhile. */
 export async function updateChecked(
   tx: Tx,
-  of: Pick<ExternalRampRow, "id" | "updated_at">,
+  of: Pick<ExternalRampRow, "id" | "credentials_at">,
   outcome: CheckOutcome,
   at: number,
 ): Promise<void> {
-  const { status, assets, error, check_at } = outcome;
+  const { status, assets, error, answered, check_at, failures } = outcome;
   await tx`
     update external_ramps set status = ${status}, assets = ${tx.json(assets as never)},
-      error = ${error === null ? null : tx.json(error as never)}, check_at = ${check_at},
-      checked_at = case when ${status} = 'PENDING' then checked_at else ${at} end
-    where id = ${of.id} and updated_at is not distinct from ${of.updated_at}`;
+      error = ${
+    error === null ? null : tx.json(error as never)
+  }, check_at = ${check_at}, failures = ${failures},
+      checked_at = case when ${answered} then ${at}::timestamptz else checked_at end
+    where id = ${of.id} and credentials_at = ${of.credentials_at}`;
 }
 
 /** Reads the encrypted credentials of an external ramp that is not deleted. */
@@ -169,12 +175,20 @@ export async function selectCredentials(
   return row ?? null;
 }
 
-/** Reads which external ramps are due for a check. */
-export async function selectDueRamps(db: Db, at: number, limit: number): Promise<string[]> {
-  const rows = await db<{ id: string }[]>`
-    select id from external_ramps where deleted_at is null and check_at <= ${at}
-    order by check_at limit ${limit}`;
-  return rows.map(({ id }) => id);
+/**
+ * Reads which external ramps are due for a check, with their owners: in turn of each owner, so that nobody's many keep
+ * those of others waiting.
+ */
+export async function selectDueRamps(
+  db: Db,
+  at: number,
+  limit: number,
+): Promise<{ id: string; owner: string }[]> {
+  return await db<{ id: string; owner: string }[]>`
+    select id, owner from (
+      select id, owner, check_at, row_number() over (partition by owner order by check_at, id) as turn
+      from external_ramps where deleted_at is null and check_at <= ${at}) due
+    order by turn, check_at, id limit ${limit}`;
 }
 
 /** Adds the public half of a key. */

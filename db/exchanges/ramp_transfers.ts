@@ -1,6 +1,13 @@
 /** Statements on transfers between exchanges and accounts. @module */
 import type { Db, Tx } from "../database.ts";
 
+/** An id at an exchange that a person named for a transfer; of a claim of before there was a list, who and when is unknown. */
+export interface TransferClaim {
+  reference: string;
+  by: string | null;
+  at: number | null;
+}
+
 /** A transfer as stored. Amounts are decimals in whole units of the asset. */
 export interface RampTransferRow {
   id: string;
@@ -31,8 +38,10 @@ export interface RampTransferRow {
   asked_at: number | null;
   /** The exchange's id of its end, as the exchange has told it. */
   reference: string | null;
-  /** The id of its end that a person named, and the exchange has not told yet. */
+  /** The id of its end that a person named last. */
   claimed: string | null;
+  /** Every id that persons named, oldest first. */
+  claims: TransferClaim[];
   exchange_status: string | null;
   exchange_amount: string | null;
   exchange_fee: string | null;
@@ -74,6 +83,7 @@ const COLUMNS = [
   "asked_at",
   "reference",
   "claimed",
+  "claims",
   "exchange_status",
   "exchange_amount",
   "exchange_fee",
@@ -167,6 +177,7 @@ export type RampTransferChange = Partial<
     | "asked_at"
     | "reference"
     | "claimed"
+    | "claims"
     | "exchange_status"
     | "exchange_amount"
     | "exchange_fee"
@@ -187,23 +198,32 @@ export async function updateRampTransfer(
   change: RampTransferChange,
   at: number,
 ): Promise<RampTransferRow> {
-  const { error, ...rest } = change;
-  const noted = error === undefined ? {} : { error: tx.json(error as never) };
+  const { error, claims, ...rest } = change;
+  const noted = {
+    ...error === undefined ? {} : { error: tx.json(error as never) },
+    ...claims === undefined ? {} : { claims: tx.json(claims as never) },
+  };
   const [row] = await tx<RampTransferRow[]>`
     update ramp_transfers set ${tx({ ...rest, ...noted, updated_at: at } as never)}
     where id = ${id} returning ${tx(COLUMNS)}`;
   return row;
 }
 
-/** Reads which open transfers are due. */
+/** An open transfer that is due. */
+export type DueTransfer = Pick<RampTransferRow, "id" | "external_ramp" | "owner">;
+
+/** Reads which open transfers are due: in turn of each owner, so that nobody's many keep those of others waiting. */
 export async function selectDueTransfers(
   db: Db,
   at: number,
   limit: number,
-): Promise<{ id: string; external_ramp: string }[]> {
-  return await db<{ id: string; external_ramp: string }[]>`
-    select id, external_ramp from ramp_transfers
-    where state not in ('done', 'failed') and next_at <= ${at} order by next_at limit ${limit}`;
+): Promise<DueTransfer[]> {
+  return await db<DueTransfer[]>`
+    select id, external_ramp, owner from (
+      select id, external_ramp, owner, next_at,
+        row_number() over (partition by owner order by next_at, id) as turn
+      from ramp_transfers where state not in ('done', 'failed') and next_at <= ${at}) due
+    order by turn, next_at, id limit ${limit}`;
 }
 
 /** Tells which ends at an exchange belong to transfers already. */
@@ -230,10 +250,10 @@ export async function selectAlikeAsked(
   return row.is;
 }
 
-/** Finds the credited deposits of a transaction to a transfer's address that no other transfer has. */
+/** Finds the credited deposits of a transaction to a transfer's address that no other transfer has, and that are not older. */
 export async function selectCredited(
   db: Db,
-  of: Pick<RampTransferRow, "chain" | "network" | "address" | "asset"> & {
+  of: Pick<RampTransferRow, "chain" | "network" | "address" | "asset" | "created_at"> & {
     hash: string;
   },
 ): Promise<{ id: string; credited: string }[]> {
@@ -241,6 +261,7 @@ export async function selectCredited(
     select d.id, d.credited from deposits d
     where d.chain = ${of.chain} and d.network = ${of.network} and d.address = ${of.address}
       and d.asset = ${of.asset} and d.status = 'CONFIRMED' and lower(d.hash) = lower(${of.hash})
+      and d.created_at >= ${of.created_at}::timestamptz - interval '1 minute'
       and not exists (select from ramp_transfers t where t.deposit = d.id)
     order by d.index limit 100`;
 }

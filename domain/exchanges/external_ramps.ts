@@ -75,7 +75,15 @@ export const ExternalRampView = z.object({
   status: z.enum(["PENDING", "READY", "REFUSED"]).meta({
     description: "Whether the exchange accepts the key, as a worker last saw.",
   }),
-  checked_at: z.number().int().nullable(),
+  checked_at: z.number().int().nullable().meta({
+    description: "When the exchange accepted the key last, or refused it.",
+  }),
+  check_at: z.number().int().meta({
+    description: "When it is asked again: ever later while it fails or refuses, within an hour.",
+  }),
+  failures: z.number().int().meta({
+    description: "Checks in a row that failed, or that the exchange refused.",
+  }),
   ...EntityFields,
 }).meta({ id: "ExternalRamp" });
 
@@ -114,6 +122,8 @@ export const EXTERNAL_RAMPS: Collection<ExternalRampRow> = {
     status: textColumn("status"),
     identity: { column: "identity", type: "id" },
     checked_at: { column: "checked_at", type: "time", nullable: true },
+    check_at: { column: "check_at", type: "time" },
+    failures: { column: "failures", type: "integer" },
   },
   read: selectExternalRamps,
   show: (_db, _actor, rows) => Promise.resolve(rows.map(viewExternalRamp)),
@@ -144,8 +154,14 @@ export async function createExternalRamp(
     owner: actor.user,
     created_at: actor.at,
   });
-  await enqueue(tx, actor, "exchange.check", { ramp: id }, { dedupe: id });
+  const share = shareOf(actor.user, id);
+  await enqueue(tx, actor, "exchange.check", { ramp: id }, { dedupe: id, share });
   return row;
+}
+
+/** Whose share of the workers' slots a job for exchanges takes. */
+export function shareOf(owner: string, ramp: string): string {
+  return `${owner}/${ramp}`;
 }
 
 /** Records that a user of the scope own may have: workers ask the exchange of each every hour. */
@@ -210,7 +226,8 @@ export async function changeExternalRamp(
     const of = { id: row.id, exchange: exchangeOf(row.ramp), authentication };
     await updateCredentials(tx, row.id, await encrypted(tx, actor, of), actor.at);
     // One that runs is followed by another, because the record counts as not checked.
-    await enqueue(tx, actor, "exchange.check", { ramp: row.id }, { dedupe: row.id });
+    const share = shareOf(row.owner, row.id);
+    await enqueue(tx, actor, "exchange.check", { ramp: row.id }, { dedupe: row.id, share });
   }
   return (await selectExternalRamps(tx, [row.id]))[0];
 }
@@ -271,7 +288,7 @@ export function assertReady(row: ExternalRampRow): void {
 
 /** Shows an external ramp. */
 export function viewExternalRamp(row: ExternalRampRow): EntityView & Record<string, unknown> {
-  const { id, ramp, identity, hint, status, checked_at } = row;
+  const { id, ramp, identity, hint, status, checked_at, check_at, failures } = row;
   return {
     id,
     ramp,
@@ -279,6 +296,8 @@ export function viewExternalRamp(row: ExternalRampRow): EntityView & Record<stri
     authentication: { api_key: hint },
     status,
     checked_at,
+    check_at,
+    failures,
     ...viewEntity(row),
   };
 }

@@ -10,6 +10,7 @@ import { selectDueTransfers } from "../../db/exchanges/ramp_transfers.ts";
 import { reading } from "../../db/transaction.ts";
 import { errorField } from "../../domain/errors.ts";
 import { offersOf } from "../../domain/exchanges/exchange_assets.ts";
+import { shareOf } from "../../domain/exchanges/external_ramps.ts";
 import { findExchange } from "../../domain/exchanges/exchange_list.ts";
 import { enqueueAll } from "../../domain/jobs.ts";
 import { type ExchangeAccount, ExchangeError, type Exchanges } from "../exchange_gateway.ts";
@@ -17,8 +18,10 @@ import { UnreadableCredentials } from "../keys/exchange_keys.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
 const READY_MS = 3_600_000;
+/** Pauses after the first check in a row that the exchange refused, or that failed; each next is twice as long. */
 const REFUSED_MS = 600_000;
 const FAILED_MS = 60_000;
+const PAUSE_MAX_MS = 3_600_000;
 const DUE_MAX = 200;
 
 /** Gives the exchanges of a context. @throws {TypeError} in a process without them */
@@ -34,11 +37,11 @@ export function exchangesOf(context: WorkerContext): Exchanges {
  */
 export async function accountAt(
   context: WorkerContext,
-  ramp: { id: string; exchange: string },
+  ramp: { id: string; exchange: string; owner: string },
 ): Promise<ExchangeAccount> {
   const store = { realm: context.realm.id, pool: context.pool };
   const credentials = await exchangesOf(context).keys.open(store, ramp.id);
-  return { ...ramp, credentials };
+  return { ...ramp, owner: `${context.realm.id}/${ramp.owner}`, credentials };
 }
 
 /** Asks the exchange of an external ramp whether it accepts the key, and stores what it moves. */
@@ -55,26 +58,34 @@ export async function checkExternalRamp(
 async function outcomeOf(context: WorkerContext, row: ExternalRampRow): Promise<CheckOutcome> {
   const { at } = context.actor;
   const name = findExchange(row.ramp)?.name ?? row.ramp;
+  const failures = row.failures + 1;
+  const refused = (detail: string): CheckOutcome => ({
+    ...{ status: "REFUSED", assets: row.assets, error: errorField("upstream.failed", detail) },
+    ...{ answered: true, failures, check_at: at + pauseOf(REFUSED_MS, failures) },
+  });
   try {
-    const account = await accountAt(context, { id: row.id, exchange: row.ramp });
+    const { id, ramp: exchange, owner } = row;
+    const account = await accountAt(context, { id, exchange, owner });
     const assets = offersOf(await exchangesOf(context).gateway.currencies(account));
-    return { status: "READY", assets, error: null, check_at: at + READY_MS };
+    const check_at = at + pauseOf(READY_MS, 1);
+    return { status: "READY", assets, error: null, answered: true, failures: 0, check_at };
   } catch (error) {
-    if (error instanceof UnreadableCredentials) {
-      const refusal = errorField("upstream.failed", error.message);
-      return { status: "REFUSED", assets: row.assets, error: refusal, check_at: at + REFUSED_MS };
-    }
+    if (error instanceof UnreadableCredentials) return refused(error.message);
     if (!(error instanceof ExchangeError)) throw error;
-    if (error.fault === "key") {
-      const refusal = errorField("upstream.failed", `${name} refuses the key: ${error.message}`);
-      return { status: "REFUSED", assets: row.assets, error: refusal, check_at: at + REFUSED_MS };
-    }
+    if (error.fault === "key") return refused(`${name} refuses the key: ${error.message}`);
     const code = error.fault === "timeout" ? "upstream.timeout" : "upstream.failed";
     const failure = errorField(code, `${name}: ${error.message}`);
     // What was known goes on to hold: an exchange may be away for a while.
     const { status, assets } = row;
-    return { status, assets, error: failure, check_at: at + FAILED_MS };
+    const check_at = at + pauseOf(FAILED_MS, failures);
+    return { status, assets, error: failure, answered: false, failures, check_at };
   }
+}
+
+/** Gives a pause of at most an hour that doubles with each failure in a row, up to a tenth shorter at random. */
+function pauseOf(firstMs: number, failures: number): number {
+  const pause = Math.min(PAUSE_MAX_MS, firstMs * 2 ** Math.min(failures - 1, 10));
+  return Math.round(pause * (1 - Math.random() / 10));
 }
 
 /** Makes the realm's key, and schedules what is due at exchanges. */
@@ -87,9 +98,13 @@ export async function followExchanges(context: WorkerContext): Promise<void> {
   }));
   if (due.ramps.length + due.transfers.length === 0) return;
   await context.step(async (tx) => {
-    const checks = due.ramps.map((ramp) => ({ payload: { ramp }, dedupe: ramp }));
+    const checks = due.ramps.map((ramp) => {
+      return { payload: { ramp: ramp.id }, dedupe: ramp.id, share: shareOf(ramp.owner, ramp.id) };
+    });
     await enqueueAll(tx, actor, "exchange.check", checks);
-    const jobs = due.transfers.map(({ id }) => ({ payload: { transfer: id }, dedupe: id }));
+    const jobs = due.transfers.map(({ id, owner, external_ramp }) => {
+      return { payload: { transfer: id }, dedupe: id, share: shareOf(owner, external_ramp) };
+    });
     await enqueueAll(tx, actor, "exchange.advance", jobs);
   });
 }

@@ -51,7 +51,9 @@ const KIND_JOBS_MAX = 15;
  * Jobs that wait for exchanges have slots of their own in a realm: its customers choose the exchanges, which may be slow,
  * and how much they are asked.
  */
-const EXCHANGE_JOBS_MAX = 5;
+const EXCHANGE_JOBS_MAX = 8;
+/** So many in the process leave each realm one, and other work its slots: hanging exchanges of many realms are many. */
+const EXCHANGES_CROWDED = 40;
 const EXCHANGE_KIND = "exchanges";
 /** Realms that are polled, or whose jobs are claimed, at a time. */
 const REALMS_AT_ONCE = 4;
@@ -249,8 +251,14 @@ function limitsOf(state: RunnerState, id: string): ClaimLimits {
   const most = Math.max(0, ...counts.filter((count) => count < KIND_JOBS_MAX));
   const left = REALM_JOBS_MAX - counts.reduce((sum, count) => sum + count, 0);
   const limit = Math.max(0, Math.min(left, jobsLeft(state), KIND_JOBS_MAX - most));
-  const exchanges = Math.max(0, Math.min(EXCHANGE_JOBS_MAX - asking, jobsLeft(state) - limit));
+  const share = exchangeJobs(state) < EXCHANGES_CROWDED ? EXCHANGE_JOBS_MAX : 1;
+  const exchanges = Math.max(0, Math.min(share - asking, jobsLeft(state) - limit));
   return { limit, except, exchanges };
+}
+
+/** How many jobs wait for exchanges, in all realms. */
+function exchangeJobs({ jobs }: RunnerState): number {
+  return [...jobs.values()].reduce((sum, kinds) => sum + (kinds.get(EXCHANGE_KIND) ?? 0), 0);
 }
 
 function kindOf(name: string): string {
