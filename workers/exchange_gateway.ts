@@ -14,6 +14,8 @@ export interface ExchangeAccount {
   readonly id: string;
   /** Id of the exchange. */
   readonly exchange: string;
+  /** Whose requests they are, as `realm/user`: threads are shared out by it. */
+  readonly owner: string;
   readonly credentials: Credentials;
 }
 

@@ -15,6 +15,7 @@ import {
 } from "../../exchange_gateway.ts";
 import { z } from "zod";
 import { type ExchangeReply, type ExchangeRequest, REPLIES } from "./protocol.ts";
+import { inTurn, roomFor } from "./turns.ts";
 
 /** Settings of the gateway. */
 export interface GatewayOptions {
@@ -26,26 +27,52 @@ export interface GatewayOptions {
   readonly threadsMax?: number;
   /** Milliseconds that a call waits for others to end. */
   readonly waitMs?: number;
+  /** Milliseconds for which an exchange may give no answer while another waits for its thread. */
+  readonly silenceMs?: number;
 }
 
 /** A timer; libraries of types disagree about it. */
 type Timer = ReturnType<typeof setTimeout>;
 
-interface Pending {
-  account: string;
-  call: ExchangeRequest["call"];
+/** A call that waits for a thread, or for its answer. */
+interface Call {
+  readonly account: ExchangeAccount;
+  readonly call: ExchangeRequest["call"];
+  readonly args: ExchangeRequest["args"];
+  /** When the thread was given it, by `performance.now()`. */
+  since: number;
+  timer: Timer | undefined;
   resolve(value: unknown): void;
   reject(error: Error): void;
-  timer: Timer;
 }
 
 /** An isolated thread, and the calls that wait for it. */
 interface Thread {
-  worker: Worker;
+  readonly exchange: string;
+  readonly worker: Worker;
   /** When it last gave an answer. */
   answeredAt: number;
-  pending: Map<number, Pending>;
+  /** When its exchange last gave an answer; at first, when it was started. */
+  heardAt: number;
+  readonly pending: Map<number, Call>;
   idle: Timer | undefined;
+}
+
+/** The threads of a gateway, and the calls that wait for one. */
+interface Gateway {
+  readonly urls: GatewayOptions["urls"];
+  readonly timeoutMs: number;
+  readonly threadsMax: number;
+  readonly waitMs: number;
+  readonly silenceMs: number;
+  /** By the id of their exchange; the one that was used last is the last. */
+  readonly running: Map<string, Thread>;
+  /** Oldest first. */
+  readonly waiting: Set<Call>;
+  /** Looks for silent threads while calls wait. */
+  looking: ReturnType<typeof setInterval> | undefined;
+  count: number;
+  isClosed: boolean;
 }
 
 const Fault = z.enum(["key", "refused", "timeout", "unknown"]);
@@ -55,117 +82,147 @@ const IDLE_MS = 120_000;
 /** Each thread holds the client library, some 80 MB; callers choose for which exchanges there are any. */
 const THREADS_MAX = 4;
 const WAIT_MS = 30_000;
+/** Longer than a request may take: the first answer of a new thread takes a while on a busy machine. */
+const SILENCE_MS = 20_000;
 const CALLS_MAX = 100;
 /** Calls of one account: others are not to wait for them. */
 const ACCOUNT_CALLS_MAX = 5;
 /** The library asks for these while it is loaded; they are not set. */
 const ENV = ["WS_NO_BUFFER_UTIL", "WS_NO_UTF_8_VALIDATE"];
 
+const LATE = "the exchange gave no answer";
+const ENDED = "the exchange is not asked any more";
+const BUSY = "other exchanges are asked first";
+
 /** Opens the gateway; no thread is started yet. */
 export function openExchangeGateway(options: GatewayOptions): ExchangeGateway {
-  const { threadsMax = THREADS_MAX, waitMs = WAIT_MS } = options;
-  const threads: Threads = { running: new Map(), waiting: new Set() };
-  let count = 0;
-  let isClosed = false;
-  async function ask<T>(
-    { id: account, exchange, credentials }: ExchangeAccount,
+  const gateway: Gateway = {
+    urls: options.urls,
+    timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+    threadsMax: options.threadsMax ?? THREADS_MAX,
+    waitMs: options.waitMs ?? WAIT_MS,
+    silenceMs: options.silenceMs ?? SILENCE_MS,
+    ...{ running: new Map(), waiting: new Set(), looking: undefined, count: 0, isClosed: false },
+  };
+  const ask = <T>(
+    account: ExchangeAccount,
     call: ExchangeRequest["call"],
     args: ExchangeRequest["args"] = {},
-  ): Promise<T> {
-    const url = Object.hasOwn(options.urls, exchange) ? options.urls[exchange] : null;
-    // A payment that waits was asked for by its mark, and would be in doubt: it takes a thread of its own.
-    const until = performance.now() + waitMs;
-    while (call !== "withdraw" && !hasRoom(threads, exchange, threadsMax)) {
-      await turnOf(threads, until);
-    }
-    if (isClosed && call !== "withdraw") throw new ExchangeError("timeout", ENDED);
-    const thread = threadOf(threads, exchange, url);
-    assertFree(thread, account, call);
-    clearTimeout(thread.idle);
-    const id = ++count;
+  ): Promise<T> => {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const since = performance.now();
-    const timer = setTimeout(() => {
-      // A thread that answers others is sound: this call alone is late, for the exchange or in its queue.
-      if (thread.answeredAt < since) endThread(threads, exchange, "timeout", LATE);
-      else settle(thread, { id, fault: "timeout", message: LATE });
-      wakeWaiting(threads);
-    }, options.timeoutMs ?? TIMEOUT_MS);
-    thread.pending.set(id, { account, call, resolve, reject, timer });
-    const request: ExchangeRequest = { id, account, exchange, credentials, url, call, args };
-    thread.worker.postMessage(request);
-    return await promise as T;
-  }
+    const made: Call = { account, call, args, since: 0, timer: undefined, resolve, reject };
+    if (gateway.isClosed) {
+      // Of a payment this says that nothing was asked for: it would else be in doubt.
+      reject(new ExchangeError(call === "withdraw" ? "refused" : "timeout", ENDED));
+    } else if (call === "withdraw" || takeRoom(gateway, account)) {
+      // A payment that waits was asked for by its mark, and would be in doubt: it takes a thread of its own.
+      begin(gateway, made);
+    } else {
+      wait(gateway, made);
+    }
+    return promise as Promise<T>;
+  };
   return {
     currencies: (account) => ask<ExchangeCurrency[]>(account, "currencies"),
     depositAddress: (account, of) => ask<NamedAddress>(account, "depositAddress", { ...of }),
     withdraw: (account, payment) => ask<ExchangeEnd>(account, "withdraw", { ...payment }),
     withdrawals: (account, of) => ask<ExchangeEnd[]>(account, "withdrawals", { ...of }),
     deposits: (account, of) => ask<ExchangeEnd[]>(account, "deposits", { ...of }),
-    close() {
-      isClosed = true;
-      for (const exchange of [...threads.running.keys()]) {
-        endThread(threads, exchange, "unknown", ENDED);
-      }
-    },
+    close: () => close(gateway),
   };
 }
 
-/** The threads of a gateway. */
-interface Threads {
-  /** By the id of their exchange; the one that was used last is the last. */
-  running: Map<string, Thread>;
-  /** Wakes calls that wait until others have ended. */
-  waiting: Set<() => void>;
+function close(gateway: Gateway): void {
+  gateway.isClosed = true;
+  for (const made of [...gateway.waiting]) giveUp(gateway, made, ENDED);
+  for (const thread of [...gateway.running.values()]) endThread(gateway, thread, "unknown", ENDED);
 }
 
-const LATE = "the exchange gave no answer";
-const ENDED = "the exchange is not asked any more";
-const BUSY = "other exchanges are asked first";
+/** Lets a call wait until there is a thread for its exchange. */
+function wait(gateway: Gateway, made: Call): void {
+  gateway.waiting.add(made);
+  made.timer = setTimeout(() => giveUp(gateway, made, BUSY), gateway.waitMs);
+  gateway.looking ??= setInterval(() => admit(gateway), Math.max(10, gateway.silenceMs / 10));
+}
 
-/** Whether an exchange may have a thread: one that runs without calls makes room. */
-function hasRoom(threads: Threads, exchange: string, threadsMax: number): boolean {
-  const { running } = threads;
-  if (running.has(exchange) || running.size < threadsMax) return true;
-  const [idle] = [...running].find(([, { pending }]) => pending.size === 0) ?? [];
-  if (idle === undefined) return false;
-  endThread(threads, idle, "unknown", ENDED);
+function giveUp(gateway: Gateway, made: Call, why: string): void {
+  leave(gateway, made);
+  made.reject(new ExchangeError("timeout", why));
+}
+
+function leave(gateway: Gateway, made: Call): void {
+  clearTimeout(made.timer);
+  gateway.waiting.delete(made);
+  if (gateway.waiting.size > 0) return;
+  clearInterval(gateway.looking);
+  gateway.looking = undefined;
+}
+
+/** Begins the calls that wait, as far as there is room for them: each realm and each user has its turn. */
+function admit(gateway: Gateway): void {
+  for (;;) {
+    const next = inTurn(gateway.running.values(), gateway.waiting)
+      .find(({ account }) => takeRoom(gateway, account));
+    if (next === undefined) return;
+    leave(gateway, next);
+    begin(gateway, next);
+  }
+}
+
+/** Whether an exchange may have a thread; one that nobody needs, or that is silent, is ended for it. */
+function takeRoom(gateway: Gateway, account: ExchangeAccount): boolean {
+  const room = roomFor(gateway, account, performance.now());
+  if (room === "none") return false;
+  if (room !== "free") {
+    const { pending } = room.ends;
+    endThread(gateway, room.ends, pending.size > 0 ? "timeout" : "unknown", LATE);
+  }
   return true;
 }
 
-/**
- * Waits until calls have ended.
- *
- * @param until by `performance.now()`
- * @throws {ExchangeError} `timeout`
- */
-async function turnOf({ waiting }: Threads, until: number): Promise<void> {
-  const leftMs = until - performance.now();
-  if (leftMs <= 0) throw new ExchangeError("timeout", BUSY);
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, leftMs);
-  waiting.add(resolve);
-  await promise;
-  waiting.delete(resolve);
-  clearTimeout(timer);
+/** Gives a call to the thread of its exchange. */
+function begin(gateway: Gateway, made: Call): void {
+  const { account, call, args } = made;
+  const { id, exchange, credentials } = account;
+  const url = Object.hasOwn(gateway.urls, exchange) ? gateway.urls[exchange] : null;
+  try {
+    const thread = threadOf(gateway, exchange, url);
+    assertFree(thread, id, call);
+    clearTimeout(thread.idle);
+    const number = ++gateway.count;
+    made.since = performance.now();
+    made.timer = setTimeout(() => noteLate(gateway, thread, number), gateway.timeoutMs);
+    thread.pending.set(number, made);
+    const request: ExchangeRequest = {
+      ...{ id: number, account: id, exchange, credentials, url, call, args },
+    };
+    thread.worker.postMessage(request);
+  } catch (error) {
+    made.reject(error as Error);
+  }
 }
 
-function wakeWaiting({ waiting }: Threads): void {
-  for (const wake of [...waiting]) wake();
+function noteLate(gateway: Gateway, thread: Thread, number: number): void {
+  const made = thread.pending.get(number);
+  if (made === undefined) return;
+  // A thread that answers others is sound: this call alone is late, for the exchange or in its queue.
+  if (thread.answeredAt < made.since) endThread(gateway, thread, "timeout", LATE);
+  else settle(thread, { id: number, fault: "timeout", message: LATE });
+  admit(gateway);
 }
 
 /** Refuses a call that would wait too long. A payment was looked up before, so there are few of them. */
 function assertFree({ pending }: Thread, account: string, call: ExchangeRequest["call"]): void {
   if (call === "withdraw") return;
-  const own = [...pending.values()].filter((one) => one.account === account).length;
+  const own = [...pending.values()].filter((one) => one.account.id === account).length;
   if (pending.size >= CALLS_MAX || own >= ACCOUNT_CALLS_MAX) {
     throw new ExchangeError("timeout", "too many calls wait for the exchange");
   }
 }
 
 /** Gives the thread of an exchange, which is started if there is none. */
-function threadOf(threads: Threads, exchange: string, url: string | null): Thread {
-  const { running } = threads;
+function threadOf(gateway: Gateway, exchange: string, url: string | null): Thread {
+  const { running } = gateway;
   const known = running.get(exchange);
   if (known !== undefined) {
     running.delete(exchange);
@@ -173,24 +230,32 @@ function threadOf(threads: Threads, exchange: string, url: string | null): Threa
     return known;
   }
   const worker = startThread(exchange, url);
-  const thread: Thread = { worker, answeredAt: 0, pending: new Map(), idle: undefined };
+  const thread: Thread = {
+    ...{ exchange, worker, answeredAt: 0, heardAt: performance.now() },
+    ...{ pending: new Map(), idle: undefined },
+  };
   worker.onmessage = ({ data }: MessageEvent<ExchangeReply>) => {
     thread.answeredAt = performance.now();
+    if ("value" in data || HEARD.has(faultOf(data.fault))) thread.heardAt = thread.answeredAt;
     settle(thread, data);
-    if (thread.pending.size > 0) return;
-    wakeWaiting(threads);
-    const idle = setTimeout(() => endThread(threads, exchange, "unknown", ENDED), IDLE_MS);
-    Deno.unrefTimer(idle);
-    thread.idle = idle;
+    if (thread.pending.size === 0) {
+      const idle = setTimeout(() => endThread(gateway, thread, "unknown", ENDED), IDLE_MS);
+      Deno.unrefTimer(idle);
+      thread.idle = idle;
+    }
+    admit(gateway);
   };
   worker.onerror = (event) => {
     event.preventDefault();
-    if (running.get(exchange) !== thread) return;
-    endThread(threads, exchange, "unknown", "the exchange's client failed");
+    endThread(gateway, thread, "unknown", "the exchange's client failed");
+    admit(gateway);
   };
   running.set(exchange, thread);
   return thread;
 }
+
+/** Faults by which the exchange itself has answered. */
+const HEARD: ReadonlySet<ExchangeFault> = new Set<ExchangeFault>(["key", "refused"]);
 
 /** The library's code is not trusted: neither are the forms of its answers. */
 function faultOf(told: unknown): ExchangeFault {
@@ -212,23 +277,17 @@ function settle(thread: Thread, reply: ExchangeReply): void {
   else waiting.reject(new ExchangeError("unknown", "the answer of the exchange is out of form"));
 }
 
-/** Ends the thread of an exchange; all its calls fail. */
-function endThread(
-  threads: Threads,
-  exchange: string,
-  fault: ExchangeFault,
-  message: string,
-): void {
-  const thread = threads.running.get(exchange);
-  if (thread === undefined) return;
-  threads.running.delete(exchange);
+/** Ends a thread; all its calls fail. */
+function endThread(gateway: Gateway, thread: Thread, fault: ExchangeFault, message: string): void {
+  if (gateway.running.get(thread.exchange) !== thread) return;
+  gateway.running.delete(thread.exchange);
   clearTimeout(thread.idle);
   thread.worker.terminate();
   for (const { reject, timer } of thread.pending.values()) {
     clearTimeout(timer);
     reject(new ExchangeError(fault, message));
   }
-  wakeWaiting(threads);
+  thread.pending.clear();
 }
 
 function startThread(exchange: string, url: string | null): Worker {
