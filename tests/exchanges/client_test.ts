@@ -19,7 +19,7 @@ import { describeExchanges } from "../support/exchange_list.ts";
 import { EXCHANGE_KEY, startExchange } from "../support/exchange_server.ts";
 import { testRealm } from "../support/realm.ts";
 
-const ACCOUNT = { id: "one", exchange: "binance", credentials: EXCHANGE_KEY };
+const ACCOUNT = { id: "one", exchange: "binance", owner: "r/u", credentials: EXCHANGE_KEY };
 const ETH = { currency: "ETH", network: "ETH" };
 
 Deno.test("the list of exchanges is the client library's", async () => {
@@ -127,6 +127,40 @@ Deno.test("a call that is late ends neither the thread nor the calls of others, 
     equal(lists(), before);
   } finally {
     release.resolve(null);
+    gateway.close();
+  }
+});
+
+Deno.test("odd figures, letters and memos of an exchange are told as what they are, or not at all", async () => {
+  await using exchange = startExchange();
+  const gateway = openExchangeGateway({ urls: { binance: exchange.url } });
+  const of = { currency: "ETH", since: Date.now() - 60_000, mark: "m" };
+  try {
+    await until(() => gateway.currencies(ACCOUNT).then(() => true, () => false));
+    const one = (id: string, amount: string, txId = "0x2") =>
+      `{"id":${JSON.stringify(id)},"amount":${amount},"coin":"ETH","status":1,` +
+      `"txId":${JSON.stringify(txId)},"insertTime":${Date.now()}}`;
+    const told = [
+      ...[one("a", "1e-7"), one("b", `"1e-7"`), one("c", "-1"), one("d", `"NaN"`)],
+      ...[one("e", "null"), one("f\u0000g", "1"), one("h", "2", "0x\u202e2")],
+    ];
+    exchange.instead = (request) =>
+      request.endsWith("hisrec") ? new Response(`[${told.join()}]`) : null;
+    const ends = await gateway.deposits(ACCOUNT, of);
+    const byId = (id: string) => ends.find(({ reference }) => reference === id)!;
+    const amounts = ["a", "b", "c", "d", "e"].map((id) => amountOf(byId(id).amount));
+    deepEqual(amounts, ["0.0000001", "0.0000001", null, null, null]);
+    // A database takes no zero byte, and whoever reads a list is not to be led astray.
+    deepEqual([ends.filter(({ reference }) => reference === null).length, byId("h").hash], [
+      1,
+      null,
+    ]);
+    exchange.instead = () => null;
+    for (const tag of ["1".repeat(300), "\u0000"]) {
+      exchange.named = { ...exchange.named, tag };
+      ok((await gateway.depositAddress(ACCOUNT, ETH)).tag, "a memo, however odd, is one");
+    }
+  } finally {
     gateway.close();
   }
 });

@@ -197,6 +197,7 @@ Deno.test("an address that an exchange names is paid only if it passes every che
     ["no address of the chain", { address: "TQn9Y2khEsLJW1ChVWFMSMeRDow5KcbLSE", tag: "" }],
     ["a wrong checksum", { address: "0x00000000000000000000000000000000DeaDBeeF", tag: "" }],
     ["a memo", { address: good, tag: "1234" }],
+    ["a memo that is too long", { address: good, tag: "1234".repeat(100) }],
     ["an address of ours", { address: funded.address, tag: "" }],
     ["another than the caller expects", { address: good, tag: "" }, { address: other }],
   ];

@@ -107,7 +107,7 @@ async function call(request: ExchangeRequest): Promise<unknown> {
       const named = await client.fetchDepositAddress(code, { network });
       return {
         address: textOf(named.address),
-        tag: textOf(named.tag),
+        tag: memoOf(named.tag),
         network: textOf(named.network),
       };
     }
@@ -234,6 +234,11 @@ function endOf(one: Dictionary, { exchange, args }: ExchangeRequest) {
 
 function dictionaryOf(value: unknown): Dictionary {
   return typeof value === "object" && value !== null ? value as Dictionary : {};
+}
+
+/** Whatever an exchange gives as a memo is one, be it a number or too long: a payment without it would be lost. */
+function memoOf(tag: unknown): string | null {
+  return tag === undefined || tag === null || tag === "" ? null : `${tag}`.slice(0, 200) || "?";
 }
 
 /** Text of limited length; a number would have lost its digits already. */

@@ -29,7 +29,9 @@ export type ExchangeReply =
     readonly message: string;
   };
 
-const Text = z.string().max(200).nullable();
+/** Text of which every letter can be seen: what has others is nothing that an exchange would name. */
+const Text = z.string().max(200).nullable()
+  .transform((text) => text !== null && /^[^\p{C}\p{Zl}\p{Zp}]+$/u.test(text) ? text : null);
 const End = z.object({
   ...{ reference: Text, hash: Text, address: Text, amount: Text, fee: Text, status: Text },
   ...{ network: Text, at: z.number().nullable(), marked: z.boolean(), foreign: z.boolean() },
@@ -44,7 +46,10 @@ export const REPLIES: Readonly<Record<ExchangeRequest["call"], z.ZodType>> = {
   currencies: z.array(
     z.object({ code: z.string().max(200), networks: z.array(Network).max(500) }),
   ).max(50_000),
-  depositAddress: z.object({ address: Text, tag: Text, network: Text }),
+  depositAddress: z.object({
+    ...{ address: Text, network: Text },
+    tag: z.string().max(200).nullable(), // a memo stays one, whatever is in it
+  }),
   withdraw: End,
   withdrawals: z.array(End).max(50_000),
   deposits: z.array(End).max(50_000),

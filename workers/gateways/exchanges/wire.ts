@@ -3,11 +3,16 @@ import type { ExchangeRequest } from "./protocol.ts";
 
 /** Bytes of an answer. */
 const BYTES_MAX = 16 * 1024 * 1024;
+/** Bytes of all answers that are being read: an exchange may give each of many calls its most. */
+const HELD_MAX = 64 * 1024 * 1024;
 /** Objects and arrays of an answer: the library makes large objects of small ones. */
 const NODES_MAX = 100_000;
 const REASON_MAX = 200;
 /** Shorter parts of credentials stand in ordinary words. */
 const SECRET_MIN = 4;
+
+/** Bytes that are being read now. */
+let held = 0;
 
 /** Fetches an answer of limited size; a redirect is an error. */
 export async function boundedFetch(url: string, init: RequestInit): Promise<Response> {
@@ -15,15 +20,22 @@ export async function boundedFetch(url: string, init: RequestInit): Promise<Resp
   const response = await fetch(url, { method, headers, body, signal, redirect: "error" });
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
-  for await (const part of response.body ?? []) { // leaving the loop cancels the rest
-    size += part.byteLength;
-    if (size > BYTES_MAX) throw new TypeError("the exchange answered too much");
-    parts.push(part);
+  try {
+    for await (const part of response.body ?? []) { // leaving the loop cancels the rest
+      size += part.byteLength;
+      held += part.byteLength;
+      if (size > BYTES_MAX || held > HELD_MAX) {
+        throw new TypeError("the exchange answered too much");
+      }
+      parts.push(part);
+    }
+    const { status, statusText } = response;
+    const empty = status === 204 || status === 304;
+    const text = empty ? null : withDigits(assertFew(await new Blob(parts).text()));
+    return new Response(text, { status, statusText, headers: response.headers });
+  } finally {
+    held -= size;
   }
-  const { status, statusText } = response;
-  const empty = status === 204 || status === 304;
-  const text = empty ? null : withDigits(assertFew(await new Blob(parts).text()));
-  return new Response(text, { status, statusText, headers: response.headers });
 }
 
 /** Refuses an answer of so many parts that the library would use up the memory of the process. */
