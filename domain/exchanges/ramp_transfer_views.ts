@@ -36,8 +36,8 @@ export type NewRampWithdraw = z.infer<typeof NewRampWithdraw>;
 /** What a person knows about a transfer that waits for one. */
 export const TransferResolution = z.strictObject({
   outcome: z.enum(["sent", "done", "failed"]).meta({
-    description: "`sent`: the exchange pays under `reference`. `done`: the exchange has credited " +
-      "it. `failed`: it neither pays nor credits it.",
+    description: "`sent`: the exchange pays under `reference`; again with another where that was " +
+      "mistyped. `done`: the exchange has credited it. `failed`: it neither pays nor credits it.",
   }),
   reference: text(200).optional().meta({ description: "The exchange's id of it; with `sent`." }),
 }).refine(
@@ -79,6 +79,11 @@ export const RampTransferView = z.object({
     amount: DecimalText.nullable(),
     fee: DecimalText.nullable(),
   }).meta({ description: "The end at the exchange, as it tells it." }),
+  claims: z.array(z.object({
+    reference: z.string(),
+    by: z.string().nullable(),
+    at: z.number().int().nullable(),
+  })).meta({ description: "The ids of its payment that persons named, oldest first." }),
   hash: z.string().nullable(),
   deposit: z.string().nullable(),
   withdrawal: z.string().nullable(),
@@ -126,6 +131,7 @@ export function viewRampTransfer(row: RampTransferRow): Record<string, unknown> 
       amount: amount(row.exchange_amount),
       fee: amount(row.exchange_fee),
     },
+    claims: row.claims,
     hash: row.hash,
     deposit: row.deposit,
     withdrawal: row.withdrawal,

@@ -34,7 +34,7 @@ import { assertScale, compare } from "../money.ts";
 import { notFound, rightsOf } from "../permissions.ts";
 import { findOwnAddress, rampOf } from "../sending/funds.ts";
 import { assertNotStopped } from "../stops/stops.ts";
-import { assertReady, EXTERNAL_RAMPS } from "./external_ramps.ts";
+import { assertReady, EXTERNAL_RAMPS, shareOf } from "./external_ramps.ts";
 import {
   type NewRampDeposit,
   type NewRampWithdraw,
@@ -42,12 +42,11 @@ import {
   statesOf,
   type TransferResolution,
 } from "./ramp_transfer_views.ts";
+import { acceptDeposit, isClaimable, resumeTransfer } from "./deposit_progress.ts";
 import {
-  acceptDeposit,
   announceTransfer,
   failTransfer,
   finishTransfer,
-  resumeTransfer,
   settleUnknown,
 } from "./transfer_progress.ts";
 
@@ -194,7 +193,8 @@ async function insertTransfer(
     created_at: actor.at,
   });
   await announceTransfer(tx, actor, row);
-  await enqueue(tx, actor, "exchange.advance", { transfer: row.id }, { dedupe: row.id });
+  const share = shareOf(actor.user, ramp.id);
+  await enqueue(tx, actor, "exchange.advance", { transfer: row.id }, { dedupe: row.id, share });
   return row;
 }
 
@@ -240,7 +240,7 @@ export async function listRampTransfers(
 }
 
 /**
- * Ends the wait of a transfer by what a person knows of it.
+ * Ends the wait of a transfer by what a person knows of it, or names the id of its payment anew after another was named.
  *
  * @throws {DomainError} ramp.not_found, transfer.not_found, permission.*, version.conflict unless
  *   it waits for a person, request.invalid; of a withdraw that the database does not know to be paid
@@ -254,7 +254,8 @@ export async function resolveRampTransfer(
   await rowFor(tx, actor, EXTERNAL_RAMPS, input.ramp, "write");
   const { id } = await findRampTransfer(tx, actor, input);
   const row = (await lockRampTransfer(tx, id))!;
-  if (row.state !== "unclear") {
+  const isNamedAnew = input.reference !== undefined && isClaimable(row, input.reference);
+  if (row.state !== "unclear" && !isNamedAnew) {
     throw new DomainError("version.conflict", "the transfer waits for nobody");
   }
   if (input.outcome === "sent" && row.kind === "withdraw") {

@@ -9,7 +9,7 @@ import {
   selectAlikeAsked,
   selectTaken,
 } from "../../db/exchanges/ramp_transfers.ts";
-import type { ChainId } from "../assets.ts";
+import { type ChainId, chainInfo } from "../assets.ts";
 import { add, compare, subtract } from "../money.ts";
 import { amountOf, isNetworkOf } from "./exchange_assets.ts";
 
@@ -33,6 +33,7 @@ export interface ExchangeEnd {
 /** How much earlier than ours an exchange's clock may be. */
 const CLOCK_MS = 60_000;
 const HASH = /^(0x)?[0-9A-Za-z]{32,128}$/;
+const HEX_HASH = /^(?:0x)?([0-9a-f]{64})$/i;
 
 /**
  * Finds which of the exchange's ends is a deposit's: under the id that we gave it; else to our address,
@@ -61,10 +62,24 @@ export async function matchEnd(
 
 /** Whether an end may be the transfer's: nothing that the exchange tells of it contradicts. */
 function fits(row: RampTransferRow, end: ExchangeEnd): boolean {
-  if (end.foreign) return false;
-  if (end.address !== null && !sameAddress(end.address, row.address)) return false;
-  if (end.network !== null && !isNetworkOf(row.chain as ChainId, end.network)) return false;
-  if (end.at !== null && end.at < row.created_at - CLOCK_MS) return false;
+  return contradictionOf(row, end) === null && isAgreed(row, end);
+}
+
+/** What the exchange tells of an end that cannot be the transfer's, aside from its amount; null where nothing. */
+export function contradictionOf(row: RampTransferRow, end: ExchangeEnd): string | null {
+  if (end.foreign) return "carries an id that somebody else gave it";
+  if (end.address !== null && !sameAddress(end.address, row.address)) {
+    return "goes to another address";
+  }
+  if (end.network !== null && !isNetworkOf(row.chain as ChainId, end.network)) {
+    return "is on another network";
+  }
+  const isOlder = end.at !== null && end.at < row.created_at - CLOCK_MS;
+  return isOlder ? "is older than the transfer" : null;
+}
+
+/** Whether an end's amount is that of the transfer, with or without the fee; one that is not told may be. */
+export function isAgreed(row: RampTransferRow, end: ExchangeEnd): boolean {
   const amount = amountOf(end.amount);
   if (amount === null) return true;
   const fee = amountOf(end.fee) ?? "0";
@@ -83,9 +98,17 @@ export function sameAddress(a: string | null, b: string | null): boolean {
   return a === b || (a.startsWith("0x") && a.toLowerCase() === b.toLowerCase());
 }
 
+/** The transaction that an exchange names, as its chain writes it: some leave out the prefix, or add one. */
+export function hashOf({ chain }: RampTransferRow, { hash }: ExchangeEnd): string | null {
+  if (hash === null || !HASH.test(hash)) return null;
+  const digits = HEX_HASH.exec(hash)?.[1];
+  if (digits === undefined) return hash;
+  return chainInfo(chain as ChainId).family === "evm" ? `0x${digits}` : digits;
+}
+
 /** The change of a transfer that follows from what an exchange tells of its end. */
 export function toldOf(row: RampTransferRow, end: ExchangeEnd): RampTransferChange {
-  const hash = end.hash !== null && HASH.test(end.hash) ? end.hash : row.hash;
+  const hash = hashOf(row, end) ?? row.hash;
   return {
     reference: end.reference,
     exchange_status: end.status ?? row.exchange_status,

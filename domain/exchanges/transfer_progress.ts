@@ -5,35 +5,28 @@
  * @module
  */
 import type { LedgerTx } from "../../db/transaction.ts";
-import { selectAccount } from "../../db/accounts/accounts.ts";
 import type { Tx } from "../../db/database.ts";
 import {
   lockRampTransfer,
   type RampTransferChange,
   type RampTransferRow,
-  selectCredited,
   selectTaken,
   updateRampTransfer,
 } from "../../db/exchanges/ramp_transfers.ts";
-import { selectExternalRamps } from "../../db/exchanges/external_ramps.ts";
-import { lockQuarantineAt } from "../../db/sending/quarantine.ts";
 import { selectUser } from "../../db/identity/users.ts";
 import { selectBlock } from "../../db/ledger/blocks.ts";
 import { selectWithdrawal } from "../../db/withdrawals/withdrawals.ts";
-import { assertAccount } from "../accounts/accounts.ts";
-import { assertReceivable } from "../accounts/ramps.ts";
 import type { Actor, Role, Scope } from "../actor.ts";
-import { findAsset } from "../assets.ts";
 import { DomainError, errorField } from "../errors.ts";
 import { emit } from "../events.ts";
 import { freeBlock, spendBlock } from "../ledger/blocks.ts";
-import { add, compare, subtract, trim } from "../money.ts";
-import { assertNotStopped } from "../stops/stops.ts";
+import { trim } from "../money.ts";
 import { viewRampTransfer } from "./ramp_transfer_views.ts";
-import { type ExchangeEnd, isCredited, isExpected, sameAddress, toldOf } from "./transfer_ends.ts";
+import { amountOf } from "./exchange_assets.ts";
+import { type ExchangeEnd, hashOf, isCredited, toldOf } from "./transfer_ends.ts";
 
 /** Days after which an end that does not show waits for a person. */
-const SILENT_MS = 3 * 86_400_000;
+export const SILENT_MS = 3 * 86_400_000;
 /** Pause before the first repeat. */
 export const RETRY_MIN_MS = 15_000;
 const RETRY_MAX_MS = 3_600_000;
@@ -51,7 +44,8 @@ export interface TransferFailure {
 export async function putOffTransfer(tx: Tx, actor: Actor, id: string): Promise<void> {
   const row = await lockRampTransfer(tx, id);
   if (row === null || row.state === "done" || row.state === "failed") return;
-  const pause = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(row.tries, 10));
+  const longest = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(row.tries, 10));
+  const pause = Math.round(longest * (1 - Math.random() / 10)); // many that failed at once do not all return at once
   await updateRampTransfer(tx, id, { tries: row.tries + 1, next_at: actor.at + pause }, actor.at);
 }
 
@@ -74,52 +68,6 @@ export async function announceTransfer(tx: Tx, actor: Actor, row: RampTransferRo
 }
 
 /**
- * Marks a deposit as asked for, before the exchange is asked; null where that is no longer right. The
- * mark is set once, so of two workers one asks. Account, asset and owner are as they must be when a
- * transfer is ordered: much may have changed since. Nothing is asked for to an address whose ramp is in
- * quarantine: somebody else may have its keys.
- *
- * @throws {DomainError} account.inactive, asset.suspended, permission.owner, stop.active,
- *   chain.quarantined
- */
-export async function markAsking(
-  tx: Tx,
-  actor: Actor,
-  id: string,
-): Promise<RampTransferRow | null> {
-  const row = await lockRampTransfer(tx, id);
-  if (row === null || row.state !== "new" || row.kind !== "deposit" || row.doubtful) return null;
-  const [ramp] = await selectExternalRamps(tx, [row.external_ramp]);
-  if (ramp.deleted_at !== null) {
-    throw new DomainError("ramp.not_found", "the external ramp was deleted before it was asked");
-  }
-  if (ramp.status === "REFUSED") return null;
-  const owner = await ownerActor(tx, actor, row);
-  const account = await selectAccount(tx, row.account);
-  assertAccount(owner, "write", account);
-  if (!account.active) throw new DomainError("account.inactive", "the account is deactivated");
-  assertReceivable(findAsset(account.asset));
-  const { asset, chain, address } = row;
-  await assertNotStopped(tx, owner, { account: row.account, asset, chain, destination: address! });
-  const quarantined = await lockQuarantineAt(tx, { ...row, address: address! });
-  if (quarantined !== null) throw new DomainError("chain.quarantined", quarantined.detail);
-  return await noteAsking(tx, actor, id);
-}
-
-/** Marks a deposit as asked for because the exchange shows that it was, or that this cannot be told. */
-export async function noteAsking(
-  tx: Tx,
-  actor: Actor,
-  id: string,
-): Promise<RampTransferRow | null> {
-  const row = await lockRampTransfer(tx, id);
-  if (row === null || row.state !== "new") return row;
-  const { at } = actor;
-  const change = { state: "asking" as const, asked_at: at, next_at: at + RETRY_MIN_MS };
-  return await changeTransfer(tx, actor, id, change);
-}
-
-/**
  * Gives the owner of a transfer as an actor with present rights.
  *
  * @throws {DomainError} permission.owner if that user is no longer active
@@ -137,40 +85,6 @@ export async function ownerActor(
   return { ...actor, kind: "user", user: id, roles: roles as Role[], scopes: scopes as Scope[] };
 }
 
-/**
- * Stores what the exchange says of a deposit that it was asked for. One that it pays elsewhere, or
- * as another amount, waits for a person.
- */
-export async function noteEnd(
-  tx: Tx,
-  actor: Actor,
-  id: string,
-  end: ExchangeEnd,
-): Promise<RampTransferRow | null> {
-  const row = await lockRampTransfer(tx, id);
-  if (row === null || row.state === "done" || row.state === "failed") {
-    return row;
-  }
-  if (end.reference === null) {
-    return await waitFor(tx, actor, row, "the exchange named no id of it");
-  }
-  if ((row.reference ?? row.claimed ?? end.reference) !== end.reference) return row;
-  if ((await selectTaken(tx, row, [end.reference])).size > 0) {
-    return await waitFor(tx, actor, row, "the exchange named the id of another transfer");
-  }
-  const told = toldOf(row, end);
-  if (end.address !== null && !sameAddress(end.address, row.address)) {
-    return await waitFor(tx, actor, row, "the exchange pays to another address", told);
-  }
-  if (row.kind === "deposit" && row.state !== "sent") {
-    return await changeTransfer(tx, actor, id, {
-      ...told,
-      ...{ state: "sent", tries: 0, next_at: actor.at + RETRY_MIN_MS },
-    });
-  }
-  return await updateRampTransfer(tx, id, told, actor.at);
-}
-
 /** Lets a transfer wait for a person; it is looked up again in the meantime, and told of once. */
 export async function waitFor(
   tx: Tx,
@@ -183,25 +97,6 @@ export async function waitFor(
   if (row.state === "unclear" && row.reason === reason) {
     return await updateRampTransfer(tx, row.id, change, actor.at);
   }
-  return await changeTransfer(tx, actor, row.id, change);
-}
-
-/**
- * Resumes a deposit that waited for a person, under the exchange's id of it. Until the exchange itself shows that id to
- * this record's key it takes nothing from other transfers: whoever could guess ids would else take theirs.
- */
-export async function resumeTransfer(
-  tx: Tx,
-  actor: Actor,
-  row: RampTransferRow,
-  reference: string,
-): Promise<RampTransferRow> {
-  const isTaken = (await selectTaken(tx, row, [reference])).size > 0;
-  if (isTaken || (row.reference !== null && row.reference !== reference)) {
-    throw new DomainError("version.conflict", "another reference is known, or it is another's");
-  }
-  const claimed = row.reference === null ? reference : null;
-  const change = { state: "sent" as const, claimed, tries: 0, next_at: actor.at };
   return await changeTransfer(tx, actor, row.id, change);
 }
 
@@ -251,72 +146,6 @@ export async function failTransfer(
 }
 
 /**
- * Follows a deposit that the exchange said it pays: it is done when our own chain has credited it,
- * failed when the exchange gave it up and no transaction is known.
- */
-export async function followDeposit(tx: LedgerTx, actor: Actor, id: string): Promise<void> {
-  const row = await lockRampTransfer(tx, id);
-  if (row === null || (row.state !== "sent" && row.state !== "unclear")) return;
-  const arrived = await arrivedBy(tx, row);
-  const fee = arrived === null ? null : excessiveFee(row, arrived.credited);
-  if (arrived !== null && fee === null && isExpected(row, arrived.credited)) {
-    await finishTransfer(tx, actor, row, { deposit: arrived.id });
-    return;
-  }
-  if (row.state === "unclear") return;
-  if (arrived !== null) {
-    const why = fee === null || !isExpected(row, arrived.credited)
-      ? `its transaction brought ${trim(arrived.credited)}, which is another amount`
-      : `the exchange took ${fee} as its fee, far more than it asks for`;
-    await waitFor(tx, actor, row, why);
-    return;
-  }
-  if (row.exchange_status === "failed" || row.exchange_status === "canceled") {
-    if (row.hash !== null) {
-      await waitFor(tx, actor, row, "the exchange gave it up although it named a transaction");
-      return;
-    }
-    const detail = `the exchange gave it up: ${row.exchange_status}`;
-    await failTransfer(tx, actor, row, { code: "upstream.failed", detail });
-  } else if (actor.at - row.asked_at! > SILENT_MS) {
-    await waitFor(tx, actor, row, "it did not arrive within three days");
-  }
-}
-
-/** The credited deposit of a transfer: a transaction may pay several transfers, each its own amount. */
-async function arrivedBy(
-  tx: Tx,
-  row: RampTransferRow,
-): Promise<{ id: string; credited: string } | null> {
-  if (row.hash === null) return null;
-  const credited = await selectCredited(tx, { ...row, hash: row.hash });
-  return credited.find((one) => isExpected(row, one.credited)) ?? credited[0] ?? null;
-}
-
-/** What is missing, where that is more than the fee that the exchange asked for at the order can explain. */
-function excessiveFee({ value, offered_fee: asked }: RampTransferRow, credited: string) {
-  const taken = trim(subtract(value, credited));
-  return asked !== null && compare(taken, add(asked, add(asked, asked))) > 0 ? taken : null;
-}
-
-/**
- * Ends a deposit that a person found to be right although another amount arrived.
- *
- * @throws {DomainError} version.conflict where no such deposit was credited
- */
-export async function acceptDeposit(
-  tx: Tx,
-  actor: Actor,
-  row: RampTransferRow,
-): Promise<RampTransferRow> {
-  const arrived = await arrivedBy(tx, row);
-  if (arrived !== null) {
-    return await finishTransfer(tx, actor, row, { deposit: arrived.id });
-  }
-  throw new DomainError("version.conflict", "its transaction has brought no deposit");
-}
-
-/**
  * Follows a withdraw: it fails with its withdrawal, and is done when that is done and the exchange
  * has credited its transaction.
  *
@@ -361,7 +190,9 @@ export async function followWithdraw(
   const why = end?.status === "failed"
     ? "the exchange refuses what was paid"
     : end?.status === "ok" && !isWhole
-    ? `the exchange has credited ${end.amount}, which is another amount`
+    ? `the exchange has credited ${
+      amountOf(end.amount) ?? "what it does not tell"
+    }, which is another amount`
     : silent
     ? "it was paid three days ago, and the exchange does not show it as credited"
     : null;
@@ -379,7 +210,9 @@ async function creditOf(
   of: { ends: readonly ExchangeEnd[]; hash: string; amount: string },
 ): Promise<ExchangeEnd | null> {
   const hash = of.hash.toLowerCase();
-  const ends = of.ends.filter((one) => one.hash?.toLowerCase() === hash && one.reference !== null);
+  const ends = of.ends.filter((one) =>
+    hashOf(row, one)?.toLowerCase() === hash && one.reference !== null
+  );
   const own = ends.find((one) => one.reference === row.reference);
   if (row.reference !== null) return own ?? null;
   const taken = await selectTaken(tx, row, ends.map((one) => one.reference!));

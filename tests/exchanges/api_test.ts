@@ -148,7 +148,7 @@ async function makesTransfersOnce(fixture: ExchangeFixture): Promise<void> {
       ...{ currency: "ETH", network: "ETH" },
       ...{ reference: null, status: null, amount: null, fee: null },
     },
-    ...{ owner: realm.admin.id, data: { a: 1 }, error: null },
+    ...{ owner: realm.admin.id, claims: [], data: { a: 1 }, error: null },
   });
   const list = await send("GET", `/v1/ramps/${ramp}/transfers?status=PROCESSING`);
   deepEqual([list.body.total, list.body.rows[0].id], [1, id]);

@@ -13,13 +13,15 @@ import { selectWithdrawal } from "../../db/withdrawals/withdrawals.ts";
 import { reading } from "../../db/transaction.ts";
 import { DomainError, type ErrorCode } from "../../domain/errors.ts";
 import {
-  DOUBTFUL,
-  failTransfer,
   followDeposit,
-  followWithdraw,
   markAsking,
   noteAsking,
   noteEnd,
+} from "../../domain/exchanges/deposit_progress.ts";
+import {
+  DOUBTFUL,
+  failTransfer,
+  followWithdraw,
   putOffTransfer,
   type TransferFailure,
   waitFor,
@@ -72,7 +74,8 @@ export async function advanceTransfer(
   }
   const work = { context, row, onCheckpoint };
   try {
-    const account = await accountAt(context, { id: row.external_ramp, exchange: row.exchange });
+    const { external_ramp: id, exchange, owner } = row;
+    const account = await accountAt(context, { id, exchange, owner });
     if (row.kind === "deposit") await advanceDeposit({ ...work, account });
     else await advanceWithdraw({ ...work, account });
   } catch (error) {
@@ -149,7 +152,8 @@ async function advanceDeposit(work: TransferWork): Promise<void> {
   await onCheckpoint("looked up");
   const known = row.reference ?? row.claimed;
   if (known !== null) {
-    const end = ends.find(({ reference }) => reference === known);
+    const end = ends.find(({ marked }) => marked && row.reference === null) ??
+      ends.find(({ reference }) => reference === known);
     if (end !== undefined) {
       await context.step((tx) => noteEnd(tx, actor, row.id, end));
     }

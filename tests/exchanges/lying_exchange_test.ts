@@ -1,0 +1,71 @@
+/** An exchange that names what it has not paid, or keeps what nobody agreed to. */
+import { deepEqual, equal } from "node:assert/strict";
+import { checkExternalRamp } from "../../workers/exchanges/checks.ts";
+import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
+import { type Answer, rowsOf } from "../support/realm.ts";
+import { openTestPoller } from "../support/scan_steps.ts";
+
+const ETHER = 10n ** 18n;
+
+const made = ({ status, body, text }: Answer) => {
+  equal(status, 201, text);
+  return body;
+};
+
+Deno.test("a lying exchange", async (t) => {
+  await using fixture = await openExchangeFixture();
+  await t.step(
+    "a transaction that was credited before the transfer was ordered is not its payment",
+    () => isNewer(fixture),
+  );
+  await t.step(
+    "an exchange that told no fee at the order, and keeps more than a tenth: UNCLEAR",
+    () => overcharges(fixture),
+  );
+});
+
+async function isNewer(fixture: ExchangeFixture): Promise<void> {
+  const { realm, funded, exchange } = fixture;
+  using poller = openTestPoller(realm);
+  const { id } = made(await fixture.deposit({ value: "3.75" }));
+  await fixture.advance(id);
+  const paid = exchange.withdrawals.at(-1)!;
+  const txId = await funded.anvil.send({ to: paid.address, value: 375n * ETHER / 100n });
+  await funded.anvil.mine(4);
+  await poller.follow();
+  const back = (by: string) =>
+    rowsOf(realm, `update deposits set created_at = created_at ${by} where hash = $1`, [txId]);
+  await back("- interval '1 hour'");
+  Object.assign(paid, { status: 6, txId });
+  equal((await fixture.advance(id)).status, "PROCESSING", "it was there before the transfer");
+  await back("+ interval '1 hour'");
+  // Some leave out the prefix of a hash.
+  Object.assign(paid, { txId: txId.slice(2).toUpperCase() });
+  const done = await fixture.advance(id);
+  deepEqual([done.status, done.hash?.toLowerCase()], ["DONE", txId]);
+}
+
+async function overcharges(fixture: ExchangeFixture): Promise<void> {
+  const { realm, funded, exchange, ramp } = fixture;
+  using poller = openTestPoller(realm);
+  exchange.tell = (currencies) =>
+    JSON.parse(JSON.stringify(currencies).replaceAll(`"withdrawFee":"0.001",`, ""));
+  await checkExternalRamp(fixture.context(), { ramp });
+  const { body: [asset] } = await realm.admin.send("GET", `/v1/ramps/${ramp}/assets`);
+  deepEqual([asset.asset, asset.fee], ["ETH", null]);
+  const ends: [string, bigint, string, string][] = [
+    ["4", 36n * ETHER / 10n, "0.4", "DONE"],
+    ["5", 44n * ETHER / 10n, "0.6", "UNCLEAR"],
+  ];
+  for (const [value, paid, transactionFee, status] of ends) {
+    const { id } = made(await fixture.deposit({ value }));
+    await fixture.advance(id);
+    const last = exchange.withdrawals.at(-1)!;
+    const txId = await funded.anvil.send({ to: last.address, value: paid });
+    Object.assign(last, { status: 6, txId, transactionFee });
+    await fixture.advance(id);
+    await funded.anvil.mine(4);
+    await poller.follow();
+    equal((await fixture.advance(id)).status, status, transactionFee);
+  }
+}
