@@ -6746,7 +6746,12 @@ export interface components {
              * @enum {string}
              */
             status: "PENDING" | "READY" | "REFUSED";
+            /** @description When the exchange accepted the key last, or refused it. */
             checked_at: number | null;
+            /** @description When it is asked again: ever later while it fails or refuses, within an hour. */
+            check_at: number;
+            /** @description Checks in a row that failed, or that the exchange refused. */
+            failures: number;
             owner: string | null;
             created_at: number;
             data: {
@@ -6779,7 +6784,12 @@ export interface components {
              * @enum {string}
              */
             status?: "PENDING" | "READY" | "REFUSED";
+            /** @description When the exchange accepted the key last, or refused it. */
             checked_at?: number | null;
+            /** @description When it is asked again: ever later while it fails or refuses, within an hour. */
+            check_at?: number;
+            /** @description Checks in a row that failed, or that the exchange refused. */
+            failures?: number;
             owner?: string | null;
             created_at?: number;
             data?: {
@@ -6845,6 +6855,12 @@ export interface components {
                 amount: components["schemas"]["Decimal"] | null;
                 fee: components["schemas"]["Decimal"] | null;
             };
+            /** @description The ids of its payment that persons named, oldest first. */
+            claims: {
+                reference: string;
+                by: string | null;
+                at: number | null;
+            }[];
             hash: string | null;
             deposit: string | null;
             withdrawal: string | null;
@@ -6889,7 +6905,7 @@ export interface components {
         };
         TransferResolution: {
             /**
-             * @description `sent`: the exchange pays under `reference`. `done`: the exchange has credited it. `failed`: it neither pays nor credits it.
+             * @description `sent`: the exchange pays under `reference`; again with another where that was mistyped. `done`: the exchange has credited it. `failed`: it neither pays nor credits it.
              * @enum {string}
              */
             outcome: "sent" | "done" | "failed";
