@@ -162,8 +162,10 @@ export async function followWithdraw(
   if (row.state !== "sent" && row.state !== "unclear") return;
   const withdrawal = (await selectWithdrawal(tx, row.withdrawal))!;
   if (withdrawal.status === "FAILED" || withdrawal.status === "CANCELED") {
-    const detail = `its withdrawal ended as ${withdrawal.status}`;
-    await failTransfer(tx, actor, row, { code: "withdrawal.not_found", detail });
+    const own = withdrawal.error as Partial<TransferFailure> | null;
+    const why = own?.detail === undefined ? "" : `: ${own.detail}`;
+    const detail = `its withdrawal ended as ${withdrawal.status}${why}`;
+    await failTransfer(tx, actor, row, { code: own?.code ?? "version.conflict", detail });
     return;
   }
   if (withdrawal.hash === null) {

@@ -27,6 +27,7 @@ Deno.test("transfers with an exchange, changed under way", async (t) => {
     "the account is frozen or moves are stopped before a withdraw is paid: it waits, and is paid once":
       held,
     "a like payment with an id that somebody else gave is not taken for ours": foreign,
+    "a withdraw whose withdrawal is canceled fails with it, and its value is back": canceled,
     "the exchange is away for ever after it was asked: what arrived ends it, and a person is told of the rest":
       away,
   };
@@ -97,6 +98,19 @@ async function held(fixture: ExchangeFixture): Promise<void> {
   const rows = await Promise.all([fixture.advance(id), fixture.advance(id)]);
   deepEqual(rows.map(({ status }) => status), ["PROCESSING", "PROCESSING"]);
   equal(await paid(fixture), 1);
+}
+
+async function canceled(fixture: ExchangeFixture): Promise<void> {
+  const { realm, funded } = fixture;
+  const before = await realm.balance(funded.account);
+  const { id } = made(await fixture.withdraw());
+  const { withdrawal } = await fixture.advance(id);
+  const ended = await realm.admin.send("POST", `/v1/withdrawals/${withdrawal}/cancel`);
+  equal(ended.status, 200, ended.text);
+  const row = await fixture.advance(id);
+  deepEqual([row.status, row.error?.code], ["FAILED", "version.conflict"]);
+  match(row.error.detail, /ended as CANCELED/);
+  deepEqual(await realm.balance(funded.account), before);
 }
 
 async function foreign(fixture: ExchangeFixture): Promise<void> {
