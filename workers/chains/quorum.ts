@@ -184,6 +184,19 @@ export function reachedBy<Figure extends number | bigint>(
 }
 
 /**
+ * Whether the figure that as many nodes as the quorum have reached is near what the nodes tell: no more of them are far
+ * beyond it than need not agree. Of two nodes one that tells a figure of long ago would else decide alone, because the
+ * other has reached that too.
+ *
+ * @param apart how far figures of nodes that follow the same chain lie apart at most
+ */
+export function isReachedBy(figures: readonly number[], quorum: number, apart: number): boolean {
+  if (figures.length < quorum) return false;
+  const reached = reachedBy(figures, quorum);
+  return figures.filter((one) => one - reached > apart).length <= figures.length - quorum;
+}
+
+/**
  * Gives the amounts that as many nodes as the quorum confirm at least, and the newest block that so
  * many of these nodes have reached: a node that is far behind does not hold back the others' answers.
  */
@@ -196,6 +209,17 @@ export function heldAtLeast(told: readonly Balances[], quorum: number): Balances
     return reachedBy(holding.map(({ height }) => height), quorum);
   });
   return { height: Math.min(...heights), amounts };
+}
+
+/** Makes the error for nodes whose newest blocks lie far apart, and reports them. */
+export function farApart(
+  nodes: { report(what: string): void },
+  heard: readonly Heard<unknown>[],
+): ChainError {
+  const names = heard.map(({ peer }) => peer.name).join(", ");
+  const why = `the newest blocks of nodes lie far apart (asked: ${names})`;
+  nodes.report(why);
+  return new ChainError("unavailable", why);
 }
 
 /** Makes the error for a fact that too few nodes confirm. */

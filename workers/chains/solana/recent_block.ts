@@ -4,7 +4,7 @@
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
-import { reachedBy } from "../quorum.ts";
+import { farApart, type Heard, isReachedBy, reachedBy } from "../quorum.ts";
 import { finalSlot, placeUpTo } from "./block.ts";
 import type { Solana } from "./context.ts";
 
@@ -21,19 +21,28 @@ export interface RecentBlock {
 const VALID_BLOCKS = 150;
 /** Slots below the newest final one at which nodes that are not equally far agree. */
 const BELOW: readonly number[] = [0, 4, 16];
+/**
+ * Slots by which the newest final blocks of nodes that follow the chain lie apart at most. A transaction that names a
+ * block so far back still has half of its time.
+ */
+const APART = 32;
 
 /**
  * Reads the newest final block that as many nodes as the quorum have. One node alone must not choose it: a node that
  * tells a block which is not final yet, with an early end, makes a transaction that final blocks do not know yet.
- * All nodes would then call its block hash valid no more, and what can still be mined would be paid again.
+ * All nodes would then call its block hash valid no more, and what can still be mined would be paid again. Nor may one of
+ * two tell a block of long ago, which the other has as well: what names it expires before it is mined, each time.
  *
- * @throws {ChainError} `unavailable` if too few agree
+ * @throws {ChainError} `unavailable` if too few agree, or where nodes lie far apart
  */
 export async function recentBlock({ nodes }: Solana): Promise<RecentBlock> {
-  const { heard } = await nodes.hear(finalSlot);
+  const isNear = (some: readonly Heard<number>[]) =>
+    isReachedBy(some.map(({ answer }) => answer), nodes.quorum, APART);
+  const { heard } = await nodes.hear(finalSlot, isNear);
   if (heard.length < nodes.quorum) {
     throw new ChainError("unavailable", `${heard.length} nodes tell the newest block`);
   }
+  if (!isNear(heard)) throw farApart(nodes, heard);
   const newest = reachedBy(heard.map(({ answer }) => answer), nodes.quorum);
   let fault: unknown;
   for (const below of BELOW) {

@@ -4,9 +4,9 @@
  * @module
  */
 import { ChainError } from "../chain.ts";
-import { reachedBy } from "../quorum.ts";
+import { farApart, type Heard, isReachedBy, reachedBy } from "../quorum.ts";
 import type { Tron } from "./context.ts";
-import { VALID_MS, VALID_SPREAD_MS } from "./networks.ts";
+import { APART_MS, FINAL_APART, VALID_MS, VALID_SPREAD_MS } from "./networks.ts";
 import { blockAt, newestBlock, type TronBlock } from "./node_answers.ts";
 import type { TronRaw } from "./transaction.ts";
 
@@ -19,20 +19,33 @@ export type Moment = Pick<
 /** Milliseconds by which the stated time of a transaction may lie back: it tells equal payments apart. */
 const TIME_SPREAD_MS = 2 ** 24;
 
+/** The newest blocks of a node. */
+interface Newest {
+  readonly final: TronBlock;
+  readonly head: TronBlock;
+}
+
 /**
  * Makes the moment of a new transaction. It refers to a final block, which no fork takes away. Two payments that
  * are equal in all else must differ, or they would be one transaction and be paid once: the stated time, which
- * nodes check against nothing, and the end of the validity are random in part.
+ * nodes check against nothing, and the end of the validity are random in part. One of two nodes that tells blocks of long
+ * ago would make each transaction expire before it is mined: then none is made.
+ *
+ * @throws {ChainError} `unavailable` if too few agree, or where nodes lie far apart
  */
 export async function momentOf(tron: Tron): Promise<Moment> {
   const { nodes } = tron;
-  const { heard } = await nodes.hear(async (peer) => ({
+  const isNear = (some: readonly Heard<Newest>[]) =>
+    isReachedBy(some.map(({ answer }) => answer.final.height), nodes.quorum, FINAL_APART) &&
+    isReachedBy(some.map(({ answer }) => answer.head.timeMs), nodes.quorum, APART_MS);
+  const { heard } = await nodes.hear(async (peer): Promise<Newest> => ({
     final: await newestBlock(peer, true),
     head: await newestBlock(peer),
-  }));
+  }), isNear);
   if (heard.length < nodes.quorum) {
     throw new ChainError("unavailable", `${heard.length} nodes tell the newest block`);
   }
+  if (!isNear(heard)) throw farApart(nodes, heard);
   const told = heard.map(({ answer }) => answer);
   const height = reachedBy(told.map(({ final }) => final.height), nodes.quorum);
   const block = nodes.quorum === 1

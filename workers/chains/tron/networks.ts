@@ -23,6 +23,12 @@ export const VALID_SPREAD_MS = 30_000;
 export const SIGN_WITHIN_MS = 20_000;
 /** A transaction this old is in a final block, or in none: its validity, and twice the usual wait. */
 export const MINED_WITHIN_MS = 300_000;
+/** Blocks of a minute: so far the scanner may lie back while orders are planned, and given up. */
+export const SCANNED_WITHIN = 20;
+/** Milliseconds that the newest blocks of nodes which follow the chain lie apart at most. */
+export const APART_MS = 15_000;
+/** The same for the newest final ones, in blocks. */
+export const FINAL_APART = 40;
 
 /** No price above is believed: a broken node must not spend our coins. Prices were 1,000 and 100 to 420. */
 export const BANDWIDTH_PRICE_MAX = 10_000n;
