@@ -423,7 +423,7 @@ constraint chain_orders_nonce_check CHECK ((nonce >= 0))
 constraint chain_orders_pkey PRIMARY KEY (id)
 constraint chain_orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'batch'::text, 'sweep'::text, 'cpfp'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text, 'recovered'::text])))
 constraint chain_orders_reason TRIGGER DEFERRABLE INITIALLY DEFERRED
-constraint chain_orders_refund CHECK (((refund = (0)::numeric) OR ((purpose = 'sweep'::text) AND (contract <> ''::text) AND (height IS NOT NULL) AND succeeded)))
+constraint chain_orders_refund CHECK (((refund = (0)::numeric) OR ((height IS NOT NULL) AND succeeded AND ((purpose = 'recovered'::text) OR ((purpose = 'sweep'::text) AND (contract <> ''::text))))))
 constraint chain_orders_refund_check CHECK ((refund >= (0)::numeric))
 constraint chain_orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
 constraint chain_orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'batched'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dropped'::text, 'canceled'::text])))
@@ -1313,6 +1313,8 @@ table order_attempts (
   proof_height integer
   proof_reached bigint
   created_at timestamp with time zone not null
+  seen_height integer
+  late_order_id uuid
 )
 constraint order_attempts_attempt_check CHECK ((attempt > 0))
 constraint order_attempts_borne CHECK (((borne_by = 'sender'::text) OR cancels))
@@ -1320,6 +1322,8 @@ constraint order_attempts_borne_by_check CHECK ((borne_by = ANY (ARRAY['sender':
 constraint order_attempts_bounded CHECK (((raw IS NULL) OR (cardinality(inputs) > 0) OR (expires IS NOT NULL) OR (plan = '{}'::text)))
 constraint order_attempts_dropped CHECK ((dropped = (proof IS NOT NULL)))
 constraint order_attempts_expires CHECK (((expires IS NULL) OR ((((expires ->> 'height'::text))::bigint IS NULL) <> (((expires ->> 'time'::text))::bigint IS NULL))))
+constraint order_attempts_late CHECK (((late_order_id IS NULL) OR ((NOT (proof IS DISTINCT FROM 'expired'::text)) AND (seen_height IS NOT NULL) AND (late_order_id <> order_id))))
+constraint order_attempts_late_order_id_fkey FOREIGN KEY (late_order_id) REFERENCES chain_orders(id)
 constraint order_attempts_order_id_fkey FOREIGN KEY (order_id) REFERENCES chain_orders(id)
 constraint order_attempts_pkey PRIMARY KEY (order_id, attempt)
 constraint order_attempts_proof CHECK ((((proof = 'consumed'::text) IS NOT TRUE) OR ((proof_height IS NOT NULL) AND (proof_by IS DISTINCT FROM hash))))
@@ -1327,12 +1331,15 @@ constraint order_attempts_proof_check CHECK ((proof = ANY (ARRAY['consumed'::tex
 constraint order_attempts_proof_height_check CHECK ((proof_height >= 0))
 constraint order_attempts_proof_reached_check CHECK ((proof_reached >= 0))
 constraint order_attempts_reached CHECK (((proof_reached IS NULL) OR (proof = 'expired'::text)))
+constraint order_attempts_seen_height_check CHECK ((seen_height >= 0))
 constraint order_attempts_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_attempts_signed CHECK (((hash IS NULL) = (raw IS NULL)))
 constraint order_attempts_unreadable CHECK (((NOT unreadable) OR (plan = '{}'::text)))
 CREATE UNIQUE INDEX order_attempts_hash ON order_attempts USING btree (hash) WHERE (hash IS NOT NULL)
+CREATE INDEX order_attempts_late ON order_attempts USING btree (order_id) WHERE ((proof = 'expired'::text) AND (seen_height IS NOT NULL) AND (late_order_id IS NULL))
+CREATE UNIQUE INDEX order_attempts_late_order ON order_attempts USING btree (late_order_id) WHERE (late_order_id IS NOT NULL)
 CREATE INDEX order_attempts_orphaned ON order_attempts USING btree (order_id) WHERE (proof = 'orphaned'::text)
-CREATE TRIGGER order_attempts_change BEFORE INSERT OR UPDATE ON order_attempts FOR EACH ROW EXECUTE FUNCTION check_attempt()
+CREATE TRIGGER order_attempts_change BEFORE INSERT OR UPDATE OF order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at, outcome, cancels, borne_by, unreadable, dropped, proof, proof_by, proof_height, proof_reached, late_order_id, created_at ON order_attempts FOR EACH ROW EXECUTE FUNCTION check_attempt()
 CREATE TRIGGER order_attempts_quarantined BEFORE UPDATE OF raw ON order_attempts FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL) AND (old.plan <> '{}'::text))) EXECUTE FUNCTION refuse_signature()
 CREATE TRIGGER order_attempts_stay BEFORE DELETE OR TRUNCATE ON order_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
@@ -2555,6 +2562,14 @@ begin
       when old.sent_at is null and new.sent_at is not null
           and (new.dropped or o.state not in ('signed', 'sent'))
         then 'leaves too late'
+      when old.late_order_id is not null and new.late_order_id is distinct from old.late_order_id
+        then 'is booked'
+      when old.late_order_id is null and new.late_order_id is not null
+          and not (coalesce(new.proof = 'expired' and new.seen_height is not null, false) and in_quarantine(o.ramp)
+            and exists (select from chain_orders r where r.id = new.late_order_id and r.purpose = 'recovered'
+              and r.state = 'mined' and r.hash = new.hash
+              and (r.chain, r.network, r.ramp) = (o.chain, o.network, o.ramp)))
+        then 'was not mined late'
       when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height, new.proof_reached)
           is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height, old.proof_reached)
         then 'stays dropped'
@@ -2563,6 +2578,9 @@ begin
           and not (o.state = 'planned' and new.raw is null)
           and not (o.state in ('planned', 'signed') and in_quarantine(o.ramp))
         then 'never left'
+      when new.dropped and not old.dropped and (new.seen_height is not null or exists (
+          select from reserved_inputs c where c.order_id = o.id and c.consumed_by = new.hash))
+        then 'was seen in a block'
       when new.dropped and not old.dropped and not coalesce(case new.proof
           when 'consumed' then cardinality(new.inputs) > 0 and not exists (
             select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by)
@@ -5313,7 +5331,9 @@ AS $function$
       count(*) filter (where not dropped and hash = o.hash) as named,
       count(*) filter (where not dropped and hash = o.hash and not cancels) as paying,
       count(*) filter (where not dropped and hash = o.hash and sent_at is not null) as leaving
-    from order_attempts where order_id = o.id) c
+    from (select dropped, hash, sent_at, cancels from order_attempts where order_id = o.id
+      union all select false, hash, sent_at, cancels from order_attempts
+      where late_order_id = o.id and o.purpose = 'recovered') k) c
 $function$;
 
 CREATE OR REPLACE FUNCTION stopped_moves(p_type text, p_ids uuid[], p_source integer[], p_destination integer[], p_actor uuid[])
@@ -5560,7 +5580,7 @@ realm may insert on transaction_data
 realm may insert on users
 realm may insert on withdrawals
 realm may select (assets, check_at, checked_at, created_at, credentials_at, data, deleted_at, error, failures, hint, id, identity, key, owner, ramp, status, updated_at) on external_ramps
-realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, order_id, outcome, plan, proof, proof_by, proof_height, proof_reached, sent_at, unreadable) on order_attempts
+realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, late_order_id, order_id, outcome, plan, proof, proof_by, proof_height, proof_reached, seen_height, sent_at, unreadable) on order_attempts
 realm may select (kind) on secrets
 realm may select on account_states
 realm may select on accounts

@@ -28,6 +28,8 @@ export interface RampRow {
 export interface Quarantine {
   detail: string;
   at: number;
+  /** Unix seconds of a block that was the newest after it had begun; absent until one was read. */
+  block_time?: number;
   /** The height up to which the database knew the chain. */
   height?: number | null;
   /** The index from which its reconciliation has passed over addresses; absent until it has. */

@@ -173,7 +173,22 @@ export async function selectUnsigned(
       and o.state in ('new', 'planned', 'signed', 'batched') and o.purpose <> 'batch'
       and not exists (select 1 from order_attempts k
         where k.order_id = coalesce(o.batch_order_id, o.id) and k.sent_at is not null and not k.dropped)
+      and not exists (select 1 from order_attempts k where k.late_order_id = o.batch_order_id)
     order by o.id`;
+}
+
+/** Lists the orders of withdrawals of some ramps that have not ended. */
+export async function selectOpenWithdrawals(
+  db: Db,
+  place: NetworkKey,
+  ramps: readonly string[],
+): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from chain_orders
+    where chain = ${place.chain} and network = ${place.network} and purpose = 'withdrawal'
+      and ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
+      and state in ('new', 'batched', 'planned', 'signed', 'sent', 'mined')`;
+  return rows.map(({ id }) => id);
 }
 
 /** Selects those of some orders none of whose bytes can be mined beside a transaction that spends some inputs. */

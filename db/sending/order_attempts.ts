@@ -21,6 +21,8 @@ export interface AttemptRow {
   /** Whether it was found on the chain and its bytes tell no plan, so that nothing can replace it. */
   unreadable: boolean;
   dropped: boolean;
+  /** The block in which a scan saw it, on chains where transactions expire. */
+  seen_height: number | null;
   created_at: number;
 }
 
@@ -44,14 +46,19 @@ export interface DropProof {
 }
 
 const MADE =
-  "order_id attempt plan inputs hash expires fee sent_at outcome cancels borne_by unreadable dropped created_at"
+  "order_id attempt plan inputs hash expires fee sent_at outcome cancels borne_by unreadable dropped seen_height created_at"
     .split(" ");
-const SIGNED = [...MADE, "raw"];
+const SIGNED = [...MADE.filter((name) => !["outcome", "dropped"].includes(name)), "raw"];
 
-/** Reads all attempts of an order with their bytes, oldest first; for workers. */
+/**
+ * Reads all attempts of an order with their bytes, oldest first; for workers. What another order gave up as expired, and
+ * this one books because it was mined, is its own, and not dropped.
+ */
 export async function selectAttempts(db: Db, order: string): Promise<AttemptRow[]> {
   return await db<AttemptRow[]>`
-    select ${db(SIGNED)} from order_attempts where order_id = ${order} order by attempt`;
+    select ${db(SIGNED)}, dropped and late_order_id is distinct from ${order}::uuid as dropped,
+      case when late_order_id = ${order} then coalesce(outcome, 'known') else outcome end as outcome
+    from order_attempts where order_id = ${order} or late_order_id = ${order} order by attempt`;
 }
 
 /**

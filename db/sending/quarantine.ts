@@ -22,12 +22,41 @@ export async function quarantineRamps(
 
 /**
  * States that all ramps in quarantine are in it from now on: a backup may be of a time when they were in
- * another one.
+ * another one. The time of its chain is noted anew.
  */
 export async function renewQuarantines(tx: Tx, at: number): Promise<void> {
   await tx`
-    update ramps set quarantined = quarantined || jsonb_build_object('at', ${at}::float8)
-    where (quarantined ->> 'at')::float8 < ${at}`;
+    update ramps set quarantined = (quarantined - 'block_time')
+      || jsonb_build_object('at', greatest((quarantined ->> 'at')::float8, ${at}::float8))
+    where quarantined is not null`;
+}
+
+/** Lists the ramps of a place in quarantine for which no block's time was noted since it began. */
+export async function selectUntimedQuarantines(
+  db: Db,
+  place: NetworkKey,
+): Promise<{ ramp: string; quarantined: Quarantine }[]> {
+  return await db<{ ramp: string; quarantined: Quarantine }[]>`
+    select account as ramp, quarantined from ramps
+    where chain = ${place.chain} and network = ${place.network} and quarantined is not null
+      and not quarantined ? 'block_time' order by account`;
+}
+
+/**
+ * Notes the time of a block that was the newest after the quarantines of ramps had begun; not of one that was ended, or
+ * began anew, meanwhile.
+ *
+ * @param time Unix seconds
+ */
+export async function noteBlockTime(
+  tx: Tx,
+  ramps: readonly { ramp: string; quarantined: Quarantine }[],
+  time: number,
+): Promise<void> {
+  await tx`
+    update ramps set quarantined = ramps.quarantined || jsonb_build_object('block_time', ${time}::float8)
+    from jsonb_to_recordset(${tx.json(ramps as never)}) r(ramp uuid, quarantined jsonb)
+    where account = r.ramp and ramps.quarantined = r.quarantined`;
 }
 
 /**
@@ -123,23 +152,6 @@ export async function selectStolenNonces(
     where a.chain = ${place.chain} and a.network = ${place.network} and case when a.ramp is not null
       then (select k.order_id from order_attempts k where k.hash = g.hash) is null end
     order by g.input`;
-}
-
-/** Selects the transactions in blocks that were given up as expired; with their orders and ramps. */
-export async function selectMinedLate(
-  tx: Tx,
-  place: NetworkKey,
-  consumed: readonly { hash: string }[],
-): Promise<{ hash: string; order: string; ramp: string }[]> {
-  return await tx<{ hash: string; order: string; ramp: string }[]>`
-    select g.hash, o.id as order, o.ramp
-    from (select distinct jsonb_array_elements_text(${
-    tx.json(consumed.map(({ hash }) => hash))
-  }) as hash) g,
-      lateral (select k.order_id, k.dropped, k.proof from order_attempts k where k.hash = g.hash offset 0) k,
-      lateral (select o.id, o.ramp, o.chain, o.network from chain_orders o where o.id = k.order_id offset 0) o
-    where k.dropped and k.proof = 'expired' and o.chain = ${place.chain} and o.network = ${place.network}
-    order by g.hash`;
 }
 
 /** Selects the senders that are own addresses; with their ramps. */

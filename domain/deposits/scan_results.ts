@@ -27,6 +27,7 @@ import {
 } from "../../db/accounts/onchain_balances.ts";
 import { freezeRamps } from "../../db/accounts/ramps.ts";
 import { forgetAbove, markConsumed, upsertCoins } from "../../db/chains/scan_results.ts";
+import { forgetSeenAbove, markAttemptsSeen } from "../../db/sending/late_attempts.ts";
 import {
   deleteMatched,
   deleteUnmatchedAbove,
@@ -70,10 +71,25 @@ export async function recordRange(
   // A coin may be spent in the range that shows it first.
   await recordTransfers(tx, actor, place, range);
   if (range.consumed.length > 0) await markConsumed(tx, place, range.consumed);
+  await markSeen(tx, place, range.consumed);
   if (await checkConsumed(tx, actor, place, range.consumed)) {
     await checkSenders(tx, actor, place, range.transfers);
   }
   return true;
+}
+
+/**
+ * Records the blocks of transactions that expire, where as many nodes as the quorum show them: what was seen in a block
+ * is not given up as expired.
+ */
+export async function markSeen(
+  tx: Tx,
+  place: NetworkKey,
+  consumed: BlockRange["consumed"],
+): Promise<void> {
+  const seen = consumed.filter(({ input, hash, few }) => input.endsWith(`:${hash}`) && !few);
+  if (seen.length === 0) return;
+  await markAttemptsSeen(tx, place, seen.map(({ hash, height }) => ({ hash, height })));
 }
 
 /**
@@ -141,6 +157,7 @@ export async function rollBack(
   if (!await moveCursor(tx, place, to.from, to.ancestor)) return [];
   await deleteChainBlocks(tx, place, { from: 0, to: to.ancestor.height });
   await forgetAbove(tx, place, to.ancestor.height);
+  await forgetSeenAbove(tx, place, to.ancestor.height);
   await deleteUnmatchedAbove(tx, place, to.ancestor.height);
   await cutGainsAbove(tx, place, to.ancestor.height);
   const { height } = to.ancestor;

@@ -15,11 +15,11 @@ import {
   holdTransactions,
   quarantineRamps,
   renewQuarantines,
-  selectMinedLate,
   selectOwnSenders,
   selectStolenCoins,
   selectStolenNonces,
 } from "../../db/sending/quarantine.ts";
+import { selectMinedLate } from "../../db/sending/late_attempts.ts";
 import { selectGivenUp } from "../../db/sending/unsent_bytes.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, tokenByContract } from "../assets.ts";

@@ -220,6 +220,9 @@ Deno.test("the database keeps signed and sent bytes, and demands a proof of a dr
       "update order_attempts set dropped = true, proof = 'consumed', proof_by = 'x'",
     "expired although it never does":
       "update order_attempts set dropped = true, proof = 'expired', proof_height = 1",
+    "dead beside its own transaction in a scanned block": `
+      update reserved_inputs set consumed_by = (select hash from order_attempts), consumed_height = 1;
+      update order_attempts set dropped = true, proof = 'consumed', proof_by = 'x', proof_height = 1`,
     "orphaned although nothing of ours is dead":
       "update order_attempts set dropped = true, proof = 'orphaned'",
     "a transaction with another nonce": `
@@ -284,7 +287,12 @@ Deno.test("an order without inputs has one transaction at a time: the next deman
   equal(await refusedBy(funded, enter("state = 'new'")), "chain_orders_transition");
   equal(await refusedBy(funded, change(`expires = '{"height": 1}'`)), "order_attempts_change");
   const proven = "dropped = true, proof = 'expired', proof_height = 100, proof_reached = 91";
+  await rowsOf(funded.realm, "update order_attempts set seen_height = 89");
+  equal(await refusedBy(funded, change(proven)), "order_attempts_change", "a block has it");
+  await rowsOf(funded.realm, "update order_attempts set seen_height = null");
   await rowsOf(funded.realm, `${change(proven)}; ${enter("state = 'new', hash = null")}`);
+  const booked = "update order_attempts set seen_height = 89, late_order_id = order_id";
+  equal(await refusedBy(funded, booked), "order_attempts_change", "by an order that was not found");
   const forgotten =
     "update order_attempts set dropped = false, proof = null, proof_reached = null, proof_height = null";
   equal(await refusedBy(funded, forgotten), "order_attempts_change");

@@ -78,7 +78,7 @@ export interface Traits {
   readonly validity: Validity | null;
 }
 
-/** Time limits of a transaction that expires, in milliseconds. */
+/** Limits of a transaction that expires; times in milliseconds. */
 export interface Validity {
   /** The age of a plan up to which it is signed; an older one is given up, and made anew. */
   readonly signWithinMs: number;
@@ -87,6 +87,8 @@ export interface Validity {
    * the blocks and with a margin: a reconciliation waits for so long for transactions in flight.
    */
   readonly minedWithinMs: number;
+  /** Blocks by which the scanner may lie below the newest one while orders are planned, and given up: about a minute. */
+  readonly scannedWithin: number;
 }
 
 /** Questions to a chain whose answers are compared between its nodes. */

@@ -3,17 +3,20 @@
  * spent.
  * @module
  */
+import type { Tx } from "../../db/database.ts";
+import { selectSeenOwn } from "../../db/sending/late_attempts.ts";
 import { selectOldest } from "../../db/sending/utxos.ts";
 import { selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { AttemptRow, DropProof, OrderRow } from "../../domain/sending/chain_orders.ts";
+import { ChainError } from "../chains/chain.ts";
 import type { TransactionStatus } from "../chains/outgoing.ts";
 import { markTaken } from "./utxos.ts";
 import { assertScanned } from "./departures.ts";
 import { assertCaughtUp } from "./found_transactions.ts";
 import { signedAttempts } from "./signing.ts";
-import type { OrderWork } from "./order_work.ts";
+import { type OrderWork, Outdated } from "./order_work.ts";
 
 /** Most transactions that are signed for an order, where each expired unmined. */
 const ATTEMPTS_MAX = 5;
@@ -34,13 +37,13 @@ export interface Drop {
  * @throws {ChainError} `held`
  */
 async function expiryOf(
-  { context }: OrderWork,
+  work: OrderWork,
   order: OrderRow,
   status: TransactionStatus & { state: "dropped"; proof: "expired" },
 ): Promise<Drop> {
   // Not up to the block of the proof: that is a newer one at each question.
-  await assertCaughtUp(context, order);
-  const all = await reading(context.pool, (db) => selectAttempts(db, order.id));
+  await assertCaughtUp(work, order);
+  const all = await reading(work.context.pool, (db) => selectAttempts(db, order.id));
   const { proof, by, height, reached } = status;
   return {
     error: "it expired unmined",
@@ -79,6 +82,31 @@ export async function lossOf(
   await assertScanned(context, order, Math.max(status.height, taken?.last ?? 0));
   const before = taken !== null && taken.first <= (order.since ?? -1);
   return { ...drop, again: drop.again || before };
+}
+
+/**
+ * Makes sure that a proof is about every attempt that it drops: another run may have signed one while the
+ * nodes were asked. And that no scanned block shows one of them, which nodes that hide it would have paid again: such an
+ * order waits until the scanner sees that the chain has lost the block.
+ *
+ * @throws {Outdated}
+ * @throws {ChainError} `held`
+ */
+export async function assertProven(
+  tx: Tx,
+  { id }: Pick<OrderRow, "id">,
+  of: readonly AttemptRow[],
+): Promise<void> {
+  const living = (await selectAttempts(tx, id)).filter((one) => !one.dropped);
+  if (living.map(({ attempt }) => attempt).join() !== of.map(({ attempt }) => attempt).join()) {
+    throw new Outdated(`order ${id} has another attempt than the nodes were asked about`);
+  }
+  const seen = await selectSeenOwn(tx, id);
+  if (seen === null) return;
+  throw new ChainError(
+    "held",
+    `nodes say that ${seen.hash} can never be mined, and block ${seen.height}, which was scanned, has it`,
+  );
 }
 
 /** Searches blocks before the order was planned, which a run does not read, for the spender of its coins. */

@@ -316,9 +316,6 @@ const SEARCHED = 5_000;
 /** No transaction has this hash. */
 const NONE = `0x${"0".repeat(64)}`;
 
-/** The scanner has reached the newest block within this time. */
-const SCANNED_WITHIN_MS = 60_000;
-
 /** Coins checked before a plan, largest first: the coins that a lost plan would have spent. */
 const COINS_ASKED = 100;
 
@@ -336,24 +333,24 @@ export async function assertKnown(
   quote: { mined: number | null; head: number },
 ): Promise<void> {
   if (work.chain.traits.coins) return await assertCoins(work, order);
-  if (work.chain.traits.validity !== null) return await assertCaughtUp(work.context, order);
+  if (work.chain.traits.validity !== null) return await assertCaughtUp(work, order);
   await assertNonces(work, order, quote);
 }
 
 /**
- * Refuses to plan or to end an order while the scanner has not reached the newest block within the last
- * minute: the payment of a newer database may be in the blocks that it lacks.
+ * Refuses to plan or to end an order while the scanner is not close to the newest block: the payment of a newer database
+ * may be in the blocks that it lacks. By the blocks alone: the clock of a process may be wrong.
  *
  * @throws {ChainError} `held`
  */
 export async function assertCaughtUp(
-  { pool, actor }: WorkerContext,
+  { context, chain }: Pick<OrderWork, "context" | "chain">,
   order: OrderRow,
 ): Promise<void> {
-  const cursor = await reading(pool, (db) => selectCursor(db, order));
-  const current = cursor !== null && cursor.halted === null && cursor.height >= cursor.head &&
-    actor.at - cursor.scanned_at <= SCANNED_WITHIN_MS;
-  if (current) return;
+  const { height } = await chain.head();
+  const cursor = await reading(context.pool, (db) => selectCursor(db, order));
+  const reached = cursor === null || cursor.halted !== null ? -Infinity : cursor.height;
+  if (height - reached <= chain.traits.validity!.scannedWithin) return;
   throw new ChainError("held", "the newest blocks are not scanned yet: it waits for the scanner");
 }
 

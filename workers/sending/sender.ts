@@ -44,7 +44,7 @@ import { ChainError } from "../chains/chain.ts";
 import type { Broadcast, TransactionStatus } from "../chains/outgoing.ts";
 import { assertMayLeave, endInTurn } from "./departures.ts";
 import { takeReplacement } from "./found_transactions.ts";
-import { type Drop, earlierDropOf, lossOf } from "./dropped_orders.ts";
+import { assertProven, type Drop, earlierDropOf, lossOf } from "./dropped_orders.ts";
 import { planOrder, type Refusal } from "./planning.ts";
 import { replaceOrder } from "./replacements.ts";
 import { holdInTurn, holdOf, signedAttempts, signedOf, signPending } from "./signing.ts";
@@ -312,20 +312,6 @@ async function dropOrRestart(
   });
   if (renewed) return 0;
   return await finish(work, { state: "dropped", error, proof, living });
-}
-
-/**
- * Makes sure that a proof is about every attempt that it drops: another run may have signed one while the
- * nodes were asked.
- *
- * @throws {Outdated}
- */
-async function assertProven(tx: Tx, { id }: OrderRow, of: readonly AttemptRow[]): Promise<void> {
-  const living = (await selectAttempts(tx, id)).filter((one) => !one.dropped);
-  if (living.map(({ attempt }) => attempt).join() === of.map(({ attempt }) => attempt).join()) {
-    return;
-  }
-  throw new Outdated(`order ${id} has another attempt than the nodes were asked about`);
 }
 
 /** The end of an order whose bytes were sent. */

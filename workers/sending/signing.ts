@@ -95,11 +95,13 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
 
 /**
  * Tells whether a plan waited for so long that its transaction would expire too soon, after a stop of the
- * process for example. A wrong clock only costs a further plan, or a transaction that expires unmined.
+ * process for example, or while a node kept its answers back. A wrong clock only costs a further plan, or a transaction
+ * that expires unmined.
  */
 function isTooOld({ context, chain }: OrderWork, { created_at }: AttemptRow): boolean {
   const { validity } = chain.traits;
-  return validity !== null && context.actor.at - created_at > validity.signWithinMs;
+  const now = Math.max(context.actor.at, Date.now()); // this run may have waited for nodes
+  return validity !== null && now - created_at > validity.signWithinMs;
 }
 
 /** Gives up a plan that was never signed: the order is new again, and planned at once. */

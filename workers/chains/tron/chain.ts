@@ -13,7 +13,7 @@ import { broadcastRaw } from "./broadcast.ts";
 import type { Tron } from "./context.ts";
 import { draftOrder } from "./draft.ts";
 import { quote } from "./fees.ts";
-import { MINED_WITHIN_MS, SIGN_WITHIN_MS } from "./networks.ts";
+import { MINED_WITHIN_MS, SCANNED_WITHIN, SIGN_WITHIN_MS } from "./networks.ts";
 import { blockAt, newestBlock, openTronNodes, type TronBlock } from "./node_answers.ts";
 import { outflowOf } from "./outflow.ts";
 import { inspectRaw, planDraft, signPlan } from "./payment.ts";
@@ -32,7 +32,11 @@ const TRAITS: Traits = {
   leastKept: 0n,
   tokens: true,
   finalOnly: true,
-  validity: { signWithinMs: SIGN_WITHIN_MS, minedWithinMs: MINED_WITHIN_MS },
+  validity: {
+    signWithinMs: SIGN_WITHIN_MS,
+    minedWithinMs: MINED_WITHIN_MS,
+    scannedWithin: SCANNED_WITHIN,
+  },
 };
 
 /** Opens Tron. No node is asked before the first use. */

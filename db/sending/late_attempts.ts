@@ -1,0 +1,114 @@
+/**
+ * Statements on attempts that expire: the blocks in which scans saw them, and those that were mined although they had
+ * been given up.
+ * @module
+ */
+import type { NetworkKey } from "../chains/cursors.ts";
+import type { Db, Tx } from "../database.ts";
+
+/** Records the blocks in which a scan saw attempts. Its transaction locks no order. */
+export async function markAttemptsSeen(
+  tx: Tx,
+  place: NetworkKey,
+  seen: readonly { hash: string; height: number }[],
+): Promise<void> {
+  await tx`
+    update order_attempts k set seen_height = g.height
+    from jsonb_to_recordset(${tx.json(seen as never)}) g(hash text, height integer), chain_orders o
+    where k.hash = g.hash and k.late_order_id is null and k.seen_height is distinct from g.height
+      and o.id = k.order_id and o.chain = ${place.chain} and o.network = ${place.network}
+      and k.ctid = any (array(
+        select f.ctid from jsonb_array_elements_text(${
+    tx.json(seen.map(({ hash }) => hash))
+  }) h, lateral (select ctid from order_attempts where hash = h offset 0) f))`;
+}
+
+/** Forgets the blocks above a height: the chain has lost them. */
+export async function forgetSeenAbove(
+  tx: Tx,
+  { chain, network }: NetworkKey,
+  height: number,
+): Promise<void> {
+  await tx`
+    update order_attempts set seen_height = null
+    where seen_height > ${height} and late_order_id is null and order_id in (
+      select id from chain_orders where chain = ${chain} and network = ${network}
+        and state in ('new', 'planned', 'signed', 'sent', 'mined')
+      union
+      select o.id from order_attempts k join chain_orders o on o.id = k.order_id
+      where k.proof = 'expired' and k.seen_height is not null and k.late_order_id is null
+        and o.chain = ${chain} and o.network = ${network})`;
+}
+
+/**
+ * Reads by what a scanned block shows that one of an order's transactions is mined: its bytes, or what used up an input
+ * of the order; null where none does.
+ */
+export async function selectSeenOwn(
+  db: Db,
+  order: string,
+): Promise<{ hash: string; height: number } | null> {
+  const [row] = await db<{ hash: string; height: number }[]>`
+    select k.hash, coalesce(k.seen_height, c.consumed_height)::float8 as height
+    from order_attempts k
+      left join reserved_inputs c on c.order_id = k.order_id and c.consumed_by = k.hash
+    where (k.order_id = ${order} and not k.dropped or k.late_order_id = ${order})
+      and (k.seen_height is not null or c.input is not null)
+    order by k.attempt limit 1`;
+  return row ?? null;
+}
+
+/** Selects the transactions in blocks that were given up as expired, and not booked since; with their orders and ramps. */
+export async function selectMinedLate(
+  tx: Tx,
+  place: NetworkKey,
+  consumed: readonly { hash: string }[],
+): Promise<{ hash: string; order: string; ramp: string }[]> {
+  return await tx<{ hash: string; order: string; ramp: string }[]>`
+    select g.hash, o.id as order, o.ramp
+    from (select distinct jsonb_array_elements_text(${
+    tx.json(consumed.map(({ hash }) => hash))
+  }) as hash) g,
+      lateral (select k.order_id, k.proof, k.late_order_id from order_attempts k where k.hash = g.hash offset 0) k,
+      lateral (select o.id, o.ramp, o.chain, o.network from chain_orders o where o.id = k.order_id offset 0) o
+    where k.proof = 'expired' and k.late_order_id is null and o.chain = ${place.chain} and o.network = ${place.network}
+    order by g.hash`;
+}
+
+/** An attempt that was given up as expired, and that a block shows. */
+export interface LateAttempt {
+  hash: string;
+  height: number;
+  order: string;
+}
+
+/** Lists the attempts of some ramps that were given up as expired, that a block shows, and that no order books; oldest first. */
+export async function selectLateAttempts(
+  db: Db,
+  place: NetworkKey,
+  ramps: readonly string[],
+): Promise<LateAttempt[]> {
+  return await db<LateAttempt[]>`
+    select k.hash, k.seen_height as height, k.order_id as order
+    from order_attempts k join chain_orders o on o.id = k.order_id
+    where k.proof = 'expired' and k.seen_height is not null and k.late_order_id is null
+      and o.chain = ${place.chain} and o.network = ${place.network}
+      and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
+    order by k.seen_height, k.hash`;
+}
+
+/** Locks an attempt that was mined late; false where an order books it, or the chain has lost its block, meanwhile. */
+export async function lockLateAttempt(tx: Tx, hash: string): Promise<boolean> {
+  const rows = await tx`
+    select from order_attempts where hash = ${hash} and proof = 'expired' and seen_height is not null
+      and late_order_id is null for update`;
+  return rows.length > 0;
+}
+
+/** Records the order that books an attempt which was mined late. */
+export async function markLateBooked(
+  tx: Tx,
+  { hash, order }: { hash: string; order: string },
+): Promise<void> {
+  await tx`update order_attempts set late_order_id = ${order} where hash = ${hash}`;
+}
