@@ -28,7 +28,8 @@ import type { Part } from "./recovered_payments.ts";
 /**
  * Finds the withdrawals that payments were for, by destination, token and amount. One that is signed counts
  * where the transaction spends what its bytes would: it replaced them. What a contract paid of what it had before is no
- * withdrawal's payment unless an operator says so. Of several alike, the one that an operator has named is meant.
+ * withdrawal's payment unless an operator says so. Of several alike, the one that an operator has named is meant, or
+ * the one whose own transaction it was.
  */
 export async function matchParts(
   tx: LedgerTx,
@@ -40,7 +41,7 @@ export async function matchParts(
     external: readonly FoundPayment[];
   },
 ): Promise<readonly Part[]> {
-  const said = new Set(found.stated?.withdrawals);
+  const said = new Set(found.stated?.withdrawals ?? found.late?.withdrawals);
   const saidFirst = (one: string | null, other: string | null) =>
     Number(said.has(other!)) - Number(said.has(one!));
   const unsent = (await selectUnsigned(tx, place, [sender.ramp]))

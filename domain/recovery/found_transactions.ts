@@ -29,8 +29,18 @@ export interface FoundTransaction {
   readonly stated?: { readonly withdrawals: readonly string[] };
   /** Whether nodes agree on all that it moved in a final block: it ends at once, as its bytes tell no later run. */
   readonly settled?: true;
+  /** Its order, where that is of this database, and gave it up as expired. */
+  readonly late?: LateOrder;
   /** The token that it deployed, as its contract tells; null for none, or where there is no contract. */
   readonly deployed: FoundToken | null;
+}
+
+/** An order that gave up a transaction which was mined all the same. */
+export interface LateOrder {
+  readonly id: string;
+  readonly ramp: string;
+  /** Withdrawals that it was to pay: of several alike these are meant first. */
+  readonly withdrawals: readonly string[];
 }
 
 /** A deployed token; supply in base units as text. */

@@ -11,6 +11,7 @@ import { markOrphaned } from "../../db/deposits/deposits.ts";
 import { updateToken } from "../../db/currencies/tokens.ts";
 import { lockOrders } from "../../db/sending/chain_orders.ts";
 import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
+import { lockLateAttempt, markLateBooked } from "../../db/sending/late_attempts.ts";
 import { claimFound } from "../../db/recovery/found_payments.ts";
 import {
   insertMinedBytes,
@@ -49,12 +50,15 @@ export interface Taken {
   unmatched: { to: string; contract: string | null; amount: string }[];
   /** A contract that it calls as nothing here does: it may have moved what is not listed. */
   calls?: string;
+  /** Its own order, which had given it up as expired. */
+  late?: string;
   /** How an operator said that it is to be booked, where it cannot be read: the withdrawals that it paid, or `loss`. */
   stated?: string;
 }
 
 /**
- * Recovers an own transaction that the database does not know; null if it knows it.
+ * Recovers an own transaction that the database does not know, or has given up as expired; null if it knows it. One that
+ * was given up and moved nothing out cost its fee: its order went on without it.
  *
  * @throws {DomainError} chain.quarantined where it deployed a token for which another transaction was sent, or
  *   is not deep enough to take the place of signed bytes
@@ -65,7 +69,10 @@ export async function takeIn(
   place: NetworkKey,
   found: FoundTransaction,
 ): Promise<Taken | null> {
-  if ((await selectKnownHashes(tx, [found.hash])).length > 0) return null;
+  const isNew = found.late === undefined
+    ? (await selectKnownHashes(tx, [found.hash])).length === 0
+    : await lockLateAttempt(tx, found.hash);
+  if (!isNew) return null;
   const places = await selectOwnPlaces(tx, place, [
     found.from,
     ...found.payments.map(({ to }) => to),
@@ -73,11 +80,12 @@ export async function takeIn(
   const own = new Map(places.map((one) => [one.address, one]));
   const sender = own.get(found.from);
   if (sender === undefined) throw new TypeError(`${found.from} is no address of ours`);
+  if (found.late !== undefined) return await takeLate(tx, actor, place, { found, sender, own });
   const order = found.deployed === null
     ? null
     : await selectDeployment(tx, place, { sender: found.from, token: tokenOf(found.deployed) });
   if (order !== null) return await takeDeployment(tx, actor, place, { found, order });
-  const gone = found.payments.filter(({ to, amount }) => to !== found.from && amount > 0n);
+  const gone = goneOf(found);
   const [first] = gone;
   const target = first === undefined ? undefined : own.get(first.to);
   const swept = found.calls === null && found.brought === null && found.stated === undefined &&
@@ -88,6 +96,23 @@ export async function takeIn(
   return swept
     ? await takeSweep(tx, actor, place, { found, sender, payment: first })
     : await takePayments(tx, actor, place, { found, sender, gone, own });
+}
+
+function goneOf({ payments, from }: FoundTransaction): FoundPayment[] {
+  return payments.filter(({ to, amount }) => to !== from && amount > 0n);
+}
+
+/** Recovers a transaction that its order has given up, for the ramp of that order. */
+async function takeLate(
+  tx: LedgerTx,
+  actor: Actor,
+  place: NetworkKey,
+  of: { found: FoundTransaction; sender: OwnPlace; own: ReadonlyMap<string, OwnPlace> },
+): Promise<Taken> {
+  const { id, ramp } = of.found.late!;
+  const sender = { ...of.sender, ramp };
+  const taken = await takePayments(tx, actor, place, { ...of, sender, gone: goneOf(of.found) });
+  return { ...taken, late: id };
 }
 
 /** Tells whether a found deployment made the token that an order is to deploy. */
@@ -198,7 +223,7 @@ async function takePayments(
 ): Promise<Taken> {
   const { found, sender, gone, own } = of;
   const id = newId(actor.at);
-  const isTold = found.calls === null && found.settled === undefined;
+  const isTold = found.calls === null && found.settled === undefined && found.late === undefined;
   const deposits = isTold
     ? await selectHeldDeposits(tx, place, { hashes: [found.hash] })
     : await selectArrived(tx, place, found.hash);
@@ -282,7 +307,9 @@ async function keepFound(
     nonce: inputs[0]?.startsWith("0x") && nonce !== undefined ? Number(nonce) : null,
   });
   const bytes = { raw, inputs: [...inputs], fee: fee === null ? null : `${fee}`, unreadable };
-  await insertMinedBytes(tx, { order: id, hash, ...bytes, at: actor.at });
+  if (found.late === undefined) {
+    await insertMinedBytes(tx, { order: id, hash, ...bytes, at: actor.at });
+  } else await markLateBooked(tx, { hash, order: id });
   await insertReservedInputs(tx, { id, chain, network }, inputs, actor.at);
   await scheduleOrder(tx, actor, id);
 }

@@ -1,7 +1,13 @@
 /** Databases on Tron that are older than the chain: what was paid or swept since is found, and nothing is paid twice. */
 import { deepEqual, equal, match } from "node:assert/strict";
 import type { Question } from "../../workers/recovery/reconcile.ts";
-import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import {
+  dateQuarantines,
+  haltRealm,
+  keepRealm,
+  reconcile,
+  restoreRealm,
+} from "../support/installation.ts";
 import { parseTransaction } from "../support/nodes/tron/messages.ts";
 import { newTronParty, toHex } from "../support/nodes/tron/wallet.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -38,16 +44,11 @@ async function reconciled({ realm }: TronRamp): Promise<void> {
     "select quarantined from ramps",
   );
   match(quarantined?.detail ?? "", /(signed|sent) .*nothing here knows of it/);
-  const quarantinedAt = (at: number) =>
-    rowsOf(
-      realm,
-      `update ramps set quarantined = jsonb_set(quarantined, '{at}', '${at}') where quarantined is not null`,
-    );
-  await quarantinedAt(Date.now() + 3_600_000);
+  await dateQuarantines(realm, Date.now() / 1000 + 3_600);
   const [early] = await reconcile(realm);
   match(early.obstacles.join(), /may be mined until/);
   equal(early.lifted, false);
-  await quarantinedAt(1);
+  await dateQuarantines(realm, 1);
   const [report] = await reconcile(realm);
   deepEqual([report.lifted, report.obstacles], [true, []]);
 }
@@ -135,7 +136,7 @@ Deno.test("on Tron, a payment that is found in a block that is not final is wait
   equal(await sunOf(ramped, to), 5_000_000n);
   await restoreRealm(realm);
   await haltRealm(realm);
-  await rowsOf(realm, "update ramps set quarantined = jsonb_set(quarantined, '{at}', '1')");
+  await dateQuarantines(realm, 1);
   const asked: string[] = [];
   const answer = ({ withdrawal }: Question) => {
     asked.push(withdrawal);

@@ -108,6 +108,14 @@ export async function haltRealm(realm: TestRealm): Promise<void> {
   await realm.command((tx) => quarantine(tx, actor, null, OLDER));
 }
 
+/** Dates the quarantines of a realm by the time of its chains, in Unix seconds. */
+export async function dateQuarantines(realm: TestRealm, seconds: number): Promise<void> {
+  await realm.command((tx) =>
+    tx`update ramps set quarantined = quarantined || jsonb_build_object('block_time', ${Math.round(seconds)}::float8)
+      where quarantined is not null`
+  );
+}
+
 /** Compares a realm as workers do every quarter of a minute. */
 export async function attest(realm: TestRealm): Promise<void> {
   const context = await workerContextOf(realm);

@@ -12,7 +12,7 @@ import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
-import { haltRealm, reconcile } from "./installation.ts";
+import { dateQuarantines, haltRealm, reconcile } from "./installation.ts";
 import { partyOf, toHex } from "./nodes/tron/wallet.ts";
 import { rowsOf, type TestRealm } from "./realm.ts";
 import type { SolanaRamp } from "./solana_fixture.ts";
@@ -97,7 +97,7 @@ export async function payInside(
 /** Puts the ramp into a quarantine of long ago: nothing that was signed before it can still be mined. */
 export async function haltLongAgo(realm: TestRealm): Promise<void> {
   await haltRealm(realm);
-  await rowsOf(realm, "update ramps set quarantined = jsonb_set(quarantined, '{at}', '1')");
+  await dateQuarantines(realm, 1);
 }
 
 /** Executes an instruction that no plan of ours has, with the ramp's key; another address of ours pays the fee on demand. */

@@ -7,7 +7,7 @@ import { expireTransactions } from "../support/nodes/surfpool.ts";
 import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { openSolanaRamp, outsider, type SolanaRamp } from "../support/solana_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
-import { keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { dateQuarantines, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { type Checkpoint, CHECKPOINTS } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 
@@ -310,16 +310,11 @@ async function restored(ramp: SolanaRamp, id: string, to: string): Promise<void>
   );
   match(quarantined?.detail ?? "", /signed .*nothing here knows of it/);
   // The blocks of this node are ahead of the time by as many as were mined at once.
-  const quarantinedAt = (at: number) =>
-    rowsOf(
-      ramp.realm,
-      `update ramps set quarantined = jsonb_set(quarantined, '{at}', '${at}') where quarantined is not null`,
-    );
-  await quarantinedAt(Date.now() + 3_600_000);
+  await dateQuarantines(ramp.realm, Date.now() / 1000 + 3_600);
   const [early] = await reconcile(ramp.realm);
   match(early.obstacles.join(), /may be mined until/);
   equal(early.lifted, false);
-  await quarantinedAt(1);
+  await dateQuarantines(ramp.realm, 1);
   const [report] = await reconcile(ramp.realm);
   deepEqual([report.lifted, report.obstacles], [true, []]);
   const done = await ramp.finish(id);

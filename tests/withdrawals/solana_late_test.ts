@@ -1,30 +1,13 @@
 /** A payment on Solana that all nodes called expired, and that is mined all the same. */
-import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
+import { deepEqual, equal, fail, match, ok } from "node:assert/strict";
+import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { openSolanaRamp, outsider, type SolanaRamp } from "../support/solana_fixture.ts";
-import type { Surfpool } from "../support/nodes/surfpool.ts";
 import { rowsOf } from "../support/realm.ts";
-import { reconcile } from "../support/installation.ts";
+import { dateQuarantines, reconcile } from "../support/installation.ts";
+import { keepBack } from "../support/kept_payments.ts";
 import { checkConsumed } from "../../domain/sending/quarantine.ts";
 
-const FAR = 1_000_000_000;
 const PLACE = { chain: "SOLANA", network: "main" };
-
-/** Keeps bytes back, and calls every transaction expired if told so. */
-function keepBack(node: Surfpool, faulty: FaultyNode, kept: string[], expired: boolean): void {
-  faulty.trick = async ({ method, params }) => {
-    if (method === "sendTransaction") {
-      if (!kept.includes(String(params[0]))) kept.push(String(params[0]));
-      throw new NodeError(-32005, "the bytes are kept");
-    }
-    if (!expired) return undefined;
-    if (method === "getBlock") {
-      return { ...await node.rpc<object>(method, ...params), blockHeight: FAR };
-    }
-    if (method === "isBlockhashValid") return { context: { slot: FAR }, value: false };
-    return undefined;
-  };
-}
 
 async function quarantineOf({ realm, ramp }: SolanaRamp): Promise<string | null> {
   const [row] = await rowsOf<{ detail: string | null }>(
@@ -72,15 +55,23 @@ Deno.test("a payment on Solana that was given up as expired, and is mined, puts 
   match(detail ?? "no quarantine", /of order .* was given up as expired, and was mined/);
   ok(detail!.startsWith(hash));
 
-  // The operator learns which transaction paid it, and says so.
+  // It is known whose payment it was: nobody is asked.
   node.trick = () => undefined;
-  await rowsOf(ramp.realm, `update ramps set quarantined = jsonb_set(quarantined, '{at}', '1')`);
-  const asked: (string | null)[] = [];
-  const [report] = await reconcile(ramp.realm, ({ like }) => {
-    asked.push(like);
-    return Promise.resolve(true);
-  });
-  deepEqual([asked, report.lifted, report.obstacles], [[hash], true, []]);
-  equal((await ramp.finish(id)).status, "DONE");
+  await dateQuarantines(ramp.realm, 1);
+  const [report] = await reconcile(ramp.realm, () => fail("nobody is asked"));
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  const [{ order }] = await rowsOf<{ order: string }>(
+    ramp.realm,
+    "select order_id as order from order_attempts",
+  );
+  deepEqual(report.taken, [{
+    hash,
+    purpose: "recovered",
+    paid: [order],
+    unmatched: [],
+    late: order,
+  }]);
+  const done = await ramp.finish(id);
+  deepEqual([done.status, done.chain.hash], ["DONE", hash]);
   deepEqual([(await attempts()).length, await ramp.token.held(to)], [1, 5_000_000n]);
 });

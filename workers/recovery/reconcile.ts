@@ -13,6 +13,7 @@ import {
   raiseNonce,
   releaseDeposits,
   selectHeldDeposits,
+  selectOpenWithdrawals,
   selectQuarantinedRamps,
   selectSignedOrders,
   selectUnknownSpends,
@@ -20,10 +21,11 @@ import {
   selectUntouchedCoins,
 } from "../../db/recovery/recoveries.ts";
 import { skipIndices } from "../../db/recovery/passed_over.ts";
+import { selectDatabaseTime } from "../../db/health.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
-import { type OrderRow, scheduleOrder } from "../../domain/sending/chain_orders.ts";
+import { scheduleOrder } from "../../domain/sending/chain_orders.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { enqueue } from "../../domain/jobs.ts";
 import { DomainError } from "../../domain/errors.ts";
@@ -32,10 +34,13 @@ import type { FoundTransaction } from "../../domain/recovery/found_transactions.
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
+import type { Head } from "../chains/observations.ts";
 import { withCalls } from "../sending/found_outflows.ts";
 import { readFound, takeForSent } from "../sending/found_transactions.ts";
 import { scanNetwork } from "../scanning/scanner.ts";
+import { readTimedHead } from "../scanning/timed_quarantines.ts";
 import { advanceOrder } from "../sending/sender.ts";
+import { takeMinedLate } from "./late_attempts.ts";
 import { findPassed, passOverIndices, usedOf } from "./lost_addresses.ts";
 import { ask, type LateAnswer, type Question } from "./questions.ts";
 import { usedNonces } from "./used_nonces.ts";
@@ -155,7 +160,9 @@ async function reconcilePlace(
   const search = { ...work, gap: options.gap };
   const passed = await passOverIndices(search);
   // Before blocks are searched: what is mined during the search is not found by it.
-  const head = await chain.head();
+  const head = await readTimedHead(context, chain, place);
+  const ids = ramps.map(({ account }) => account);
+  const before = await reading(context.pool, (db) => selectOpenWithdrawals(db, place, ids));
   const obstacles: string[] = [];
   if (await catchUp(work)) {
     const tooFew = await findPassed(search, passed);
@@ -166,16 +173,7 @@ async function reconcilePlace(
   // An order that can never be mined may have been ordered anew, and paid by one of these.
   const isOther = ({ unmatched, calls }: Taken) => unmatched.length > 0 || calls !== undefined;
   if (taken.some(isOther)) await followSigned(work);
-  for (const why of [waitForInFlight(chain, ramps, head), await waitForPool(work)]) {
-    if (why !== null) obstacles.push(why);
-  }
-  if (head.time * 1000 < context.actor.at - BEHIND_MS && options.behind !== true) {
-    const when = new Date(head.time * 1000).toISOString();
-    obstacles.push(
-      `the newest block is of ${when}: run it again when the nodes are synchronized,` +
-        " or with --behind where the chain stands still",
-    );
-  }
+  obstacles.push(...await waitsOf(work, head));
   const { open, late, asked, orphaned } = obstacles.length > 0
     ? { open: [], late: [], asked: new Set<string>(), orphaned: false }
     : await ask(work, obstacles);
@@ -184,10 +182,29 @@ async function reconcilePlace(
   if (asked.size > 0) taken.push(...await takeLate(work, obstacles));
   const addresses = await usedOf(search, passed);
   const ready = obstacles.length === 0 && open.length === 0 && options.keep !== true;
-  const lifted = ready && await lift(work, asked);
+  const lifted = ready && await lift(work, new Set(before.filter((id) => !asked.has(id))));
   if (ready && !lifted) obstacles.push(LATE);
   const { network } = place;
   return { chain: place.chain, network, addresses, taken, open, late, obstacles, lifted };
+}
+
+/** The reasons to wait: what may still be mined, and nodes that do not know the newest blocks. */
+async function waitsOf(work: Work, head: Head): Promise<string[]> {
+  const { context, chain, options } = work;
+  const own = new Set(work.ramps.map(({ account }) => account));
+  const ramps = (await reading(context.pool, selectQuarantinedRamps))
+    .filter(({ account }) => own.has(account));
+  const waits = [waitForInFlight(chain, ramps, head), await waitForPool(work)];
+  // The clock of one of the two may be behind.
+  const now = Math.max(context.actor.at, await reading(context.pool, selectDatabaseTime));
+  if (head.time * 1000 < now - BEHIND_MS && options.behind !== true) {
+    const when = new Date(head.time * 1000).toISOString();
+    waits.push(
+      `the newest block is of ${when}: run it again when the nodes are synchronized,` +
+        " or with --behind where the chain stands still",
+    );
+  }
+  return waits.filter((why) => why !== null);
 }
 
 /**
@@ -237,7 +254,6 @@ async function followSigned({ context, place, ramps }: Work): Promise<void> {
 async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   const { context, chain, place, ramps } = work;
   const ids = ramps.map(({ account }) => account);
-  const taken: Taken[] = [];
   const refused = new Set<string>();
   const used = chain.nonces === null
     ? null
@@ -247,6 +263,8 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
     : chain.traits.coins
     ? await reading(context.pool, (db) => selectUnknownSpends(db, place, ids))
     : await findUnknownSignatures(context, chain, { place, ramps: ids, from: work.from });
+  // First: of payments that are alike, each withdrawal's own is its.
+  const taken = chain.traits.validity === null ? [] : await takeMinedLate(work, obstacles);
   const { height, finalized } = await chain.head();
   const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
   const top = chain.traits.finalOnly ? finalized ?? -1 : height + 1 - depth;
@@ -343,19 +361,19 @@ async function waitForPool({ context, chain, place, ramps }: Work): Promise<stri
  * Ends the quarantine: held deposits are released, and waiting orders are scheduled. False, and nothing is
  * changed, where a worker has scanned a block meanwhile in which an unknown transaction spends coins, or has
  * found that a payment which was followed can never be mined, so that nobody was asked about it.
+ *
+ * @param unasked the orders of withdrawals that were open when the run began, and that nobody was asked about
  */
 async function lift(
   { context, chain, place, ramps }: Work,
-  asked: ReadonlySet<string>,
+  unasked: ReadonlySet<string>,
 ): Promise<boolean> {
   const ids = ramps.map(({ account }) => account);
   return await context.step(async (tx) => {
     const { coins } = chain.traits;
     if (coins && (await selectUnknownSpends(tx, place, ids)).length > 0) return false;
     const waiting = await selectUnsigned(tx, place, ids);
-    const isUnasked = ({ id, purpose, created_at }: OrderRow) =>
-      purpose === "withdrawal" && created_at < context.actor.at && !asked.has(id);
-    if (waiting.some(isUnasked)) return false;
+    if (waiting.some(({ id }) => unasked.has(id))) return false;
     const held = await selectHeldDeposits(tx, place, { ramps: ids });
     await releaseDeposits(tx, held.map(({ id }) => id));
     for (const id of ids) {

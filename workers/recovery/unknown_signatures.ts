@@ -8,11 +8,15 @@ import { selectKnownHashes, selectSenders } from "../../db/recovery/recoveries.t
 import type { QuarantinedRamp } from "../../db/recovery/recoveries.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
+import { markSeen } from "../../domain/deposits/scan_results.ts";
 import type { Chain } from "../chains/chain.ts";
 import type { Head } from "../chains/observations.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
-/** Finds the unknown transactions that keys of some ramps signed in the blocks from a height on, oldest first. */
+/**
+ * Finds the unknown transactions that keys of some ramps signed in the blocks from a height on, oldest first. The blocks
+ * of known ones are recorded: those that were given up are recovered by that.
+ */
 export async function findUnknownSignatures(
   context: WorkerContext,
   chain: Chain,
@@ -24,7 +28,10 @@ export async function findUnknownSignatures(
   const heights = new Map<string, number>();
   const head = await chain.head();
   for await (const { block, consumed } of chain.scan(of.from, head.height, watch)) {
-    for (const { hash } of consumed) heights.set(hash, block.height);
+    const { height } = block;
+    for (const { hash } of consumed) heights.set(hash, height);
+    const seen = consumed.map((one) => ({ ...one, height }));
+    if (seen.length > 0) await context.step((tx) => markSeen(tx, of.place, seen));
   }
   const hashes = [...heights.keys()];
   const known = new Set(await reading(context.pool, (db) => selectKnownHashes(db, hashes)));
@@ -35,7 +42,7 @@ export async function findUnknownSignatures(
 /**
  * Gives the reason why ramps stay in quarantine while a transaction that a newer database signed may
  * still be mined; null once the blocks are beyond that time. Only the time of blocks counts: a chain that
- * stands still takes the transaction when it continues.
+ * stands still takes the transaction when it continues, and the clock of a process may be wrong.
  */
 export function waitForInFlight(
   { traits: { validity } }: Pick<Chain, "traits">,
@@ -43,9 +50,10 @@ export function waitForInFlight(
   head: Pick<Head, "time">,
 ): string | null {
   if (validity === null) return null;
-  const begun = Math.max(...ramps.map(({ quarantined }) => quarantined.at));
-  const until = begun + validity.minedWithinMs;
+  const begun = ramps.map(({ quarantined }) => quarantined.block_time ?? Infinity);
+  const until = Math.max(...begun) * 1000 + validity.minedWithinMs;
   if (head.time * 1000 > until) return null;
+  if (until === Infinity) return "no block was read yet since the quarantine began: run it again";
   const when = new Date(until).toISOString();
-  return `a transaction signed before the quarantine may be mined until ${when}: run it again then`;
+  return `a transaction signed before the quarantine may be mined until ${when}, by the time of blocks: run it again then`;
 }

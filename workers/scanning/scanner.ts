@@ -28,6 +28,7 @@ import { balancesBelow } from "./lowered_balances.ts";
 import { refreshOnchainBalances } from "./onchain_balances.ts";
 import { recoverPaid } from "./passed_addresses.ts";
 import { beginCursor } from "./ramp_opening.ts";
+import { readTimedHead } from "./timed_quarantines.ts";
 import type { SeenTransfer } from "../../domain/chains/observed_transfers.ts";
 
 /** How a pass ended: at the newest block, with more blocks to scan, or without progress. */
@@ -87,7 +88,7 @@ async function readNewBlocks(
   await beginCursor(context, place);
   const known = (await reading(context.pool, (db) => selectCursor(db, place)))!;
   if (known.halted !== null) return "stuck";
-  const head = await chain.head();
+  const head = await readTimedHead(context, chain, place);
   assertPlausible(chain, head, known, context.actor.at);
   if (head.height < known.height) {
     throw new ChainError("unavailable", "the node is behind the block it showed before");
