@@ -22,6 +22,7 @@ import {
 } from "../../db/recovery/recoveries.ts";
 import { skipIndices } from "../../db/recovery/passed_over.ts";
 import { selectDatabaseTime } from "../../db/health.ts";
+import { selectLateAttempts } from "../../db/sending/late_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
@@ -359,7 +360,8 @@ async function waitForPool({ context, chain, place, ramps }: Work): Promise<stri
 
 /**
  * Ends the quarantine: held deposits are released, and waiting orders are scheduled. False, and nothing is
- * changed, where a worker has scanned a block meanwhile in which an unknown transaction spends coins, or has
+ * changed, where a worker has scanned a block meanwhile in which an unknown transaction spends coins, or one that was
+ * given up is mined, or has
  * found that a payment which was followed can never be mined, so that nobody was asked about it.
  *
  * @param unasked the orders of withdrawals that were open when the run began, and that nobody was asked about
@@ -372,6 +374,7 @@ async function lift(
   return await context.step(async (tx) => {
     const { coins } = chain.traits;
     if (coins && (await selectUnknownSpends(tx, place, ids)).length > 0) return false;
+    if ((await selectLateAttempts(tx, place, ids)).length > 0) return false;
     const waiting = await selectUnsigned(tx, place, ids);
     if (waiting.some(({ id }) => unasked.has(id))) return false;
     const held = await selectHeldDeposits(tx, place, { ramps: ids });
