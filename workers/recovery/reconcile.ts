@@ -360,9 +360,8 @@ async function waitForPool({ context, chain, place, ramps }: Work): Promise<stri
 
 /**
  * Ends the quarantine: held deposits are released, and waiting orders are scheduled. False, and nothing is
- * changed, where a worker has scanned a block meanwhile in which an unknown transaction spends coins, or one that was
- * given up is mined, or has
- * found that a payment which was followed can never be mined, so that nobody was asked about it.
+ * changed, where a worker has scanned a block meanwhile that has a transaction which was given up, or in which an unknown
+ * one spends coins, or has found that a payment which was followed can never be mined, so that nobody was asked about it.
  *
  * @param unasked the orders of withdrawals that were open when the run began, and that nobody was asked about
  */

@@ -14,8 +14,8 @@ import type { Head } from "../chains/observations.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
 /**
- * Finds the unknown transactions that keys of some ramps signed in the blocks from a height on, oldest first. The blocks
- * of known ones are recorded: those that were given up are recovered by that.
+ * Finds the unknown transactions that keys of some ramps signed in the blocks from a height on, oldest first. The final
+ * blocks of known ones are recorded: those that were given up are recovered by that.
  */
 export async function findUnknownSignatures(
   context: WorkerContext,
@@ -30,8 +30,10 @@ export async function findUnknownSignatures(
   for await (const { block, consumed } of chain.scan(of.from, head.height, watch)) {
     const { height } = block;
     for (const { hash } of consumed) heights.set(hash, height);
+    // The scanner, which takes back what it has noted of a lost block, may not have been there.
+    if (consumed.length === 0 || height > (head.finalized ?? -1)) continue;
     const seen = consumed.map((one) => ({ ...one, height }));
-    if (seen.length > 0) await context.step((tx) => markSeen(tx, of.place, seen));
+    await context.step((tx) => markSeen(tx, of.place, seen));
   }
   const hashes = [...heights.keys()];
   const known = new Set(await reading(context.pool, (db) => selectKnownHashes(db, hashes)));
