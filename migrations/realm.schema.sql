@@ -423,7 +423,7 @@ constraint chain_orders_nonce_check CHECK ((nonce >= 0))
 constraint chain_orders_pkey PRIMARY KEY (id)
 constraint chain_orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'batch'::text, 'sweep'::text, 'cpfp'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text, 'recovered'::text])))
 constraint chain_orders_reason TRIGGER DEFERRABLE INITIALLY DEFERRED
-constraint chain_orders_refund CHECK (((refund = (0)::numeric) OR ((height IS NOT NULL) AND succeeded AND ((purpose = 'recovered'::text) OR ((purpose = 'sweep'::text) AND (contract <> ''::text))))))
+constraint chain_orders_refund CHECK (((refund = (0)::numeric) OR ((height IS NOT NULL) AND succeeded AND ((purpose = 'recovered'::text) OR ((purpose = 'sweep'::text) AND (contract <> ''::text)))))) NOT VALID
 constraint chain_orders_refund_check CHECK ((refund >= (0)::numeric))
 constraint chain_orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
 constraint chain_orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'batched'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dropped'::text, 'canceled'::text])))
@@ -1322,8 +1322,8 @@ constraint order_attempts_borne_by_check CHECK ((borne_by = ANY (ARRAY['sender':
 constraint order_attempts_bounded CHECK (((raw IS NULL) OR (cardinality(inputs) > 0) OR (expires IS NOT NULL) OR (plan = '{}'::text)))
 constraint order_attempts_dropped CHECK ((dropped = (proof IS NOT NULL)))
 constraint order_attempts_expires CHECK (((expires IS NULL) OR ((((expires ->> 'height'::text))::bigint IS NULL) <> (((expires ->> 'time'::text))::bigint IS NULL))))
-constraint order_attempts_late CHECK (((late_order_id IS NULL) OR ((NOT (proof IS DISTINCT FROM 'expired'::text)) AND (seen_height IS NOT NULL) AND (late_order_id <> order_id))))
-constraint order_attempts_late_order_id_fkey FOREIGN KEY (late_order_id) REFERENCES chain_orders(id)
+constraint order_attempts_late CHECK (((late_order_id IS NULL) OR ((NOT (proof IS DISTINCT FROM 'expired'::text)) AND (seen_height IS NOT NULL) AND (late_order_id <> order_id)))) NOT VALID
+constraint order_attempts_late_order_id_fkey FOREIGN KEY (late_order_id) REFERENCES chain_orders(id) NOT VALID
 constraint order_attempts_order_id_fkey FOREIGN KEY (order_id) REFERENCES chain_orders(id)
 constraint order_attempts_pkey PRIMARY KEY (order_id, attempt)
 constraint order_attempts_proof CHECK ((((proof = 'consumed'::text) IS NOT TRUE) OR ((proof_height IS NOT NULL) AND (proof_by IS DISTINCT FROM hash))))
@@ -1331,7 +1331,7 @@ constraint order_attempts_proof_check CHECK ((proof = ANY (ARRAY['consumed'::tex
 constraint order_attempts_proof_height_check CHECK ((proof_height >= 0))
 constraint order_attempts_proof_reached_check CHECK ((proof_reached >= 0))
 constraint order_attempts_reached CHECK (((proof_reached IS NULL) OR (proof = 'expired'::text)))
-constraint order_attempts_seen_height_check CHECK ((seen_height >= 0))
+constraint order_attempts_seen CHECK ((seen_height >= 0)) NOT VALID
 constraint order_attempts_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_attempts_signed CHECK (((hash IS NULL) = (raw IS NULL)))
 constraint order_attempts_unreadable CHECK (((NOT unreadable) OR (plan = '{}'::text)))

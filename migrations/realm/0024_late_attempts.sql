@@ -3,19 +3,18 @@
 -- Why:      what a block has shown is not given up on the word of nodes, and what was mined late is booked like any other
 --           payment that was found (docs/operations/restore.md). An order that would be dropped beside its own transaction in
 --           a block waits.
--- Locks:    access exclusive on order_attempts and on chain_orders, for columns without a default, and for checks and indices
---           that read them once.
+-- Locks:    access exclusive on order_attempts and on chain_orders, for columns without a default, and for constraints that
+--           are not validated: no row is read.
 -- Backfill: none: what was mined before is found by the blocks that a reconciliation reads.
 -- Undo:     forward only.
 
 alter table order_attempts
-  add seen_height integer check (seen_height >= 0),
-  add late_order_id uuid references chain_orders (id),
+  add seen_height integer,
+  add late_order_id uuid,
+  add constraint order_attempts_seen check (seen_height >= 0) not valid,
+  add constraint order_attempts_late_order_id_fkey foreign key (late_order_id) references chain_orders (id) not valid,
   add constraint order_attempts_late check
-    (late_order_id is null or (proof is not distinct from 'expired' and seen_height is not null and late_order_id <> order_id));
-create unique index order_attempts_late_order on order_attempts (late_order_id) where late_order_id is not null;
-create index order_attempts_late on order_attempts (order_id)
-  where proof = 'expired' and seen_height is not null and late_order_id is null;
+    (late_order_id is null or (proof is not distinct from 'expired' and seen_height is not null and late_order_id <> order_id)) not valid;
 comment on column order_attempts.seen_height is
   'The block in which a scan saw it, on chains where transactions expire; null while no scanned block has it.';
 comment on column order_attempts.late_order_id is
@@ -23,7 +22,7 @@ comment on column order_attempts.late_order_id is
 
 -- What a sweep gave back is booked also where its transaction was found.
 alter table chain_orders drop constraint chain_orders_refund, add constraint chain_orders_refund check
-  (refund = 0 or (height is not null and succeeded and (purpose = 'recovered' or (purpose = 'sweep' and contract <> ''))));
+  (refund = 0 or (height is not null and succeeded and (purpose = 'recovered' or (purpose = 'sweep' and contract <> '')))) not valid;
 
 -- As before, and for an order that books a late attempt that one is its own.
 create or replace function shows_demand(o chain_orders, p_demand text, p_batch uuid) returns boolean

@@ -15,8 +15,8 @@ import { markLoginsUsed } from "../../db/identity/logins.ts";
 import { insertPerson, updateExternalIds } from "../../db/people/persons.ts";
 import { claimFound } from "../../db/recovery/found_payments.ts";
 import { nextScheduleVersions } from "../../db/sending/chain_orders.ts";
+import { selectMinedLate } from "../../db/sending/late_attempts.ts";
 import {
-  selectMinedLate,
   selectOwnSenders,
   selectStolenCoins,
   selectStolenNonces,

@@ -111,7 +111,9 @@ export async function haltRealm(realm: TestRealm): Promise<void> {
 /** Dates the quarantines of a realm by the time of its chains, in Unix seconds. */
 export async function dateQuarantines(realm: TestRealm, seconds: number): Promise<void> {
   await realm.command((tx) =>
-    tx`update ramps set quarantined = quarantined || jsonb_build_object('block_time', ${Math.round(seconds)}::float8)
+    tx`update ramps set quarantined = quarantined || jsonb_build_object('block_time', ${
+      Math.round(seconds)
+    }::float8)
       where quarantined is not null`
   );
 }
