@@ -122,11 +122,15 @@ async function endSignals(): Promise<Deno.Signal[]> {
 
 /** Whether SIGHUP is ignored, which a shell that is started inherits, as this process has: `nohup` is one that asks for it. */
 async function outlivesTerminal(): Promise<boolean> {
-  const shell = new Deno.Command("sh", {
+  const shell = new Deno.Command("/bin/sh", {
     args: ["-c", "kill -HUP $$"],
     ...{ stdin: "null", stdout: "null", stderr: "null" },
   });
-  return await shell.output().then(({ success }) => success, () => false);
+  try {
+    return (await shell.output()).success;
+  } catch { // there is no shell
+    return false;
+  }
 }
 
 /** @throws {ConfigError} naming every fault that shows before a package is there */

@@ -18,7 +18,7 @@ export async function openBytes(
   return readFrames(await decryptFrom(stream, identity), openSecrets(platformKey));
 }
 
-/** Writes a backup anew, each part as it is given; null leaves a table or a part out. */
+/** Writes a backup anew, each part as it is given; null leaves a table or a part out, a table of fewer columns its last ones. */
 export async function rewrite(
   frames: FrameReader,
   to: { recipient: string; path: string; platformKey?: string },
@@ -41,7 +41,22 @@ export async function rewrite(
     if (changed !== null) await out!.part(changed);
     if (part.is !== "table") continue;
     if (changed === null) await frames.skip();
-    else await out!.rows(frames.rows());
+    else await out!.rows(withoutLast(frames.rows(), part.columns.length - columnsOf(changed)));
   }
   await entrance.close();
+}
+
+function columnsOf(part: Part): number {
+  return part.is === "table" ? part.columns.length : 0;
+}
+
+/** Leaves out the last columns of rows, which are text as COPY writes it. */
+async function* withoutLast(
+  rows: AsyncIterable<Uint8Array>,
+  count: number,
+): AsyncGenerator<Uint8Array> {
+  const last = new RegExp(`(?:\\t[^\\t\\n]*){${count}}\\n`, "g");
+  for await (const bytes of rows) {
+    yield new TextEncoder().encode(new TextDecoder().decode(bytes).replace(last, "\n"));
+  }
 }
