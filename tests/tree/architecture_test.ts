@@ -51,7 +51,7 @@ for (const sequence of SEQUENCES) {
   Deno.test(`migrations/${sequence} are numbered without a gap and named by nouns`, async () => {
     const names = await namesIn(`migrations/${sequence}/`);
     for (const [at, name] of names.entries()) {
-      match(name, /^\d{4}_[a-z0-9]+(_[a-z0-9]+)*\.sql$/);
+      match(name, /^\d{4}_[a-z0-9]+(_[a-z0-9]+)*(\.index)?\.sql$/);
       match(name, /^\d{4}_(?!(add|alter|change|create|drop|fix|move|remove|rename|update)_)/);
       equal(Number(name.slice(0, 4)), at + 1, `${name} is not number ${at + 1}`);
     }
