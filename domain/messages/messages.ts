@@ -17,7 +17,7 @@ import {
   selectPaced,
   updateMessageData,
 } from "../../db/messages/messages.ts";
-import { type Actor, reachesRealm } from "../actor.ts";
+import type { Actor } from "../actor.ts";
 import { type Collection, ENTITY_COLUMNS, rowFor, textColumn } from "../collections/collection.ts";
 import { EntityFields, FreeForm } from "../entity.ts";
 import { DomainError } from "../errors.ts";
@@ -97,11 +97,6 @@ export interface OutgoingMessage {
 
 /** Most messages to one recipient in a minute (contract, section 12.3). */
 export const PACE_MAX = 20;
-/**
- * Of these, messages that customers leave to the realm: whoever may send could else keep a code or a warning of the realm
- * from its reader.
- */
-const KEPT_FREE = 5;
 const PACE_MS = 60_000;
 
 /**
@@ -119,15 +114,14 @@ const PACE_MS = 60_000;
  * A WhatsApp message also takes the recipient's interaction (`hasInteraction`), which the caller checks.
  *
  * @returns the stored message, of the state PENDING
- * @throws {DomainError} rate.limited after 20 messages to the recipient within a minute; for users without scope realm
- *   after 15
+ * @throws {DomainError} rate.limited after 20 messages to the recipient within a minute
  */
 export async function queueMessage(
   tx: Tx,
   actor: Actor,
   message: OutgoingMessage,
 ): Promise<MessageRow> {
-  await assertPace(tx, actor, message);
+  await assertPace(tx, message, actor.at);
   const row = rowOf(actor, message);
   try {
     const made = await tx.savepoint((sp) => insertMessage(sp, row));
@@ -301,20 +295,18 @@ export async function messagesOf(
 
 async function assertPace(
   tx: Tx,
-  actor: Actor,
   { to: { destination }, notice = false }: OutgoingMessage,
+  at: number,
 ): Promise<void> {
-  const isCustomers = !notice && actor.kind === "user" && !reachesRealm(actor);
-  const count = isCustomers ? PACE_MAX - KEPT_FREE : PACE_MAX;
-  const counted = { since: actor.at - PACE_MS, count, notice };
+  const counted = { since: at - PACE_MS, count: PACE_MAX, notice };
   const oldest = await selectPace(tx, { destination, ...counted });
-  if (oldest !== null) throw tooMany(oldest + PACE_MS - actor.at, count);
+  if (oldest !== null) throw tooMany(oldest + PACE_MS - at);
 }
 
-function tooMany(waitMs: number, count = PACE_MAX): DomainError {
+function tooMany(waitMs: number): DomainError {
   return new DomainError(
     "rate.limited",
-    `a recipient gets at most ${count} messages a minute`,
+    `a recipient gets at most ${PACE_MAX} messages a minute`,
     { retryAfterS: Math.min(60, Math.max(1, Math.ceil(waitMs / 1000))) },
   );
 }

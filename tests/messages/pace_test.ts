@@ -52,19 +52,6 @@ test("other spellings of a number, and another channel, count for the same recip
   }
 });
 
-test("customers leave a quarter of a recipient's messages to the realm, however many of them send at once", async (realm) => {
-  const to = number();
-  const customers = await Promise.all([realm.user(), realm.user()]);
-  const send = async (by: typeof realm.admin | typeof customers[0]) =>
-    (await by.send("POST", "/v1/apps/message/sms", { to, content })).status;
-  const flood = await Promise.all(Array.from({ length: 30 }, (_, i) => send(customers[i % 2])));
-  const taken = flood.filter((status) => status === 201).length;
-  deepEqual([taken, flood.filter((status) => status === 429).length], [15, 15]);
-  equal(await send(customers[0]), 429);
-  const code = await Promise.all(Array.from({ length: 6 }, () => send(realm.admin)));
-  deepEqual(code.toSorted(), [201, 201, 201, 201, 201, 429]);
-});
-
 test("of notices that are queued together those of a recipient that has had twenty are left out, and no other", async (realm) => {
   const [full, shared, free] = ["full", "shared", "free"].map((name) => `${name}@example.com`);
   const stored = async (destination: string) =>
