@@ -22,6 +22,8 @@ const USER_SHARE = 4;
  * whether what was asked may have been done.
  */
 const DATABASE_TIMEOUT_MS = 90_000;
+/** How long work may wait for its turn: as long as a transfer may wait to be posted. */
+const TURN_WAIT_MS = 60_000;
 /** Searches of a realm that run at once: they may be slow, and transfers must pass beside them. */
 const SEARCHES_MAX = 2;
 const SEARCHES_WAITING_MAX = 50;
@@ -73,20 +75,30 @@ export async function withConcurrencyLimit<T>(
 ): Promise<T> {
   const leave = take(pool, whose);
   try {
-    return await inTime(whose === undefined ? work : () => amongOthers(pool, work, whose));
+    return await (whose === undefined ? inTime(work) : amongOthers(pool, work, whose));
   } finally {
     leave();
   }
 }
 
-/** Does work of a user in turns. */
-async function amongOthers<T>(pool: object, work: () => Promise<T>, whose: Whose): Promise<T> {
-  const until = performance.now() + DATABASE_TIMEOUT_MS;
-  const line = lineOf(reachesRealm(whose) ? ofHouse : ofCustomers, pool);
-  return await inTurn(line, RUNNING_MAX, async () => {
-    if (performance.now() > until) throw busy(LATE); // which its caller was told
-    return await work();
-  }, { user: whose.user });
+/**
+ * Does work of a user in turns. Its time begins with its turn: the database's answer comes before its end, however long it
+ * waited, and work that never ends gives its turn back.
+ */
+async function amongOthers<T>(
+  pool: object,
+  work: () => Promise<T>,
+  { user, scopes }: Whose,
+): Promise<T> {
+  const line = lineOf(reachesRealm({ scopes }) ? ofHouse : ofCustomers, pool);
+  const timed = () => inTime(work);
+  if (line.running < RUNNING_MAX) return await inTurn(line, RUNNING_MAX, timed, { user });
+  const waiting = new AbortController();
+  const timer = setTimeout(() => waiting.abort(busy(LATE)), TURN_WAIT_MS);
+  return await inTurn(line, RUNNING_MAX, () => {
+    clearTimeout(timer);
+    return timed();
+  }, { user, signal: waiting.signal });
 }
 
 /**

@@ -52,6 +52,33 @@ Deno.test("users take turns at a pool, and those who work for the realm do not w
   equal(begun.length, 102);
 });
 
+Deno.test("a request that waits too long for its turn is never begun, and one that is has all its time from then on", async () => {
+  const real = globalThis.setTimeout;
+  const timers: [ms: number, pass: () => void][] = [];
+  const set = (work: () => void, ms: number) => timers.push([ms, work]) * -1;
+  globalThis.setTimeout = set as unknown as typeof real;
+  const pool = {};
+  const held = Promise.withResolvers<void>();
+  const begun: number[] = [];
+  const request = (of: number) =>
+    withConcurrencyLimit(pool, async () => {
+      begun.push(of);
+      await held.promise;
+    }, { user: "one", scopes: ["own"] });
+  try {
+    const running = Array.from({ length: 6 }, (_, i) => request(i));
+    const [late, next] = [request(6), request(7)];
+    timers[0][1]();
+    await rejects(late, { code: "service.overloaded" });
+    held.resolve();
+    await Promise.all([...running, next]);
+    deepEqual(begun, [0, 1, 2, 3, 4, 5, 7]);
+    deepEqual(timers.map(([ms]) => ms), [60_000, 60_000, ...Array(7).fill(90_000)]);
+  } finally {
+    globalThis.setTimeout = real;
+  }
+});
+
 Deno.test("a customer whose requests without number wait for each other keeps nobody out of its realm", async () => {
   await using realm = await testRealm();
   const customer = await realm.user();

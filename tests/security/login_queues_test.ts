@@ -1,6 +1,6 @@
 /** Whose logins wait, and for how long, while others flood their realm with them. */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { paging } from "../../routes/http/concurrency_limit.ts";
+import { paging, withConcurrencyLimit } from "../../routes/http/concurrency_limit.ts";
 import { openLoginQueues } from "../../routes/http/login_queues.ts";
 import { until } from "../support/eventually.ts";
 
@@ -100,7 +100,7 @@ Deno.test("of very many networks whose logins were right those of a realm with f
   ok(order.indexOf("198.51.100.1") < 3 + 2, `${order.indexOf("198.51.100.1")}`);
 });
 
-Deno.test("logins and pages whose database never answers give their turns back after a minute and a half", async () => {
+Deno.test("logins, pages and requests whose database never answers give their turns back after a minute and a half", async () => {
   const real = globalThis.setTimeout;
   const limits: (() => void)[] = [];
   const set = (work: () => void, ms: number) =>
@@ -110,18 +110,21 @@ Deno.test("logins and pages whose database never answers give their turns back a
     const queues = openLoginQueues();
     const pool = {};
     const never = () => new Promise<never>(() => {});
+    const customer = { user: "one", scopes: ["own" as const] };
     const hung = [
       ...Array.from({ length: 3 }, () => queues.inTurn({ realm: REALM, network: "one" }, never)),
       ...Array.from({ length: 2 }, () => paging(pool, never)),
+      ...Array.from({ length: 6 }, () => withConcurrencyLimit(pool, never, customer)),
     ].map(outcomeOf);
     const next = [
       queues.inTurn({ realm: REALM, network: "other" }, () => Promise.resolve("logged in")),
       paging(pool, () => Promise.resolve("read")),
+      withConcurrencyLimit(pool, () => Promise.resolve("done"), customer),
     ];
-    await until(() => limits.length === 5);
+    await until(() => limits.length === 11);
     for (const pass of limits.slice()) pass();
     deepEqual(new Set(await Promise.all(hung)), new Set(["service.overloaded"]));
-    deepEqual(await Promise.all(next), ["logged in", "read"]);
+    deepEqual(await Promise.all(next), ["logged in", "read", "done"]);
   } finally {
     globalThis.setTimeout = real;
   }
