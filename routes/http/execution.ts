@@ -158,7 +158,8 @@ export async function query<P, Q, B>(
   const pool = poolOf(call);
   const replica = replicaFor(call);
   if (replica !== null) {
-    const found = await withConcurrencyLimit(pool, async () => {
+    // Not in turns at the primary: where the replica is slow what only the primary answers waits for none of its reads.
+    const found = await withConcurrencyLimit(replica, async () => {
       if (check !== undefined) await runQuery(pool, check);
       return await readQuickly(call, replica, work);
     }, call.actor);

@@ -108,7 +108,7 @@ export async function inSteps<P, Q, B, Plan, T>(
   read: (db: Db, plan: Plan) => Promise<T>,
 ): Promise<{ view: T; headers: Record<string, string> }> {
   const { pool } = call.realm!;
-  return await withConcurrencyLimit(pool, async () => {
+  return await withConcurrencyLimit(replicaFor(call) ?? pool, async () => {
     const plan = await runQuery(pool, decide);
     const parts = await openParts(call, pool);
     return { view: await parts.read((db) => read(db, plan)), headers: parts.headers };

@@ -1,11 +1,13 @@
 /** What one user, or the customers of a realm together, may take of what all of its users share. */
 import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
+import { createApp } from "../../routes/http/app.ts";
 import { listing, searching, withConcurrencyLimit } from "../../routes/http/concurrency_limit.ts";
 import { reserveLargeBody } from "../../routes/http/large_bodies.ts";
 import { streamOf } from "../../routes/http/exports.ts";
 import { openPlaces } from "../../routes/http/stream_places.ts";
 import type { Scope } from "../../domain/actor.ts";
-import { testRealm } from "../support/realm.ts";
+import type { RealmReplica } from "../../domain/realms/replica_reads.ts";
+import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
 Deno.test("withConcurrencyLimit() leaves places to others, however many requests one user or several have", async () => {
@@ -77,6 +79,35 @@ Deno.test("a request that waits too long for its turn is never begun, and one th
   } finally {
     globalThis.setTimeout = real;
   }
+});
+
+Deno.test("requests that wait for a slow replica hold up none that the primary alone answers", async () => {
+  await using realm = await testRealm();
+  const context = (await realm.services.realms.find(realm.id))!;
+  const over = Promise.withResolvers<null>();
+  let reads = 0;
+  const replica: RealmReplica = {
+    read: () => (reads++, over.promise),
+    catchUp: () => over.promise,
+    noteWrite() {},
+  };
+  const slow = Object.create(context, { replica: { value: replica } });
+  const realms = { ...realm.services.realms, find: () => slow };
+  const app = createApp({ ...realm.services, realms }, PLATFORM_KEY);
+  const [customer, other] = [await realm.user(), await realm.user()];
+  const get = async ({ key }: { key: string }, path: string) => {
+    const request = new Request(`http://purser.test${path}`, { headers: { "x-api-key": key } });
+    const answer = await app(request, "127.0.0.1");
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  const lists = Array.from({ length: 20 }, () => get(customer, "/v1/accounts"));
+  await until(() => reads === 6);
+  let beside = 0;
+  const users = get(other, "/v1/users").then((status) => beside = status);
+  await until(() => beside === 200).finally(() => over.resolve(null));
+  await users;
+  deepEqual(new Set(await Promise.all(lists)), new Set([200]));
 });
 
 Deno.test("a customer whose requests without number wait for each other keeps nobody out of its realm", async () => {
