@@ -1,5 +1,6 @@
 /** The collection of withdrawals: records whose free-form part alone can be changed. @module */
 import { selectReceivers } from "../../db/accounts/own_addresses.ts";
+import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Db } from "../../db/database.ts";
 import { selectWithdrawals, type WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
 import { type Collection, ENTITY_COLUMNS, textColumn } from "../collections/collection.ts";
@@ -8,12 +9,13 @@ import { viewWithdrawal } from "./withdrawal_views.ts";
 
 /** The accounts of this realm that the destinations are addresses of. */
 async function receiversOf(db: Db, rows: WithdrawalRow[]): Promise<(string | null)[]> {
-  const accounts = await selectReceivers(db, rows);
-  return rows.map(({ chain, network, destination }) =>
-    accounts.find((one) =>
-      one.chain === chain && one.network === network && one.address === destination
-    )?.account ?? null
-  );
+  const found = await selectReceivers(db, rows);
+  const accounts = new Map(found.map((one) => [placeOf(one.address, one), one.account]));
+  return rows.map((row) => accounts.get(placeOf(row.destination, row)) ?? null);
+}
+
+function placeOf(address: string, { chain, network }: NetworkKey): string {
+  return `${chain} ${network} ${address}`;
 }
 
 /** The collection of withdrawals. */
