@@ -34,6 +34,11 @@ export async function afterwards<T>(read: Promise<T>): Promise<T> {
   }
 }
 
+/** The failure of work that the database has not answered for so long that nobody waits any more: it may be done yet. */
+export function unanswered(): Error {
+  return new Contention("the database did not answer in time", { mayBeDone: true });
+}
+
 /** Constraints that a row of a caller breaks whose user has gone, or has fewer rights than when its key was given. */
 const OF_CALLERS = /_owner_fkey$|^api_keys_within_user$/;
 

@@ -5,6 +5,7 @@
  * @module
  */
 import { type Actor, reachesRealm } from "../../domain/actor.ts";
+import { unanswered } from "../../domain/failures.ts";
 import { busy, type Caller, inTurn, type Line, lineOf, makeRoom, newLine } from "./turns.ts";
 
 const REQUESTS_MAX = 1000;
@@ -53,7 +54,6 @@ interface Taken {
 /** Whose work it is: of a user, or of nobody, with the scopes of its key. */
 export type Whose = Pick<Actor, "user" | "scopes">;
 
-const LATE = "the database did not answer in time";
 const taken = new WeakMap<object, Taken>();
 const ofHouse = new WeakMap<object, Line>();
 const ofCustomers = new WeakMap<object, Line>();
@@ -66,7 +66,8 @@ const ofCustomers = new WeakMap<object, Line>();
  * Not inside of other such work at the same pool: that would wait for its own turn.
  *
  * @param whose whose work it is; without, it is the service's own
- * @throws {DomainError} service.overloaded
+ * @throws {DomainError} service.overloaded: nothing was done
+ * @throws {Contention} where the database did not answer in time
  */
 export async function withConcurrencyLimit<T>(
   pool: object,
@@ -94,7 +95,7 @@ async function amongOthers<T>(
   const timed = () => inTime(work);
   if (line.running < RUNNING_MAX) return await inTurn(line, RUNNING_MAX, timed, { user });
   const waiting = new AbortController();
-  const timer = setTimeout(() => waiting.abort(busy(LATE)), TURN_WAIT_MS);
+  const timer = setTimeout(() => waiting.abort(busy("too many requests were ahead")), TURN_WAIT_MS);
   return await inTurn(line, RUNNING_MAX, () => {
     clearTimeout(timer);
     return timed();
@@ -104,14 +105,11 @@ async function amongOthers<T>(
 /**
  * Does work that uses the database, and takes no place: what takes turns must not hold one for ever.
  *
- * @throws {DomainError} service.overloaded
+ * @throws {Contention} after its time: it may be done yet
  */
 export async function inTime<T>(work: () => Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(busy(LATE)),
-    DATABASE_TIMEOUT_MS,
-  );
+  const timer = setTimeout(() => reject(unanswered()), DATABASE_TIMEOUT_MS);
   try {
     return await Promise.race([work(), late]);
   } finally {
