@@ -5,6 +5,7 @@
  * @module
  */
 import { type Actor, reachesRealm } from "../../domain/actor.ts";
+import { parseIp, subscriberOf } from "../../domain/ip_addresses.ts";
 import { type LargeBodySlot, reserveLargeBody } from "./large_bodies.ts";
 import { busy } from "./turns.ts";
 import { BODY_MAX } from "./validation.ts";
@@ -37,7 +38,7 @@ export interface BodyHold {
   leave(): void;
 }
 
-/** Whose body it is: a user's, or where there is none, that of a network address. */
+/** Whose body it is: a user's, or where there is none, that of whoever has a network address. */
 export type BodySender = Pick<Actor, "user" | "scopes" | "address">;
 
 /**
@@ -46,7 +47,7 @@ export type BodySender = Pick<Actor, "user" | "scopes" | "address">;
  */
 export function openBodyHold(pool: object, { user, scopes, address }: BodySender): BodyHold {
   const isHouse = reachesRealm({ scopes });
-  const whose = user || address || "";
+  const whose = user || subscriberAt(address);
   let mine = 0;
   let slot: LargeBodySlot | undefined;
   return {
@@ -64,6 +65,12 @@ export function openBodyHold(pool: object, { user, scopes, address }: BodySender
       mine = 0;
     },
   };
+}
+
+/** An owner of a /48 has very many addresses: they count as one. */
+function subscriberAt(address: string | null): string {
+  const ip = address === null ? null : parseIp(address);
+  return ip === null ? address ?? "" : subscriberOf(ip);
 }
 
 function take(

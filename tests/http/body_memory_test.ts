@@ -31,6 +31,19 @@ Deno.test("of the memory of bodies a user has at most as much as is left, and cu
   for (const one of Array.from({ length: 12 }, () => hold("one", MIB))) one.leave();
 });
 
+Deno.test("of the memory of bodies callers without a key have shares by their networks", () => {
+  const pool = {};
+  const hold = (address: string, size = MIB) => {
+    const one = openBodyHold(pool, { user: "", scopes: [], address });
+    one.grow(size);
+    return one;
+  };
+  const all = Array.from({ length: 12 }, (_, i) => hold(`2001:db8:1:${i}::1`));
+  throws(() => hold("2001:db8:1:ffff::1"), { code: "service.overloaded" });
+  all.push(hold("2001:db8:2::1"), hold("192.0.2.1"), hold("192.0.2.2"));
+  for (const one of all) one.leave();
+});
+
 Deno.test("of the memory of all realms one has at most as much as is left", () => {
   const all: { leave(): void }[] = [];
   const counts = Array.from({ length: 10 }, () => {
