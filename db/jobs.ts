@@ -159,9 +159,12 @@ export async function markDone(db: Db, job: JobRow): Promise<void> {
 /** A job that has just died. */
 export type DeadRow = Pick<JobRow, "id" | "name" | "payload" | "attempts">;
 
+/** Attempts that a job which waits for others has left at least: workers may be lost meanwhile. */
+const LEFT_MIN = 6;
+
 /**
  * Schedules a failed job again, or marks it dead after its last attempt; gives it where it is dead. One that waits for
- * others keeps a half of its attempts: workers may be lost meanwhile.
+ * others is given more attempts. None is taken back from the count, by which attempts whose lease ran out are known.
  */
 export async function markFailed(
   db: Db,
@@ -172,7 +175,7 @@ export async function markFailed(
 ): Promise<DeadRow | null> {
   if (waits) {
     await db`
-      update jobs set state = 'ready', attempts = least(attempts, attempts_max / 2),
+      update jobs set state = 'ready', attempts_max = greatest(attempts_max, attempts + ${LEFT_MIN}),
         last_error = ${error}, locked_until = null,
         run_at = now() + make_interval(secs => ${delayMs / 1000}::double precision)
       where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;

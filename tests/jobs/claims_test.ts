@@ -110,6 +110,21 @@ test("a job that fails comes back later, and is laid aside after its last attemp
   equal(await stateOf(realm, id), "dead");
 });
 
+test("a job that waits for a node has another token in each attempt, however long it waits", async (realm) => {
+  const id = await add(realm);
+  const [lost] = await claimJobs(realm.pool.sql, 0, limits(1));
+  await reapJobs(realm.pool.sql);
+  const tokens = new Set([lost.attempts]);
+  for (let attempt = 2; attempt <= 20; attempt++) {
+    const [job] = await claimed(realm);
+    equal(tokens.has(job.attempts), false);
+    tokens.add(job.attempts);
+    await markFailed(realm.pool.sql, job, "no", 0, true);
+    equal(await stateOf(realm, id), "ready");
+  }
+  await markDone(realm.pool.sql, (await claimed(realm))[0]);
+});
+
 test("a released job is as if it had never been taken", async (realm) => {
   const id = await add(realm);
   const [job] = await claimed(realm);
