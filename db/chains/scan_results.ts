@@ -34,17 +34,22 @@ export async function upsertCoins(
       set height = excluded.height, matures_at = excluded.matures_at`;
 }
 
-/** Records which inputs and coins a block showed as used up, and the transaction that used them. */
+/**
+ * Records which inputs and coins a block showed as used up, and the transaction that used them. That a reserved input is
+ * counts by the word of as many nodes as the quorum: one node alone may show bytes of ours in a block, and an order of
+ * which another has used the nonce would wait for them for ever.
+ */
 export async function markConsumed(
   tx: Tx,
   place: NetworkKey,
-  consumed: readonly { input: string; hash: string; height: number }[],
+  consumed: readonly { input: string; hash: string; height: number; few?: boolean }[],
 ): Promise<void> {
   const inputs = consumed.map(({ input }) => input);
   await tx`
     update reserved_inputs c set consumed_by = g.hash, consumed_height = g.height
-    from jsonb_to_recordset(${tx.json(consumed as never)}) g(input text, hash text, height bigint)
-    where c.input = g.input and c.ctid = any (array(
+    from jsonb_to_recordset(${tx.json(consumed as never)})
+      g(input text, hash text, height bigint, few boolean)
+    where c.input = g.input and g.few is not true and c.ctid = any (array(
       select f.ctid from unnest(${inputs}::text[]) k,
         lateral (select ctid from reserved_inputs where chain = ${place.chain}
           and network = ${place.network} and input = k offset 0) f))`;

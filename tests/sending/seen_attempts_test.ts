@@ -24,6 +24,9 @@ Deno.test("an order on an EVM chain is not dropped while a scanned block shows i
   const attempts = await reading(realm.pool, (db) => selectAttempts(db, id));
   const proven = () => realm.command((tx) => assertProven(tx, order, attempts));
   await proven();
+  const alone = { input, hash, height: 7, few: true };
+  await realm.command((tx) => markConsumed(tx, PLACE, [alone])); // the word of one node
+  await proven();
   await realm.command((tx) => markConsumed(tx, PLACE, [{ input, hash, height: 7 }]));
   await rejects(proven(), /can never be mined, and block 7, which was scanned, has it/);
   await realm.command((tx) => forgetAbove(tx, PLACE, 6));
