@@ -40,6 +40,16 @@ export async function forgetSeenAbove(
         and o.chain = ${chain} and o.network = ${network})`;
 }
 
+/** Forgets the block in which a scan saw an attempt that was given up, unless it was seen in another one since. */
+export async function forgetSeen(
+  tx: Tx,
+  { hash, height }: { hash: string; height: number },
+): Promise<void> {
+  await tx`
+    update order_attempts set seen_height = null
+    where hash = ${hash} and seen_height = ${height} and proof = 'expired' and late_order_id is null`;
+}
+
 /**
  * Reads by what a scanned block shows that one of an order's transactions is mined: its bytes, or what used up an input
  * of the order; null where none does.

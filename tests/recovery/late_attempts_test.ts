@@ -1,5 +1,5 @@
 /** Payments on Solana that nodes call expired although a block has them, or will have them. */
-import { deepEqual, equal, fail, match, rejects } from "node:assert/strict";
+import { deepEqual, equal, fail, match, ok, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import type { OnCheckpoint } from "../../workers/sending/order_work.ts";
@@ -212,6 +212,61 @@ Deno.test("a plan on Solana that nodes kept waiting for too long within one run 
     );
   deepEqual(await attempts(), [{ proof: "unsigned", signed: false }]);
   equal((await ramp.finish(id)).status, "DONE");
+});
+
+Deno.test("a block of the future is not the time of a quarantine on Solana, which would not end before it", async () => {
+  await using scene = await openScene();
+  const { ramp: { realm, node, poller }, faulty } = scene;
+  await poller.advance();
+  await rowsOf(
+    realm,
+    `update ramps set quarantined = '{"detail": "a trial", "at": 1}' where next_index > 0`,
+  );
+  faulty.trick = async ({ method, params }) =>
+    method === "getBlock"
+      ? { ...await node.rpc<object>(method, ...params), blockTime: 4e9 }
+      : undefined;
+  await poller.advance();
+  const [told] = await reconcile(realm, () => fail("nobody is asked"));
+  match(told.obstacles.join(), /the newest block is of the future/);
+  faulty.trick = () => undefined;
+  await poller.advance();
+  await poller.advance();
+  const [{ time }] = await rowsOf<{ time: number | null }>(
+    realm,
+    "select (quarantined ->> 'block_time')::float8 as time from ramps where next_index > 0",
+  );
+  ok(time !== null && Math.abs(time - Date.now() / 1000) < 86_400);
+});
+
+Deno.test("a payment on Solana that nodes only seemed to have mined late is given up again by reconcile, once it has expired and its block was read anew without it", async () => {
+  await using scene = await openScene();
+  const { ramp, faulty } = scene;
+  const { realm, node } = ramp;
+  const { id, kept } = await pay(scene);
+  await giveUp(scene, kept);
+  faulty.trick = () => undefined;
+  equal((await ramp.finish(id)).status, "DONE");
+  const [{ hash }] = await attemptsOf(ramp);
+  const top = "(select max(height) from chain_cursors where chain = 'SOLANA')";
+  await rowsOf(realm, `update order_attempts set seen_height = ${top} where hash = $1`, [hash]);
+  await rowsOf(
+    realm,
+    `update ramps set quarantined = jsonb_build_object('detail', 'a lie', 'at', 1, 'height', ${top})
+      where next_index > 0`,
+  );
+  const nobody = () => fail("nobody is asked");
+  const [early] = await reconcile(realm, nobody);
+  match(early.obstacles.join(), /too few nodes show it in a final one/);
+  await expireTransactions(node);
+  await node.mine();
+  await dateQuarantines(realm, 1);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.lifted, report.obstacles, report.taken], [true, [], []]);
+  deepEqual((await attemptsOf(ramp)).map(({ proof, booked }) => [proof, booked]), [
+    ["expired", false],
+    [null, false],
+  ]);
 });
 
 /** Takes a step of a withdrawal's order, without a scan. */

@@ -108,12 +108,12 @@ export async function haltRealm(realm: TestRealm): Promise<void> {
   await realm.command((tx) => quarantine(tx, actor, null, OLDER));
 }
 
-/** Dates the quarantines of a realm by the time of its chains, in Unix seconds. */
+/** Dates the quarantines of a realm by the time of its chains and by clocks, in Unix seconds. */
 export async function dateQuarantines(realm: TestRealm, seconds: number): Promise<void> {
   await realm.command((tx) =>
     tx`update ramps set quarantined = quarantined || jsonb_build_object('block_time', ${
       Math.round(seconds)
-    }::float8)
+    }::float8, 'at', ${Math.round(seconds) * 1000}::float8)
       where quarantined is not null`
   );
 }

@@ -5,7 +5,11 @@
  */
 import type { QuarantinedRamp } from "../../db/recovery/recoveries.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
-import { type LateAttempt, selectLateAttempts } from "../../db/sending/late_attempts.ts";
+import {
+  forgetSeen,
+  type LateAttempt,
+  selectLateAttempts,
+} from "../../db/sending/late_attempts.ts";
 import { selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
@@ -19,6 +23,7 @@ import type { TransactionStatus } from "../chains/outgoing.ts";
 import { readFound } from "../sending/found_transactions.ts";
 import { signedOf } from "../sending/signing.ts";
 import type { WorkerContext } from "../worker_context.ts";
+import type { Reread } from "./unknown_signatures.ts";
 
 /** Where such transactions are sought. */
 export interface LateSearch {
@@ -26,9 +31,13 @@ export interface LateSearch {
   readonly chain: Chain;
   readonly place: ChainNetwork;
   readonly ramps: readonly QuarantinedRamp[];
+  readonly reread: Reread;
 }
 
-/** Recovers them; one that cannot be booked yet is an obstacle. */
+/**
+ * Recovers them; one that cannot be booked yet is an obstacle. One that nodes only seemed to have mined is given up again:
+ * its block was read anew without it, and as many nodes as the quorum prove that it has expired.
+ */
 export async function takeMinedLate(work: LateSearch, obstacles: string[]): Promise<Taken[]> {
   const { context, place } = work;
   const ids = work.ramps.map(({ account }) => account);
@@ -37,6 +46,10 @@ export async function takeMinedLate(work: LateSearch, obstacles: string[]): Prom
   for (const one of late) {
     try {
       const found = await readLate(work, one);
+      if (found === null) {
+        await context.step((tx) => forgetSeen(tx, one));
+        continue;
+      }
       const result = await context.step((tx) => takeIn(tx, context.actor, place, found), {
         lockLedger: true,
       });
@@ -50,14 +63,15 @@ export async function takeMinedLate(work: LateSearch, obstacles: string[]): Prom
 }
 
 /**
- * Reads what one moved, by the word of as many nodes as the quorum.
+ * Reads what one moved, by the word of as many nodes as the quorum; null where they prove that it is in no block, and the
+ * one in which a scan saw it has been read anew without it.
  *
  * @throws {ChainError} `unavailable` while too few nodes show it in a final block
  */
 async function readLate(
-  { context, chain, place }: LateSearch,
+  { context, chain, place, reread }: LateSearch,
   { hash, height, order: id }: LateAttempt,
-): Promise<FoundTransaction> {
+): Promise<FoundTransaction | null> {
   const { order, attempts, members } = await reading(context.pool, async (db) => ({
     order: (await selectOrder(db, id))!,
     attempts: await selectAttempts(db, id),
@@ -66,6 +80,9 @@ async function readLate(
   const signed = signedOf(attempts.find((one) => one.hash === hash)!);
   const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
   const status = await chain.status({ attempts: [signed], since: order.since ?? 0, depth });
+  const isReread = height >= reread.from && height <= reread.to && !reread.shown.has(hash) &&
+    reread.addresses.has(order.sender);
+  if (isReread && status.state === "dropped" && status.proof === "expired") return null;
   if (!isFinal(status)) {
     throw new ChainError(
       "unavailable",

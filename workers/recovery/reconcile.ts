@@ -195,9 +195,9 @@ async function waitsOf(work: Work, head: Head): Promise<string[]> {
   const own = new Set(work.ramps.map(({ account }) => account));
   const ramps = (await reading(context.pool, selectQuarantinedRamps))
     .filter(({ account }) => own.has(account));
-  const waits = [waitForInFlight(chain, ramps, head), await waitForPool(work)];
   // The clock of one of the two may be behind.
   const now = Math.max(context.actor.at, await reading(context.pool, selectDatabaseTime));
+  const waits = [waitForInFlight(chain, ramps, head, now), await waitForPool(work)];
   if (head.time * 1000 < now - BEHIND_MS && options.behind !== true) {
     const when = new Date(head.time * 1000).toISOString();
     waits.push(
@@ -259,13 +259,13 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   const used = chain.nonces === null
     ? null
     : await usedNonces(work, chain.nonces, { ramps: ids, obstacles });
-  const mined = used !== null
-    ? used.found
-    : chain.traits.coins
-    ? await reading(context.pool, (db) => selectUnknownSpends(db, place, ids))
+  const reread = chain.traits.validity === null
+    ? null
     : await findUnknownSignatures(context, chain, { place, ramps: ids, from: work.from });
+  const mined = used?.found ?? reread?.unknown ??
+    await reading(context.pool, (db) => selectUnknownSpends(db, place, ids));
   // First: of payments that are alike, each withdrawal's own is its.
-  const taken = chain.traits.validity === null ? [] : await takeMinedLate(work, obstacles);
+  const taken = reread === null ? [] : await takeMinedLate({ ...work, reread }, obstacles);
   const { height, finalized } = await chain.head();
   const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
   const top = chain.traits.finalOnly ? finalized ?? -1 : height + 1 - depth;

@@ -11,17 +11,31 @@ import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { markSeen } from "../../domain/deposits/scan_results.ts";
 import type { Chain } from "../chains/chain.ts";
 import type { Head } from "../chains/observations.ts";
+import { FUTURE_MS } from "../scanning/timed_quarantines.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
+/** What blocks that were read anew show of our signatures. */
+export interface Reread {
+  /** Transactions that the database does not know, oldest first. */
+  readonly unknown: readonly { hash: string; height: number }[];
+  /** The hashes of all that keys of the ramps signed. */
+  readonly shown: ReadonlySet<string>;
+  /** The addresses of these keys. */
+  readonly addresses: ReadonlySet<string>;
+  /** The first and the last final block. */
+  readonly from: number;
+  readonly to: number;
+}
+
 /**
- * Finds the unknown transactions that keys of some ramps signed in the blocks from a height on, oldest first. The final
- * blocks of known ones are recorded: those that were given up are recovered by that.
+ * Finds the unknown transactions that keys of some ramps signed in the blocks from a height on. The final blocks of known
+ * ones are recorded: those that were given up are recovered by that.
  */
 export async function findUnknownSignatures(
   context: WorkerContext,
   chain: Chain,
   of: { place: ChainNetwork; ramps: readonly string[]; from: number },
-): Promise<{ hash: string; height: number }[]> {
+): Promise<Reread> {
   const senders = await reading(context.pool, (db) => selectSenders(db, of.place, of.ramps));
   const addresses = new Set(senders.map(({ address }) => address));
   const watch = { addresses, inputs: new Set<string>(), contracts: new Set<string>() };
@@ -37,23 +51,32 @@ export async function findUnknownSignatures(
   }
   const hashes = [...heights.keys()];
   const known = new Set(await reading(context.pool, (db) => selectKnownHashes(db, hashes)));
-  return [...heights].filter(([hash]) => !known.has(hash))
+  const unknown = [...heights].filter(([hash]) => !known.has(hash))
     .map(([hash, height]) => ({ hash, height }));
+  const to = Math.min(head.height, head.finalized ?? -1);
+  return { unknown, shown: new Set(hashes), addresses, from: of.from, to };
 }
 
 /**
  * Gives the reason why ramps stay in quarantine while a transaction that a newer database signed may
  * still be mined; null once the blocks are beyond that time. Only the time of blocks counts: a chain that
- * stands still takes the transaction when it continues, and the clock of a process may be wrong.
+ * stands still takes the transaction when it continues. They are to be beyond the newest block that was read after the
+ * quarantine had begun, as the clock of its process may have been behind, and beyond that clock too, as nodes may lag and
+ * what lies above the blocks that they know is not searched. A clock that was far ahead counts for nothing.
+ *
+ * @param now milliseconds since the epoch, as the later one of two clocks tells
  */
 export function waitForInFlight(
   { traits: { validity } }: Pick<Chain, "traits">,
   ramps: readonly Pick<QuarantinedRamp, "quarantined">[],
   head: Pick<Head, "time">,
+  now: number,
 ): string | null {
   if (validity === null) return null;
-  const begun = ramps.map(({ quarantined }) => quarantined.block_time ?? Infinity);
-  const until = Math.max(...begun) * 1000 + validity.minedWithinMs;
+  const begun = ramps.map(({ quarantined: { at, block_time = Infinity } }) =>
+    Math.max(block_time * 1000, at > now + FUTURE_MS ? 0 : at)
+  );
+  const until = Math.max(...begun) + validity.minedWithinMs;
   if (head.time * 1000 > until) return null;
   if (until === Infinity) return "no block was read yet since the quarantine began: run it again";
   const when = new Date(until).toISOString();

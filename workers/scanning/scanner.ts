@@ -41,8 +41,6 @@ const EMPTY_PASSES_MAX = 64;
 /** A range is recorded at this many blocks or transfers. */
 const RANGE_BLOCKS = 64;
 const RANGE_TRANSFERS = 500;
-/** Largest difference of a block's time from the clock that is believed. */
-const FUTURE_MS = 7_200_000;
 /** Most blocks that a lone node may gain at once, and in addition for each second. */
 const JUMP_BLOCKS = 100_000;
 const BLOCKS_PER_S_MAX = 10;
@@ -118,17 +116,13 @@ async function readNewBlocks(
   return reached > start.height ? "more" : "stuck";
 }
 
-/**
- * Refuses an implausible newest block: one from the future, or, with a single node, one further
- * ahead than any chain gets in that time.
- */
+/** Refuses an implausible newest block: with a single node, one further ahead than any chain gets in that time. */
 function assertPlausible(chain: Chain, head: Head, known: CursorRow, now: number): void {
-  const fault = (why: string) => new ChainError("unavailable", `the newest block is ${why}`);
-  if (head.time * 1000 > now + FUTURE_MS) throw fault("of the future");
   const sinceMs = Math.max(0, now - known.scanned_at);
   const most = known.head + JUMP_BLOCKS + BLOCKS_PER_S_MAX * (sinceMs / 1000);
   if (chain.quorum > 1 || head.height <= most) return;
-  throw fault(`${head.height - known.head} blocks ahead of the last`);
+  const ahead = `${head.height - known.head} blocks ahead of the last`;
+  throw new ChainError("unavailable", `the newest block is ${ahead}`);
 }
 
 /** Records problems for operators: nodes that contradict each other, deposits that wait. */

@@ -2,23 +2,34 @@
 import { noteBlockTime, selectUntimedQuarantines } from "../../db/sending/quarantine.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
-import type { Chain } from "../chains/chain.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Head } from "../chains/observations.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
+/** A newest block that is dated this much later than now is not followed; nor is a clock that was so far ahead. */
+export const FUTURE_MS = 7_200_000;
+
 /**
  * Reads the newest block, and notes its time for the ramps in quarantine for which none was noted: the quarantine had
- * begun before it was read. So a reconciliation can tell when nothing that was signed before can be mined any more, by
- * the blocks alone: the clock of the process that began the quarantine may be wrong.
+ * begun before it was read. So a reconciliation can tell when nothing that was signed before can be mined any more,
+ * though the clock of the process that began the quarantine was behind. The time of a block of the future is not noted:
+ * the quarantine would not end before it, though its node were gone.
+ *
+ * @throws {ChainError} `unavailable` where the block is of the future
  */
 export async function readTimedHead(
   context: WorkerContext,
   chain: Chain,
   place: ChainNetwork,
 ): Promise<Head> {
-  if (chain.traits.validity === null) return await chain.head();
-  const untimed = await reading(context.pool, (db) => selectUntimedQuarantines(db, place));
+  const untimed = chain.traits.validity === null
+    ? []
+    : await reading(context.pool, (db) => selectUntimedQuarantines(db, place));
   const head = await chain.head();
+  const now = Math.max(context.actor.at, Date.now()); // a reconciliation may take hours
+  if (head.time * 1000 > now + FUTURE_MS) {
+    throw new ChainError("unavailable", "the newest block is of the future");
+  }
   if (untimed.length > 0) await context.step((tx) => noteBlockTime(tx, untimed, head.time));
   return head;
 }
