@@ -10,11 +10,11 @@ import { viewWithdrawal } from "./withdrawal_views.ts";
 /** The accounts of this realm that the destinations are addresses of. */
 async function receiversOf(db: Db, rows: WithdrawalRow[]): Promise<(string | null)[]> {
   const found = await selectReceivers(db, rows);
-  const accounts = new Map(found.map((one) => [placeOf(one.address, one), one.account]));
-  return rows.map((row) => accounts.get(placeOf(row.destination, row)) ?? null);
+  const accounts = new Map(found.map((one) => [addressKey(one.address, one), one.account]));
+  return rows.map((row) => accounts.get(addressKey(row.destination, row)) ?? null);
 }
 
-function placeOf(address: string, { chain, network }: NetworkKey): string {
+function addressKey(address: string, { chain, network }: NetworkKey): string {
   return `${chain} ${network} ${address}`;
 }
 
