@@ -24,7 +24,10 @@ const MODULES = {
     Deno.test(function loops() { Deno.writeTextFileSync(HANGS, ""); for (;;); });
     Deno.test({ name: "passes behind a loop", fn() {} });`,
   ends: `
-    Deno.test("ends its process", () => Deno.kill(Deno.pid, "SIGKILL"));
+    Deno.test("ends its process", async () => {
+      await new Promise((resolve) => setTimeout(resolve, 1000)); // the reporter, a thread of its own, prints the title
+      Deno.kill(Deno.pid, "SIGKILL");
+    });
     Deno.test("passes behind an end", () => {});`,
   throws: `
     Deno.test("is under way", async () => {
