@@ -423,7 +423,7 @@ constraint chain_orders_nonce_check CHECK ((nonce >= 0))
 constraint chain_orders_pkey PRIMARY KEY (id)
 constraint chain_orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'batch'::text, 'sweep'::text, 'cpfp'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text, 'recovered'::text])))
 constraint chain_orders_reason TRIGGER DEFERRABLE INITIALLY DEFERRED
-constraint chain_orders_refund CHECK (((refund = (0)::numeric) OR ((height IS NOT NULL) AND succeeded AND ((purpose = 'recovered'::text) OR ((purpose = 'sweep'::text) AND (contract <> ''::text)))))) NOT VALID
+constraint chain_orders_refund CHECK (((refund = (0)::numeric) OR ((height IS NOT NULL) AND succeeded AND ((purpose = 'recovered'::text) OR ((purpose = 'sweep'::text) AND (contract <> ''::text))))))
 constraint chain_orders_refund_check CHECK ((refund >= (0)::numeric))
 constraint chain_orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
 constraint chain_orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'batched'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dropped'::text, 'canceled'::text])))
@@ -877,6 +877,7 @@ table external_ramps (
   hint text not null
   status text not null default 'PENDING'::text
   assets jsonb not null default '[]'::jsonb
+  failures integer not null default 0
   checked_at timestamp with time zone
   check_at timestamp with time zone not null default now()
   data jsonb not null default '{}'::jsonb
@@ -885,13 +886,12 @@ table external_ramps (
   deleted_at timestamp with time zone
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
-  failures integer not null default 0
 )
 constraint external_ramps_assets_check CHECK ((jsonb_typeof(assets) = 'array'::text))
 constraint external_ramps_checked CHECK (((status = 'PENDING'::text) OR (checked_at IS NOT NULL)))
 constraint external_ramps_credentials_check CHECK (((octet_length(credentials) >= 61) AND (octet_length(credentials) <= 8192)))
 constraint external_ramps_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
-constraint external_ramps_failures CHECK ((failures >= 0)) NOT VALID
+constraint external_ramps_failures CHECK ((failures >= 0))
 constraint external_ramps_hint_check CHECK (((length(hint) >= 1) AND (length(hint) <= 5)))
 constraint external_ramps_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id)
 constraint external_ramps_key_fkey FOREIGN KEY (key) REFERENCES exchange_keys(id)
@@ -1065,6 +1065,7 @@ table jobs (
   state text not null default 'ready'::text
   serial_key text
   dedupe text
+  share text
   attempts integer not null default 0
   attempts_max integer not null default 12
   run_at timestamp with time zone not null default now()
@@ -1075,13 +1076,12 @@ table jobs (
   discard_reason text
   finished_at timestamp with time zone
   created_at timestamp with time zone not null default now()
-  share text
 )
 constraint jobs_attempts_max_check CHECK ((attempts_max > 0))
 constraint jobs_discard_reason_check CHECK (((length(discard_reason) >= 1) AND (length(discard_reason) <= 500)))
 constraint jobs_discarded CHECK ((((state = 'discarded'::text) = (discard_reason IS NOT NULL)) AND ((discarded_by IS NULL) OR (discard_reason IS NOT NULL)) AND ((state <> 'discarded'::text) OR (name = ANY (ARRAY['exchange.check'::text, 'message.send'::text, 'persons.sync'::text])))))
 constraint jobs_pkey PRIMARY KEY (id)
-constraint jobs_share CHECK (((length(share) >= 1) AND (length(share) <= 100))) NOT VALID
+constraint jobs_share CHECK (((length(share) >= 1) AND (length(share) <= 100)))
 constraint jobs_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'running'::text, 'done'::text, 'dead'::text, 'discarded'::text])))
 constraint jobs_traceparent_check CHECK ((traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-01$'::text))
 CREATE INDEX jobs_dead ON jobs USING btree (id) WHERE (state = 'dead'::text)
@@ -1312,9 +1312,9 @@ table order_attempts (
   proof_by text
   proof_height integer
   proof_reached bigint
-  created_at timestamp with time zone not null
   seen_height integer
   late_order_id uuid
+  created_at timestamp with time zone not null
 )
 constraint order_attempts_attempt_check CHECK ((attempt > 0))
 constraint order_attempts_borne CHECK (((borne_by = 'sender'::text) OR cancels))
@@ -1322,8 +1322,8 @@ constraint order_attempts_borne_by_check CHECK ((borne_by = ANY (ARRAY['sender':
 constraint order_attempts_bounded CHECK (((raw IS NULL) OR (cardinality(inputs) > 0) OR (expires IS NOT NULL) OR (plan = '{}'::text)))
 constraint order_attempts_dropped CHECK ((dropped = (proof IS NOT NULL)))
 constraint order_attempts_expires CHECK (((expires IS NULL) OR ((((expires ->> 'height'::text))::bigint IS NULL) <> (((expires ->> 'time'::text))::bigint IS NULL))))
-constraint order_attempts_late CHECK (((late_order_id IS NULL) OR ((NOT (proof IS DISTINCT FROM 'expired'::text)) AND (seen_height IS NOT NULL) AND (late_order_id <> order_id)))) NOT VALID
-constraint order_attempts_late_order_id_fkey FOREIGN KEY (late_order_id) REFERENCES chain_orders(id) NOT VALID
+constraint order_attempts_late CHECK (((late_order_id IS NULL) OR ((NOT (proof IS DISTINCT FROM 'expired'::text)) AND (seen_height IS NOT NULL) AND (late_order_id <> order_id))))
+constraint order_attempts_late_order_id_fkey FOREIGN KEY (late_order_id) REFERENCES chain_orders(id)
 constraint order_attempts_order_id_fkey FOREIGN KEY (order_id) REFERENCES chain_orders(id)
 constraint order_attempts_pkey PRIMARY KEY (order_id, attempt)
 constraint order_attempts_proof CHECK ((((proof = 'consumed'::text) IS NOT TRUE) OR ((proof_height IS NOT NULL) AND (proof_by IS DISTINCT FROM hash))))
@@ -1331,7 +1331,7 @@ constraint order_attempts_proof_check CHECK ((proof = ANY (ARRAY['consumed'::tex
 constraint order_attempts_proof_height_check CHECK ((proof_height >= 0))
 constraint order_attempts_proof_reached_check CHECK ((proof_reached >= 0))
 constraint order_attempts_reached CHECK (((proof_reached IS NULL) OR (proof = 'expired'::text)))
-constraint order_attempts_seen CHECK ((seen_height >= 0)) NOT VALID
+constraint order_attempts_seen CHECK ((seen_height >= 0))
 constraint order_attempts_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_attempts_signed CHECK (((hash IS NULL) = (raw IS NULL)))
 constraint order_attempts_unreadable CHECK (((NOT unreadable) OR (plan = '{}'::text)))
@@ -1504,6 +1504,7 @@ table ramp_transfers (
   asked_at timestamp with time zone
   reference text
   claimed text
+  claims jsonb not null default '[]'::jsonb
   exchange_status text
   exchange_amount numeric
   exchange_fee numeric
@@ -1519,7 +1520,6 @@ table ramp_transfers (
   error jsonb
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
-  claims jsonb not null default '[]'::jsonb
 )
 constraint ramp_transfers_account_fkey FOREIGN KEY (account) REFERENCES accounts(id)
 constraint ramp_transfers_address CHECK (((kind = 'withdraw'::text) OR (address IS NOT NULL)))
@@ -1527,7 +1527,7 @@ constraint ramp_transfers_address_check CHECK (((length(address) >= 1) AND (leng
 constraint ramp_transfers_asked CHECK (((kind <> 'deposit'::text) OR (state = ANY (ARRAY['new'::text, 'failed'::text])) OR (asked_at IS NOT NULL)))
 constraint ramp_transfers_blocked CHECK (((kind = 'deposit'::text) OR (block IS NOT NULL)))
 constraint ramp_transfers_claimed_check CHECK (((length(claimed) >= 1) AND (length(claimed) <= 200)))
-constraint ramp_transfers_claims CHECK (((jsonb_typeof(claims) = 'array'::text) AND (jsonb_array_length(claims) <= 20))) NOT VALID
+constraint ramp_transfers_claims CHECK (((jsonb_typeof(claims) = 'array'::text) AND (jsonb_array_length(claims) <= 20)))
 constraint ramp_transfers_currency_check CHECK (((length(currency) >= 1) AND (length(currency) <= 40)))
 constraint ramp_transfers_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint ramp_transfers_deposit_fkey FOREIGN KEY (deposit) REFERENCES deposits(id)

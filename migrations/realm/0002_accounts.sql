@@ -124,6 +124,9 @@ create table aliases (
   constraint aliases_alias_plain check (is_plain(alias))
 );
 create unique index aliases_alias_look on aliases (translate(alias, e'\u200c\u200d', ''));
+-- Payments are sent by alias, and people and their keyboards write Alice for alice: who took the other spelling would be
+-- paid in the place of its owner (docs/adr/0018-names.md).
+create unique index aliases_alias_fold on aliases (lower(translate(alias, e'\u200c\u200d', '')));
 create index aliases_name on aliases (lower(alias) text_pattern_ops)
   where deleted_at is null and lower(alias) is not null;
 create index aliases_own_name on aliases (owner, lower(alias) text_pattern_ops)

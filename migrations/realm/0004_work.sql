@@ -90,6 +90,7 @@ create table jobs (
   state text not null default 'ready' check (state in ('ready', 'running', 'done', 'dead', 'discarded')),
   serial_key text,
   dedupe text,
+  share text,
   attempts integer not null default 0,
   attempts_max integer not null default 12 check (attempts_max > 0),
   run_at timestamptz not null default now(),
@@ -100,6 +101,7 @@ create table jobs (
   discard_reason text check (length(discard_reason) between 1 and 500),
   finished_at timestamptz,
   created_at timestamptz not null default now(),
+  constraint jobs_share check (length(share) between 1 and 100),
   constraint jobs_discarded check (
     (state = 'discarded') = (discard_reason is not null) and (discarded_by is null or discard_reason is not null)
     and (state <> 'discarded' or name in ('exchange.check', 'message.send', 'persons.sync')))
@@ -114,6 +116,8 @@ create index jobs_dead_name on jobs (name, id) where state = 'dead';
 create unique index jobs_dedupe on jobs (name, dedupe) where state in ('ready', 'running');
 create unique index jobs_serial_key on jobs (serial_key) where state = 'running';
 comment on column jobs.serial_key is 'Jobs with one serial key run one at a time, oldest first.';
+comment on column jobs.share is
+  'Of a job for exchanges: who caused it and at which account at an exchange, as user/record. Slots are shared out by it.';
 comment on column jobs.traceparent is 'The trace of what caused it, in the form of W3C Trace Context; null where none was recorded.';
 comment on column jobs.attempts is 'Also the fencing token: a worker whose lease ran out cannot finish another''s run. Never set back.';
 comment on column jobs.discard_reason is 'Why an administrator gave a dead job up. Only jobs for which no value waits are given up (jobs_discarded).';
@@ -153,9 +157,12 @@ comment on column events.others is 'Further users who see the entity, such as th
 
 create table event_head (
   one boolean primary key default true check (one),
-  last uuid not null
+  last uuid not null,
+  forgotten uuid not null default '00000000-0000-7000-8000-000000000000'
 ) with (fillfactor = 10);
 comment on table event_head is 'The greatest id of an event; the process that publishes locks its row.';
+comment on column event_head.forgotten is
+  'The greatest id of an event that was deleted, or not written for want of readers: who knows no later one may miss some.';
 insert into event_head (last) values ('00000000-0000-7000-8000-000000000000');
 
 -- An event has its id once, and is otherwise as it was written. An event of a message names its entity alone once the

@@ -51,7 +51,8 @@ create table chain_orders (
   constraint chain_orders_charged check (budget is null or charged <= budget),
   constraint chain_orders_budgeted check (budget is not null or purpose not in ('withdrawal', 'batch')),
   constraint chain_orders_gas check (gas_block is null or purpose in ('withdrawal', 'sweep', 'gas', 'fill')),
-  constraint chain_orders_refund check (refund = 0 or (purpose = 'sweep' and contract <> '' and height is not null and succeeded)),
+  constraint chain_orders_refund check
+    (refund = 0 or (height is not null and succeeded and (purpose = 'recovered' or (purpose = 'sweep' and contract <> '')))),
   constraint chain_orders_nonce check (purpose <> 'fill' or nonce is not null),
   constraint chain_orders_batched check (state <> 'batched' or batch_order_id is not null),
   constraint chain_orders_batch_order check
@@ -138,6 +139,8 @@ create table order_attempts (
   proof_by text,
   proof_height integer check (proof_height >= 0),
   proof_reached bigint check (proof_reached >= 0),
+  seen_height integer,
+  late_order_id uuid references chain_orders (id),
   created_at timestamptz not null,
   primary key (order_id, attempt),
   constraint order_attempts_signed check ((hash is null) = (raw is null)),
@@ -150,10 +153,16 @@ create table order_attempts (
   constraint order_attempts_bounded check (raw is null or cardinality(inputs) > 0 or expires is not null or plan = '{}'),
   constraint order_attempts_reached check (proof_reached is null or proof = 'expired'),
   constraint order_attempts_proof check
-    ((proof = 'consumed') is not true or (proof_height is not null and proof_by is distinct from hash))
+    ((proof = 'consumed') is not true or (proof_height is not null and proof_by is distinct from hash)),
+  constraint order_attempts_seen check (seen_height >= 0),
+  constraint order_attempts_late check
+    (late_order_id is null or (proof is not distinct from 'expired' and seen_height is not null and late_order_id <> order_id))
 );
 create unique index order_attempts_hash on order_attempts (hash) where hash is not null;
 create index order_attempts_orphaned on order_attempts (order_id) where proof = 'orphaned';
+create unique index order_attempts_late_order on order_attempts (late_order_id) where late_order_id is not null;
+create index order_attempts_late on order_attempts (order_id)
+  where proof = 'expired' and seen_height is not null and late_order_id is null;
 create function refuse_signature() returns trigger language plpgsql as $$
 begin
   perform 1 from chain_orders o join ramps r on r.account = o.ramp
@@ -176,6 +185,10 @@ comment on column order_attempts.proof is 'Consumed: another transaction took an
 comment on column order_attempts.expires is 'The last point at which the chain takes it: {"height": block} or {"time": milliseconds}; null: it does not expire.';
 comment on column order_attempts.proof_reached is 'Of an expiry, the final point that the chain has passed, in the unit of expires.';
 comment on column order_attempts.proof_by is 'The transaction that took an input, where the chain tells.';
+comment on column order_attempts.seen_height is
+  'The block in which a scan saw it, on chains where transactions expire; null while no scanned block has it.';
+comment on column order_attempts.late_order_id is
+  'The order that books it, because it was mined after it was given up as expired.';
 
 create table nonces (
   chain text not null,
@@ -247,7 +260,8 @@ create function in_quarantine(p_ramp uuid) returns boolean language sql stable a
   select exists (select 1 from ramps where account = p_ramp and quarantined is not null)
 $$;
 
--- Tells whether the rows show the proof for a transition. The update locks the order's row.
+-- Tells whether the rows show the proof for a transition. The update locks the order's row. For an order that books a
+-- late attempt that one is its own.
 create function shows_demand(o chain_orders, p_demand text, p_batch uuid) returns boolean
   language sql stable as $$
   select case p_demand
@@ -274,7 +288,9 @@ create function shows_demand(o chain_orders, p_demand text, p_batch uuid) return
       count(*) filter (where not dropped and hash = o.hash) as named,
       count(*) filter (where not dropped and hash = o.hash and not cancels) as paying,
       count(*) filter (where not dropped and hash = o.hash and sent_at is not null) as leaving
-    from order_attempts where order_id = o.id) c
+    from (select dropped, hash, sent_at, cancels from order_attempts where order_id = o.id
+      union all select false, hash, sent_at, cancels from order_attempts
+      where late_order_id = o.id and o.purpose = 'recovered') k) c
 $$;
 
 -- An order that is canceled after its signature leaves a nonce that a filler must use, at the house's cost. Their
@@ -370,7 +386,10 @@ create trigger chain_orders_stay before delete or truncate on chain_orders
   for each statement execute function refuse_change();
 
 -- Stored bytes stay, and stay marked as sent. Two attempts of an order share an input, so only one can be mined: on
--- chains without inputs, whose transactions expire, an order has one attempt that is not proven expired. An attempt is dropped for a reason that the rows show. The lock on the order keeps it from ending meanwhile.
+-- chains without inputs, whose transactions expire, an order has one attempt that is not proven expired. An attempt is
+-- dropped for a reason that the rows show. What a scanned block shows is not dropped: an order that would be dropped beside
+-- its own transaction waits. A late attempt is booked once, in quarantine. The lock on the order keeps it from ending
+-- meanwhile.
 create function check_attempt() returns trigger language plpgsql as $$
 declare
   o chain_orders;
@@ -405,6 +424,14 @@ begin
       when old.sent_at is null and new.sent_at is not null
           and (new.dropped or o.state not in ('signed', 'sent'))
         then 'leaves too late'
+      when old.late_order_id is not null and new.late_order_id is distinct from old.late_order_id
+        then 'is booked'
+      when old.late_order_id is null and new.late_order_id is not null
+          and not (coalesce(new.proof = 'expired' and new.seen_height is not null, false) and in_quarantine(o.ramp)
+            and exists (select from chain_orders r where r.id = new.late_order_id and r.purpose = 'recovered'
+              and r.state = 'mined' and r.hash = new.hash
+              and (r.chain, r.network, r.ramp) = (o.chain, o.network, o.ramp)))
+        then 'was not mined late'
       when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height, new.proof_reached)
           is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height, old.proof_reached)
         then 'stays dropped'
@@ -413,6 +440,9 @@ begin
           and not (o.state = 'planned' and new.raw is null)
           and not (o.state in ('planned', 'signed') and in_quarantine(o.ramp))
         then 'never left'
+      when new.dropped and not old.dropped and (new.seen_height is not null or exists (
+          select from reserved_inputs c where c.order_id = o.id and c.consumed_by = new.hash))
+        then 'was seen in a block'
       when new.dropped and not old.dropped and not coalesce(case new.proof
           when 'consumed' then cardinality(new.inputs) > 0 and not exists (
             select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by)
@@ -435,8 +465,10 @@ begin
   end if;
   return new;
 end $$;
-create trigger order_attempts_change before insert or update on order_attempts
-  for each row execute function check_attempt();
+-- A scan that notes a block locks no order.
+create trigger order_attempts_change before insert or update of order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at,
+    outcome, cancels, borne_by, unreadable, dropped, proof, proof_by, proof_height, proof_reached, late_order_id, created_at
+  on order_attempts for each row execute function check_attempt();
 create trigger order_attempts_stay before delete or truncate on order_attempts
   for each statement execute function refuse_change();
 

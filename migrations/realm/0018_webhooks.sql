@@ -91,10 +91,6 @@ create function is_heard(p_type text) returns boolean language sql stable as $$
     or exists (select from event_listeners where type in (p_type, '*') and until > now())
 $$;
 
-alter table event_head add column forgotten uuid not null default '00000000-0000-7000-8000-000000000000';
-comment on column event_head.forgotten is
-  'The greatest id of an event that was deleted, or not written for want of readers: who knows no later one may miss some.';
-
 -- The lesser of an id and the smallest one of a time.
 create function id_before(p_at timestamptz, p_id uuid) returns uuid language sql immutable as $$
   select least(p_id, (lpad(to_hex((extract(epoch from p_at) * 1000)::bigint), 12, '0') || '7000' || repeat('0', 16))::uuid)

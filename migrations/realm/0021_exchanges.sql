@@ -23,6 +23,7 @@ create table external_ramps (
   hint text not null check (length(hint) between 1 and 5),
   status text not null default 'PENDING' check (status in ('PENDING', 'READY', 'REFUSED')),
   assets jsonb not null default '[]' check (jsonb_typeof(assets) = 'array'),
+  failures integer not null default 0,
   checked_at timestamptz,
   check_at timestamptz not null default now(),
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
@@ -31,6 +32,7 @@ create table external_ramps (
   deleted_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
+  constraint external_ramps_failures check (failures >= 0),
   constraint external_ramps_checked check (status = 'PENDING' or checked_at is not null),
   constraint external_ramps_refused check (status <> 'REFUSED' or error is not null)
 );
@@ -41,6 +43,7 @@ comment on column external_ramps.credentials_at is
   'When they were given. A withdraw that is older is not paid: they may be those of another account at the exchange.';
 comment on column external_ramps.hint is 'The last four characters of the API key.';
 comment on column external_ramps.assets is 'What the exchange last said that it sends and receives, as far as it fits ours.';
+comment on column external_ramps.failures is 'Checks in a row that failed, or that the exchange refused: the next waits longer.';
 
 create table ramp_transfers (
   id uuid primary key,
@@ -64,6 +67,7 @@ create table ramp_transfers (
   asked_at timestamptz,
   reference text check (length(reference) between 1 and 200),
   claimed text check (length(claimed) between 1 and 200),
+  claims jsonb not null default '[]',
   exchange_status text,
   exchange_amount numeric check (exchange_amount >= 0),
   exchange_fee numeric check (exchange_fee >= 0),
@@ -79,6 +83,7 @@ create table ramp_transfers (
   error jsonb,
   updated_at timestamptz,
   created_at timestamptz not null,
+  constraint ramp_transfers_claims check (jsonb_typeof(claims) = 'array' and jsonb_array_length(claims) <= 20),
   constraint ramp_transfers_deposit_kind check (kind = 'deposit'
     or (asked_at is null and deposit is null and claimed is null)),
   constraint ramp_transfers_withdraw_kind check ((kind = 'withdraw') = (paid_by is not null and speed is not null)
@@ -110,6 +115,8 @@ comment on column ramp_transfers.reference is
   'The exchange''s id of its end, as the exchange itself has told it to the record''s key. No two transfers have one.';
 comment on column ramp_transfers.claimed is
   'The id that a person named. It takes no id from another transfer, whose end it may be.';
+comment on column ramp_transfers.claims is
+  'Every id that a person named, oldest first: {reference, by, at}. The last is claimed. Nothing of it is ever removed.';
 comment on column ramp_transfers.doubtful is
   'A ramp of its chain was in quarantine before it was paid or asked for: a newer database may have done so.';
 comment on column ramp_transfers.block is 'Holds the value of a withdraw until its withdrawal exists.';
@@ -130,16 +137,43 @@ insert into ramp_transfer_transitions values
   ('withdraw', 'unclear', 'done'), ('withdraw', 'unclear', 'failed');
 
 -- What was asked for stays as it was, states move by the table above, and what has ended stays so. The end that is
--- ours is the one that was agreed: the same asset, account and address.
+-- ours is the one that was agreed: the same asset, account and address. An id that a person named may be named anew
+-- while no deposit is known: what the exchange told of the former goes with it. What the exchange itself named stays.
 create function keep_ramp_transfer() returns trigger language plpgsql as $$
+declare
+  renamed constant boolean := old.claimed is not null and new.claimed is distinct from old.claimed;
+  known jsonb := old.claims;
 begin
+  if renamed then
+    if new.claimed is null or coalesce(old.deposit, new.deposit) is not null or old.state not in ('sent', 'unclear')
+        or (old.reference is not null and old.reference <> old.claimed) then
+      raise exception 'the id is not to be named anew' using errcode = 'check_violation', constraint = 'ramp_transfers_renamed';
+    end if;
+    new.reference := null;
+    new.hash := null;
+    new.exchange_status := null;
+    new.exchange_amount := null;
+    new.exchange_fee := null;
+  end if;
+  if new.claims is distinct from old.claims or new.claimed is distinct from old.claimed then
+    if old.claims = '[]' and old.claimed is not null then -- it was named before there was a list
+      known := jsonb_build_array(jsonb_build_object('reference', old.claimed, 'by', null, 'at', null));
+    end if;
+    if new.claims = old.claims then -- so writes a process of the version before
+      new.claims := known || jsonb_build_object('reference', new.claimed, 'by', null, 'at', null);
+    end if;
+    if jsonb_array_length(new.claims) = 0 or new.claims - (-1) <> known
+        or new.claims -> -1 ->> 'reference' is distinct from new.claimed then
+      raise exception 'claims are added one by one' using errcode = 'check_violation', constraint = 'ramp_transfers_claimed';
+    end if;
+  end if;
   if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network, old.offered_fee)
       is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network, new.offered_fee)
     or (old.address is not null and new.address is distinct from old.address)
     or (old.asked_at is not null and new.asked_at is distinct from old.asked_at)
     or (old.deposit is not null and new.deposit is distinct from old.deposit)
     or (old.withdrawal is not null and new.withdrawal is distinct from old.withdrawal)
-    or (old.reference is not null and new.reference is distinct from old.reference) then
+    or (old.reference is not null and new.reference is distinct from old.reference and not renamed) then
     raise exception 'what a transfer was made of stays' using errcode = 'check_violation', constraint = 'ramp_transfers_kept';
   end if;
   if old.state <> new.state and not exists (select from ramp_transfer_transitions t
@@ -149,7 +183,8 @@ begin
   end if;
   if new.deposit is not null and not exists (select from deposits d where d.id = new.deposit and d.status = 'CONFIRMED'
       and lower(d.hash) = lower(new.hash)
-      and (d.chain, d.network, d.address, d.asset) = (new.chain, new.network, new.address, new.asset)) then
+      and (d.chain, d.network, d.address, d.asset) = (new.chain, new.network, new.address, new.asset)
+      and d.created_at >= new.created_at - interval '1 minute') then
     raise exception 'the deposit is not the transfer''s' using errcode = 'check_violation', constraint = 'ramp_transfers_arrived';
   end if;
   if new.withdrawal is not null and not exists (select from withdrawals w where w.id = new.withdrawal
