@@ -16,11 +16,6 @@ export interface JobRow {
   traceparent: string | null;
 }
 
-/** A claimed job, with the token that the realm's schema had at the claim. */
-export interface ClaimedRow extends JobRow {
-  token: string | null;
-}
-
 /** Fields of a new job. */
 export interface NewJobRow {
   id: string;
@@ -67,67 +62,21 @@ export async function insertJobs(
     on conflict (name, dedupe) where state in ('ready', 'running') do nothing`;
 }
 
-/** The jobs that wait for exchanges; an index finds those that are due. */
-export const EXCHANGE_JOBS: readonly string[] = ["exchange.advance", "exchange.check"];
-
 /**
- * Jobs for exchanges that run at once of one user, and of one account at an exchange: fewer than a process has slots, so
- * that an exchange that hangs keeps no other user waiting.
+ * Tells of which serial keys a job of a name waits that is due by a time. It is not claimed until the transaction ends, so
+ * it sees what that has done.
  */
-const OWNER_JOBS_MAX = 5;
-const ACCOUNT_JOBS_MAX = 2;
-
-/** How many jobs are claimed. */
-export interface ClaimLimits {
-  /** Of those that do not wait for exchanges. */
-  limit: number;
-  /** Names of jobs that are not claimed. */
-  except: readonly string[];
-  /** Of {@link EXCHANGE_JOBS}. */
-  exchanges: number;
-}
-
-/**
- * Claims due jobs under a lease. Of one serial key only the oldest is claimed, and only when none runs; jobs for
- * exchanges have none. These go round the users, and round the accounts of each: whose fewest jobs run is next.
- */
-export async function claimJobs(
-  db: Db,
-  leaseS: number,
-  { limit, except, exchanges }: ClaimLimits,
-): Promise<ClaimedRow[]> {
-  return await db<ClaimedRow[]>`
-    with held as materialized (
-      select coalesce(share, '') as share, split_part(coalesce(share, ''), '/', 1) as owner, count(*) as jobs
-      from jobs where state = 'running' and name in ('exchange.advance', 'exchange.check') and ${exchanges}::integer > 0
-      group by 1, 2),
-    of_accounts as (
-      select j.id, j.run_at, split_part(coalesce(j.share, ''), '/', 1) as owner, coalesce(h.jobs, 0)
-          + row_number() over (partition by coalesce(j.share, '') order by j.run_at, j.id) as turn
-      from jobs j left join held h on h.share = coalesce(j.share, '')
-      where j.state = 'ready' and j.run_at <= now() and j.name in ('exchange.advance', 'exchange.check')
-        and ${exchanges}::integer > 0),
-    of_owners as (
-      select a.id, a.run_at, a.turn as of_account, coalesce(h.jobs, 0)
-          + row_number() over (partition by a.owner order by a.turn, a.run_at, a.id) as turn
-      from of_accounts a left join (select owner, sum(jobs) as jobs from held group by 1) h on h.owner = a.owner
-      where a.turn <= ${ACCOUNT_JOBS_MAX}),
-    next as materialized (
-      select id from of_owners where turn <= ${OWNER_JOBS_MAX}
-      order by turn, of_account, run_at, id limit ${exchanges})
-    update jobs set state = 'running', attempts = attempts + 1,
-      locked_until = now() + make_interval(secs => ${leaseS})
-    where id = any (array(
-      select j.id from jobs j
-      where j.state = 'ready' and j.run_at <= now() and j.name <> all (${except as string[]})
-        and j.name not in ('exchange.advance', 'exchange.check')
-        and (j.serial_key is null or not exists (
-        select 1 from jobs o where o.serial_key = j.serial_key and (o.state = 'running'
-          or (o.state = 'ready' and o.id < j.id))))
-      order by j.run_at, j.id limit ${limit} for update skip locked)
-      || array(
-      select j.id from jobs j where j.id in (select id from next) and j.state = 'ready' for update skip locked))
-    returning id, name, payload, attempts, attempts_max, traceparent, (select token from attestations)`;
+export async function holdWaiting(
+  tx: Tx,
+  name: string,
+  of: { serialKeys: readonly string[]; by: number | null },
+): Promise<ReadonlySet<string>> {
+  const rows = await tx<{ serial_key: string }[]>`
+    select serial_key from jobs where name = ${name} and state = 'ready'
+      and serial_key = any (${of
+    .serialKeys as string[]}) and run_at <= coalesce(${of.by}::timestamptz, now())
+    order by id for share`;
+  return new Set(rows.map(({ serial_key }) => serial_key));
 }
 
 /** Prolongs a lease; false when it was lost. */

@@ -899,8 +899,9 @@ constraint external_ramps_pkey PRIMARY KEY (id)
 constraint external_ramps_ramp_check CHECK ((ramp ~ '^[a-z0-9_]{1,40}$'::text))
 constraint external_ramps_refused CHECK (((status <> 'REFUSED'::text) OR (error IS NOT NULL)))
 constraint external_ramps_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'READY'::text, 'REFUSED'::text])))
-CREATE INDEX external_ramps_due ON external_ramps USING btree (check_at) WHERE (deleted_at IS NULL)
+CREATE INDEX external_ramps_due ON external_ramps USING btree (check_at, id) WHERE (deleted_at IS NULL)
 CREATE INDEX external_ramps_owner ON external_ramps USING btree (owner, id)
+CREATE INDEX external_ramps_turns ON external_ramps USING btree (md5((owner)::text), check_at, id) WHERE (deleted_at IS NULL)
 
 table fee_quotes (
   chain text not null
@@ -1089,9 +1090,13 @@ CREATE INDEX jobs_dead_name ON jobs USING btree (name, id) WHERE (state = 'dead'
 CREATE UNIQUE INDEX jobs_dedupe ON jobs USING btree (name, dedupe) WHERE (state = ANY (ARRAY['ready'::text, 'running'::text]))
 CREATE INDEX jobs_due ON jobs USING btree (run_at, id) WHERE (state = 'ready'::text)
 CREATE INDEX jobs_due_at_exchanges ON jobs USING btree (run_at, id) WHERE ((state = 'ready'::text) AND (name = ANY (ARRAY['exchange.advance'::text, 'exchange.check'::text])))
+CREATE INDEX jobs_due_by_name ON jobs USING btree (name, run_at, id) WHERE (state = 'ready'::text)
+CREATE INDEX jobs_exchange_turns ON jobs USING btree (md5(split_part(COALESCE(share, ''::text), '/'::text, 1)), COALESCE(share, ''::text), run_at, id) WHERE ((state = 'ready'::text) AND (name = ANY (ARRAY['exchange.advance'::text, 'exchange.check'::text])))
 CREATE INDEX jobs_finished ON jobs USING btree (finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text, 'discarded'::text]))
 CREATE INDEX jobs_leased ON jobs USING btree (locked_until) WHERE (state = 'running'::text)
+CREATE INDEX jobs_running_at_exchanges ON jobs USING btree (share) WHERE ((state = 'running'::text) AND (name = ANY (ARRAY['exchange.advance'::text, 'exchange.check'::text])))
 CREATE UNIQUE INDEX jobs_serial_key ON jobs USING btree (serial_key) WHERE (state = 'running'::text)
+CREATE INDEX jobs_waiting ON jobs USING btree (serial_key, id) WHERE ((state = 'ready'::text) AND (serial_key IS NOT NULL))
 
 table kin_losses (
   root uuid not null
@@ -1556,9 +1561,10 @@ constraint ramp_transfers_withdrawal_fkey FOREIGN KEY (withdrawal) REFERENCES wi
 constraint ramp_transfers_withdrawn CHECK (((kind <> 'withdraw'::text) OR (state = ANY (ARRAY['new'::text, 'failed'::text])) OR (withdrawal IS NOT NULL) OR (doubtful AND (state = ANY (ARRAY['unclear'::text, 'done'::text])))))
 CREATE INDEX ramp_transfers_address ON ramp_transfers USING btree (address) WHERE ((reference IS NULL) AND (asked_at IS NOT NULL))
 CREATE UNIQUE INDEX ramp_transfers_deposit ON ramp_transfers USING btree (deposit) WHERE (deposit IS NOT NULL)
-CREATE INDEX ramp_transfers_due ON ramp_transfers USING btree (next_at) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
+CREATE INDEX ramp_transfers_due ON ramp_transfers USING btree (next_at, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX ramp_transfers_ramp ON ramp_transfers USING btree (external_ramp, id)
 CREATE UNIQUE INDEX ramp_transfers_reference ON ramp_transfers USING btree (exchange, kind, reference) WHERE (reference IS NOT NULL)
+CREATE INDEX ramp_transfers_turns ON ramp_transfers USING btree (md5((owner)::text), next_at, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE UNIQUE INDEX ramp_transfers_withdrawal ON ramp_transfers USING btree (withdrawal) WHERE (withdrawal IS NOT NULL)
 CREATE TRIGGER ramp_transfers_begin BEFORE INSERT ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION check_ramp_transfer()
 CREATE TRIGGER ramp_transfers_keep BEFORE UPDATE ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION keep_ramp_transfer()

@@ -1,5 +1,6 @@
 /** Statements on external ramps: authentication records of accounts at exchanges. @module */
 import type { Db, Tx } from "../database.ts";
+import { selectDueInTurns } from "./due_turns.ts";
 
 /** An asset that an exchange sends or receives. Amounts are decimals in whole units. */
 export interface OfferedAsset {
@@ -175,20 +176,19 @@ export async function selectCredentials(
   return row ?? null;
 }
 
-/**
- * Reads which external ramps are due for a check, with their owners: in turn of each owner, so that nobody's many keep
- * those of others waiting.
- */
+/** Reads which external ramps are due for a check, with their owners, in turns of these: see {@link selectDueInTurns}. */
 export async function selectDueRamps(
   db: Db,
   at: number,
   limit: number,
 ): Promise<{ id: string; owner: string }[]> {
-  return await db<{ id: string; owner: string }[]>`
-    select id, owner from (
-      select id, owner, check_at, row_number() over (partition by owner order by check_at, id) as turn
-      from external_ramps where deleted_at is null and check_at <= ${at}) due
-    order by turn, check_at, id limit ${limit}`;
+  const of = {
+    table: db`external_ramps`,
+    is: db`deleted_at is null`,
+    due: db`check_at`,
+    fields: db`id, owner`,
+  };
+  return await selectDueInTurns(db, of, { at, limit });
 }
 
 /** Adds the public half of a key. */

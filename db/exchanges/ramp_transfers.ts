@@ -1,5 +1,6 @@
 /** Statements on transfers between exchanges and accounts. @module */
 import type { Db, Tx } from "../database.ts";
+import { selectDueInTurns } from "./due_turns.ts";
 
 /** An id at an exchange that a person named for a transfer; of a claim of before there was a list, who and when is unknown. */
 export interface TransferClaim {
@@ -212,18 +213,19 @@ export async function updateRampTransfer(
 /** An open transfer that is due. */
 export type DueTransfer = Pick<RampTransferRow, "id" | "external_ramp" | "owner">;
 
-/** Reads which open transfers are due: in turn of each owner, so that nobody's many keep those of others waiting. */
+/** Reads which open transfers are due, in turns of their owners: see {@link selectDueInTurns}. */
 export async function selectDueTransfers(
   db: Db,
   at: number,
   limit: number,
 ): Promise<DueTransfer[]> {
-  return await db<DueTransfer[]>`
-    select id, external_ramp, owner from (
-      select id, external_ramp, owner, next_at,
-        row_number() over (partition by owner order by next_at, id) as turn
-      from ramp_transfers where state not in ('done', 'failed') and next_at <= ${at}) due
-    order by turn, next_at, id limit ${limit}`;
+  const of = {
+    table: db`ramp_transfers`,
+    is: db`state not in ('done', 'failed')`,
+    due: db`next_at`,
+    fields: db`id, external_ramp, owner`,
+  };
+  return await selectDueInTurns(db, of, { at, limit });
 }
 
 /** Tells which ends at an exchange belong to transfers already. */

@@ -33,12 +33,8 @@ import {
   writeMoves,
   type WrittenMoves,
 } from "./posting_protocol.ts";
-import {
-  openPostingShares,
-  type PostingShares,
-  takeInTurns,
-  type Weighed,
-} from "./posting_shares.ts";
+import { openPostingShares, type PostingShares, type Weighed } from "./posting_shares.ts";
+import { openWaitingMoves } from "./waiting_moves.ts";
 
 /** A realm's queue in this process. */
 export interface PostingQueue {
@@ -176,24 +172,24 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
 /** Forms batches of added moves and sends them, in turns: neither kind delays the other for long. */
 function openDepartures(
   of: Pick<Sending, "pool" | "stats" | "waitMaxMs"> & { options: PostingQueueOptions },
-  { leave, users }: Pick<PostingShares, "leave" | "users">,
+  { leave }: Pick<PostingShares, "leave">,
 ): { add(item: Item): void; addBulk(item: BulkItem): void } {
   const { pool, stats, options, waitMaxMs } = of;
   const batchMax = options.batchMax ?? BATCH_MAX;
   const mayPipeline = options.mayPipeline ?? isDue;
-  const waiting: Item[] = [];
-  const bulks: BulkItem[] = [];
+  const waiting = openWaitingMoves<Item>();
+  const bulks = openWaitingMoves<BulkItem>();
   const flights: Flight[] = []; // at most two
   let peak = 0;
   let [bulkNext, armed] = [false, false];
 
   function mayDepart(): boolean {
-    if (flights.length === 0) return waiting.length > 0 || bulks.length > 0;
-    if (flights.length > 1 || waiting.length === 0) return false;
+    const [moves, requests] = [waiting.size(), bulks.size()];
+    if (flights.length === 0) return moves > 0 || requests > 0;
+    if (flights.length > 1 || moves === 0) return false;
     const [{ size: inFlight, leads }] = flights;
-    peak = Math.max(peak, waiting.length + inFlight);
-    return bulks.length === 0 && leads() &&
-      mayPipeline({ waiting: waiting.length, inFlight, peak });
+    peak = Math.max(peak, moves + inFlight);
+    return requests === 0 && leads() && mayPipeline({ waiting: moves, inFlight, peak });
   }
 
   function arm(): void {
@@ -206,17 +202,18 @@ function openDepartures(
   }
 
   function depart(): void {
-    refuseBefore(now() - waitMaxMs, waiting).forEach(leave);
-    refuseBefore(now() - waitMaxMs, bulks).forEach(leave);
+    const since = now() - waitMaxMs;
+    refuse(waiting.takeBefore(since)).forEach(leave);
+    refuse(bulks.takeBefore(since)).forEach(leave);
     while (mayDepart()) {
-      const item = bulkNext || waiting.length === 0 ? bulks.shift() : undefined;
+      const [item] = bulkNext || waiting.size() === 0 ? bulks.take(1) : [];
       bulkNext = item === undefined;
       if (item !== undefined) {
         const run = (sending: Sending) => runBulk(sending, item);
         fly([item], { size: item.size, leads: () => false, run }); // three messages: none is sent behind it
         continue;
       }
-      const batch = nextBatch(waiting, batchMax, users());
+      const batch = waiting.take(batchMax);
       peak *= PEAK_DECAY;
       const run = (sending: Sending) => runBatch(sending, batch);
       fly(batch, { size: batch.length, leads: () => isOneMessage(pool), run });
@@ -232,11 +229,11 @@ function openDepartures(
 
   return {
     add(item) {
-      waiting.push(item);
+      waiting.add(item);
       arm();
     },
     addBulk(item) {
-      bulks.push(item);
+      bulks.add(item);
       arm();
     },
   };
@@ -284,29 +281,13 @@ function weightOf({ seal, data }: KeyedMove): number {
   return 1 + Math.floor(((seal?.length ?? 0) + (data?.length ?? 0)) / TEXT_SIZE);
 }
 
-/** Takes all that wait, or as many as make a batch; where they are of several users, in turns. */
-function nextBatch(waiting: Item[], weightMax: number, users: number): Item[] {
-  const count = fitting(waiting, weightMax);
-  const isFair = count === waiting.length || users === 1;
-  return isFair ? waiting.splice(0, count) : takeInTurns(waiting, weightMax);
-}
-
-/** How many of those that wait make one batch: its parameters are written in one go, in which nobody else is served. */
-function fitting(waiting: readonly Item[], weightMax: number): number {
-  let [count, weight] = [0, 0];
-  while (count < waiting.length && (weight += waiting[count].weight) <= weightMax) count++;
-  return Math.max(1, count);
-}
-
 /** Large bodies are few at once, so the moves of one count as they are. */
 function weighed(bulk: Bulk): Weighed {
   return { of: bulk, size: bulk.moves.length, weight: bulk.moves.length };
 }
 
-/** Takes those that have waited since before a time, the oldest first, and refuses them. */
-function refuseBefore<T extends Wait<never>>(since: number, waiting: T[]): T[] {
-  const kept = waiting.findIndex(({ at }) => at >= since);
-  const late = waiting.splice(0, kept < 0 ? waiting.length : kept);
+/** Refuses what has waited for too long. */
+function refuse<T extends Wait<never>>(late: readonly T[]): readonly T[] {
   for (const { reject } of late) {
     reject(new Contention("the database did not take earlier moves in time"));
   }

@@ -1,7 +1,6 @@
 /**
  * Shares of a posting queue: of one user there are never so many moves that those of others find no room, and of
- * customers never so many that those who work for the realm find none. Where more wait than one batch takes, users take
- * turns.
+ * customers never so many that those who work for the realm find none.
  * @module
  */
 import { Contention } from "../errors.ts";
@@ -28,8 +27,6 @@ export interface PostingShares {
   leave(moves: Weighed): void;
   /** Moves that have room. */
   depth(): number;
-  /** Users who have moves there. */
-  users(): number;
 }
 
 /** One user has at most so many times as much as is free, which leaves room for the largest request of another. */
@@ -64,46 +61,5 @@ export function openPostingShares(max: number): PostingShares {
       else users.delete(actor);
     },
     depth: () => depth,
-    users: () => users.size,
   };
-}
-
-/**
- * Takes the next of those that wait, one of each user in turn, those who work for the realm first; the rest waits on in
- * its order.
- *
- * @param weightMax of all that are taken; the first is taken whatever its weight
- */
-export function takeInTurns<T extends Weighed>(waiting: T[], weightMax: number): T[] {
-  const byUser = new Map<string | null, number[]>(); // places in the queue
-  for (let i = 0; i < waiting.length; i++) {
-    const { actor } = waiting[i].of;
-    const places = byUser.get(actor);
-    if (places === undefined) byUser.set(actor, [i]);
-    else places.push(i);
-  }
-  const first = (places: number[]) => waiting[places[0]].of.mayMoveAny;
-  const queues = [...byUser.values()];
-  const order = [...queues.filter(first), ...queues.filter((places) => !first(places))];
-  const taken: number[] = [];
-  let weight = 0;
-  for (let turn = 0, left = order; left.length > 0; turn++) {
-    left = left.filter((places) => {
-      if (turn >= places.length) return false;
-      const more = waiting[places[turn]].weight;
-      if (taken.length > 0 && weight + more > weightMax) return false; // the next of its user would pass it
-      weight += more;
-      taken.push(places[turn]);
-      return true;
-    });
-  }
-  taken.sort((a, b) => a - b);
-  const batch = taken.map((place) => waiting[place]);
-  let [kept, next] = [0, 0];
-  for (let i = 0; i < waiting.length; i++) {
-    if (i === taken[next]) next++;
-    else waiting[kept++] = waiting[i];
-  }
-  waiting.length = kept;
-  return batch;
 }

@@ -6,6 +6,7 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
+import { holdWaiting } from "../../db/jobs.ts";
 import { type DepositRow, selectDeposits } from "../../db/deposits/deposits.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
 import {
@@ -71,6 +72,7 @@ const RESUMED_AFTER_S = 600;
 const REVIVED_AT_ONCE = 20;
 /** Factor by which prices may rise before a top-up of gas is signed. */
 const TOP_UP_FACTOR = 3n;
+const SWEEP = "deposit.sweep";
 /** Refusals that a sweep waits out. */
 const WAITS: ReadonlySet<string> = new Set(["ramp.gas_insufficient", "chain.stale"]);
 
@@ -81,20 +83,26 @@ export async function scheduleSweep(
   account: string,
   runAt?: number,
 ): Promise<void> {
-  await enqueue(tx, actor, "deposit.sweep", { account }, {
-    serialKey: `sweep ${account}`,
-    runAt,
-  });
+  const serialKey = keyOf(account);
+  const waiting = await holdWaiting(tx, SWEEP, { serialKeys: [serialKey], by: runAt ?? null });
+  if (waiting.size > 0) return;
+  await enqueue(tx, actor, SWEEP, { account }, { serialKey, runAt });
 }
 
-/** Schedules the sweeps of some deposit accounts at once. */
+/** Schedules the sweeps of some deposit accounts at once. However many deposits arrive, one sweep of an account waits. */
 export async function scheduleSweeps(
   tx: Tx,
   actor: Actor,
   accounts: readonly string[],
 ): Promise<void> {
-  const jobs = accounts.map((account) => ({ payload: { account }, serialKey: `sweep ${account}` }));
-  await enqueueAll(tx, actor, "deposit.sweep", jobs);
+  const jobs = accounts.map((account) => ({ payload: { account }, serialKey: keyOf(account) }));
+  const serialKeys = jobs.map(({ serialKey }) => serialKey);
+  const waiting = await holdWaiting(tx, SWEEP, { serialKeys, by: null });
+  await enqueueAll(tx, actor, SWEEP, jobs.filter(({ serialKey }) => !waiting.has(serialKey)));
+}
+
+function keyOf(account: string): string {
+  return `sweep ${account}`;
 }
 
 /** Schedules sweeps that wait, and those whose job was lost. */

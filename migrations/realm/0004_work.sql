@@ -109,6 +109,12 @@ create table jobs (
 create index jobs_due on jobs (run_at, id) where state = 'ready';
 create index jobs_due_at_exchanges on jobs (run_at, id)
   where state = 'ready' and name in ('exchange.advance', 'exchange.check');
+create index jobs_due_by_name on jobs (name, run_at, id) where state = 'ready';
+create index jobs_waiting on jobs (serial_key, id) where state = 'ready' and serial_key is not null;
+create index jobs_exchange_turns on jobs (md5(split_part(coalesce(share, ''), '/', 1)), coalesce(share, ''), run_at, id)
+  where state = 'ready' and name in ('exchange.advance', 'exchange.check');
+create index jobs_running_at_exchanges on jobs (share)
+  where state = 'running' and name in ('exchange.advance', 'exchange.check');
 create index jobs_leased on jobs (locked_until) where state = 'running';
 create index jobs_finished on jobs (finished_at) where state in ('done', 'dead', 'discarded');
 create index jobs_dead on jobs (id) where state = 'dead';

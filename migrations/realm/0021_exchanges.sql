@@ -37,7 +37,10 @@ create table external_ramps (
   constraint external_ramps_refused check (status <> 'REFUSED' or error is not null)
 );
 create index external_ramps_owner on external_ramps (owner, id);
-create index external_ramps_due on external_ramps (check_at) where deleted_at is null;
+create index external_ramps_due on external_ramps (check_at, id) where deleted_at is null;
+create index external_ramps_turns on external_ramps (md5(owner::text), check_at, id) where deleted_at is null;
+comment on index external_ramps_turns is
+  'What is due is read in turns of the owners. Their order tells nothing of who they are: a walk begins at a random one.';
 comment on column external_ramps.credentials is 'Encrypted for the key; bound to realm and record. Never shown.';
 comment on column external_ramps.credentials_at is
   'When they were given. A withdraw that is older is not paid: they may be those of another account at the exchange.';
@@ -104,7 +107,9 @@ create unique index ramp_transfers_deposit on ramp_transfers (deposit) where dep
 create unique index ramp_transfers_withdrawal on ramp_transfers (withdrawal) where withdrawal is not null;
 create index ramp_transfers_address on ramp_transfers (address) where reference is null and asked_at is not null;
 create index ramp_transfers_ramp on ramp_transfers (external_ramp, id);
-create index ramp_transfers_due on ramp_transfers (next_at) where state not in ('done', 'failed');
+create index ramp_transfers_due on ramp_transfers (next_at, id) where state not in ('done', 'failed');
+create index ramp_transfers_turns on ramp_transfers (md5(owner::text), next_at, id) where state not in ('done', 'failed');
+comment on index ramp_transfers_turns is 'As external_ramps_turns.';
 comment on column ramp_transfers.kind is
   'deposit: the exchange pays to an address of ours. withdraw: a withdrawal of ours pays to an address of the exchange.';
 comment on column ramp_transfers.asked_at is

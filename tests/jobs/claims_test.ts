@@ -1,6 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
 import {
-  claimJobs,
   extendLease,
   insertJob,
   type JobRow,
@@ -9,6 +8,7 @@ import {
   reapJobs,
   releaseJob,
 } from "../../db/jobs.ts";
+import { claimJobs } from "../../db/jobs/claims.ts";
 import { newId } from "../../domain/ids.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";

@@ -1,6 +1,7 @@
 /** Jobs as administrators see them, and what they may do with dead ones. */
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
-import { claimJobs, insertJob, markDone, markFailed } from "../../db/jobs.ts";
+import { insertJob, markDone, markFailed } from "../../db/jobs.ts";
+import { claimJobs } from "../../db/jobs/claims.ts";
 import { serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import type { JobName, JobPayloads } from "../../domain/jobs.ts";

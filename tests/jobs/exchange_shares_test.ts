@@ -2,7 +2,8 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { selectDueRamps } from "../../db/exchanges/external_ramps.ts";
 import { selectDueTransfers } from "../../db/exchanges/ramp_transfers.ts";
-import { claimJobs, insertJob, markDone } from "../../db/jobs.ts";
+import { insertJob, markDone } from "../../db/jobs.ts";
+import { claimJobs } from "../../db/jobs/claims.ts";
 import { newId } from "../../domain/ids.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { openChains } from "../../workers/chains/registry.ts";

@@ -4,16 +4,13 @@
  * polls. On an edge platform, a tick drains the due jobs and returns.
  * @module
  */
+import { deleteOldJobs, type JobRow, releaseJob, selectDue } from "../../db/jobs.ts";
 import {
   type ClaimedRow,
   claimJobs,
   type ClaimLimits,
-  deleteOldJobs,
   EXCHANGE_JOBS,
-  type JobRow,
-  releaseJob,
-  selectDue,
-} from "../../db/jobs.ts";
+} from "../../db/jobs/claims.ts";
 import { realmPages } from "../../db/realms/realm_pages.ts";
 import { type RealmRow, selectRealmsById } from "../../db/realms/realms.ts";
 import { locking, reading, writing } from "../../db/transaction.ts";

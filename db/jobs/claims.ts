@@ -1,0 +1,178 @@
+/**
+ * Claims of due jobs. However many are due, a claim reads a bounded number of them: of each kind the oldest, and of jobs
+ * for exchanges those of some users, so that after a long outage one user's many delay no other's.
+ * @module
+ */
+import type { Db } from "../pool_types.ts";
+import type { JobRow } from "../jobs.ts";
+
+/** A claimed job, with the token that the realm's schema had at the claim. */
+export interface ClaimedRow extends JobRow {
+  token: string | null;
+}
+
+/** The jobs that wait for exchanges; an index finds those that are due. */
+export const EXCHANGE_JOBS: readonly string[] = ["exchange.advance", "exchange.check"];
+
+/**
+ * Jobs for exchanges that run at once of one user, and of one account at an exchange: fewer than a process has slots, so
+ * that an exchange that hangs keeps no other user waiting.
+ */
+const OWNER_JOBS_MAX = 5;
+const ACCOUNT_JOBS_MAX = 2;
+/** Of each kind, so many of the oldest are looked at: more than processes claim at once. */
+const KIND_WINDOW = 60;
+/** Of jobs for exchanges, so many of the oldest, and where more are due, so many users and accounts of each. */
+const OLDEST_WINDOW = 100;
+const OWNERS_WINDOW = 50;
+const ACCOUNTS_WINDOW = 20;
+
+/** How many jobs are claimed. */
+export interface ClaimLimits {
+  /** Of those that do not wait for exchanges. */
+  limit: number;
+  /** Names of jobs that are not claimed. */
+  except: readonly string[];
+  /** Of {@link EXCHANGE_JOBS}. */
+  exchanges: number;
+}
+
+/** Claims due jobs under a lease. Of one serial key only the oldest is claimed, and only when none runs. */
+export async function claimJobs(
+  db: Db,
+  leaseS: number,
+  { limit, except, exchanges }: ClaimLimits,
+): Promise<ClaimedRow[]> {
+  const next = exchanges > 0 ? await selectExchangeTurns(db, exchanges) : [];
+  return await db<ClaimedRow[]>`
+    with recursive kinds as (
+      (select name from jobs where state = 'ready' order by name limit 1)
+      union all
+      select (select j.name from jobs j where j.state = 'ready' and j.name > k.name order by j.name limit 1)
+      from kinds k where k.name is not null),
+    due as materialized (
+      select j.id from kinds k cross join lateral (
+        select d.id, d.serial_key from jobs d
+        where d.state = 'ready' and d.name = k.name and d.run_at <= now()
+        order by d.run_at, d.id limit ${KIND_WINDOW}) j
+      where k.name <> all (${except as string[]}) and k.name not in ('exchange.advance', 'exchange.check')
+        and ${limit}::integer > 0 and (j.serial_key is null or not exists (
+          select from jobs o where o.serial_key = j.serial_key
+            and (o.state = 'running' or (o.state = 'ready' and o.id < j.id)))))
+    update jobs set state = 'running', attempts = attempts + 1,
+      locked_until = now() + make_interval(secs => ${leaseS})
+    where id = any (array(
+      select j.id from jobs j where j.id = any (array(select id from due)) and j.state = 'ready'
+      order by j.run_at, j.id limit ${limit} for update skip locked)
+      || array(
+      select j.id from jobs j where j.id = any (${next}::uuid[]) and j.state = 'ready'
+      for update skip locked))
+    returning id, name, payload, attempts, attempts_max, traceparent, (select token from attestations)`;
+}
+
+/**
+ * Finds the jobs for exchanges that are next. They go round the users, and round the accounts of each: whose fewest jobs
+ * run is next. Where very many are due, these are the oldest, and those of some users from a random one on.
+ */
+async function selectExchangeTurns(db: Db, most: number): Promise<string[]> {
+  const oldest = await db<DueJob[]>`
+    select id, run_at, coalesce(share, '') as share from jobs
+    where state = 'ready' and run_at <= now() and name in ('exchange.advance', 'exchange.check')
+    order by run_at, id limit ${OLDEST_WINDOW}`;
+  if (oldest.length === 0) return [];
+  const others = oldest.length < OLDEST_WINDOW ? [] : await selectOfSomeUsers(db);
+  const due = [...new Map([...oldest, ...others].map((job) => [job.id, job])).values()];
+  const running = await db<{ share: string; jobs: number }[]>`
+    select coalesce(share, '') as share, count(*)::integer as jobs from jobs
+    where state = 'running' and name in ('exchange.advance', 'exchange.check') group by 1`;
+  return inTurns(due, running).slice(0, most);
+}
+
+/** A job for exchanges that is due. */
+interface DueJob {
+  id: string;
+  run_at: number;
+  share: string;
+}
+
+/** The oldest due jobs of some users, and of some accounts of each: both are walked along an index, one step for each. */
+async function selectOfSomeUsers(db: Db): Promise<DueJob[]> {
+  return await db<DueJob[]>`
+    with recursive first as materialized (select md5(random()::text) as lot),
+    owners as (
+      select lot, false as wrapped, 0 as place from first
+      union all
+      select step.lot, step.wrapped, o.place + 1 from owners o cross join lateral (
+        (select ${lotOf(db)} as lot, o.wrapped from jobs j where ${isReady(db)} and ${
+    lotOf(db)
+  } > o.lot
+          order by 1 limit 1)
+        union all
+        (select ${lotOf(db)}, true from jobs j where ${
+    isReady(db)
+  } and not o.wrapped order by 1 limit 1)
+        order by 2, 1 limit 1) step
+      where o.place < ${OWNERS_WINDOW} and not (step.wrapped and step.lot > (select lot from first)))
+    select j.id, j.run_at, a.share from owners o
+    cross join lateral (
+      with recursive accounts as (
+        (select coalesce(j.share, '') as share, 1 as place from jobs j
+          where ${isReady(db)} and ${lotOf(db)} = o.lot order by coalesce(j.share, '') limit 1)
+        union all
+        select (select coalesce(j.share, '') from jobs j
+          where ${isReady(db)} and ${lotOf(db)} = o.lot and coalesce(j.share, '') > a.share
+          order by coalesce(j.share, '') limit 1), a.place + 1
+        from accounts a where a.share is not null and a.place < ${ACCOUNTS_WINDOW})
+      select share from accounts where share is not null) a
+    cross join lateral (
+      select j.id, j.run_at from jobs j
+      where ${isReady(db)} and ${
+    lotOf(db)
+  } = o.lot and coalesce(j.share, '') = a.share and j.run_at <= now()
+      order by j.run_at, j.id limit ${ACCOUNT_JOBS_MAX}) j
+    where o.place > 0`;
+}
+
+/** The place of a job's owner in the order of `jobs_exchange_turns`, which tells nothing of when it came or who it is. */
+function lotOf(db: Db) {
+  return db`md5(split_part(coalesce(j.share, ''), '/', 1))`;
+}
+
+function isReady(db: Db) {
+  return db`j.state = 'ready' and j.name in ('exchange.advance', 'exchange.check')`;
+}
+
+/** Puts due jobs into the order in which they are claimed, without those of whom enough run. */
+function inTurns(due: readonly DueJob[], running: readonly { share: string; jobs: number }[]) {
+  const ofAccount = countsBy(running, ({ share }) => share);
+  const ofOwner = countsBy(running, ({ share }) => ownerOf(share));
+  const older = (a: DueJob, b: DueJob) => a.run_at - b.run_at || (a.id < b.id ? -1 : 1);
+  const numbered = due.toSorted(older).map((job) => ({ job, account: next(ofAccount, job.share) }));
+  const turns = numbered.filter(({ account }) => account <= ACCOUNT_JOBS_MAX)
+    .sort((a, b) => a.account - b.account || older(a.job, b.job))
+    .map((one) => ({ ...one, turn: next(ofOwner, ownerOf(one.job.share)) }))
+    .filter(({ turn }) => turn <= OWNER_JOBS_MAX);
+  return turns
+    .sort((a, b) => a.turn - b.turn || a.account - b.account || older(a.job, b.job))
+    .map(({ job }) => job.id);
+}
+
+function ownerOf(share: string): string {
+  return share.split("/", 1)[0];
+}
+
+function countsBy(
+  running: readonly { share: string; jobs: number }[],
+  of: (one: { share: string }) => string,
+): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const one of running) counts.set(of(one), (counts.get(of(one)) ?? 0) + one.jobs);
+  return counts;
+}
+
+/** The number of the next one. */
+function next(counts: Map<string, number>, of: string): number {
+  const number = (counts.get(of) ?? 0) + 1;
+  counts.set(of, number);
+  return number;
+}

@@ -1,0 +1,109 @@
+/** After a long outage very much is due: how much of it one turn of a worker reads, and who has his part of it. */
+import { ok } from "node:assert/strict";
+import { selectDueRamps } from "../../db/exchanges/external_ramps.ts";
+import { selectDueTransfers } from "../../db/exchanges/ramp_transfers.ts";
+import { insertJob } from "../../db/jobs.ts";
+import { claimJobs } from "../../db/jobs/claims.ts";
+import type { Db } from "../../db/database.ts";
+import { newId } from "../../domain/ids.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
+import { testDatabase } from "../support/database.ts";
+import { logPlans, type PlanLog, readsOf } from "../support/plans.ts";
+import { type TestRealm, testRealm } from "../support/realm.ts";
+
+/** Due rows of one owner. */
+const MANY = 100_000;
+/** Rows that a turn may read of a table: two windows of what is due, whoever has it. */
+const READ_MAX = 1500;
+
+/** A realm whose sessions write down their plans, made generic ones at once, on tables of which PostgreSQL knows nothing. */
+async function openBacklog() {
+  await using stack = new AsyncDisposableStack();
+  const own = stack.use(await testDatabase());
+  const plans = stack.use(await logPlans(own));
+  const realm = stack.use(await testRealm({ env: { DATABASE_URL: own.url } }));
+  const { schema } = locationOf(realm.made.realm);
+  await plans.sql.unsafe(`set search_path = ${schema}`);
+  const moved = stack.move();
+  return { plans, realm, schema, [Symbol.asyncDispose]: () => moved.disposeAsync() };
+}
+
+/** Rows of tables that work reads. */
+async function rowsRead(plans: PlanLog, work: () => Promise<unknown>): Promise<string[]> {
+  await plans.forget();
+  await work();
+  return (await plans.read()).flatMap(readsOf)
+    .filter(({ rows, node }) => rows > READ_MAX || node === "Seq Scan" && rows > 100)
+    .map(({ node, table, rows, text }) => `${node} ${table} ${rows}: ${text.trim()}`);
+}
+
+function onPool<T>(realm: TestRealm, work: (db: Db) => Promise<T>): Promise<T> {
+  return work(realm.pool.sql);
+}
+
+Deno.test("a claim reads a bounded part of what is due, and takes jobs of every user, kind and key", async () => {
+  await using backlog = await openBacklog();
+  const { plans, realm } = backlog;
+  const add = (name: string, of: { share?: string; serialKey?: string } = {}) =>
+    realm.command(async (tx) => {
+      const id = newId(Date.now());
+      await insertJob(tx, { id, name, payload: {}, ...of });
+      return id;
+    });
+  const fill = (name: string, more: { share?: string; key?: string }) =>
+    plans.sql`
+      insert into jobs (id, name, payload, share, serial_key, run_at)
+      select gen_random_uuid(), ${name}, '{}', ${more.share ?? null}::text || g % 500, ${
+      more.key ?? null
+    },
+        now() - interval '1 day' from generate_series(1, ${MANY}) g`;
+  await claimJobs(realm.pool.sql, 60, { limit: 5, except: [], exchanges: 5 }); // prepared on empty tables
+  await fill("exchange.advance", { share: "hog/" });
+  await fill("message.send", {});
+  const ada = await add("exchange.check", { share: "ada/1" });
+  const hers = await add("order.advance");
+  const claimed: string[] = [];
+  const claim = async () => {
+    const limits = { limit: 20, except: ["message.send"], exchanges: 8 };
+    const jobs = await onPool(realm, (db) => claimJobs(db, 60, limits));
+    claimed.push(...jobs.map(({ id }) => id));
+  };
+  const read = await rowsRead(plans, claim);
+  ok(read.length === 0, read.join("\n"));
+  ok(claimed.includes(ada), "a job of another user");
+  ok(claimed.includes(hers), "a job of another kind");
+  ok(claimed.length <= 8 + 1);
+});
+
+Deno.test("what is scheduled of transfers and checks at exchanges is read in bounded part, of every owner", async () => {
+  await using backlog = await openBacklog();
+  const { plans, realm } = backlog;
+  const [hog, ada] = [realm.admin.id, crypto.randomUUID()];
+  const turn = async () => ({
+    ramps: await onPool(realm, (db) => selectDueRamps(db, Date.now(), 200)),
+    transfers: await onPool(realm, (db) => selectDueTransfers(db, Date.now(), 200)),
+  });
+  await turn(); // prepared on empty tables
+  const fill = async (owner: string, count: number, since: string) => {
+    await plans.sql`
+      insert into external_ramps (id, ramp, identity, key, credentials, credentials_at, hint, check_at, owner, created_at)
+      select gen_random_uuid(), 'binance', gen_random_uuid(), gen_random_uuid(), decode(repeat('00', 61), 'hex'), now(),
+        'hint', now() - ${since}::interval, ${owner}, now() from generate_series(1, ${count})`;
+    await plans.sql`
+      insert into ramp_transfers (id, external_ramp, exchange, kind, account, asset, value, currency, exchange_network,
+        chain, network, address, next_at, owner, created_at)
+      select gen_random_uuid(), gen_random_uuid(), 'binance', 'deposit', gen_random_uuid(), 'ETH', 1, 'ETH', 'ERC20',
+        'ETHEREUM', 'testnet', '0x', now() - ${since}::interval, ${owner}, now() from generate_series(1, ${count})`;
+  };
+  await fill(hog, MANY, "1 day");
+  await fill(ada, 1, "1 second");
+  let due = await turn();
+  const read = await rowsRead(plans, async () => {
+    due = await turn();
+  });
+  ok(read.length === 0, read.join("\n"));
+  for (const [kind, rows] of Object.entries(due)) {
+    ok(rows.some(({ owner }) => owner === ada), `${kind} of another owner`);
+    ok(rows.length > 100 && rows.length <= 200, `${kind} ${rows.length}`);
+  }
+});
