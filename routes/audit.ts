@@ -24,7 +24,7 @@ export const auditRoutes: readonly AnyRoute[] = [
       const { pool } = realm!;
       const read = () => readTrail({ realm: pool, platform: services.platform }, actor, query);
       // A filter may match none of millions of lines.
-      const lines = await searching(pool, read, { user: actor.user, signal: signal() });
+      const lines = await searching(pool, read, { ...actor, signal: signal() });
       return withNext(call, { status: 200, body: JSON.stringify(lines) }, lines);
     },
   }),

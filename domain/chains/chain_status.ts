@@ -44,7 +44,11 @@ export const ChainView = z.object({
   scanned: z.number().int().nullable().meta({ description: "The last block scanned." }),
   lag: z.number().int().nullable().meta({ description: "Blocks seen and not yet scanned." }),
   scanned_at: z.number().int().nullable(),
-  healthy: z.boolean().nullable().meta({ description: "Null until the realm uses the chain." }),
+  healthy: z.boolean().nullable().meta({
+    description:
+      "Null until a worker has read a block of the chain for the realm: it has no ramp " +
+      "there yet, or no node was ever reached, which the workers' log tells.",
+  }),
   error: z.string().nullable().meta({
     description:
       "Why the chain is not followed, or a matter for an operator: nodes that contradict each " +

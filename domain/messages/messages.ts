@@ -13,7 +13,6 @@ import {
   type NewMessageRow,
   selectMessages,
   selectMessagesOf,
-  selectPace,
   selectPaced,
   updateMessageData,
 } from "../../db/messages/messages.ts";
@@ -26,6 +25,7 @@ import { newId } from "../ids.ts";
 import { enqueue, enqueueAll } from "../jobs.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 import type { Content } from "./contents.ts";
+import { assertPace, PACE_MAX, PACE_MS, tooMany } from "./pace.ts";
 import type { Recipient } from "./recipients.ts";
 import { ACCEPTED, MessageStatus } from "./statuses.ts";
 
@@ -95,10 +95,6 @@ export interface OutgoingMessage {
   notice?: boolean;
 }
 
-/** Most messages to one recipient in a minute (contract, section 12.3). */
-export const PACE_MAX = 20;
-const PACE_MS = 60_000;
-
 /**
  * Queues a message in the caller's transaction: it is sent after the commit, or not at all. Any
  * capability may call this, for example to mail a report to the user who asked for it:
@@ -114,14 +110,15 @@ const PACE_MS = 60_000;
  * A WhatsApp message also takes the recipient's interaction (`hasInteraction`), which the caller checks.
  *
  * @returns the stored message, of the state PENDING
- * @throws {DomainError} rate.limited after 20 messages to the recipient within a minute
+ * @throws {DomainError} rate.limited after 20 messages to the recipient within a minute, or a customer's part of them
  */
 export async function queueMessage(
   tx: Tx,
   actor: Actor,
   message: OutgoingMessage,
 ): Promise<MessageRow> {
-  await assertPace(tx, message, actor.at);
+  const { to: { destination }, notice = false } = message;
+  await assertPace(tx, actor, { destination, notice });
   const row = rowOf(actor, message);
   try {
     const made = await tx.savepoint((sp) => insertMessage(sp, row));
@@ -291,22 +288,4 @@ export async function messagesOf(
   const rows = await selectMessagesOf(db, person, { before, limit: EXPORTED_MAX });
   const next = rows.length < EXPORTED_MAX ? null : rows.at(-1)!.id;
   return { messages: rows.map(viewMessage), next };
-}
-
-async function assertPace(
-  tx: Tx,
-  { to: { destination }, notice = false }: OutgoingMessage,
-  at: number,
-): Promise<void> {
-  const counted = { since: at - PACE_MS, count: PACE_MAX, notice };
-  const oldest = await selectPace(tx, { destination, ...counted });
-  if (oldest !== null) throw tooMany(oldest + PACE_MS - at);
-}
-
-function tooMany(waitMs: number): DomainError {
-  return new DomainError(
-    "rate.limited",
-    `a recipient gets at most ${PACE_MAX} messages a minute`,
-    { retryAfterS: Math.min(60, Math.max(1, Math.ceil(waitMs / 1000))) },
-  );
 }

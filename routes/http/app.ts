@@ -18,7 +18,7 @@ import {
 import { callerAddress, isTrusted, readNetworks } from "./caller_address.ts";
 import { claimOf } from "./idempotency_keys.ts";
 import { PROBLEMS } from "./problems.ts";
-import { assertSigned } from "./provider_authentication.ts";
+import { assertSigned, isKnownProvider } from "./provider_authentication.ts";
 import { uncoverBody } from "./get_request_body.ts";
 import { withReadNotes } from "./read_notes.ts";
 import { withWriteNotes } from "./replica_reads.ts";
@@ -34,7 +34,7 @@ import type { LimitHeaders } from "./rate_limits.ts";
 import { problem, send } from "./responses.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./route_list.ts";
-import { type BodyHold, openBodyHold, SMALL } from "./body_memory.ts";
+import { type BodyHold, openBodyHold, openWebhookHold, SMALL } from "./body_memory.ts";
 import type { Services } from "./services.ts";
 import { openStanding, type Standing } from "./standing.ts";
 import { type RequestHeaders, requestHeaders } from "./underlying_request.ts";
@@ -190,7 +190,8 @@ function createServer(
       who = first.actor.user || (first.actor.kind === "user" ? "" : first.actor.kind); // nobody: none
       const left = first.realm === null ? undefined : services.limits.admit(first.realm, cost);
       limits = left instanceof Promise ? await left : left;
-      const onSize = (size: number) => hold = grown(size, hold, { services, first, address });
+      const sender = { services, route, first, address };
+      const onSize = (size: number) => hold = grown(size, hold, sender);
       const body = textOf(route, request, { ending: services.ending, onSize, headers });
       const text = body instanceof Promise ? await body : body;
       if (route.access === "provider") assertSigned(services, headers, text, meta);
@@ -209,8 +210,7 @@ function createServer(
       return send(reply, requestId, limits);
     } catch (error) {
       const known = translate(services, error, requestId);
-      code = known.code;
-      status = PROBLEMS[known.code].status;
+      [code, status] = [known.code, PROBLEMS[known.code].status];
       return problem(services, requestId, known, limits);
     } finally {
       hold?.leave();
@@ -229,12 +229,16 @@ function createServer(
 function grown(
   size: number,
   hold: BodyHold | undefined,
-  of: { services: Services; first: Caller; address: string },
+  of: { services: Services; route: AnyRoute; first: Caller; address: string },
 ): BodyHold | undefined {
   if (size <= SMALL) return hold;
-  const { services: { platform }, first: { realm, actor }, address } = of;
+  const { services, route, first: { realm, actor }, address } = of;
+  const { platform } = services;
   // Where the realm is not known yet, it is a part of the platform's.
-  const one = hold ?? openBodyHold(realm?.pool ?? platform, { ...actor, address });
+  const one = hold ??
+    (route.access === "provider"
+      ? openWebhookHold(platform, { address, isKnown: isKnownProvider(services, address) })
+      : openBodyHold(realm?.pool ?? platform, { ...actor, address }));
   one.grow(size);
   return one;
 }

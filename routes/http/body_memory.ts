@@ -19,6 +19,13 @@ const EVERYWHERE_MAX = 128 * MIB;
 /** Of those, what customers leave to those who work for a realm. */
 const OF_HOUSE = 8 * MIB;
 
+/**
+ * Held of the webhooks of the provider of messages, beside all others: a stranger's bodies, however slowly they come, keep
+ * none of its own out. Networks whose webhooks were not shown to be the provider's leave half of it.
+ */
+const PROVIDER_MAX = 4 * MIB;
+const OF_KNOWN = 2 * MIB;
+
 /** What is held of a realm's bodies, in bytes. */
 interface Held {
   all: number;
@@ -27,6 +34,7 @@ interface Held {
 
 const realms = new WeakMap<object, Held>();
 let everywhere = 0;
+const providers = new WeakMap<object, Held>();
 
 /** What one body takes: memory, and where it is large a slot. */
 export interface BodyHold {
@@ -67,6 +75,37 @@ export function openBodyHold(pool: object, { user, scopes, address }: BodySender
   };
 }
 
+/**
+ * Opens the hold of a webhook's body. Of one network there is never so much that nothing is left for others.
+ *
+ * @param isKnown whether it is the provider's, or from a network whose webhooks were
+ */
+export function openWebhookHold(
+  platform: object,
+  { address, isKnown }: { address: string; isKnown: boolean },
+): BodyHold {
+  const held = heldOf(providers, platform);
+  const whose = subscriberAt(address);
+  let mine = 0;
+  return {
+    grow(size) {
+      if (size <= SMALL || size <= mine) return;
+      const bytes = size - mine;
+      const free = PROVIDER_MAX - (isKnown ? 0 : OF_KNOWN) - held.all;
+      if (bytes + (isKnown ? 0 : held.users.get(whose) ?? 0) > free) {
+        throw busy("too many bytes of webhooks are waiting");
+      }
+      add(held, whose, bytes);
+      mine = size;
+    },
+    turn: () => undefined,
+    leave() {
+      if (mine > 0) subtract(held, whose, mine);
+      mine = 0;
+    },
+  };
+}
+
 /** An owner of a /48 has very many addresses: they count as one. */
 function subscriberAt(address: string | null): string {
   const ip = address === null ? null : parseIp(address);
@@ -77,21 +116,34 @@ function take(
   pool: object,
   { whose, isHouse, bytes }: { whose: string; isHouse: boolean; bytes: number },
 ): void {
-  const held = realms.get(pool) ?? { all: 0, users: new Map<string, number>() };
-  realms.set(pool, held);
+  const held = heldOf(realms, pool);
   const left = isHouse ? 0 : OF_HOUSE;
   const free = Math.min(REALM_MAX - left, EVERYWHERE_MAX - left - everywhere) - held.all;
-  const ofUser = held.users.get(whose) ?? 0;
-  if (ofUser + bytes > free) throw busy("too many bytes of requests are waiting in this realm");
-  held.all += bytes;
+  if ((held.users.get(whose) ?? 0) + bytes > free) {
+    throw busy("too many bytes of requests are waiting in this realm");
+  }
   everywhere += bytes;
-  held.users.set(whose, ofUser + bytes);
+  add(held, whose, bytes);
 }
 
 function giveBack(pool: object, whose: string, bytes: number): void {
-  const held = realms.get(pool)!;
-  held.all -= bytes;
   everywhere -= bytes;
+  subtract(heldOf(realms, pool), whose, bytes);
+}
+
+function heldOf(of: WeakMap<object, Held>, pool: object): Held {
+  const held = of.get(pool) ?? { all: 0, users: new Map<string, number>() };
+  of.set(pool, held);
+  return held;
+}
+
+function add(held: Held, whose: string, bytes: number): void {
+  held.all += bytes;
+  held.users.set(whose, (held.users.get(whose) ?? 0) + bytes);
+}
+
+function subtract(held: Held, whose: string, bytes: number): void {
+  held.all -= bytes;
   const left = held.users.get(whose)! - bytes;
   if (left > 0) held.users.set(whose, left);
   else held.users.delete(whose);

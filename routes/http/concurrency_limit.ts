@@ -2,20 +2,36 @@
  * Concurrency limits: how many requests of a realm are at the database at once, and for how long. A
  * request beyond the limit is answered 503 with retry-after, which bounds memory. The time-out ends
  * requests whose connection was lost without the driver noticing.
+ *
+ * Customers and those who work for the realm never wait for each other: whatever is done for either, of a pool's
+ * connections it leaves one to the other. What may be slow, searches and pages of long answers, has half of the
+ * connections at most, and where both ask for it they have every second turn.
  * @module
  */
 import { type Actor, reachesRealm } from "../../domain/actor.ts";
 import { unanswered } from "../../domain/failures.ts";
-import { busy, type Caller, inTurn, type Line, lineOf, makeRoom, newLine } from "./turns.ts";
+import {
+  busy,
+  type Caller,
+  inSharedTurn,
+  inTurn,
+  type Line,
+  lineOf,
+  type Lines,
+  linesOf,
+  makeRoom,
+  newLine,
+} from "./turns.ts";
 
 const REQUESTS_MAX = 1000;
 /** Of these, places that customers, and callers without a key, leave to those who work for the realm or run the service. */
 const REQUESTS_OF_HOUSE = 50;
-/**
- * Requests of customers, and of those who work for the realm, that are at a pool's connections at once: more than it has,
- * so that none is idle, and so few that each statement of the others waits behind two of them at most.
- */
-const RUNNING_MAX = 6;
+/** Connections of a pool that serves requests (`REALM_MAX` in db/realm_pools.ts). */
+const CONNECTIONS = 4;
+/** Pieces of work of customers, and of those who work for the realm, that are at a pool at once, of every kind. */
+const RUNNING_MAX = CONNECTIONS - 1;
+/** Of these, slow ones of both together: quick ones pass beside them. */
+const SLOW_MAX = CONNECTIONS / 2;
 /** One user has at most so many times as many of them as are free: of 950 760, and the next user 152 more. */
 const USER_SHARE = 4;
 /**
@@ -25,8 +41,7 @@ const USER_SHARE = 4;
 const DATABASE_TIMEOUT_MS = 90_000;
 /** How long work may wait for its turn: as long as a transfer may wait to be posted. */
 const TURN_WAIT_MS = 60_000;
-/** Searches of a realm that run at once: they may be slow, and transfers must pass beside them. */
-const SEARCHES_MAX = 2;
+/** Searches of customers, and of those who work for the realm, that wait. */
 const SEARCHES_WAITING_MAX = 50;
 /** Long lists that are read at once: each keeps the process busy, and must leave time for others. */
 const LISTS_MAX = 2;
@@ -39,11 +54,8 @@ const PLATFORM_MAX = 1;
 const PLATFORM_WAITING_MAX = 20;
 /** Single rows that requests of a realm read there before their own work: at once. */
 const PLATFORM_READS_MAX = 2;
-/** Statements that transfers of a realm run beside its posting queue, at once: fewer than its connections. */
-const BESIDE_QUEUE_MAX = 3;
+/** Statements of transfers beside the posting queue that wait, and with them requests. */
 const BESIDE_QUEUE_WAITING_MAX = 10_000;
-/** Pages of long answers that are read at once, for all callers. */
-const PAGES_MAX = 2;
 
 /** Requests that use a pool: all, and those of each user. */
 interface Taken {
@@ -53,6 +65,9 @@ interface Taken {
 
 /** Whose work it is: of a user, or of nobody, with the scopes of its key. */
 export type Whose = Pick<Actor, "user" | "scopes">;
+
+/** Kinds of work that take turns of their own beside a user's requests. */
+type Kind = "request" | "transfer" | "search" | "page";
 
 const taken = new WeakMap<object, Taken>();
 const ofHouse = new WeakMap<object, Line>();
@@ -90,16 +105,23 @@ async function amongOthers<T>(
   pool: object,
   work: () => Promise<T>,
   { user, scopes }: Whose,
+  kind: Kind = "request",
 ): Promise<T> {
   const line = lineOf(reachesRealm({ scopes }) ? ofHouse : ofCustomers, pool);
+  const whose = kind === "request" ? user : `${kind} ${user}`;
   const timed = () => inTime(work);
-  if (line.running < RUNNING_MAX) return await inTurn(line, RUNNING_MAX, timed, { user });
+  if (line.running < RUNNING_MAX) return await inTurn(line, RUNNING_MAX, timed, { user: whose });
   const waiting = new AbortController();
   const timer = setTimeout(() => waiting.abort(busy("too many requests were ahead")), TURN_WAIT_MS);
-  return await inTurn(line, RUNNING_MAX, () => {
+  const begin = () => {
     clearTimeout(timer);
     return timed();
-  }, { user, signal: waiting.signal });
+  };
+  try {
+    return await inTurn(line, RUNNING_MAX, begin, { user: whose, signal: waiting.signal });
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /**
@@ -141,29 +163,37 @@ function take(pool: object, whose?: Whose): () => void {
   };
 }
 
-const searches = new WeakMap<object, Line>();
+const slow = new WeakMap<object, Lines>();
 const lists = new WeakMap<object, Line>();
-const pages = new WeakMap<object, Line>();
 const chains = new WeakMap<object, Line>();
 const chainsEverywhere = newLine();
-const besideQueues = new WeakMap<object, Line>();
 /** By realm, while there are some. */
 const platformTurns = new Map<string, Line>();
 const platformReads = new Map<string, Line>();
 
+/** A caller with the scopes of its key; without any it is a customer. */
+export interface ScopedCaller extends Caller {
+  scopes?: Actor["scopes"];
+}
+
 /**
- * Does a search, in its turn among those of other users, unless its caller leaves before.
+ * Does a search, in its turn among slow work of other users, unless its caller leaves before.
  *
  * @throws {DomainError} service.overloaded
  */
 export async function searching<T>(
   pool: object,
   work: () => Promise<T>,
-  caller: Caller = {},
+  caller: ScopedCaller = {},
 ): Promise<T> {
-  const line = lineOf(searches, pool);
-  makeRoom(line, caller, SEARCHES_WAITING_MAX, "too many searches are waiting in this realm");
-  return await inTurn(line, SEARCHES_MAX, () => withConcurrencyLimit(pool, work), caller);
+  const { user = "", scopes = [], signal } = caller;
+  const lines = linesOf(slow, pool);
+  const isHouse = reachesRealm({ scopes });
+  const mine = { user: `search ${user}`, isHouse, signal };
+  const line = isHouse ? lines.house : lines.customers;
+  makeRoom(line, mine, SEARCHES_WAITING_MAX, "too many searches are waiting in this realm");
+  const run = () => amongOthers(pool, work, { user, scopes }, "search");
+  return await inSharedTurn(lines, SLOW_MAX, run, mine);
 }
 
 /**
@@ -237,11 +267,12 @@ async function ofRealm<T>(
 export async function besideQueue<T>(
   pool: object,
   work: () => Promise<T>,
-  caller: Caller,
+  { user = "", scopes = [] }: ScopedCaller,
 ): Promise<T> {
-  const line = lineOf(besideQueues, pool);
-  makeRoom(line, caller, BESIDE_QUEUE_WAITING_MAX, "too many transfers are waiting in this realm");
-  return await inTurn(line, BESIDE_QUEUE_MAX, () => inTime(work), caller);
+  const line = lineOf(reachesRealm({ scopes }) ? ofHouse : ofCustomers, pool);
+  const mine = { user: `transfer ${user}` };
+  makeRoom(line, mine, BESIDE_QUEUE_WAITING_MAX, "too many transfers are waiting in this realm");
+  return await amongOthers(pool, work, { user, scopes }, "transfer");
 }
 
 /**
@@ -262,11 +293,13 @@ export async function recomputing<T>(
   return await inTurn(line, CHAINS_MAX, inAll, caller);
 }
 
-/** Reads one page of an answer that is sent while it is read, in its turn among those of other users. */
+/** Reads one page of an answer that is sent while it is read, in its turn among slow work of other users. */
 export async function paging<T>(
   pool: object,
   work: () => Promise<T>,
-  caller: Caller = {},
+  { user = "", scopes = [], signal }: ScopedCaller = {},
 ): Promise<T> {
-  return await inTurn(lineOf(pages, pool), PAGES_MAX, () => inTime(work), caller);
+  const mine = { user: `page ${user}`, isHouse: reachesRealm({ scopes }), signal };
+  const run = () => amongOthers(pool, work, { user, scopes }, "page");
+  return await inSharedTurn(linesOf(slow, pool), SLOW_MAX, run, mine);
 }

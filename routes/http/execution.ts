@@ -158,9 +158,12 @@ export async function query<P, Q, B>(
   const pool = poolOf(call);
   const replica = replicaFor(call);
   if (replica !== null) {
-    // Not in turns at the primary: where the replica is slow what only the primary answers waits for none of its reads.
+    // No turn at the primary is held meanwhile: where the replica is slow what only the primary answers waits for none
+    // of its reads.
     const found = await withConcurrencyLimit(replica, async () => {
-      if (check !== undefined) await runQuery(pool, check);
+      if (check !== undefined) {
+        await withConcurrencyLimit(pool, () => runQuery(pool, check), call.actor);
+      }
       return await readQuickly(call, replica, work);
     }, call.actor);
     if (found !== null) return replyWith(call, found.result, lagHeader(found));
@@ -258,8 +261,8 @@ export async function readMany<P, Q, B>(
     headers = lagHeader(found);
     return found.result;
   };
-  const { user } = call.actor;
-  const view = await searching(pool, find, { user, signal }).catch((error) => {
+  const { user, scopes } = call.actor;
+  const view = await searching(pool, find, { user, scopes, signal }).catch((error) => {
     throw signal.aborted ? signal.reason : error;
   });
   return replyWith(call, view, headers);
@@ -290,8 +293,7 @@ function transferRequest<P, B>(call: Call<P, DryRunQuery, B>, status: number): T
     idempotency: call.query.dry_run ? null : call.idempotency,
     status,
     problem: (refused, requestId) => refusalOf(call, refused, requestId),
-    besideQueue: (work) =>
-      beforehand(besideQueue(call.realm!.pool, work, { user: call.actor.user })),
+    besideQueue: (work) => beforehand(besideQueue(call.realm!.pool, work, call.actor)),
     lostStanding: call.lostStanding,
   };
 }

@@ -47,8 +47,8 @@ export async function sendExport<P, Q extends object, Plan extends { entity?: st
   const { pool } = call.realm!;
   const place = takePlace(pool, { user: call.actor.user, isHouse: reachesRealm(call.actor) });
   try {
-    const plan = await withConcurrencyLimit(pool, () => runQuery(pool, open));
-    await withConcurrencyLimit(pool, () => noteExport(call, what, plan.entity));
+    const plan = await withConcurrencyLimit(pool, () => runQuery(pool, open), call.actor);
+    await withConcurrencyLimit(pool, () => noteExport(call, what, plan.entity), call.actor);
     const parts = await openParts(call, pool);
     const pieces = print(plan, readerOf(call, parts.read));
     const stream = streamOf(pieces, { place, ending: call.services.ending });
@@ -83,7 +83,7 @@ export function readerOf<P, Q>(call: Call<P, Q, undefined>, read: PartReader): R
   return async (work) => {
     const actor = await call.actorNow();
     if (actor === null) throw new DomainError("auth.revoked", "the key has ended");
-    return await paging(pool, () => read((db) => work(db, actor)), { user: actor.user });
+    return await paging(pool, () => read((db) => work(db, actor)), actor);
   };
 }
 

@@ -68,6 +68,32 @@ export function assertSigned(
   const expected = createHmac("sha256", secret!).update(timestamp).update(body).digest();
   const given = /^[0-9a-f]{64}$/i.test(signature) ? Uint8Array.fromHex(signature) : null;
   if (given === null || !equalBytes(given, expected)) throw wrong(services, subjectOf(request));
+  remember(services, request.address);
+}
+
+/** Networks that signed webhooks came from lately, the latest last. */
+const knownNetworks = new WeakMap<Services, Set<string>>();
+/** The provider sends from a few. */
+const KNOWN_MAX = 100;
+
+function remember(services: Services, address: string): void {
+  const known = knownNetworks.get(services) ?? new Set<string>();
+  knownNetworks.set(services, known);
+  const network = networkOf(address);
+  known.delete(network);
+  known.add(network);
+  const [oldest] = known;
+  if (known.size > KNOWN_MAX) known.delete(oldest);
+}
+
+/**
+ * Whether a webhook whose headers were right is the provider's, before its body is read: with a secret it is; with a
+ * signature, which covers the body, where the last that came from its network were.
+ */
+export function isKnownProvider(services: Services, address: string): boolean {
+  const { infobipWebhookAuth } = services.config;
+  return infobipWebhookAuth !== "hmac" ||
+    (knownNetworks.get(services)?.has(networkOf(address)) ?? false);
 }
 
 /** The signature of a request, and the time (milliseconds) that it covers. */

@@ -108,8 +108,11 @@ export async function inSteps<P, Q, B, Plan, T>(
   read: (db: Db, plan: Plan) => Promise<T>,
 ): Promise<{ view: T; headers: Record<string, string> }> {
   const { pool } = call.realm!;
-  return await withConcurrencyLimit(replicaFor(call) ?? pool, async () => {
-    const plan = await runQuery(pool, decide);
+  const replica = replicaFor(call);
+  return await withConcurrencyLimit(replica ?? pool, async () => {
+    const deciding = () => runQuery(pool, decide);
+    const plan =
+      await (replica === null ? deciding() : withConcurrencyLimit(pool, deciding, call.actor));
     const parts = await openParts(call, pool);
     return { view: await parts.read((db) => read(db, plan)), headers: parts.headers };
   }, call.actor);

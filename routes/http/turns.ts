@@ -27,6 +27,56 @@ export interface Caller {
   signal?: AbortSignal;
 }
 
+/**
+ * Two queues with one number of places: of customers, and of those who work for the realm. Where both wait, a place that
+ * becomes free goes to the other one than the last: neither keeps the other waiting for more than one piece of work.
+ */
+export interface Lines {
+  customers: Line;
+  house: Line;
+  /** Whose a place was last. */
+  last: "customers" | "house";
+}
+
+/** Opens two queues with one number of places. */
+export function newLines(): Lines {
+  return { customers: newLine(), house: newLine(), last: "house" };
+}
+
+/** Does work in its turn among those of both queues, unless its caller leaves before. */
+export async function inSharedTurn<T>(
+  lines: Lines,
+  most: number,
+  work: () => Promise<T>,
+  caller: Caller & { isHouse: boolean },
+): Promise<T> {
+  const mine = caller.isHouse ? "house" : "customers";
+  const line = lines[mine];
+  if (lines.customers.running + lines.house.running < most) {
+    line.running++;
+    lines.last = mine;
+  } else await turn(line, caller);
+  try {
+    caller.signal?.throwIfAborted();
+    return await work();
+  } finally {
+    line.running--;
+    handOn(lines);
+  }
+}
+
+/** Hands a free place to who waits. */
+function handOn(lines: Lines): void {
+  const first = lines.last === "house" ? "customers" : "house";
+  for (const whose of [first, lines.last] as const) {
+    const next = takeNext(lines[whose]);
+    if (next === null) continue;
+    lines[whose].running++;
+    lines.last = whose;
+    return next.resolve();
+  }
+}
+
 /** Does work in its turn, unless its caller leaves before. */
 export async function inTurn<T>(
   line: Line,
@@ -130,11 +180,20 @@ function greatestOf({ waiting }: Line): [user: string, theirs: Waiting[]] {
 
 /** The queue at a pool. */
 export function lineOf(lines: WeakMap<object, Line>, pool: object): Line {
-  const known = lines.get(pool);
+  return ofPool(lines, pool, newLine);
+}
+
+/** The two queues at a pool. */
+export function linesOf(lines: WeakMap<object, Lines>, pool: object): Lines {
+  return ofPool(lines, pool, newLines);
+}
+
+function ofPool<T>(all: WeakMap<object, T>, pool: object, open: () => T): T {
+  const known = all.get(pool);
   if (known !== undefined) return known;
-  const line = newLine();
-  lines.set(pool, line);
-  return line;
+  const made = open();
+  all.set(pool, made);
+  return made;
 }
 
 /** A refusal that passes in a moment. */

@@ -168,7 +168,7 @@ Deno.test("lists that may read every row take their turn among searches, and oth
   const over = Promise.withResolvers<void>();
   const all = Array.from(
     { length: 52 },
-    (_, i) => searching(pool, () => over.promise, { user: `${i}` }),
+    (_, i) => searching(pool, () => over.promise, { user: `${i}`, scopes: ["realm"] }),
   );
   for (
     const path of [

@@ -390,8 +390,7 @@ test("a death is told in the transaction of the death, if anybody listens", asyn
   }];
   await realm.command((tx) => failJob(tx, by, lost, failure));
   deepEqual(await events(lost.id), view(lost.id));
-  const reaped = await dying();
-  const kept = await add(realm, { state: "running" });
+  const [reaped, kept] = [await dying(), await add(realm, { state: "running" })];
   await rowsOf(realm, "update jobs set locked_until = now() - interval '1 s'");
   await realm.command((tx) => recoverJobs(tx, by));
   await realm.command((tx) => recoverJobs(tx, by));

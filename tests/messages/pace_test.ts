@@ -1,7 +1,7 @@
 /** The pace of messages to one recipient, against whoever tries to get around it. @module */
 import { deepEqual, equal } from "node:assert/strict";
 import { queueNotices } from "../../domain/messages/messages.ts";
-import { rowsOf } from "../support/realm.ts";
+import { rowsOf, type TestUser } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 import { number } from "./fixture.ts";
 
@@ -72,4 +72,21 @@ test("of notices that are queued together those of a recipient that has had twen
   deepEqual([await stored(full), await stored(shared), await stored(free)], [20, 20, 2]);
   const jobs = await rowsOf(realm, "select id from jobs where name = 'message.send'");
   equal(jobs.length >= 42, true);
+});
+
+test("where several send to a recipient no customer uses up what others have, and one alone has all", async (realm) => {
+  const [ada, bob, eve] = [await realm.user(), await realm.user(), await realm.user()];
+  const to = number();
+  const sms = async (send: TestUser["send"], count: number, to: string) => {
+    const all = await Promise.all(
+      Array.from({ length: count }, () => send("POST", "/v1/apps/message/sms", { to, content })),
+    );
+    return all.filter(({ status }) => status === 201).length;
+  };
+  equal(await sms(ada.send, 30, number()), 20, "alone");
+  equal(await sms(realm.admin.send, 1, to), 1);
+  equal(await sms(ada.send, 30, to), 10);
+  equal(await sms(bob.send, 30, to), 5);
+  equal(await sms(eve.send, 5, to), 0, "customers have had theirs");
+  equal(await sms(realm.admin.send, 10, to), 4, "twenty in all");
 });

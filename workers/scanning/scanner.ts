@@ -28,6 +28,7 @@ import { balancesBelow } from "./lowered_balances.ts";
 import { refreshOnchainBalances } from "./onchain_balances.ts";
 import { recoverPaid } from "./passed_addresses.ts";
 import { beginCursor } from "./ramp_opening.ts";
+import { logFailure, logRecovery } from "./scan_failures.ts";
 import { readTimedHead } from "./timed_quarantines.ts";
 import type { SeenTransfer } from "../../domain/chains/observed_transfers.ts";
 
@@ -56,10 +57,12 @@ const ANY_TOKEN_ADDRESSES = 400;
 export async function scanNetwork(context: WorkerContext, place: ChainNetwork): Promise<Pass> {
   const seen: Seen = { head: null };
   try {
-    return await readNewBlocks(context, place, seen);
+    const pass = await readNewBlocks(context, place, seen);
+    logRecovery(context, place);
+    return pass;
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    context.log("warn", "a chain cannot be scanned", { ...place, error });
+    logFailure(context, place, error);
     const state = {
       head: seen.head,
       finalized: null,
