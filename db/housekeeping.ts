@@ -40,9 +40,22 @@ export async function deleteOldPlatformAnswers(db: Db, limit: number): Promise<n
   return gone.count;
 }
 
-/** Deletes expired rows of a realm: revocations and failed logins. */
-export async function deleteStale(db: Db): Promise<void> {
-  await db`delete from revocations where expires_at < now()`;
-  await db`delete from login_attempts where updated_at < now() - interval '1 day'
-    and (right_at is null or right_at < now() - interval '30 days')`;
+/** Deletes some expired revocations, and gives their number. */
+export async function deleteOldRevocations(db: Db, limit: number): Promise<number> {
+  const gone = await db`
+    delete from revocations where ctid = any(array(select ctid from revocations
+      where expires_at < now() limit ${limit}))`;
+  return gone.count;
+}
+
+/** Deletes some failed logins of long ago, and gives their number. Strangers cause as many as they like. */
+export async function deleteOldAttempts(db: Db, limit: number): Promise<number> {
+  const gone = await db`
+    delete from login_attempts where ctid = any(array(
+      (select ctid from login_attempts
+        where updated_at < now() - interval '1 day' and right_at is null limit ${limit})
+      union all
+      (select ctid from login_attempts where updated_at < now() - interval '1 day'
+        and right_at < now() - interval '30 days' limit ${limit})))`;
+  return gone.count;
 }

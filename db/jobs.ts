@@ -158,11 +158,18 @@ export async function reapJobs(db: Db): Promise<DeadRow[]> {
     select id, name, payload, attempts from reaped where state = 'dead' order by id`;
 }
 
-/** Deletes jobs that ended a while ago; dead and discarded ones stay longer, so that operators can read them. */
-export async function deleteOldJobs(db: Db): Promise<void> {
-  await db`
-    delete from jobs where state in ('done', 'dead', 'discarded') and finished_at < now() - interval '7 days'
-      and (state = 'done' or finished_at < now() - interval '90 days')`;
+/**
+ * Deletes some jobs that ended a while ago, and gives their number; dead and discarded ones stay longer, so that operators
+ * can read them.
+ */
+export async function deleteOldJobs(db: Db, limit: number): Promise<number> {
+  const gone = await db`
+    delete from jobs where id = any(array(
+      (select id from jobs where state = 'done' and finished_at < now() - interval '7 days' limit ${limit})
+      union all
+      (select id from jobs where state in ('dead', 'discarded') and finished_at < now() - interval '90 days'
+        limit ${limit})))`;
+  return gone.count;
 }
 
 /** Whether a job is due, as far as one read over shared connections can tell. */

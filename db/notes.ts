@@ -79,32 +79,35 @@ export async function selectNotes(
 }
 
 /**
- * Erases the texts of the notes about a person: those of a time in which an identity had it, and those of its identity
- * from before it had any.
+ * Erases the texts of the notes about a person, wherever they are, and of those about its identity: of persons that had it
+ * and were forgotten by customers, also where another had it then, and from before it had any. Notes about a person
+ * that was not forgotten stay.
+ *
+ * @param person null where the identity has none any more
+ * @returns how many were about a person
  */
 export async function eraseNotesOf(
   tx: Tx,
-  { identity, person, at }: { identity: string; person: string; at: number },
-): Promise<void> {
-  await tx`
-    update notes set text = null, erased_at = ${at}
-    where erased_at is null and id in (
-      select id from notes where person = ${person}
-      union all select id from notes where identity = ${identity} and person is null)`;
-}
-
-/**
- * Erases the texts of the notes about an identity that are left of persons whom no identity has any more, and of the
- * time before it had any; returns how many of the former there were.
- */
-export async function eraseLeftNotes(
-  tx: Tx,
-  { identity, at }: { identity: string; at: number },
+  { identity, person, at }: { identity: string; person: string | null; at: number },
 ): Promise<number> {
   const rows = await tx<{ person: string | null }[]>`
     update notes set text = null, erased_at = ${at}
-    where erased_at is null and identity = ${identity} and (person is null
-      or not exists (select from identities i where i.person = notes.person))
+    where erased_at is null and id in (
+      select id from notes where person = ${person}
+      union all select id from notes where identity = ${identity} and person is null
+      union all select id from notes where forgotten_at is not null and person in (
+        select person from notes
+        where identity = ${identity} and forgotten_at is not null and erased_at is null))
     returning person`;
   return rows.filter(({ person }) => person !== null).length;
+}
+
+/** Marks the notes about a person that a customer forgot: their texts stay until the realm forgets it too. */
+export async function markForgotten(
+  tx: Tx,
+  { person, at }: { person: string; at: number },
+): Promise<void> {
+  await tx`
+    update notes set forgotten_at = ${at}
+    where person = ${person} and forgotten_at is null and erased_at is null`;
 }

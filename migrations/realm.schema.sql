@@ -1092,7 +1092,7 @@ CREATE INDEX jobs_due ON jobs USING btree (run_at, id) WHERE (state = 'ready'::t
 CREATE INDEX jobs_due_at_exchanges ON jobs USING btree (run_at, id) WHERE ((state = 'ready'::text) AND (name = ANY (ARRAY['exchange.advance'::text, 'exchange.check'::text])))
 CREATE INDEX jobs_due_by_name ON jobs USING btree (name, run_at, id) WHERE (state = 'ready'::text)
 CREATE INDEX jobs_exchange_turns ON jobs USING btree (md5(split_part(COALESCE(share, ''::text), '/'::text, 1)), COALESCE(share, ''::text), run_at, id) WHERE ((state = 'ready'::text) AND (name = ANY (ARRAY['exchange.advance'::text, 'exchange.check'::text])))
-CREATE INDEX jobs_finished ON jobs USING btree (finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text, 'discarded'::text]))
+CREATE INDEX jobs_finished ON jobs USING btree (state, finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text, 'discarded'::text]))
 CREATE INDEX jobs_leased ON jobs USING btree (locked_until) WHERE (state = 'running'::text)
 CREATE INDEX jobs_running_at_exchanges ON jobs USING btree (share) WHERE ((state = 'running'::text) AND (name = ANY (ARRAY['exchange.advance'::text, 'exchange.check'::text])))
 CREATE UNIQUE INDEX jobs_serial_key ON jobs USING btree (serial_key) WHERE (state = 'running'::text)
@@ -1153,6 +1153,8 @@ table login_attempts (
 )
 constraint login_attempts_pkey PRIMARY KEY (subject)
 constraint login_attempts_state_check CHECK ((state = ANY (ARRAY['open'::text, 'busy'::text, 'refused'::text])))
+CREATE INDEX login_attempts_right ON login_attempts USING btree (right_at) WHERE (right_at IS NOT NULL)
+CREATE INDEX login_attempts_updated ON login_attempts USING btree (updated_at) WHERE (right_at IS NULL)
 
 table logins (
   id uuid not null
@@ -1262,16 +1264,19 @@ table notes (
   text text
   owner uuid not null
   erased_at timestamp with time zone
+  forgotten_at timestamp with time zone
   created_at timestamp with time zone not null
 )
 constraint notes_collection_check CHECK ((collection = ANY (ARRAY['accounts'::text, 'deposits'::text, 'identities'::text, 'transactions'::text, 'users'::text, 'withdrawals'::text])))
 constraint notes_erased CHECK (((text IS NULL) = (erased_at IS NOT NULL)))
+constraint notes_forgotten CHECK (((forgotten_at IS NULL) OR (person IS NOT NULL)))
 constraint notes_kind_check CHECK ((kind ~ '^[a-z][a-z0-9_.-]{0,39}$'::text))
 constraint notes_owner_fkey FOREIGN KEY (owner) REFERENCES users(id)
 constraint notes_pkey PRIMARY KEY (id)
 constraint notes_text_check CHECK (((length(text) >= 1) AND (length(text) <= 2000)))
 CREATE INDEX notes_entity ON notes USING btree (entity, id)
 CREATE INDEX notes_identity ON notes USING btree (identity) WHERE (person IS NULL)
+CREATE INDEX notes_left ON notes USING btree (identity) WHERE ((forgotten_at IS NOT NULL) AND (erased_at IS NULL))
 CREATE INDEX notes_person ON notes USING btree (person) WHERE (person IS NOT NULL)
 CREATE TRIGGER notes_append_only BEFORE DELETE OR TRUNCATE ON notes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 CREATE TRIGGER notes_stay BEFORE UPDATE ON notes FOR EACH ROW EXECUTE FUNCTION notes_stay()
@@ -1679,6 +1684,7 @@ table revocations (
 )
 constraint revocations_check CHECK (((jti IS NULL) <> (issued_before IS NULL)))
 constraint revocations_pkey PRIMARY KEY (id)
+CREATE INDEX revocations_expires ON revocations USING btree (expires_at)
 CREATE INDEX revocations_xact ON revocations USING btree (xact)
 
 table row_counts (
@@ -4866,8 +4872,11 @@ CREATE OR REPLACE FUNCTION notes_stay()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if new.text is not null or old.text is null
-    or (to_jsonb(new) - 'text' - 'erased_at') is distinct from (to_jsonb(old) - 'text' - 'erased_at') then
+  if old.text is null
+    or new.text is not null and (new.text <> old.text or new.forgotten_at is not distinct from old.forgotten_at)
+    or old.forgotten_at is not null and new.forgotten_at is distinct from old.forgotten_at
+    or (to_jsonb(new) - '{text,erased_at,forgotten_at}'::text[])
+      is distinct from (to_jsonb(old) - '{text,erased_at,forgotten_at}'::text[]) then
     raise exception 'notes are append-only' using errcode = 'restrict_violation';
   end if;
   return new;
@@ -5701,7 +5710,7 @@ realm may update (data, deleted_at, updated_at) on fungible_tokens
 realm may update (deleted_at) on external_addresses
 realm may update (deleted_at, last_used_at, updated_at) on api_keys
 realm may update (ended_at, last_used_at) on logins
-realm may update (erased_at, text) on notes
+realm may update (erased_at, forgotten_at, text) on notes
 realm may update (error, finished_at, parameters, state, updated_at) on person_syncs
 realm may update (failing_since, failures, lease_owner, lease_until, resume_at) on webhook_queues
 realm may update (max_fee, max_fee_rate, speed, updated_at) on consolidations

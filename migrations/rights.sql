@@ -72,8 +72,8 @@ grant insert (key, fingerprint), update (status, body, profile) on idempotency, 
 grant insert, update, delete on persons, person_contacts, companies, company_domains to :role;
 grant insert on person_events to :role;
 -- A note stays; its text is erased with the person that it is about.
-grant insert (id, collection, entity, identity, person, kind, text, owner, created_at), update (text, erased_at)
-  on notes to :role;
+grant insert (id, collection, entity, identity, person, kind, text, owner, created_at),
+  update (text, erased_at, forgotten_at) on notes to :role;
 grant insert (one, wrapped, created_at), update (wrapped) on profile_keys to :role;
 grant insert (id, parameters, owner, created_at), update (parameters, state, error, updated_at, finished_at)
   on person_syncs to :role;

@@ -1,5 +1,6 @@
 /** Routes of logins and of the keys they give. @module */
 import { z } from "zod";
+import { reachesRealm, type Scope } from "../domain/actor.ts";
 import { runQuery } from "../domain/command.ts";
 import { DomainError } from "../domain/errors.ts";
 import { agentOf } from "../domain/identity/logins.ts";
@@ -192,7 +193,11 @@ async function enter<P, Q, B>(
   for (const queue of [realm.id, digest.toHex(), APPLICATIONS]) {
     guard.welcome({ realm: queue, network });
   }
-  const limits = await services.limits.admit(realm, "write");
+  const charged = {
+    cost: "write" as const,
+    isHouse: reachesRealm({ scopes: entrant.user.scopes as Scope[] }),
+  };
+  const limits = await services.limits.admit(realm, charged);
   const claims = claimsOf(
     entrant.user,
     realm.id,

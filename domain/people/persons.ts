@@ -9,7 +9,7 @@ import {
 } from "../../db/identity/identities.ts";
 import { reduceMessageEvents } from "../../db/events.ts";
 import { eraseMessagesOf } from "../../db/messages/messages.ts";
-import { eraseLeftNotes, eraseNotesOf } from "../../db/notes.ts";
+import { eraseNotesOf, markForgotten } from "../../db/notes.ts";
 import { replaceAnswers } from "../../db/people/persons.ts";
 import { eraseResponses } from "../../db/webhooks/deliveries.ts";
 import type { Actor } from "../actor.ts";
@@ -201,7 +201,7 @@ export function unassignPerson(
  * Forgets the person of an identity with its events, the messages to it, what receivers of webhooks answered to events
  * about these, the notes about it, and the stored answers that show it, whichever identity had it then. The ledger keeps ids that say nothing any more.
  * A customer that forgets its own person leaves the notes, which are the realm's; those who write the whole realm
- * erase them afterwards, by forgetting the person that is gone.
+ * erase them afterwards, by forgetting the person that is gone, or another that the identity has by then.
  *
  * @param erased the answer to repeats of requests that showed the person
  */
@@ -222,7 +222,7 @@ export function forgetPerson(
     async finish(tx, identity) {
       const { id, person } = identity;
       if (person === null) {
-        const erased = await eraseLeftNotes(tx, { identity: id, at: actor.at });
+        const erased = await eraseNotesOf(tx, { identity: id, person, at: actor.at });
         if (erased === 0) throw notFound("person.not_found");
         return await shown(tx, identity);
       }
@@ -231,6 +231,7 @@ export function forgetPerson(
       await eraseResponses(tx, person);
       await eraseMessagesOf(tx, person, actor.at);
       if (isRealms) await eraseNotesOf(tx, { identity: id, person, at: actor.at });
+      else await markForgotten(tx, { person, at: actor.at });
       return await shown(tx, await updateIdentityPerson(tx, id, null, actor.at));
     },
     person: () => null,

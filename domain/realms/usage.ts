@@ -27,6 +27,13 @@ export interface Tier {
   creditsPerMonth: number | null;
 }
 
+/** A request as it is counted. */
+export interface ChargedRequest {
+  cost: Cost;
+  /** Whether its user works for the realm. Customers leave some of all limits to those who do. */
+  isHouse: boolean;
+}
+
 /** Counts the requests and credits of realms. */
 export interface UsageCounter {
   /**
@@ -34,7 +41,7 @@ export interface UsageCounter {
    *
    * @throws {DomainError} rate.limited, credits.exhausted
    */
-  charge(realm: string, tier: Tier, cost: Cost): Allowance | Promise<Allowance>;
+  charge(realm: string, tier: Tier, request: ChargedRequest): Allowance | Promise<Allowance>;
   /** The credits left in the month; null without limit. */
   credits(realm: string, tier: Tier): Promise<number | null>;
   /** Whether something was counted that is not in the table. */
@@ -85,11 +92,11 @@ export function openUsageCounter(platform: Pool, now: () => number): UsageCounte
   }
 
   return {
-    charge(realm, tier, cost) {
+    charge(realm, tier, request) {
       const month = monthOf(now());
       const usage = usages.get(realm);
-      if (usage?.month === month) return take(usage, tier, cost, now());
-      return load(realm, month).then((loaded) => take(loaded, tier, cost, now()));
+      if (usage?.month === month) return take(usage, tier, request, now());
+      return load(realm, month).then((loaded) => take(loaded, tier, request, now()));
     },
     async credits(realm, tier) {
       if (tier.creditsPerMonth === null) return null;
@@ -116,36 +123,54 @@ function monthOf(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 7)}-01`;
 }
 
-function take(usage: RealmUsage, tier: Tier, cost: Cost, at: number): Allowance {
-  const rate = tier.requestsPerSecond;
+/** The part of each limit that customers leave to those who work for the realm: one of ten, of few requests one. */
+const OF_HOUSE = 0.1;
+
+/** The requests of a second that customers leave. */
+function reserveOf(rate: number): number {
+  return Math.min(rate - 1, Math.max(1, Math.floor(rate * OF_HOUSE)));
+}
+
+function take(
+  usage: RealmUsage,
+  tier: Tier,
+  { cost, isHouse }: ChargedRequest,
+  at: number,
+): Allowance {
+  const { requestsPerSecond: rate, creditsPerMonth: most } = tier;
+  const left = isHouse || rate === null ? 0 : reserveOf(rate);
   if (rate !== null) {
     usage.tokens = Math.min(rate, usage.tokens + rate * Math.max(0, at - usage.filledAt) / 1000);
     usage.filledAt = at;
-    if (usage.tokens < 1) {
+    if (usage.tokens < 1 + left) {
       throw new DomainError("rate.limited", `the realm's tier has ${rate} requests a second`, {
-        retryAfterS: Math.max(1, Math.ceil((1 - usage.tokens) / rate)),
-        allowance: allowanceOf(usage, tier),
+        retryAfterS: Math.max(1, Math.ceil((1 + left - usage.tokens) / rate)),
+        allowance: allowanceOf(usage, tier, left),
       });
     }
   }
   const price = CREDITS[cost];
-  const most = tier.creditsPerMonth;
-  if (most !== null && price > 0 && usage.usedByAll + usage.usedHere + price > most) {
-    throw new DomainError("credits.exhausted", `the month's ${most} credits are used`, {
-      allowance: allowanceOf(usage, tier),
+  const usable = most === null || isHouse ? most : most - Math.floor(most * OF_HOUSE);
+  if (usable !== null && price > 0 && usage.usedByAll + usage.usedHere + price > usable) {
+    const why = usable === most
+      ? ""
+      : ", but for those that customers leave to the realm's own users";
+    throw new DomainError("credits.exhausted", `the month's ${most} credits are used${why}`, {
+      allowance: allowanceOf(usage, tier, left),
     });
   }
   usage.usedHere += price;
   usage.requestsHere++;
   if (rate !== null) usage.tokens--;
-  return allowanceOf(usage, tier);
+  return allowanceOf(usage, tier, left);
 }
 
-function allowanceOf(usage: RealmUsage, tier: Tier): Allowance {
+/** What is left of the limits. @param left requests that are left to others */
+function allowanceOf(usage: RealmUsage, tier: Tier, left: number): Allowance {
   const { requestsPerSecond: rate, creditsPerMonth: most } = tier;
   return {
     limit: rate,
-    remaining: rate === null ? 0 : Math.max(0, Math.floor(usage.tokens)),
+    remaining: rate === null ? 0 : Math.max(0, Math.floor(usage.tokens - left)),
     resetS: rate === null ? 0 : Math.max(0, Math.ceil((rate - usage.tokens) / rate)),
     credits: most === null ? null : Math.max(0, most - usage.usedByAll - usage.usedHere),
   };

@@ -97,6 +97,7 @@ create table revocations (
   check ((jti is null) <> (issued_before is null))
 );
 create index revocations_xact on revocations (xact);
+create index revocations_expires on revocations (expires_at);
 comment on table revocations is 'Revoked keys: one key by jti, or all of a user issued before a time.';
 
 create table logins (
@@ -124,5 +125,7 @@ create table login_attempts (
   right_at timestamptz,
   updated_at timestamptz not null default now()
 );
+create index login_attempts_updated on login_attempts (updated_at) where right_at is null;
+create index login_attempts_right on login_attempts (right_at) where right_at is not null;
 comment on table login_attempts is 'Per digest of a name, per network, and per both: logins of the last minute that were wrong, and those being checked.';
 comment on column login_attempts.right_at is 'Of a name from a network: its last right login, which others'' wrong ones do not hold up.';

@@ -116,7 +116,7 @@ create index jobs_exchange_turns on jobs (md5(split_part(coalesce(share, ''), '/
 create index jobs_running_at_exchanges on jobs (share)
   where state = 'running' and name in ('exchange.advance', 'exchange.check');
 create index jobs_leased on jobs (locked_until) where state = 'running';
-create index jobs_finished on jobs (finished_at) where state in ('done', 'dead', 'discarded');
+create index jobs_finished on jobs (state, finished_at) where state in ('done', 'dead', 'discarded');
 create index jobs_dead on jobs (id) where state = 'dead';
 create index jobs_dead_name on jobs (name, id) where state = 'dead';
 create unique index jobs_dedupe on jobs (name, dedupe) where state in ('ready', 'running');

@@ -132,20 +132,29 @@ create table notes (
   text text check (length(text) between 1 and 2000),
   owner uuid not null references users (id),
   erased_at timestamptz,
+  forgotten_at timestamptz,
   created_at timestamptz not null,
+  constraint notes_forgotten check (forgotten_at is null or person is not null),
   constraint notes_erased check ((text is null) = (erased_at is not null))
 );
 create index notes_entity on notes (entity, id);
 create index notes_identity on notes (identity) where person is null;
 create index notes_person on notes (person) where person is not null;
+create index notes_left on notes (identity) where forgotten_at is not null and erased_at is null;
 comment on column notes.identity is 'The customer that the entity belongs to; null for a transaction, which has two sides.';
 comment on column notes.person is 'The person that the identity had when the note was written: forgetting it erases the text.';
 
--- A note stays as it was written; its text is erased once.
+comment on column notes.forgotten_at is
+  'When a customer forgot its own person, which leaves the text: whoever forgets one for the realm erases it then.';
+
+-- A note stays as it was written; its text is erased once, and its person forgotten once.
 create function notes_stay() returns trigger language plpgsql as $$
 begin
-  if new.text is not null or old.text is null
-    or (to_jsonb(new) - 'text' - 'erased_at') is distinct from (to_jsonb(old) - 'text' - 'erased_at') then
+  if old.text is null
+    or new.text is not null and (new.text <> old.text or new.forgotten_at is not distinct from old.forgotten_at)
+    or old.forgotten_at is not null and new.forgotten_at is distinct from old.forgotten_at
+    or (to_jsonb(new) - '{text,erased_at,forgotten_at}'::text[])
+      is distinct from (to_jsonb(old) - '{text,erased_at,forgotten_at}'::text[]) then
     raise exception 'notes are append-only' using errcode = 'restrict_violation';
   end if;
   return new;

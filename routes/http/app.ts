@@ -4,6 +4,7 @@
  * @module
  */
 import { Hono } from "hono";
+import { reachesRealm } from "../../domain/actor.ts";
 import { assertFreshLogin } from "../../domain/identity/api_keys.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { failureOf } from "../../domain/failures.ts";
@@ -188,10 +189,10 @@ function createServer(
       const given = standing.admit();
       const first = given instanceof Promise ? await given : given;
       who = first.actor.user || (first.actor.kind === "user" ? "" : first.actor.kind); // nobody: none
-      const left = first.realm === null ? undefined : services.limits.admit(first.realm, cost);
+      const charged = { cost, isHouse: reachesRealm(first.actor) };
+      const left = first.realm === null ? undefined : services.limits.admit(first.realm, charged);
       limits = left instanceof Promise ? await left : left;
-      const sender = { services, route, first, address };
-      const onSize = (size: number) => hold = grown(size, hold, sender);
+      const onSize = (size: number) => hold = grown(size, hold, [services, route, first, address]);
       const body = textOf(route, request, { ending: services.ending, onSize, headers });
       const text = body instanceof Promise ? await body : body;
       if (route.access === "provider") assertSigned(services, headers, text, meta);
@@ -229,10 +230,10 @@ function createServer(
 function grown(
   size: number,
   hold: BodyHold | undefined,
-  of: { services: Services; route: AnyRoute; first: Caller; address: string },
+  of: [services: Services, route: AnyRoute, first: Caller, address: string],
 ): BodyHold | undefined {
   if (size <= SMALL) return hold;
-  const { services, route, first: { realm, actor }, address } = of;
+  const [services, route, { realm, actor }, address] = of;
   const { platform } = services;
   // Where the realm is not known yet, it is a part of the platform's.
   const one = hold ??

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Allowance } from "../../domain/errors.ts";
-import { type Cost, openUsageCounter, type Tier } from "../../domain/realms/usage.ts";
+import { type ChargedRequest, openUsageCounter, type Tier } from "../../domain/realms/usage.ts";
 import type { Pool } from "../../domain/command.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Log } from "../../log.ts";
@@ -19,7 +19,7 @@ export interface Limits {
    *
    * @throws {DomainError} rate.limited, credits.exhausted
    */
-  admit(realm: RealmContext, cost: Cost): LimitHeaders | Promise<LimitHeaders>;
+  admit(realm: RealmContext, request: ChargedRequest): LimitHeaders | Promise<LimitHeaders>;
   /** The header with the rest of the month's credits. */
   credits(realm: RealmContext): Promise<number>;
   /**
@@ -71,11 +71,11 @@ export function openLimits(
   }
 
   return {
-    admit(realm, cost) {
+    admit(realm, request) {
       const tier = tierOf(realm);
       if (tier.requestsPerSecond === null && tier.creditsPerMonth === null) return UNLIMITED;
       schedule();
-      const allowance = usage.charge(realm.id, tier, cost);
+      const allowance = usage.charge(realm.id, tier, request);
       return allowance instanceof Promise ? allowance.then(headersOf) : headersOf(allowance);
     },
     async credits(realm) {

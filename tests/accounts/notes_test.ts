@@ -204,6 +204,40 @@ test("a customer that forgets its own person leaves the realm's notes, which a m
   deepEqual((await texts(manager, account))[0], "a customer again");
 });
 
+test("one request erases what is left of persons whom customers forgot, everywhere, and nothing about others", async (realm) => {
+  const { user, account } = await customer(realm);
+  const { user: next } = await customer(realm);
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const path = (of: TestUser) => `/v1/identities/${of.identity}/person`;
+  const add = async (of: TestUser, firstName: string) => {
+    const { status, body, text } = await of.send("POST", path(of), { firstName });
+    equal(status, 201, text);
+    return body.person.id as string;
+  };
+  const moved = await add(user, "moved");
+  await note(manager, user.id, "about who moves");
+  const assigned = await manager.send("PATCH", `${path(next)}/${moved}/assign`);
+  equal(assigned.status, 200, assigned.text);
+  await note(manager, next.id, "about who moved");
+  await add(user, "forgotten");
+  await note(manager, account, "about who forgot itself");
+  equal((await user.send("DELETE", path(user))).status, 200);
+  await add(user, "last");
+  await note(manager, user.identity, "about the last");
+  equal((await manager.send("DELETE", path(user))).status, 200);
+  deepEqual(await texts(manager, account), [null]);
+  deepEqual(await texts(manager, user.identity), [null]);
+  deepEqual(await texts(manager, user.id), ["about who moves"], "it is not forgotten");
+  equal((await next.send("DELETE", path(next))).status, 200);
+  deepEqual(
+    await texts(manager, user.id),
+    ["about who moves"],
+    "a customer leaves the realm's notes",
+  );
+  equal((await manager.send("DELETE", path(next))).status, 200);
+  for (const one of [user.id, next.id]) deepEqual(await texts(manager, one), [null]);
+});
+
 test("a note is added and never changed: the database refuses, its text may be erased once", async (realm) => {
   const { account } = await customer(realm);
   const { id } = (await note(realm.admin, account, "as it was")).body;

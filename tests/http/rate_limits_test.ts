@@ -118,3 +118,23 @@ Deno.test("several processes share one rate and one account of credits", async (
   await Promise.all([one, two].map((process) => process.services.limits.flush()));
   equal(await usedOf(realm), passed);
 });
+
+Deno.test("customers leave requests of a second, and credits of the month, to those who work for the realm", async () => {
+  await using realm = await testRealm({ tier: "free" });
+  const customer = await realm.user();
+  const flood = await Promise.all(Array.from({ length: 20 }, () => me(customer.send)));
+  ok(flood.some(({ status }) => status === 429));
+  equal((await me(realm.admin.send)).status, 200, "beside a flood");
+  const month = new Date().toISOString().slice(0, 7);
+  await realm.services.limits.flush();
+  await realm.services.platform.sql`
+    update usage set credits = 8990 where realm = ${realm.id} and month = ${`${month}-01`}::text::date`;
+  await until(async () => {
+    const { status, body } = await me(customer.send);
+    await realm.services.limits.flush(); // reads what the table has
+    return status === 402 && body.code === "credits.exhausted";
+  });
+  const { status, headers } = await me(realm.admin.send);
+  equal(status, 200);
+  ok(Number(headers.get("x-credits-remaining")) > 900);
+});

@@ -1,8 +1,9 @@
 /** After a long outage very much is due: how much of it one turn of a worker reads, and who has his part of it. */
-import { ok } from "node:assert/strict";
+import { deepEqual, ok } from "node:assert/strict";
 import { selectDueRamps } from "../../db/exchanges/external_ramps.ts";
 import { selectDueTransfers } from "../../db/exchanges/ramp_transfers.ts";
-import { insertJob } from "../../db/jobs.ts";
+import { deleteOldAttempts, deleteOldRevocations } from "../../db/housekeeping.ts";
+import { deleteOldJobs, insertJob } from "../../db/jobs.ts";
 import { claimJobs } from "../../db/jobs/claims.ts";
 import type { Db } from "../../db/database.ts";
 import { newId } from "../../domain/ids.ts";
@@ -106,4 +107,35 @@ Deno.test("what is scheduled of transfers and checks at exchanges is read in bou
     ok(rows.some(({ owner }) => owner === ada), `${kind} of another owner`);
     ok(rows.length > 100 && rows.length <= 200, `${kind} ${rows.length}`);
   }
+});
+
+Deno.test("old jobs, revocations and failed logins are deleted in bounded parts, and those that stay are not read", async () => {
+  await using backlog = await openBacklog();
+  const { plans, realm } = backlog;
+  const remove = (limit: number) =>
+    onPool(realm, async (db) => [
+      await deleteOldJobs(db, limit),
+      await deleteOldRevocations(db, limit),
+      await deleteOldAttempts(db, limit),
+    ]);
+  deepEqual(await remove(100), [0, 0, 0]); // prepared on empty tables
+  await plans.sql`
+    insert into jobs (id, name, payload, state, finished_at)
+    select gen_random_uuid(), 'message.send', '{}', case when g % 2 = 0 then 'done' else 'dead' end,
+      now() - interval '8 days' from generate_series(1, ${MANY}) g`;
+  await plans.sql`
+    insert into revocations (id, user_id, jti, expires_at, created_at)
+    select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(),
+      now() + case when g % 2 = 0 then -interval '1 day' else interval '1 day' end, now()
+    from generate_series(1, ${MANY}) g`;
+  await plans.sql`
+    insert into login_attempts (subject, updated_at, right_at)
+    select g::text, now() - interval '2 days', case when g % 2 = 0 then now() - interval '2 days' end
+    from generate_series(1, ${MANY}) g`;
+  let removed: number[] = [];
+  const read = await rowsRead(plans, async () => {
+    removed = await remove(100);
+  });
+  ok(read.length === 0, read.join("\n"));
+  deepEqual(removed, [100, 100, 100]);
 });

@@ -4,7 +4,7 @@
  * polls. On an edge platform, a tick drains the due jobs and returns.
  * @module
  */
-import { deleteOldJobs, type JobRow, releaseJob, selectDue } from "../../db/jobs.ts";
+import { type JobRow, releaseJob, selectDue } from "../../db/jobs.ts";
 import {
   type ClaimedRow,
   claimJobs,
@@ -193,7 +193,6 @@ async function pollRealm(state: RunnerState, realm: RealmRow, housekeep: boolean
   const shared = database.sharedPool(locationOf(realm));
   if (housekeep) {
     await locking(shared, (tx) => recoverJobs(tx, { at: now() }));
-    await writing(shared, deleteOldJobs);
   }
   const due = await selectDue(shared);
   state.awayUntil.delete(realm.id);

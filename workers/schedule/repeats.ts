@@ -3,7 +3,12 @@ import type { Pool, Tx } from "../../db/database.ts";
 import { compactRowCounts } from "../../db/collections/collection.ts";
 import { deleteOldChainSamples, insertChainSamples } from "../../db/chains/chain_samples.ts";
 import { deleteOldSamples } from "../../db/audit/solvency_samples.ts";
-import { deleteOldPlatformAnswers, deleteStale } from "../../db/housekeeping.ts";
+import {
+  deleteOldAttempts,
+  deleteOldPlatformAnswers,
+  deleteOldRevocations,
+} from "../../db/housekeeping.ts";
+import { deleteOldJobs } from "../../db/jobs.ts";
 import type { Migrations } from "../../db/migrate.ts";
 import { deleteOldRescans } from "../../db/deposits/rescans.ts";
 import { deleteOldAnswers } from "../../db/kept_answers.ts";
@@ -181,9 +186,11 @@ async function purgeRealm(
   await purge(pool, (tx, limit) => forgetEvents(tx, before, limit), signal);
   const rescanned = idBound(actor.at - RESCANS_DAYS * 24 * HOUR_MS);
   await purge(pool, (tx, limit) => deleteOldRescans(tx, rescanned, limit), signal);
-  const removals = [deleteOldLogins, deleteOldSamples, deleteOldChainSamples];
+  const removals = [
+    ...[deleteOldLogins, deleteOldSamples, deleteOldChainSamples],
+    ...[deleteOldJobs, deleteOldRevocations, deleteOldAttempts],
+  ];
   for (const remove of removals) await purge(pool, remove, signal);
-  await locking(pool, deleteStale);
   const { renewal, byRow } = await renewOldAnswers(pool, answerGenerationRows, signal);
   if (renewal !== null) log("info", "old answers left as a whole", { realm: realm.id, renewal });
   if (byRow) await purge(pool, deleteOldAnswers, signal);
