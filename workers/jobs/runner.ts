@@ -21,6 +21,7 @@ import { openRunningTasks, type RunningTasks } from "../task_queue.ts";
 import { withTimeout } from "../timers.ts";
 import { type RealmTarget, workerContext } from "../worker_context.ts";
 import { attemptJob, type RunnerDependencies } from "./attempts.ts";
+import { JOBS_MAX, realmShare } from "./shares.ts";
 
 /** The running workers of a process. */
 export interface Runner {
@@ -40,9 +41,7 @@ export interface RunnerOptions extends Omit<RunnerDependencies, "leaseS"> {
 }
 
 const LEASE_S = 60;
-/** Jobs that run at a time in the process, in a realm, and of one kind in a realm. */
-const JOBS_MAX = 200;
-const REALM_JOBS_MAX = 20;
+/** Jobs of one kind that run at a time in a realm. */
 const KIND_JOBS_MAX = 15;
 /**
  * Jobs that wait for exchanges have slots of their own in a realm: its customers choose the exchanges, which may be slow,
@@ -245,7 +244,7 @@ function limitsOf(state: RunnerState, id: string): ClaimLimits {
   const counts = [...kinds.values()];
   const except = [...kinds.keys()].filter((kind) => kinds.get(kind)! >= KIND_JOBS_MAX);
   const most = Math.max(0, ...counts.filter((count) => count < KIND_JOBS_MAX));
-  const left = REALM_JOBS_MAX - counts.reduce((sum, count) => sum + count, 0);
+  const left = realmShare(runningJobs(state)) - counts.reduce((sum, count) => sum + count, 0);
   const limit = Math.max(0, Math.min(left, jobsLeft(state), KIND_JOBS_MAX - most));
   const share = exchangeJobs(state) < EXCHANGES_CROWDED ? EXCHANGE_JOBS_MAX : 1;
   const exchanges = Math.max(0, Math.min(share - asking, jobsLeft(state) - limit));
@@ -287,8 +286,12 @@ async function findRealm(state: RunnerState, id: string): Promise<RealmRow | nul
 
 /** Gives the number of jobs that the process may still start. */
 function jobsLeft(state: RunnerState): number {
-  const jobs = [...state.jobs.values()].flatMap((kinds) => [...kinds.values()]);
-  return JOBS_MAX - state.reserved - jobs.reduce((sum, count) => sum + count, 0);
+  return JOBS_MAX - state.reserved - runningJobs(state);
+}
+
+function runningJobs({ jobs }: RunnerState): number {
+  return [...jobs.values()].flatMap((kinds) => [...kinds.values()])
+    .reduce((sum, count) => sum + count, 0);
 }
 
 function startJob(state: RunnerState, target: RealmTarget, job: JobRow): void {
