@@ -164,6 +164,11 @@ function take(pool: object, whose?: Whose): () => void {
 }
 
 const slow = new WeakMap<object, Lines>();
+/** Those who wait for a place among slow work, by its kind and by whose it is. */
+const slowLines = {
+  search: { customers: new WeakMap<object, Line>(), house: new WeakMap<object, Line>() },
+  page: { customers: new WeakMap<object, Line>(), house: new WeakMap<object, Line>() },
+};
 const lists = new WeakMap<object, Line>();
 const chains = new WeakMap<object, Line>();
 const chainsEverywhere = newLine();
@@ -186,14 +191,27 @@ export async function searching<T>(
   work: () => Promise<T>,
   caller: ScopedCaller = {},
 ): Promise<T> {
+  const line = slowLine(pool, "search", caller);
+  makeRoom(line, caller, SEARCHES_WAITING_MAX, "too many searches are waiting in this realm");
+  return await slowly(pool, work, { line, kind: "search", caller });
+}
+
+/** The queue of slow work of one kind: of customers, or of those who work for the realm. */
+function slowLine(pool: object, kind: "search" | "page", { scopes = [] }: ScopedCaller): Line {
+  return lineOf(slowLines[kind][reachesRealm({ scopes }) ? "house" : "customers"], pool);
+}
+
+/** Does slow work: users take turns at their kind, the kinds at their part of a pool, and both parts at its connections. */
+async function slowly<T>(
+  pool: object,
+  work: () => Promise<T>,
+  { line, kind, caller }: { line: Line; kind: "search" | "page"; caller: ScopedCaller },
+): Promise<T> {
   const { user = "", scopes = [], signal } = caller;
-  const lines = linesOf(slow, pool);
-  const isHouse = reachesRealm({ scopes });
-  const mine = { user: `search ${user}`, isHouse, signal };
-  const line = isHouse ? lines.house : lines.customers;
-  makeRoom(line, mine, SEARCHES_WAITING_MAX, "too many searches are waiting in this realm");
-  const run = () => amongOthers(pool, work, { user, scopes }, "search");
-  return await inSharedTurn(lines, SLOW_MAX, run, mine);
+  const mine = { user: kind, isHouse: reachesRealm({ scopes }), signal };
+  const run = () => amongOthers(pool, work, { user, scopes }, kind);
+  const shared = () => inSharedTurn(linesOf(slow, pool), SLOW_MAX, run, mine);
+  return await inTurn(line, SLOW_MAX, shared, { user, signal });
 }
 
 /**
@@ -297,9 +315,7 @@ export async function recomputing<T>(
 export async function paging<T>(
   pool: object,
   work: () => Promise<T>,
-  { user = "", scopes = [], signal }: ScopedCaller = {},
+  caller: ScopedCaller = {},
 ): Promise<T> {
-  const mine = { user: `page ${user}`, isHouse: reachesRealm({ scopes }), signal };
-  const run = () => amongOthers(pool, work, { user, scopes }, "page");
-  return await inSharedTurn(linesOf(slow, pool), SLOW_MAX, run, mine);
+  return await slowly(pool, work, { line: slowLine(pool, "page", caller), kind: "page", caller });
 }
