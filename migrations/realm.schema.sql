@@ -749,6 +749,7 @@ CASE
     ELSE '{"code": "chain.quarantined"}'::jsonb
 END IS NOT NULL)
 CREATE INDEX deposits_open ON deposits USING btree (chain, network, block) WHERE (status = 'PENDING'::text)
+CREATE INDEX deposits_open_assets ON deposits USING btree (chain, network, asset) WHERE (status = 'PENDING'::text)
 CREATE INDEX deposits_owner ON deposits USING btree (owner, id)
 CREATE INDEX deposits_served ON deposits USING btree (beneficiary, id) WHERE (beneficiary IS NOT NULL)
 CREATE UNIQUE INDEX deposits_source ON deposits USING btree (hash, index, chain, network, (

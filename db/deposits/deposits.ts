@@ -115,11 +115,19 @@ export async function selectWatched(
       and e.paused_at is null and a.deleted_at is null`;
 }
 
-/** Lists the assets of a network's pending deposits. */
+/** Lists the assets of a network's pending deposits: one step along an index for each, however many deposits are pending. */
 export async function selectPendingAssets(db: Db, place: NetworkKey): Promise<string[]> {
   const rows = await db<{ asset: string }[]>`
-    select distinct asset from deposits
-    where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'`;
+    with recursive found as (
+      (select asset from deposits
+        where chain = ${place.chain} and network = ${place.network} and status = 'PENDING'
+        order by asset limit 1)
+      union all
+      select (select d.asset from deposits d
+        where d.chain = ${place.chain} and d.network = ${place.network} and d.status = 'PENDING'
+          and d.asset > f.asset order by d.asset limit 1)
+      from found f where f.asset is not null)
+    select asset from found where asset is not null`;
   return rows.map((row) => row.asset);
 }
 

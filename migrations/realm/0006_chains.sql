@@ -321,6 +321,7 @@ create index deposits_address on deposits (address, chain, network, block);
 create index deposits_detached on deposits (chain, network, id) where block is null;
 -- Made last, so that plans made on an empty table take it for what is pending.
 create index deposits_open on deposits (chain, network, block) where status = 'PENDING';
+create index deposits_open_assets on deposits (chain, network, asset) where status = 'PENDING';
 comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 the value that calls inside it brought to the address.';
 comment on column deposits.retry_at is 'When it is tried again after the ledger refused it, or asked for again after nodes denied it; error says why.';
 comment on column deposits.beneficiary is 'The virtual account that the value goes on to, or that is credited itself; null where it stays on a ramp. A trigger names it.';

@@ -2,6 +2,7 @@
 import { deepEqual, ok } from "node:assert/strict";
 import { selectDueRamps } from "../../db/exchanges/external_ramps.ts";
 import { selectDueTransfers } from "../../db/exchanges/ramp_transfers.ts";
+import { selectPendingAssets } from "../../db/deposits/deposits.ts";
 import { deleteOldAttempts, deleteOldRevocations } from "../../db/housekeeping.ts";
 import { deleteOldJobs, insertJob } from "../../db/jobs.ts";
 import { claimJobs } from "../../db/jobs/claims.ts";
@@ -138,4 +139,23 @@ Deno.test("old jobs, revocations and failed logins are deleted in bounded parts,
   });
   ok(read.length === 0, read.join("\n"));
   deepEqual(removed, [100, 100, 100]);
+});
+
+Deno.test("the assets of pending deposits are found without a read of all of them", async () => {
+  await using backlog = await openBacklog();
+  const { plans, realm } = backlog;
+  const place = { chain: "ETHEREUM", network: "main" };
+  const find = () => onPool(realm, (db) => selectPendingAssets(db, place));
+  deepEqual(await find(), []); // prepared on empty tables
+  await plans.sql`
+    insert into deposits (id, chain, network, hash, index, account, address, asset, amount, created_at)
+    select gen_random_uuid(), 'ETHEREUM', 'main', g::text, 0, gen_random_uuid(), '0x',
+      case when g = 5 then 'DAI' when g % 2 = 0 then 'ETH' else 'USDT_ETH' end, 1, now()
+    from generate_series(1, ${MANY}) g`;
+  let assets: string[] = [];
+  const read = await rowsRead(plans, async () => {
+    assets = await find();
+  });
+  ok(read.length === 0, read.join("\n"));
+  deepEqual(assets, ["DAI", "ETH", "USDT_ETH"]);
 });
