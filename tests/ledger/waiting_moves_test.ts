@@ -70,7 +70,7 @@ Deno.test("a heavy move waits for the next batch at most, and what is lighter go
   deepEqual(take(3), ["bob2"]);
 });
 
-Deno.test("what a batch seen at is in proportion to what it takes, however many wait", () => {
+Deno.test("what a batch reads is in proportion to what it takes, however many wait", () => {
   const { add, take, waiting, seen } = openCounted();
   add("hog", 50_000);
   for (let i = 0; i < 2000; i++) add(`user${i}/`, 1, { weight: i % 2 === 0 ? 1 : 200 });
@@ -78,7 +78,7 @@ Deno.test("what a batch seen at is in proportion to what it takes, however many 
   const before = seen();
   let taken = 0;
   for (let i = 0; i < 50; i++) taken += take(100).length;
-  ok(seen() - before <= 50 * (100 + 20 + 1) * 2, `${seen() - before} seen for ${taken} moves`);
+  ok(seen() - before <= 50 * (100 + 20 + 1) * 2, `${seen() - before} reads for ${taken} moves`);
   equal(waiting.size(), 52_000 - 1 - taken);
 });
 
