@@ -20,7 +20,10 @@ export const EXCHANGE_JOBS: readonly string[] = ["exchange.advance", "exchange.c
  */
 const OWNER_JOBS_MAX = 5;
 const ACCOUNT_JOBS_MAX = 2;
-/** Of each kind, so many of the oldest are looked at: more than processes claim at once. */
+/**
+ * Of each kind, so many of the oldest that may run are looked at: more than processes claim at once. Those that wait for
+ * another with their serial key are passed over; of one key few wait.
+ */
 const KIND_WINDOW = 60;
 /** Of jobs for exchanges, so many of the oldest, and where more are due, so many users and accounts of each. */
 const OLDEST_WINDOW = 100;
@@ -52,13 +55,13 @@ export async function claimJobs(
       from kinds k where k.name is not null),
     due as materialized (
       select j.id from kinds k cross join lateral (
-        select d.id, d.serial_key from jobs d
+        select d.id from jobs d
         where d.state = 'ready' and d.name = k.name and d.run_at <= now()
+          and (d.serial_key is null or not exists (select from jobs o where o.serial_key = d.serial_key
+            and (o.state = 'running' or (o.state = 'ready' and o.id < d.id))))
         order by d.run_at, d.id limit ${KIND_WINDOW}) j
       where k.name <> all (${except as string[]}) and k.name not in ('exchange.advance', 'exchange.check')
-        and ${limit}::integer > 0 and (j.serial_key is null or not exists (
-          select from jobs o where o.serial_key = j.serial_key
-            and (o.state = 'running' or (o.state = 'ready' and o.id < j.id)))))
+        and ${limit}::integer > 0)
     update jobs set state = 'running', attempts = attempts + 1,
       locked_until = now() + make_interval(secs => ${leaseS})
     where id = any (array(

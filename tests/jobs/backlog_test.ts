@@ -159,3 +159,27 @@ Deno.test("the assets of pending deposits are found without a read of all of the
   ok(read.length === 0, read.join("\n"));
   deepEqual(assets, ["DAI", "ETH", "USDT_ETH"]);
 });
+
+Deno.test("jobs that wait for others with their serial keys keep no job of their kind from a worker", async () => {
+  await using realm = await testRealm();
+  const add = async (serialKey: string, of: { runAt?: number } = {}) => {
+    const id = newId(Date.now());
+    await realm.command((tx) =>
+      insertJob(tx, {
+        ...{ id, name: "deposit.sweep", payload: { account: id }, serialKey },
+        run_at: of.runAt,
+      })
+    );
+    return id;
+  };
+  for (let i = 0; i < 70; i++) { // each is tried again in an hour, and has another behind it
+    await add(`sweep ${i}`, { runAt: Date.now() + 3_600_000 });
+    await add(`sweep ${i}`);
+  }
+  const last = await add("sweep last");
+  const jobs = await onPool(
+    realm,
+    (db) => claimJobs(db, 60, { limit: 5, except: [], exchanges: 0 }),
+  );
+  deepEqual(jobs.map(({ id }) => id), [last]);
+});
