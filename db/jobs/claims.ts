@@ -57,8 +57,10 @@ export async function claimJobs(
       select j.id from kinds k cross join lateral (
         select d.id from jobs d
         where d.state = 'ready' and d.name = k.name and d.run_at <= now()
-          and (d.serial_key is null or not exists (select from jobs o where o.serial_key = d.serial_key
-            and (o.state = 'running' or (o.state = 'ready' and o.id < d.id))))
+          and (d.serial_key is null
+            or not exists (select from jobs o where o.serial_key = d.serial_key and o.state = 'running')
+              and not exists (select from jobs o
+                where o.serial_key = d.serial_key and o.state = 'ready' and o.id < d.id))
         order by d.run_at, d.id limit ${KIND_WINDOW}) j
       where k.name <> all (${except as string[]}) and k.name not in ('exchange.advance', 'exchange.check')
         and ${limit}::integer > 0)
