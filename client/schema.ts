@@ -5746,7 +5746,7 @@ export interface components {
             /** @description Blocks seen and not yet scanned. */
             lag: number | null;
             scanned_at: number | null;
-            /** @description Null until the realm uses the chain. */
+            /** @description Null until a worker has read a block of the chain for the realm: it has no ramp there yet, or no node was ever reached, which the workers' log tells. */
             healthy: boolean | null;
             /** @description Why the chain is not followed, or a matter for an operator: nodes that contradict each other, deposits that too few of them confirm. */
             error: string | null;
