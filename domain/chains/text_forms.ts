@@ -31,6 +31,26 @@ export async function addressForms(text: string, only?: ChainId): Promise<string
   return [...forms];
 }
 
+/** An EVM address without a checksum, a bech32 address in capitals, and one of CashAddr with or without its prefix. */
+const PLAIN_EVM = /^0x[0-9a-f]{40}$/;
+const CAPITALS = /^[A-Z]{2,12}[1:][0-9A-Z]{20,128}$/;
+const CASHADDR = /^[qpQP][0-9a-z]{41}$|^[QP][0-9A-Z]{41}$/;
+const CASHADDR_PREFIXES = ["bitcoincash:", "bchtest:", "bchreg:"];
+
+/**
+ * The spellings of an address in which it may be stored. Cheap enough for each of ten thousand transfers: what a spelling
+ * stands for is not checked, because it is only compared with addresses that were.
+ */
+export async function addressSpellings(text: string): Promise<string[]> {
+  if (PLAIN_EVM.test(text)) {
+    const parsed = await parseContract("ETHEREUM", text);
+    return parsed.ok ? [text, parsed.address] : [text];
+  }
+  const small = text.toLowerCase();
+  if (CASHADDR.test(text)) return [text, ...CASHADDR_PREFIXES.map((prefix) => prefix + small)];
+  return CAPITALS.test(text) ? [text, small] : [text];
+}
+
 /** The forms in which the hash of a transaction may be stored. */
 export function hashForms(text: string): string[] {
   if (SIGNATURE.test(text)) return [text];

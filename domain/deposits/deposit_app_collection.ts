@@ -22,6 +22,7 @@ import {
 } from "../collections/collection.ts";
 import { serveAccount } from "./deposit_accounts.ts";
 import { viewWholeApp, viewWholeApps } from "./deposit_apps.ts";
+import { addressSpellings } from "../chains/text_forms.ts";
 import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId, newId } from "../ids.ts";
@@ -150,7 +151,7 @@ async function targetId(tx: Tx, { destination, asset }: NewDepositApp): Promise<
     if (id === null) throw notFound("account.not_found");
     return id;
   }
-  const [assigned] = await selectAssigned(tx, [destination.address!]);
+  const [assigned] = await selectAssigned(tx, await addressSpellings(destination.address!));
   if (assigned === undefined) throw notFound("address.not_found");
   return assigned.account;
 }

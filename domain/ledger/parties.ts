@@ -14,10 +14,12 @@ import {
   selectAliasTargets,
   selectDefaultAccount,
 } from "../../db/accounts/account_lookup.ts";
+import { addressSpellings } from "../chains/text_forms.ts";
 import { Id, text } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { notFound } from "../permissions.ts";
+import { breatheIfDue } from "../slices.ts";
 
 function oneOf(...names: string[]): { required: string[] }[] {
   return names.map((name) => ({ required: [name] }));
@@ -112,21 +114,34 @@ async function lookUp(db: Db, moves: readonly EndpointNames[]): Promise<Names> {
     if (destination.address !== undefined) addresses.add(destination.address);
   }
   const targets = aliases.size === 0 ? [] : await selectAliasTargets(db, [...aliases]);
-  const assigned = addresses.size === 0 ? [] : await selectAssigned(db, [...addresses]);
   return {
     aliases: new Map(targets.map((target) => [target.alias, target])),
-    addresses: groupAccounts(assigned),
+    addresses: await assignedTo(db, addresses),
   };
 }
 
-function groupAccounts(
-  assigned: readonly { address: string; account: string }[],
-): Map<string, string[]> {
+/** The accounts of addresses, each named in any spelling. */
+async function assignedTo(
+  db: Db,
+  named: ReadonlySet<string>,
+): Promise<Map<string, string[]>> {
   const groups = new Map<string, string[]>();
-  for (const { address, account } of assigned) {
-    const group = groups.get(address);
-    if (group === undefined) groups.set(address, [account]);
-    else group.push(account);
+  if (named.size === 0) return groups;
+  const spelt = new Map<string, string[]>();
+  for (const address of named) {
+    for (const spelling of await addressSpellings(address)) {
+      const names = spelt.get(spelling);
+      if (names === undefined) spelt.set(spelling, [address]);
+      else names.push(address);
+    }
+    await breatheIfDue();
+  }
+  for (const { address, account } of await selectAssigned(db, [...spelt.keys()])) {
+    for (const name of spelt.get(address)!) {
+      const group = groups.get(name);
+      if (group === undefined) groups.set(name, [account]);
+      else group.push(account);
+    }
   }
   return groups;
 }

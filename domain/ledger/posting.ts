@@ -14,7 +14,6 @@ import { DomainError, invalidField } from "../errors.ts";
 import { Failure, idOf } from "../entity.ts";
 import { newId } from "../ids.ts";
 import { DecimalText, subtract, trim } from "../money.ts";
-import { notFound } from "../permissions.ts";
 
 /** The kinds of transactions. */
 export type MoveType =
@@ -174,9 +173,11 @@ export function postedOf(outcome: Outcome): Posted {
 export function refusal(why: string, visible: boolean): DomainError {
   switch (why) {
     case "source.forbidden":
-      return visible
-        ? new DomainError("permission.owner", "the source account belongs to another user")
-        : notFound("account.not_found");
+      if (visible) {
+        return new DomainError("permission.owner", "the source account belongs to another user");
+      }
+      // In the words of the next case: who may not see the account is not told that it exists.
+      return new DomainError("account.not_found", "there is no such source account");
     case "source.not_found":
     case "destination.not_found":
       return new DomainError("account.not_found", `there is no such ${why.split(".")[0]} account`);

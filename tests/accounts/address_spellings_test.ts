@@ -1,0 +1,67 @@
+import { deepEqual, equal } from "node:assert/strict";
+import { addressSpellings } from "../../domain/chains/text_forms.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("spellings of addresses in one realm");
+
+const LINKED = [
+  {
+    asset: "ETH",
+    address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    spelt: ["0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"],
+  },
+  {
+    asset: "LTC",
+    address: "ltc1qg42tkwuuxefutzxezdkdel39gfstuap288mfea",
+    spelt: ["LTC1QG42TKWUUXEFUTZXEZDKDEL39GFSTUAP288MFEA"],
+  },
+  {
+    asset: "BCH",
+    address: "bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a",
+    spelt: [
+      "qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a",
+      "QPM2QSZNHKS23Z7629MMS6S4CWEF74VCWVY22GDX6A",
+      "BITCOINCASH:QPM2QSZNHKS23Z7629MMS6S4CWEF74VCWVY22GDX6A",
+    ],
+  },
+];
+
+test("a transfer finds an address in each spelling that its chain takes for the same", async (realm) => {
+  for (const { asset, address, spelt } of LINKED) {
+    const source = await realm.account({ asset });
+    const account = await realm.account({ asset });
+    const linked = await realm.admin.send("POST", `/v1/accounts/${account}/assign/${spelt[0]}`);
+    deepEqual([linked.status, linked.body.address], [200, address]);
+    const move = { source: { account: source }, value: "1" };
+    const found = async (name: string) => {
+      const body = { ...move, destination: { address: name } };
+      return (await realm.admin.send("POST", "/v1/transactions", body)).body.code;
+    };
+    // Nothing is there to be paid, so it is refused behind the search.
+    for (const name of [address, ...spelt]) equal(await found(name), "balance.insufficient", name);
+    const other = address.slice(0, -1) + (address.endsWith("a") ? "c" : "a");
+    equal(await found(other), "address.not_found", other);
+    const items = [address, ...spelt, other].map((name) => ({
+      ...move,
+      destination: { address: name },
+    }));
+    const batch = { atomic: false, transactions: items };
+    const { body } = await realm.admin.send("POST", "/v1/transactions/batch", batch);
+    deepEqual(
+      body.results.map(({ code }: { code: string }) => code),
+      [...[address, ...spelt].map(() => "balance.insufficient"), "address.not_found"],
+    );
+  }
+});
+
+Deno.test("an address whose case counts has one spelling", async () => {
+  for (
+    const text of [
+      "1BoatSLRHtKNngkdXEeobR76b53LETtpyT",
+      "LM2WMpR1Rp6j3Sa59cMXMs1SPzj9eXpGc1",
+      "TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7",
+      "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+      "no address",
+    ]
+  ) deepEqual(await addressSpellings(text), [text]);
+});
