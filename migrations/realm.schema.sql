@@ -1198,6 +1198,7 @@ table messages (
   data jsonb not null default '{}'::jsonb
   owner uuid
   notice boolean not null default false
+  customer uuid
   error jsonb
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
@@ -1226,6 +1227,7 @@ constraint messages_status_id_check CHECK ((status_id >= 0))
 constraint messages_status_name_check CHECK (((length(status_name) >= 1) AND (length(status_name) <= 100)))
 constraint messages_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 constraint messages_waiting CHECK (((NOT waiting) OR ((sent_at IS NULL) AND (message_rank(group_id, status_id) = 0))))
+CREATE INDEX messages_customer ON messages USING btree (customer, created_at) WHERE (customer IS NOT NULL)
 CREATE INDEX messages_identity ON messages USING btree (identity) WHERE (identity IS NOT NULL)
 CREATE INDEX messages_owner ON messages USING btree (owner, id)
 CREATE INDEX messages_person ON messages USING btree (person, id) WHERE (person IS NOT NULL)
@@ -4655,9 +4657,9 @@ declare
   v_before integer := message_rank(old.group_id, old.status_id);
   v_after integer := message_rank(new.group_id, new.status_id);
 begin
-  if (new.id, new.channel, new.user_id, new.identity, new.person, new.owner, new.notice, new.created_at)
+  if (new.id, new.channel, new.user_id, new.identity, new.person, new.owner, new.notice, new.customer, new.created_at)
       is distinct from
-      (old.id, old.channel, old.user_id, old.identity, old.person, old.owner, old.notice, old.created_at)
+      (old.id, old.channel, old.user_id, old.identity, old.person, old.owner, old.notice, old.customer, old.created_at)
     or new.destination is not null and new.destination is distinct from old.destination
     or new.content is not null and new.content is distinct from old.content
     or old.sent_at is not null and new.sent_at is distinct from old.sent_at
@@ -4680,8 +4682,11 @@ CREATE OR REPLACE FUNCTION messages_pace()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
+  new.customer := case when not new.notice then
+    (select u.root from users u where u.id = new.owner and not 'realm' = any (u.scopes)) end;
   if (select count(*) from messages m where lower(m.destination) = lower(new.destination)
-      and m.created_at > new.created_at - interval '1 minute' and (m.notice or not new.notice)) >= 20 then
+      and m.created_at > new.created_at - interval '1 minute' and (m.notice or not new.notice)
+      and (m.customer is null or new.customer is not null)) >= 20 then
     raise exception 'a recipient gets at most 20 messages a minute'
       using errcode = 'check_violation', constraint = 'messages_pace';
   end if;

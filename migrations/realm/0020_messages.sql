@@ -32,6 +32,7 @@ create table messages (
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   owner uuid,
   notice boolean not null default false,
+  customer uuid,
   error jsonb,
   updated_at timestamptz,
   created_at timestamptz not null,
@@ -47,6 +48,7 @@ create table messages (
 );
 create index messages_unsent on messages (id) where waiting;
 create index messages_owner on messages (owner, id);
+create index messages_customer on messages (customer, created_at) where customer is not null;
 create index messages_recent on messages (lower(destination), created_at);
 create index messages_identity on messages (identity) where identity is not null;
 create index messages_person on messages (person, id) where person is not null;
@@ -58,14 +60,18 @@ comment on column messages.waiting is 'Whether its channel had no provider when 
 comment on column messages.refused_at is 'When its provider last refused the installation''s settings.';
 comment on column messages.refusals is 'How often its provider took note of its id and refused the sender or the account: each next handover is under another id.';
 comment on column messages.notice is 'Whether the service wrote it by itself, and nobody asked for it by a request for a message.';
+comment on column messages.customer is 'The customer (users.root) whose user asked for it; null for notices, and for users of scope realm. Set by a trigger.';
 comment on column messages.group_id is 'Group of the state, as Infobip counts them: 1 pending, 2 undeliverable, 3 delivered, 4 expired, 5 rejected.';
 
--- At most 20 messages a minute to one recipient (contract, section 12.3). Notices of the service itself are counted apart:
--- whoever may send could else keep a warning from its reader.
+-- At most 20 messages a minute to one recipient (contract, section 12.3). Notices of the service itself are counted apart,
+-- and so are messages of the house: whoever may send could else keep a warning, or a code, from its reader.
 create function messages_pace() returns trigger language plpgsql as $$
 begin
+  new.customer := case when not new.notice then
+    (select u.root from users u where u.id = new.owner and not 'realm' = any (u.scopes)) end;
   if (select count(*) from messages m where lower(m.destination) = lower(new.destination)
-      and m.created_at > new.created_at - interval '1 minute' and (m.notice or not new.notice)) >= 20 then
+      and m.created_at > new.created_at - interval '1 minute' and (m.notice or not new.notice)
+      and (m.customer is null or new.customer is not null)) >= 20 then
     raise exception 'a recipient gets at most 20 messages a minute'
       using errcode = 'check_violation', constraint = 'messages_pace';
   end if;
@@ -78,9 +84,9 @@ declare
   v_before integer := message_rank(old.group_id, old.status_id);
   v_after integer := message_rank(new.group_id, new.status_id);
 begin
-  if (new.id, new.channel, new.user_id, new.identity, new.person, new.owner, new.notice, new.created_at)
+  if (new.id, new.channel, new.user_id, new.identity, new.person, new.owner, new.notice, new.customer, new.created_at)
       is distinct from
-      (old.id, old.channel, old.user_id, old.identity, old.person, old.owner, old.notice, old.created_at)
+      (old.id, old.channel, old.user_id, old.identity, old.person, old.owner, old.notice, old.customer, old.created_at)
     or new.destination is not null and new.destination is distinct from old.destination
     or new.content is not null and new.content is distinct from old.content
     or old.sent_at is not null and new.sent_at is distinct from old.sent_at
