@@ -144,7 +144,7 @@ export interface paths {
         head?: never;
         /**
          * Change a realm
-         * @description For the operator, and but for `tier` for the realm's administrators. A new country or currency applies to entities created from then on. `withdrawals` and `chains` take a login of the last 10 minutes.
+         * @description For the operator, and but for `tier` for the realm's administrators. A new country or currency applies to entities created from then on. `withdrawals`, `chains` and `messages` take a login of the last 10 minutes.
          */
         patch: operations["updateRealm"];
         trace?: never;
@@ -4210,6 +4210,9 @@ export interface components {
             chains: {
                 [key: string]: unknown;
             };
+            messages: {
+                [key: string]: unknown;
+            };
             withdrawals: {
                 [key: string]: unknown;
             };
@@ -4259,6 +4262,9 @@ export interface components {
             chains: {
                 [key: string]: unknown;
             };
+            messages: {
+                [key: string]: unknown;
+            };
             withdrawals: {
                 [key: string]: unknown;
             };
@@ -4281,6 +4287,7 @@ export interface components {
             tier?: string;
             webhooks?: components["schemas"]["EventSettings"];
             chains?: components["schemas"]["RealmChainSettings"];
+            messages?: components["schemas"]["RealmMessageSettings"];
             withdrawals?: components["schemas"]["WithdrawalSettings"];
         };
         /** @description `retention_days`: how long events are kept, from 1 to 365 days; 30 unless given. */
@@ -4291,6 +4298,8 @@ export interface components {
         };
         /** @description `linked_deposits_per_day`: deposits that are recorded in 24 hours at the linked addresses of one account, from 1 to 100000; 1000 unless given. Beyond it, the address is no longer watched (`address.paused`). */
         RealmChainSettings: components["schemas"]["FreeForm"];
+        /** @description `customer_per_day`: messages that one customer (a user of scope `own`, with all users that it made) sends in 24 hours, from 0 to 1000000; 200 unless given. */
+        RealmMessageSettings: components["schemas"]["FreeForm"];
         WithdrawalSettings: {
             [key: string]: {
                 /** @description The least that may be withdrawn while the fee cannot be converted. */

@@ -124,12 +124,13 @@ export const realmRoutes: readonly AnyRoute[] = [
     tag: "Realms",
     summary: "Change a realm",
     description: "For the operator, and but for `tier` for the realm's administrators. " +
-      "A new country or currency applies to entities created from then on. `withdrawals` and " +
-      "`chains` take a login of the last 10 minutes.",
+      "A new country or currency applies to entities created from then on. `withdrawals`, " +
+      "`chains` and `messages` take a login of the last 10 minutes.",
     access: "platform or user",
     admin: true,
     params: ById,
-    freshLogin: ({ withdrawals, chains }) => withdrawals !== undefined || chains !== undefined,
+    freshLogin: ({ withdrawals, chains, messages }) =>
+      [withdrawals, chains, messages].some((settings) => settings !== undefined),
     body: RealmChange,
     status: 200,
     answer: RealmView,

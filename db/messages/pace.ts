@@ -3,9 +3,8 @@ import type { Db } from "../database.ts";
 
 /** Who sent messages to a recipient lately. */
 export interface PacedSender {
-  owner: string | null;
-  /** Whether that user works for the realm. */
-  isHouse: boolean;
+  /** Null for those who work for the realm. */
+  customer: string | null;
   /** How many of them in the last minute. */
   recent: number;
 }
@@ -16,9 +15,26 @@ export async function selectSenders(
   of: { destination: string; since: number; recentSince: number },
 ): Promise<PacedSender[]> {
   return await db<PacedSender[]>`
-    select m.owner, coalesce('realm' = any (u.scopes), false) as "isHouse",
-      (count(*) filter (where m.created_at > ${of.recentSince}))::integer as recent
-    from messages m left join users u on u.id = m.owner
-    where lower(m.destination) = lower(${of.destination}) and m.created_at > ${of.since} and not m.notice
-    group by 1, 2`;
+    select customer, (count(*) filter (where created_at > ${of.recentSince}))::integer as recent
+    from messages
+    where lower(destination) = lower(${of.destination}) and created_at > ${of.since} and not notice
+    group by customer`;
+}
+
+/** The customer whose messages a user's are; null for those who work for the realm. */
+export async function selectCustomerOf(db: Db, owner: string): Promise<string | null> {
+  const [row] = await db<{ root: string | null }[]>`
+    select root from users where id = ${owner} and not 'realm' = any (scopes)`;
+  return row?.root ?? null;
+}
+
+/** Gives the time of the oldest of the last `count` messages of a customer since a time; null if there were fewer. */
+export async function selectPaceOfCustomer(
+  db: Db,
+  { customer, since, count }: { customer: string; since: number; count: number },
+): Promise<number | null> {
+  const [row] = await db<{ created_at: number }[]>`
+    select created_at from messages where customer = ${customer} and created_at > ${since}
+    order by created_at desc offset ${count - 1} limit 1`;
+  return row?.created_at ?? null;
 }

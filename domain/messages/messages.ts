@@ -110,15 +110,15 @@ export interface OutgoingMessage {
  * A WhatsApp message also takes the recipient's interaction (`hasInteraction`), which the caller checks.
  *
  * @returns the stored message, of the state PENDING
- * @throws {DomainError} rate.limited after 20 messages to the recipient within a minute, or a customer's part of them
+ * @throws {DomainError} rate.limited after 20 messages to the recipient within a minute, or too many of a customer
  */
 export async function queueMessage(
   tx: Tx,
   actor: Actor,
   message: OutgoingMessage,
 ): Promise<MessageRow> {
-  const { to: { destination }, notice = false } = message;
-  await assertPace(tx, actor, { destination, notice });
+  const { to: { destination }, owner = actor.user, notice = false } = message;
+  await assertPace(tx, actor, { destination, owner, notice });
   const row = rowOf(actor, message);
   try {
     const made = await tx.savepoint((sp) => insertMessage(sp, row));

@@ -33,6 +33,7 @@ import type { Actor } from "../actor.ts";
 import { Failure, Name, NewUsername } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
 import { RealmChainSettings } from "../chain_settings.ts";
+import { RealmMessageSettings } from "../message_settings.ts";
 import { EventSettings } from "../event_settings.ts";
 import { AccountingCurrency, Country } from "../identity/identities.ts";
 import { idTime, isId, newId } from "../ids.ts";
@@ -75,6 +76,7 @@ export const RealmChange = z.strictObject({
   tier: TierName.optional(),
   webhooks: EventSettings.optional(),
   chains: RealmChainSettings.optional(),
+  messages: RealmMessageSettings.optional(),
   withdrawals: WithdrawalSettings.optional(),
 }).refine((change) => Object.keys(change).length > 0, "nothing is asked to be changed")
   .meta({ id: "RealmChange", minProperties: 1 });
@@ -90,6 +92,7 @@ const realmFields = {
   tier: z.string(),
   webhooks: z.record(z.string(), z.unknown()),
   chains: z.record(z.string(), z.unknown()),
+  messages: z.record(z.string(), z.unknown()),
   withdrawals: z.record(z.string(), z.unknown()),
   updated_at: z.number().int().optional(),
   created_at: z.number().int(),
@@ -243,11 +246,12 @@ export async function changeRealm(
   }
   const row = isId(id) ? await lockRealm(tx, id) : null;
   if (row === null) throw notFound("realm.not_found");
-  const { webhooks, chains, withdrawals, ...plain } = input;
+  const { webhooks, chains, messages, withdrawals, ...plain } = input;
   const settings = {
     ...row.settings,
     ...(webhooks === undefined ? {} : { webhooks }),
     ...(chains === undefined ? {} : { chains }),
+    ...(messages === undefined ? {} : { messages }),
     ...(withdrawals === undefined ? {} : { withdrawals }),
   };
   const changed = await named(
@@ -331,6 +335,7 @@ export function viewRealm(row: RealmRow): Record<string, unknown> {
     tier: row.tier,
     webhooks: row.settings.webhooks ?? {},
     chains: row.settings.chains ?? {},
+    messages: row.settings.messages ?? {},
     withdrawals: row.settings.withdrawals ?? {},
     created_at: row.created_at,
     ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),

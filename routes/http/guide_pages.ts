@@ -34,6 +34,7 @@ const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
   "guide/conventions.md": () =>
     import("../../docs/guide/conventions.md", { with: { type: "text" } }),
   "guide/currencies.md": () => import("../../docs/guide/currencies.md", { with: { type: "text" } }),
+  "guide/customers.md": () => import("../../docs/guide/customers.md", { with: { type: "text" } }),
   "guide/deposits.md": () => import("../../docs/guide/deposits.md", { with: { type: "text" } }),
   "guide/dry_run.md": () => import("../../docs/guide/dry_run.md", { with: { type: "text" } }),
   "guide/errors_and_retries.md": () =>

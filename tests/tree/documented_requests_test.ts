@@ -11,6 +11,7 @@ import { type Answer, type TestRealm, testRealm } from "../support/realm.ts";
 /** Pages whose `http` blocks are followed by the answer, a `json` block with the status after its language. */
 const PAGES = [
   "docs/guide/getting_started.md",
+  "docs/guide/customers.md",
   "docs/guide/keys_and_roles.md",
   "docs/guide/errors_and_retries.md",
   "docs/guide/idempotency.md",
