@@ -627,11 +627,14 @@ constraint currencies_sub_unit_check CHECK ((cardinality(sub_unit) = 2))
 constraint currencies_supply_check CHECK ((supply >= (0)::numeric))
 CREATE INDEX currencies_account ON currencies USING btree (account)
 CREATE INDEX currencies_deleted ON currencies USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
+CREATE INDEX currencies_likeness ON currencies USING btree (name_likeness(name, false))
+CREATE INDEX currencies_likeness_bars ON currencies USING btree (name_likeness(name, true))
 CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
 CREATE TRIGGER currencies_asset BEFORE INSERT OR UPDATE OF name ON currencies FOR EACH ROW EXECUTE FUNCTION check_asset_once()
 CREATE TRIGGER currencies_backed AFTER UPDATE OF supply ON currencies FOR EACH ROW WHEN ((new.supply > old.supply)) EXECUTE FUNCTION check_token_supply()
 CREATE TRIGGER currencies_count_changed_rows AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
 CREATE TRIGGER currencies_count_new_rows AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
+CREATE TRIGGER currencies_differ BEFORE INSERT ON currencies FOR EACH ROW EXECUTE FUNCTION currencies_differ()
 CREATE TRIGGER currencies_facts BEFORE UPDATE OF name, decimals, account, owner ON currencies FOR EACH ROW WHEN (((((old.name IS DISTINCT FROM new.name) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.account IS DISTINCT FROM new.account)) OR (old.owner IS DISTINCT FROM new.owner))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER currencies_noted AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER currencies_noted_change AFTER UPDATE OF id, name, decimals, base, rate, currency, country, symbol, symbol_url, sub_unit, account, active, owner, deleted_at, created_at ON currencies FOR EACH ROW EXECUTE FUNCTION note_changed_row()
@@ -3268,6 +3271,22 @@ begin
     using p_sign;
 end $function$;
 
+CREATE OR REPLACE FUNCTION currencies_differ()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from users u where u.id = new.owner and is_house(u)) and exists (
+    select from currencies c where c.owner <> new.owner and c.name <> new.name
+      and (name_likeness(c.name, false) = name_likeness(new.name, false)
+        or name_likeness(c.name, true) = name_likeness(new.name, true))) then
+    raise exception 'this name reads like that of another user''s currency'
+      using errcode = 'check_violation', constraint = 'currencies_likeness';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION database_ms()
  RETURNS bigint
  LANGUAGE sql
@@ -4714,6 +4733,14 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION name_likeness(p_name text, p_bars boolean)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select upper(translate(btrim(p_name, '-_'), case when p_bars then '0-l1' else '0-' end, 'O_II') collate "C")
+$function$;
+
 CREATE OR REPLACE FUNCTION newest_bound()
  RETURNS uuid
  LANGUAGE sql
@@ -5540,6 +5567,7 @@ realm may execute on may_be_sponsored(text,uuid,boolean,uuid)
 realm may execute on may_discard(uuid,uuid)
 realm may execute on message_rank(smallint,integer)
 realm may execute on ms_time(bigint)
+realm may execute on name_likeness(text,boolean)
 realm may execute on newest_bound()
 realm may execute on oldest_bound()
 realm may execute on part_suffix(uuid)

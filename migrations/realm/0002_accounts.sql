@@ -163,6 +163,29 @@ create trigger currencies_facts before update of name, decimals, account, owner 
   for each row when ((old.name, old.decimals, old.account, old.owner)
     is distinct from (new.name, new.decimals, new.account, new.owner)) execute function keep_facts();
 
+-- What readers may take a name for: in capitals, with 0 as O and - as _, without those at its ends; p_bars: with l and 1 as I too.
+-- domain/currencies/currencies.ts reads the codes of assets in the same two ways.
+create function name_likeness(p_name text, p_bars boolean) returns text language sql immutable parallel safe as $$
+  select upper(translate(btrim(p_name, '-_'), case when p_bars then '0-l1' else '0-' end, 'O_II') collate "C")
+$$;
+create index currencies_likeness on currencies (name_likeness(name, false));
+create index currencies_likeness_bars on currencies (name_likeness(name, true));
+
+-- A customer's currency is not called so that it is taken for another user's: who opens an account, or is promised value,
+-- by name would get its units. The house may choose any name that nobody has.
+create function currencies_differ() returns trigger language plpgsql as $$
+begin
+  if not exists (select from users u where u.id = new.owner and is_house(u)) and exists (
+    select from currencies c where c.owner <> new.owner and c.name <> new.name
+      and (name_likeness(c.name, false) = name_likeness(new.name, false)
+        or name_likeness(c.name, true) = name_likeness(new.name, true))) then
+    raise exception 'this name reads like that of another user''s currency'
+      using errcode = 'check_violation', constraint = 'currencies_likeness';
+  end if;
+  return new;
+end $$;
+create trigger currencies_differ before insert on currencies for each row execute function currencies_differ();
+
 -- Whether addresses of others may be watched for an account. A currency's own account alone of the virtual ones is
 -- credited with deposits at an address of ours: a token of the realm's own that returns to its ramp.
 create function watches_addresses(p_account uuid) returns boolean language sql stable as $$
