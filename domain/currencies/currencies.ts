@@ -159,6 +159,12 @@ async function assertNotDeployed(tx: Tx, name: string): Promise<void> {
   throw new DomainError("currency.taken", "a token of this name has been deployed");
 }
 
+/** Why the database refuses a name. */
+const TAKEN: Readonly<Record<string, string>> = {
+  currencies_name_key: "a currency of this name exists in the realm",
+  currencies_likeness: "this name reads like that of another user's currency",
+};
+
 async function insertUnlessTaken(
   tx: Tx,
   row: Parameters<typeof insertCurrency>[1],
@@ -166,8 +172,9 @@ async function insertUnlessTaken(
   try {
     return await tx.savepoint((sp) => insertCurrency(sp, row));
   } catch (error) {
-    if (brokenConstraint(error) !== "currencies_name_key") throw error;
-    throw new DomainError("currency.taken", "a currency of this name exists in the realm");
+    const why = TAKEN[brokenConstraint(error) ?? ""];
+    if (why === undefined) throw error;
+    throw new DomainError("currency.taken", why);
   }
 }
 

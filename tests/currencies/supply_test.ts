@@ -2,7 +2,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { credit } from "../support/evm_fixture.ts";
-import { type Answer, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { type Answer, rowsOf, type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
 
 function told({ status, body }: Answer) {
   return [status, body.code];
@@ -130,4 +130,30 @@ Deno.test("no currency is called like an asset, an accounting currency or a toke
     const made = await user.send("POST", "/v1/currencies", { name, supply: "1" });
     equal(made.status, 201, `${name} ${made.text}`);
   }
+});
+
+Deno.test("no customer calls a currency so that it is taken for another user's", async () => {
+  await using realm = await testRealm();
+  const [owner, rival] = [await realm.user(), await realm.user({ role: "admin" })];
+  const make = async (by: TestUser, name: string) =>
+    told(await by.send("POST", "/v1/currencies", { name, supply: "1" }));
+  for (const name of ["GOLD", "Silver-1"]) equal((await make(owner, name))[0], 201);
+  const refused = [
+    ...["gold", "G0LD", "Gold", "GOlD_", "-GOLD", "g0ld--"],
+    ...["silver-1", "SILVER_1", "Silver-l", "Si1ver-I"],
+  ];
+  const taken = [409, "currency.taken"];
+  for (const name of refused) deepEqual(await make(rival, name), taken, name);
+  // Those who ask at once are no exception, nor is a currency that was deleted.
+  const both = await Promise.all([make(rival, "Cent"), make(owner, "CENT")]);
+  deepEqual(both.map(([status]) => status).sort(), [201, 409]);
+  const { body } = await owner.send("POST", "/v1/currencies", { name: "TIN" });
+  equal((await owner.send("DELETE", `/v1/currencies/${body.id}`)).status, 200);
+  deepEqual(await make(rival, "tin"), taken);
+  for (const name of ["GOLDEN", "SILVER", "Silver-2"]) {
+    equal((await make(rival, name))[0], 201, name);
+  }
+  // Its owner may have both, and the house is kept from no name by a customer.
+  equal((await make(owner, "gold"))[0], 201);
+  equal((await make(realm.admin, "Gold"))[0], 201);
 });
