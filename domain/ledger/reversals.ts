@@ -15,7 +15,7 @@ import { FreeForm } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
 import { type MoveType, postMove } from "./posting.ts";
 import { compare } from "../money.ts";
-import { assertMay, covers, notFound, rightsOf } from "../permissions.ts";
+import { covers, notFound, rightsOf } from "../permissions.ts";
 import { assertSupplyLaw } from "./supply.ts";
 import { findVisible, showTransaction } from "./transaction_view.ts";
 
@@ -106,12 +106,14 @@ export async function revertTransaction(
  * owner.
  */
 async function assertMayRevert(tx: Tx, actor: Actor, row: TransactionRow): Promise<void> {
-  if (row.type !== "destroy") {
-    assertMay(actor, "write", { owner: row.destination_owner, what: "transaction.not_found" });
+  // Who is here sees the transaction: a right is missing, and nothing is hidden.
+  const { write } = rightsOf(actor);
+  if (row.type !== "destroy" && !covers(write, actor, row.destination_owner)) {
+    throw new DomainError("permission.owner", "the value is in the account of another user");
   }
   if (row.type !== "issue" && row.type !== "destroy") return;
-  const currency = await currencyOf(tx, row);
-  assertMay(actor, "write", { owner: currency.owner, what: "currency.not_found" });
+  if (covers(write, actor, (await currencyOf(tx, row)).owner)) return;
+  throw new DomainError("permission.owner", "the currency belongs to another user");
 }
 
 /** Refuses to issue or destroy value of a deleted currency. */

@@ -61,6 +61,22 @@ test("POST …/revert takes the right to move value out of the account that rece
   deepEqual([hidden.status, hidden.body.code], [404, "transaction.not_found"]);
   const seen = await reader.send("POST", `${path}/revert`);
   deepEqual([seen.status, seen.body.code], [403, "permission.owner"]);
+  // Who paid sees the transaction, so it is not hidden from him that there is one.
+  const [payer, payee] = [await realm.user(), await realm.user()];
+  const { body: coin } = await payer.send("POST", "/v1/currencies", { name: "PAID", supply: "9" });
+  const account = await realm.account({ asset: "PAID", by: payee });
+  const move = { source: { account: coin.account }, destination: { account }, value: "4" };
+  const { body: paid } = await payer.send("POST", "/v1/transactions", move);
+  const { body: issued } = await payer.send("POST", `/v1/currencies/${coin.id}/issue`, {
+    account,
+    amount: "1",
+  });
+  const one = issued.issuing.find(({ amount }: { amount: string }) => amount === "1");
+  for (const [by, id] of [[payer, paid.id], [payee, one.reference]] as const) {
+    equal((await by.send("GET", `/v1/transactions/${id}`)).status, 200);
+    const refused = await by.send("POST", `/v1/transactions/${id}/revert`);
+    deepEqual([refused.status, refused.body.code], [403, "permission.owner"], refused.text);
+  }
   equal((await realm.nobody("POST", `${path}/revert`)).status, 401);
   const manager = await realm.user({ role: "manage", scope: "realm" });
   equal((await manager.send("POST", `${path}/revert`)).status, 201);
