@@ -5588,7 +5588,7 @@ export interface components {
              * @example BTC
              */
             asset: string;
-            /** @description For ramp accounts; a virtual account takes its holder's. */
+            /** @description Of ramp and deposit accounts, the holder's unless given; a virtual account takes its holder's. */
             currency?: components["schemas"]["AccountingCurrency"];
             /** @description Only a virtual account can be the default. */
             default?: boolean;

@@ -45,7 +45,8 @@ export const NewAccount = z.strictObject({
   type: z.enum(["virtual", "ramp", "deposit"]),
   asset: text(40).meta({ description: "An asset code or a virtual currency.", example: "BTC" }),
   currency: AccountingCurrency.optional().meta({
-    description: "For ramp accounts; a virtual account takes its holder's.",
+    description:
+      "Of ramp and deposit accounts, the holder's unless given; a virtual account takes its holder's.",
   }),
   default: Flag.default(false).meta({ description: "Only a virtual account can be the default." }),
   data: FreeForm.default({}),
@@ -154,6 +155,8 @@ export async function openAccount(
     const of = { holder: holder.id, asset: input.asset.code, testnet: input.testnet };
     await clearDefault(tx, of);
   }
+  const chosen = input.type === "virtual" ? undefined : input.currency;
+  const currency = chosen ?? holder.currency;
   const id = newId(actor.at);
   const job = input.enabledByJob ? jobOf(actor, "account.enable", { account: id }) : null;
   return await insertAccount(tx, {
@@ -165,8 +168,8 @@ export async function openAccount(
     active: input.enabled,
     enabled: input.enabled,
     is_default: input.default,
-    currency: holder.currency,
-    currency_places: minorUnits(holder.currency),
+    currency,
+    currency_places: minorUnits(currency),
     country: holder.country,
     holder: holder.id,
     owner,

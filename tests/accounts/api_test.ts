@@ -165,3 +165,20 @@ async function marked(realm: TestRealm, asset: string): Promise<string[]> {
   );
   return rows.map((row) => row.id);
 }
+
+Deno.test("a ramp has the accounting currency that it was made with, a virtual account its holder's", async () => {
+  await using realm = await testRealm({ env: { LITECOIN_RPC_URL: "http://127.0.0.1:9" } });
+  const make = async (body: Record<string, unknown>) => {
+    const made = await realm.admin.send("POST", "/v1/accounts", { asset: "LTC", ...body });
+    equal(made.status, 201, made.text);
+    const [{ places }] = await rowsOf<{ places: number }>(
+      realm,
+      "select currency_places as places from accounts where id = $1",
+      [made.body.id],
+    );
+    return [made.body.currency, places];
+  };
+  deepEqual(await make({ type: "ramp", currency: "JPY" }), ["JPY", 0]);
+  deepEqual(await make({ type: "ramp" }), ["USD", 2]);
+  deepEqual(await make({ type: "virtual", currency: "JPY" }), ["USD", 2]);
+});
