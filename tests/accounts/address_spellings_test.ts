@@ -26,7 +26,7 @@ const LINKED = [
   },
 ];
 
-test("a transfer finds an address in each spelling that its chain takes for the same", async (realm) => {
+test("a transfer and a deposit application find an address in each spelling that its chain takes for the same", async (realm) => {
   for (const { asset, address, spelt } of LINKED) {
     const source = await realm.account({ asset });
     const account = await realm.account({ asset });
@@ -41,6 +41,12 @@ test("a transfer finds an address in each spelling that its chain takes for the 
     for (const name of [address, ...spelt]) equal(await found(name), "balance.insufficient", name);
     const other = address.slice(0, -1) + (address.endsWith("a") ? "c" : "a");
     equal(await found(other), "address.not_found", other);
+    const app = async (name: string) => {
+      const body = { asset, destination: { address: name } };
+      return (await realm.admin.send("POST", "/v1/apps/deposit", body)).body.code;
+    };
+    for (const name of [address, ...spelt]) equal(await app(name), "account.no_ramp", name);
+    equal(await app(other), "address.not_found", other);
     const items = [address, ...spelt, other].map((name) => ({
       ...move,
       destination: { address: name },
