@@ -9,6 +9,7 @@ import { readingBriefly } from "../db/transaction.ts";
 import type { OrderOptions } from "../workers/moves/move.ts";
 import { orderMove } from "../workers/moves/move_orders.ts";
 import { cancel, carryOn, dropOld } from "../workers/moves/moving.ts";
+import { repair } from "../workers/moves/repairing.ts";
 import { isId } from "../domain/ids.ts";
 import { locationOf, nameServer, serverOf } from "../domain/realms/realm_locations.ts";
 import type { CommandContext } from "./context.ts";
@@ -18,6 +19,7 @@ const FLAGS = {
   to: { type: "string" },
   cancel: { type: "boolean" },
   "drop-old": { type: "boolean" },
+  repair: { type: "boolean" },
 } as const;
 const SIZE_MAX_MS = 10_000;
 
@@ -25,10 +27,10 @@ const SIZE_MAX_MS = 10_000;
 export interface MoveArguments {
   realm: string;
   to?: string | null;
-  verb: "move" | "cancel" | "drop-old";
+  verb: "move" | "cancel" | "drop-old" | "repair";
 }
 
-/** Moves a realm to another database, carries its move on, takes it back, or drops the copy that was left behind. */
+/** Moves a realm to another database, carries its move on, takes it back, drops what was left behind, or repairs the directory. */
 export async function moveRealm(
   context: CommandContext,
   { realm, to, verb }: MoveArguments,
@@ -37,6 +39,12 @@ export async function moveRealm(
   if (verb === "drop-old") {
     await dropOld(options, realm);
     console.log(`The old copy of realm ${realm} is dropped.`);
+    return;
+  }
+  if (verb === "repair") {
+    const { place, server, changed } = await repair(options, { realm, to }, Date.now());
+    const did = changed ? "The directory was wrong, and says so now." : "The directory says so.";
+    console.log(`Realm ${realm} lives at ${server}, its place ${place}. ${did}`);
     return;
   }
   const cancels = verb === "cancel";
@@ -77,13 +85,14 @@ export async function readMoveArguments(args: readonly string[]): Promise<MoveAr
       options: FLAGS,
       allowPositionals: true,
     });
-    const given = [values.to !== undefined, values.cancel, values["drop-old"]].filter(Boolean);
-    if (positionals.length === 1 && given.length <= 1) {
+    const { to, cancel, repair } = values;
+    const given = [to !== undefined && !repair, cancel, values["drop-old"], repair];
+    if (positionals.length === 1 && given.filter(Boolean).length <= 1) {
       const [realm] = positionals;
       if (!isId(realm)) throw new TypeError(`${realm} is no id of a realm`);
-      if (values.cancel) return { realm, verb: "cancel" };
+      if (cancel) return { realm, verb: "cancel" };
       if (values["drop-old"]) return { realm, verb: "drop-old" };
-      return { realm, to: await addressOf(values.to), verb: "move" };
+      return { realm, to: await addressOf(to), verb: repair ? "repair" : "move" };
     }
   } catch (error) {
     throw new UsageError("realm", (error as Error).message);

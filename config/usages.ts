@@ -16,6 +16,7 @@ export const COMMANDS = {
     "list",
     "move <id> --to -, with the address (postgres://…) on standard input, or --to platform",
     "move <id>, to carry a move on; with --cancel to take it back, with --drop-old to drop the old copy",
+    "move <id> --repair [--to -], where the platform's database has lost a move: finds where the realm lives",
   ],
   "rotate-master-key": ["puts every seed's key under NEW_MASTER_KEY", ""],
   "rotate-platform-key": [

@@ -6,10 +6,13 @@
 import type { Tx } from "../database.ts";
 import { MOVED } from "../errors.ts";
 import { FENCE, isFenced } from "../migrate.ts";
+import { lockDeparture } from "./departures.ts";
 import { quoted, type TableShape, within } from "./tables.ts";
 
 /** Those that wait for these locks are the realm's writers: rather another try than a long pause. */
 const LOCK_WAIT_MAX_MS = 400;
+/** The function that keeps a departure as it was recorded. */
+const KEPT = `${FENCE}_kept`;
 
 /**
  * Raises the fence for a run of the move. The locks make it wait for the transactions that write; those that wait
@@ -21,7 +24,7 @@ export async function raiseFence(
   tables: readonly TableShape[],
   runner: string,
 ): Promise<void> {
-  const fence = within(schema, FENCE);
+  const [fence, kept] = [within(schema, FENCE), within(schema, KEPT)];
   const names = tables.map(({ name }) => within(schema, name));
   await tx.unsafe(`set local lock_timeout = ${LOCK_WAIT_MAX_MS};
     lock table ${within(schema, "order_lock")} in exclusive mode;
@@ -29,8 +32,19 @@ export async function raiseFence(
     lock table ${names.join()} in share row exclusive mode;
     set local lock_timeout = 0`);
   if (!await isFenced(tx, schema)) {
-    await tx.unsafe(`create table ${fence} (runner uuid not null);
-      insert into ${fence} values ('${runner}');
+    await tx.unsafe(`create table ${fence} (runner uuid not null, move uuid, place integer,
+        address bytea, check ((move is null) = (place is null)));
+      insert into ${fence} (runner) values ('${runner}');
+      create function ${kept}() returns trigger language plpgsql as $$
+      begin
+        if old.place is not null and (tg_op = 'DELETE'
+            or (new.move, new.place, new.address) is distinct from (old.move, old.place, old.address)) then
+          raise exception 'the realm has left this place for another' using errcode = '${MOVED}';
+        end if;
+        return case tg_op when 'DELETE' then old else new end;
+      end $$;
+      create trigger kept before update or delete on ${fence}
+        for each row execute function ${kept}();
       create function ${fence}() returns trigger language plpgsql as $$
       begin
         raise exception 'the realm lives elsewhere' using errcode = '${MOVED}';
@@ -73,8 +87,8 @@ export async function revokeAll(
 }
 
 /**
- * Takes the fence away, unless another run has raised it since. The rights are to be stated anew in the
- * same transaction.
+ * Takes the fence away, unless another run has raised it since, or the realm has left the place. The rights are to be
+ * stated anew in the same transaction.
  *
  * @returns whether there is no fence now
  */
@@ -87,9 +101,11 @@ export async function lowerFence(
   const fence = within(schema, FENCE);
   if (!await isFenced(tx, schema)) return true;
   if (!await holdsFence(tx, schema, runner)) return false;
+  if (await lockDeparture(tx, schema) !== null) return false;
   const drops = tables.map(({ name }) =>
     `drop trigger if exists ${FENCE} on ${within(schema, name)};`
   );
-  await tx.unsafe(`${drops.join("\n")} drop function ${fence}(); drop table ${fence}`);
+  await tx.unsafe(`${drops.join("\n")} drop function ${fence}(); drop table ${fence};
+    drop function ${within(schema, KEPT)}()`);
   return true;
 }

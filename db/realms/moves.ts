@@ -70,16 +70,15 @@ export async function takeMoveStep(
   return rows.length > 0;
 }
 
-/** Gives a realm of a schema version its new place: the moment of the switch. False where it has another version or place. */
+/** Gives a realm another place, where it has the one given; false where it has another. */
 export async function updatePlace(
   tx: Tx,
-  realm: { id: string; schema_version: number },
+  realm: { id: string; from: number },
   to: { place: number; database_url_encrypted: Uint8Array | null },
 ): Promise<boolean> {
   const rows = await tx`
     update platform.realms set ${tx(to)}, updated_at = now()
-    where id = ${realm.id} and place = ${to.place - 1} and schema_version = ${realm.schema_version}
-    returning id`;
+    where id = ${realm.id} and place = ${realm.from} returning id`;
   return rows.length > 0;
 }
 
@@ -90,6 +89,22 @@ export async function updateMoveAddresses(
   addresses: Pick<MoveRow, "source_encrypted" | "target_encrypted">,
 ): Promise<void> {
   await tx`update platform.realm_moves set ${tx(addresses)} where realm = ${realm}`;
+}
+
+/** Makes a move that was lost the last one of its realm, as switched; null: none is, and one that is under way is over. */
+export async function restoreMove(
+  tx: Tx,
+  realm: string,
+  move:
+    | Pick<
+      MoveRow,
+      "id" | "runner" | "place" | "source_encrypted" | "target_encrypted" | "created_at"
+    >
+    | null,
+): Promise<void> {
+  await tx`delete from platform.realm_moves where realm = ${realm}`;
+  if (move === null) return;
+  await tx`insert into platform.realm_moves ${tx({ ...move, realm, step: "switched" })}`;
 }
 
 /** Ends a move that is under way, whichever run carries it on: its realm was restored from a backup. */

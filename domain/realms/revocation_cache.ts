@@ -10,6 +10,7 @@ import {
   type RevocationsRead,
   selectRevocations,
 } from "../../db/security/sessions.ts";
+import { Contention } from "../../db/errors.ts";
 import { reading } from "../../db/transaction.ts";
 import { idTime } from "../ids.ts";
 import type { Claims } from "../security/user_keys.ts";
@@ -68,12 +69,24 @@ export function openRevocationCache(
   const apiKeys = openApiKeyCache({ watch: shared, pool });
   const own = openOwn(shared, apiKeys, now);
 
+  async function readRow(): Promise<RealmRow | null> {
+    const read = () => reading(database.platform, (db) => selectRealm(db, first.id));
+    for (let again = false;; again = true) {
+      const place = shared().place ?? 0;
+      const row = await read();
+      if (row === null || row.place >= place) return row;
+      // A number only grows. One that was read before the realm moved is read again; else the directory has lost a move,
+      // and another process may work in the place that the realm has left.
+      if (again) throw behind(first.id);
+    }
+  }
+
   const all = sharedReading(async () => {
     const startedAt = now();
     const { generation } = known;
     own.forget(); // what runs began before this
     const reads = own.refresh();
-    const row = await reading(database.platform, (db) => selectRealm(db, first.id));
+    const row = await readRow();
     if (row !== null) known.row = row; // also where the realm's own database is away
     await reads;
     if (own.isElsewhere()) await own.refresh(); // the realm has moved meanwhile
@@ -186,4 +199,11 @@ function addRevocations(revoked: Revoked, { rows, at, horizon, server }: Revocat
   }
   for (const [jti, expiresAt] of keys) if (expiresAt < at) keys.delete(jti);
   for (const [user, { expiresAt }] of users) if (expiresAt < at) users.delete(user);
+}
+
+function behind(realm: string): Contention {
+  return new Contention(
+    "the directory names an older place of this realm than it did, so it has lost a move: run" +
+      ` \`deno task realm move ${realm} --repair\``,
+  );
 }

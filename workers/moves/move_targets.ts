@@ -2,9 +2,10 @@
 import type { Pool } from "../../db/database.ts";
 import { codeOf, isOutOfReach, isSettingUnknown } from "../../db/errors.ts";
 import { assertReachable } from "../../db/migrate.ts";
+import { readPlace } from "../../db/moves/departures.ts";
 import { inspectTarget, type TargetFindings } from "../../db/moves/target.ts";
 import { selectInstallation } from "../../db/realms/installation.ts";
-import { building, reading } from "../../db/transaction.ts";
+import { building, locking, reading } from "../../db/transaction.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { Move, MoveOptions } from "./move.ts";
 
@@ -29,12 +30,12 @@ export async function assertUsable(
   const there = await found(pools.target, schema);
   const here = await found(pools.source, schema);
   const { id } = await reading(database.platform, selectInstallation);
-  const fault = faultOf(move, { here, there, installation: id });
+  const fault = faultOf({ here, there, installation: id }) ??
+    await openedFault(move, pools.target) ?? occupiedFault(move, there);
   if (fault !== null) throw refusal(fault);
 }
 
 function faultOf(
-  move: Move,
   { here, there, installation }: {
     here: TargetFindings;
     there: TargetFindings;
@@ -51,6 +52,19 @@ function faultOf(
   if (Math.abs(there.at - here.at) > CLOCKS_APART_MAX_MS) {
     return "the clocks of both servers differ by more than five seconds";
   }
+  return null;
+}
+
+/** Whether a move has brought the realm there, and it has not left: it may have taken writes. */
+async function openedFault(move: Move, target: Pool): Promise<string | null> {
+  if (move.step === "switched") return null;
+  const { opened, departure } = await locking(target, (tx) => readPlace(tx, move.target.schema));
+  if (opened === null || departure !== null) return null;
+  return `the realm was opened there, as place ${opened.place}, which neither the directory nor the present place knows:` +
+    ` run \`deno task realm move ${move.realm} --repair --to -\` with its address`;
+}
+
+function occupiedFault(move: Move, there: TargetFindings): string | null {
   if (move.step === "switched" || !there.occupied || there.mark?.move === move.id) return null;
   return there.mark === null
     ? `its schema ${move.target.schema} is in use, or the copy that an earlier move left: drop that first`

@@ -13,7 +13,6 @@ import {
   dropRealmSchema,
   enterSchema,
   migrateRealm,
-  restateRights,
 } from "../../db/migrate.ts";
 import { giveCutUp, selectPartBounds, shapeParts } from "../../db/ledger/parts.ts";
 import {
@@ -23,7 +22,7 @@ import {
   removeCapture,
   vacuumLogs,
 } from "../../db/moves/capture.ts";
-import { adoptFence, holdsFence, lowerFence, raiseFence, revokeAll } from "../../db/moves/fence.ts";
+import { adoptFence, holdsFence, raiseFence, revokeAll } from "../../db/moves/fence.ts";
 import {
   allowCopying,
   analyzeTables,
@@ -39,7 +38,6 @@ import {
   selectUnchecked,
   type TargetState,
 } from "../../db/moves/target.ts";
-import { takeMoveStep, updatePlace } from "../../db/realms/moves.ts";
 import { building, buildingIn, locking } from "../../db/transaction.ts";
 import { checkLedger, STEPS } from "../../domain/audit/ledger_check.ts";
 import { DomainError } from "../../domain/errors.ts";
@@ -59,6 +57,15 @@ import {
   take,
   withRun,
 } from "./run.ts";
+import {
+  assertNotLeft,
+  assertNotOpened,
+  assertSameMigrations,
+  hasLeft,
+  reopen,
+  switchOver,
+  takeBack,
+} from "./switching.ts";
 
 /** The result of a move. */
 export interface MoveReport {
@@ -107,19 +114,28 @@ async function isLost(pool: Pool): Promise<boolean> {
 
 async function begin(run: Run): Promise<void> {
   const { move } = run;
-  await assertUsable(run, move, run);
+  await assertReachable(run.source);
+  const isLeft = await hasLeft(run);
+  if (!isLeft) await assertUsable(run, move, run);
   await findTables(run);
-  if (move.step !== "copying") await takeOver(run);
+  if (isLeft || move.step !== "copying") await takeOver(run);
 }
 
 /** Brings the realm to its new place, as far as it is not there. */
 async function leave(run: Run): Promise<Partial<MoveReport>> {
   const { move } = run;
+  if (await hasLeft(run)) {
+    // The directory may have lost the step that it had.
+    if (move.step !== "fenced") await take(run, ["copying", "fencing"], "fenced");
+    await switchOver(run, null);
+    return {};
+  }
   if (move.step !== "copying") {
     if (move.step === "fenced" && await targetState(run) === "complete") {
       await switchOver(run, null);
       return {};
     }
+    await assertNotOpened(run);
     // An earlier run has ended under the fence: the realm works again while the copy catches up.
     await takeBack(run, null);
   }
@@ -146,7 +162,9 @@ async function copy(run: Run): Promise<void> {
   await reach(run, "copying");
   // A run that slept since its order must not take over what another move notes here.
   await take(run, ["copying"], "copying");
-  await lockingAll(source, (tx) => claimCapture(tx, schema, move.runner));
+  await takeOver(run);
+  await assertNotLeft(run); // nor does any other run leave it now
+  await assertNotOpened(run);
   for (const table of run.tables) {
     // Each in a transaction of its own: writers wait for a moment only.
     await insisting(() =>
@@ -218,55 +236,6 @@ async function change(run: Run): Promise<Pick<MoveReport, "pauseMs" | "paused">>
   }
 }
 
-/**
- * Gives the realm its new place; gives the milliseconds since its writes were stopped, where that is known.
- *
- * @throws {DomainError} request.invalid where another run carries the move on; internal where the realm was migrated
- */
-async function switchOver(run: Run, begun: number | null): Promise<number | null> {
-  const { move, database, migrations } = run;
-  const pauseMs = begun === null ? null : Math.round(performance.now() - begun);
-  const { place, encryptedUrl } = move.target;
-  await locking(database.builder, async (tx) => {
-    const change = { from: ["fenced"], to: "switched", pauseMs: pauseMs ?? undefined } as const;
-    if (!await takeMoveStep(tx, move, change)) throw overtaken();
-    const to = { place, database_url_encrypted: encryptedUrl };
-    const realm = { id: move.realm, schema_version: migrations.realm.length };
-    if (!await updatePlace(tx, realm, to)) throw migrated();
-  });
-  move.step = "switched";
-  await reach(run, "switched");
-  return pauseMs;
-}
-
-/** A migration that ran meanwhile may have changed tables that the copy has in their old form. None runs behind the fence. */
-async function assertSameMigrations({ source, move, migrations }: Run): Promise<void> {
-  const count = await building(source, (sql) => countMigrations(sql, move.source.schema));
-  if (count !== migrations.realm.length) throw migrated();
-}
-
-function migrated(): DomainError {
-  return new DomainError("internal", "the realm was migrated meanwhile: begin again");
-}
-
-/** Opens the old place again. The order matters: no run switches to the copy once the fence may be down. */
-async function takeBack(run: Run, error: unknown): Promise<void> {
-  const message = error instanceof Error
-    ? error.message
-    : "an earlier run has ended under the fence";
-  await take(run, ["fencing", "fenced"], "copying", message);
-  await reopen(run);
-}
-
-async function reopen({ move, source, migrations, database, tables }: Run): Promise<void> {
-  await lockingAll(source, async (tx) => {
-    if (!await lowerFence(tx, move.source.schema, tables, move.runner)) throw overtaken();
-    // The rights of a newer version name tables that its migrations make: these state them, when the fence is down.
-    if (await countMigrations(tx, move.source.schema) < migrations.realm.length) return;
-    await restateRights(tx, migrations, move.source, database.logins);
-  });
-}
-
 /** Does what can wait until the realm works in its new place. */
 async function finish(run: Run): Promise<string> {
   const { target } = run;
@@ -312,6 +281,8 @@ export async function cancel(options: MoveOptions, move: Move): Promise<string |
     const { schema } = move.source;
     await findTables(run);
     await takeOver(run);
+    await assertNotLeft(run);
+    if (await refusalOf(run.target) === null) await assertNotOpened(run);
     await take(run, ["copying", "fencing", "fenced"], "copying");
     await reopen(run);
     await lockingAll(source, (tx) => removeCapture(tx, schema, run.tables));
@@ -321,15 +292,22 @@ export async function cancel(options: MoveOptions, move: Move): Promise<string |
   });
 }
 
-/** Drops the copy in the target. One that is lost must not keep the realm from ever moving elsewhere. */
-async function dropCopy({ move, target }: Run): Promise<string | null> {
+/** The code of the error with which a database cannot be reached; null where it can. */
+async function refusalOf(pool: Pool): Promise<string | null> {
   try {
-    await assertReachable(target);
+    await assertReachable(pool);
+    return null;
   } catch (error) {
     const code = codeOf(error);
     if (code === null) throw error;
     return code;
   }
+}
+
+/** Drops the copy in the target. One that is lost must not keep the realm from ever moving elsewhere. */
+async function dropCopy({ move, target }: Run): Promise<string | null> {
+  const code = await refusalOf(target);
+  if (code !== null) return code;
   await locking(target, async (tx) => {
     const { mark } = await inspectTarget(tx, move.target.schema);
     if (mark?.move === move.id) await dropRealmSchema(tx, { ...move.target, role: null });
